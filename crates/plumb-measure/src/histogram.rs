@@ -1,0 +1,310 @@
+//! A high dynamic range histogram of nanoseconds, with the bucket layout of HdrHistogram.
+
+/// Buckets a power of two is divided into: half of the 2,048 that three significant digits need.
+const HALF: usize = 1 << HALF_BITS;
+/// `log2(HALF)`.
+const HALF_BITS: u32 = 10;
+/// Values at or above `2^TOP_BIT` share the last bucket.
+const TOP_BIT: u32 = 42;
+/// Number of counters: 2,048 of width one, then 1,024 for every further power of two.
+const COUNTERS: usize = (TOP_BIT - HALF_BITS) as usize * HALF + HALF;
+
+/// Counts of values in buckets whose width is at most 1/1,024 of the value.
+///
+/// The range is 0 to [`Histogram::HIGHEST`] (about 73 minutes in nanoseconds); a larger value is
+/// counted in the last bucket, while [`max`](Histogram::max), [`min`](Histogram::min) and
+/// [`sum`](Histogram::sum) stay exact whatever the value.
+///
+/// # Source
+/// The layout is that of Gil Tene's HdrHistogram with a lowest discernible value of 1 and three
+/// significant digits, so that its own tools read what [`crate::hdr`] writes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Box<[u64]>, // COUNTERS long
+    total: u64,         // the sum of `counts`
+    sum: u128,
+    min: u64, // u64::MAX while empty
+    max: u64,
+}
+
+impl Histogram {
+    /// The highest value that has a bucket of its own, in the unit recorded (nanoseconds).
+    pub const HIGHEST: u64 = (1 << TOP_BIT) - 1;
+
+    /// An empty histogram (264 KiB, allocated once).
+    #[must_use]
+    pub fn new() -> Self {
+        Self { counts: vec![0; COUNTERS].into(), total: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// Counts one value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        self.record_n(value, 1);
+    }
+
+    /// Counts `n` equal values.
+    #[inline]
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.counts[index_of(value.min(Self::HIGHEST))] += n;
+        self.total += n;
+        self.sum += u128::from(value) * u128::from(n);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    /// Adds every value of `other`. Associative and commutative.
+    pub fn merge(&mut self, other: &Self) {
+        if other.total == 0 {
+            return;
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets every value; keeps the memory.
+    pub fn clear(&mut self) {
+        if self.total == 0 {
+            return;
+        }
+        self.counts.fill(0);
+        self.total = 0;
+        self.sum = 0;
+        self.min = u64::MAX;
+        self.max = 0;
+    }
+
+    /// Number of values recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// True when nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The exact sum of all values.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// The exact smallest value; 0 when empty.
+    #[must_use]
+    pub fn min(&self) -> u64 {
+        if self.total == 0 { 0 } else { self.min }
+    }
+
+    /// The exact largest value; 0 when empty.
+    #[must_use]
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The exact arithmetic mean; 0 when empty.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a mean is a float")]
+    pub fn mean(&self) -> f64 {
+        if self.total == 0 { 0.0 } else { self.sum as f64 / self.total as f64 }
+    }
+
+    /// The quantile `q` (0 to 1): the smallest value `v` such that at least `ceil(q * n)` (and at
+    /// least one) of the `n` values are at most `v`, no interpolation; 0 when empty.
+    ///
+    /// `v` is the upper end of its bucket, at most 1/1,024 above the exact order statistic, and
+    /// never outside the exact minimum and maximum.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts stay far below 2^53, and the rank is clamped to 1..=total"
+    )]
+    pub fn quantile(&self, q: f64) -> u64 {
+        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let mut seen = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                return highest_in(index).clamp(self.min(), self.max);
+            }
+        }
+        self.max
+    }
+
+    /// Number of values in the buckets up to and including that of `value`.
+    #[must_use]
+    pub fn count_at_or_below(&self, value: u64) -> u64 {
+        self.counts[..=index_of(value.min(Self::HIGHEST))].iter().sum()
+    }
+
+    /// The occupied buckets in ascending order: upper end and count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(index, count)| (highest_in(index).min(self.max), *count))
+    }
+
+    /// The counters up to the last occupied one, for the encoder.
+    pub(crate) fn counters(&self) -> &[u64] {
+        let used = self.counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        &self.counts[..used]
+    }
+
+    /// Adds `n` values to the counter `index`, as a decoder finds them: only the bucket is known,
+    /// so minimum, maximum and sum take the middle of the bucket. False when there is no such
+    /// counter.
+    pub(crate) fn add_counter(&mut self, index: usize, n: u64) -> bool {
+        if index >= COUNTERS {
+            return false;
+        }
+        let middle = u64::midpoint(lowest_in(index), highest_in(index));
+        self.record_n(middle, n);
+        true
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.total)
+            .field("min", &self.min())
+            .field("max", &self.max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The counter of a value; `value <= HIGHEST`.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "an index is below COUNTERS")]
+fn index_of(value: u64) -> usize {
+    let exponent = (63 - HALF_BITS) - (value | (2 * HALF as u64 - 1)).leading_zeros(); // 0 for < 2,048
+    let mantissa = value >> exponent; // in [1,024, 2,048) once the exponent is above 0
+    ((u64::from(exponent) << HALF_BITS) + mantissa) as usize
+}
+
+/// Width of the bucket of counter `index`, as a power of two.
+fn exponent_of(index: usize) -> u32 {
+    u32::try_from(index >> HALF_BITS).unwrap_or(u32::MAX).saturating_sub(1)
+}
+
+fn lowest_in(index: usize) -> u64 {
+    let exponent = exponent_of(index);
+    (index as u64 - (u64::from(exponent) << HALF_BITS)) << exponent
+}
+
+fn highest_in(index: usize) -> u64 {
+    lowest_in(index) + (1 << exponent_of(index)) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_counter_holds_the_values_between_its_ends() {
+        for index in 0..COUNTERS {
+            assert_eq!(index_of(lowest_in(index)), index);
+            assert_eq!(index_of(highest_in(index)), index);
+        }
+        assert_eq!(index_of(Histogram::HIGHEST), COUNTERS - 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_answers_zero() {
+        let empty = Histogram::new();
+        assert_eq!((empty.min(), empty.max(), empty.quantile(0.5)), (0, 0, 0));
+        assert!(empty.mean().abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_value_beyond_the_range_keeps_its_exact_maximum() {
+        let mut histogram = Histogram::new();
+        histogram.record(u64::MAX);
+        assert_eq!((histogram.count(), histogram.max()), (1, u64::MAX));
+        assert_eq!(histogram.sum(), u128::from(u64::MAX));
+    }
+
+    #[test]
+    fn one_outlier_moves_the_mean_and_not_the_median() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(10_000_000, 999);
+        histogram.record(3_000_000_000);
+        assert!((histogram.mean() - 12_990_000.0).abs() < 1.0);
+        assert!(histogram.quantile(0.5).abs_diff(10_000_000) <= 10_000_000 / 1024);
+    }
+
+    #[test]
+    fn quantiles_of_the_first_thousand_integers_are_exact() {
+        let mut histogram = Histogram::new();
+        (1..=1000).for_each(|value| histogram.record(value));
+        assert_eq!(histogram.quantile(0.0), 1);
+        assert_eq!(histogram.quantile(0.5), 500);
+        assert_eq!(histogram.quantile(0.999), 999);
+        assert_eq!(histogram.quantile(1.0), 1000);
+        assert_eq!(histogram.count_at_or_below(250), 250);
+    }
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|value| histogram.record(*value));
+        histogram
+    }
+
+    proptest! {
+        #[test]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a rank among at most 200 values"
+        )]
+        fn a_quantile_is_within_a_thousandth_of_the_order_statistic(
+            mut values in prop::collection::vec(0u64..10_000_000_000, 1..200),
+            q in 0.0f64..=1.0,
+        ) {
+            let got = of(&values).quantile(q);
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1];
+            prop_assert!(got >= exact && got - exact <= exact / 1024);
+        }
+
+        #[test]
+        fn merging_is_associative_and_equals_recording_together(
+            a in prop::collection::vec(any::<u64>(), 0..50),
+            b in prop::collection::vec(any::<u64>(), 0..50),
+            c in prop::collection::vec(any::<u64>(), 0..50),
+        ) {
+            let mut left = of(&a);
+            left.merge(&of(&b));
+            left.merge(&of(&c));
+            let mut tail = of(&b);
+            tail.merge(&of(&c));
+            let mut right = of(&a);
+            right.merge(&tail);
+            prop_assert_eq!(&left, &right);
+            prop_assert_eq!(left, of(&[a, b, c].concat()));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! How an operation ended: data, not an error.
+
+use serde::{Deserialize, Serialize};
+
+/// How one operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered, and the answer is what was asked for.
+    Ok,
+    /// Not answered, or answered otherwise than asked for.
+    Failed(FailureKind),
+}
+
+/// The kinds of failure that are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(usize)]
+pub enum FailureKind {
+    /// Nobody listens there, or the connection was turned away.
+    ConnectRefused,
+    /// No connection within the connect time-out.
+    ConnectTimedOut,
+    /// The network has no way there, or another error of `connect`.
+    ConnectFailed,
+    /// The start of the protocol (login, TLS handshake, preface) failed.
+    HandshakeFailed,
+    /// The server answered that it will not do it.
+    Refused,
+    /// The status of the answer is not one that the plan expects.
+    UnexpectedStatus,
+    /// The answer is not what the protocol or the request demands: wrong bytes, wrong length.
+    Garbled,
+    /// No complete answer within the operation time-out.
+    TimedOut,
+    /// The server closed the connection while an answer was due.
+    Closed,
+    /// The connection was reset while an answer was due.
+    Reset,
+}
+
+impl FailureKind {
+    /// Every kind, in the order in which reports list them.
+    pub const ALL: [Self; 10] = [
+        Self::ConnectRefused,
+        Self::ConnectTimedOut,
+        Self::ConnectFailed,
+        Self::HandshakeFailed,
+        Self::Refused,
+        Self::UnexpectedStatus,
+        Self::Garbled,
+        Self::TimedOut,
+        Self::Closed,
+        Self::Reset,
+    ];
+
+    /// The name in the run record.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ConnectRefused => "connect-refused",
+            Self::ConnectTimedOut => "connect-timed-out",
+            Self::ConnectFailed => "connect-failed",
+            Self::HandshakeFailed => "handshake-failed",
+            Self::Refused => "refused",
+            Self::UnexpectedStatus => "unexpected-status",
+            Self::Garbled => "garbled",
+            Self::TimedOut => "timed-out",
+            Self::Closed => "closed",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// How often each [`FailureKind`] happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    counts: [u64; FailureKind::ALL.len()],
+}
+
+impl Failures {
+    /// Counts one failure.
+    pub fn count(&mut self, kind: FailureKind) {
+        self.counts[kind as usize] += 1;
+    }
+
+    /// How often `kind` happened.
+    #[must_use]
+    pub fn of(&self, kind: FailureKind) -> u64 {
+        self.counts[kind as usize]
+    }
+
+    /// How many failures there were of any kind.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The kinds that happened, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
+        FailureKind::ALL.into_iter().map(|kind| (kind, self.of(kind))).filter(|(_, n)| *n > 0)
+    }
+
+    /// Adds the counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            *mine += theirs;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_stands_at_its_own_place_under_its_own_name() {
+        for (place, kind) in FailureKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+
+    #[test]
+    fn merged_counts_add_up() {
+        let mut a = Failures::default();
+        a.count(FailureKind::TimedOut);
+        let mut b = a;
+        b.count(FailureKind::Closed);
+        a.merge(&b);
+        assert_eq!(a.total(), 3);
+        let listed: Vec<_> = a.iter().collect();
+        assert_eq!(listed, [(FailureKind::TimedOut, 2), (FailureKind::Closed, 1)]);
+    }
+}

@@ -1,0 +1,327 @@
+//! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
+
+use crate::{FailureKind, Failures, Histogram, Outcome};
+
+/// What a protocol says of a complete answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// How the operation ended.
+    pub outcome: Outcome,
+    /// The status code of the answer; `None` where the protocol has none.
+    pub code: Option<u16>,
+    /// Bytes of content, without the protocol's own framing.
+    pub body_bytes: u64,
+}
+
+impl Answer {
+    /// A correct answer with `body_bytes` of content and no status code.
+    #[must_use]
+    pub fn ok(body_bytes: u64) -> Self {
+        Self { outcome: Outcome::Ok, code: None, body_bytes }
+    }
+
+    /// A failure without content.
+    #[must_use]
+    pub fn failed(kind: FailureKind) -> Self {
+        Self { outcome: Outcome::Failed(kind), code: None, body_bytes: 0 }
+    }
+}
+
+/// The moments of one operation, in nanoseconds on the clock of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moments {
+    /// When it should have begun. With no think time and no rate this is `sent`.
+    pub due: u64,
+    /// Just before its first byte was handed to the kernel.
+    pub sent: u64,
+    /// When the first bytes of its answer had been read. Answers that one read brought together
+    /// share that moment, so first and last byte are then the same.
+    pub first: u64,
+    /// When the last bytes of its answer had been read.
+    pub last: u64,
+}
+
+/// Everything recorded about the operations of one label.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// From the due time to the last byte, nanoseconds; correct answers only.
+    pub response: Histogram,
+    /// From the send to the last byte, nanoseconds; correct answers only.
+    pub service: Histogram,
+    /// From the send to the first byte, nanoseconds; correct answers only.
+    pub first_byte: Histogram,
+    /// Operations that failed after their connection stood.
+    pub failures: Failures,
+    /// How often each status code came, failed operations included.
+    pub codes: Codes,
+    /// Bytes of content of the correct answers.
+    pub lengths: Lengths,
+}
+
+impl Row {
+    fn record(&mut self, moments: Moments, answer: Answer) {
+        if let Some(code) = answer.code {
+            self.codes.count(code, 1);
+        }
+        match answer.outcome {
+            Outcome::Ok => {
+                self.response.record(moments.last.saturating_sub(moments.due));
+                self.service.record(moments.last.saturating_sub(moments.sent));
+                self.first_byte.record(moments.first.saturating_sub(moments.sent));
+                self.lengths.record(answer.body_bytes);
+            }
+            Outcome::Failed(kind) => self.failures.count(kind),
+        }
+    }
+
+    /// Adds everything of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.first_byte.merge(&other.first_byte);
+        self.failures.merge(&other.failures);
+        other.codes.iter().for_each(|(code, n)| self.codes.count(code, n));
+        self.lengths.merge(&other.lengths);
+    }
+
+    fn clear(&mut self) {
+        self.response.clear();
+        self.service.clear();
+        self.first_byte.clear();
+        self.failures = Failures::default();
+        self.codes = Codes::default();
+        self.lengths = Lengths::default();
+    }
+}
+
+/// How often each status code came; a handful of codes, in ascending order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Codes {
+    counts: Vec<(u16, u64)>,
+}
+
+impl Codes {
+    /// Counts `n` answers with `code`.
+    pub fn count(&mut self, code: u16, n: u64) {
+        match self.counts.binary_search_by_key(&code, |(known, _)| *known) {
+            Ok(at) => self.counts[at].1 += n,
+            Err(at) => self.counts.insert(at, (code, n)),
+        }
+    }
+
+    /// The codes that came, ascending, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.counts.iter().copied()
+    }
+}
+
+/// The distribution of content lengths. Lengths rarely vary, so a run of equal ones is only
+/// counted; the histogram is made at the first change.
+#[derive(Clone, Debug, Default)]
+pub struct Lengths {
+    value: u64,
+    repeats: u64,
+    varied: Option<Box<Histogram>>,
+}
+
+impl Lengths {
+    /// Counts one length in bytes.
+    pub fn record(&mut self, bytes: u64) {
+        if bytes == self.value {
+            self.repeats += 1;
+            return;
+        }
+        self.spill();
+        self.value = bytes;
+        self.repeats = 1;
+    }
+
+    /// All lengths as one histogram.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram {
+        let mut all = self.varied.as_deref().cloned().unwrap_or_default();
+        all.record_n(self.value, self.repeats);
+        all
+    }
+
+    fn spill(&mut self) {
+        if self.repeats > 0 {
+            self.varied.get_or_insert_default().record_n(self.value, self.repeats);
+            self.repeats = 0;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if let Some(varied) = &other.varied {
+            self.varied.get_or_insert_default().merge(varied);
+        }
+        if self.value != other.value {
+            self.spill();
+            self.value = other.value;
+        }
+        self.repeats += other.repeats;
+    }
+}
+
+impl PartialEq for Lengths {
+    fn eq(&self, other: &Self) -> bool {
+        self.histogram() == other.histogram()
+    }
+}
+
+impl Eq for Lengths {}
+
+/// What one thread saw while it drove a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorder {
+    rows: Vec<Row>,
+    /// Time to establish a connection, nanoseconds.
+    pub connect: Histogram,
+    /// Time of the transport's handshake (TLS) after the connection stood, nanoseconds.
+    pub handshake: Histogram,
+    /// How late work began although a connection was free for it, nanoseconds: the driver's own
+    /// scheduling lag. Only work that had a due time is counted.
+    pub lag: Histogram,
+    /// Connections that could not be established.
+    pub connect_failures: Failures,
+    /// Connections that the other side ended while nothing was due on them.
+    pub quiet_closes: u64,
+    /// Operations that could not begin in time and were given up.
+    pub dropped: u64,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes read from the kernel.
+    pub bytes_received: u64,
+    /// Passes of the loop.
+    pub passes: u64,
+    /// Passes that found nothing to do, or waited for the next answer: the idle moments.
+    pub idle_passes: u64,
+}
+
+impl Recorder {
+    /// An empty recorder with `labels` rows.
+    #[must_use]
+    pub fn new(labels: usize) -> Self {
+        Self { rows: vec![Row::default(); labels], ..Self::default() }
+    }
+
+    /// The rows, in the order of the labels.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Books one operation under `label`.
+    ///
+    /// # Panics
+    /// When `label` is not below the number of rows.
+    #[inline]
+    pub fn record(&mut self, label: u16, moments: Moments, answer: Answer) {
+        self.rows[usize::from(label)].record(moments, answer);
+    }
+
+    /// Correct answers of all rows.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.rows.iter().map(|row| row.response.count()).sum()
+    }
+
+    /// All failures: of operations and of connections.
+    #[must_use]
+    pub fn failures(&self) -> Failures {
+        let mut all = self.connect_failures;
+        self.rows.iter().for_each(|row| all.merge(&row.failures));
+        all
+    }
+
+    /// Adds everything that `other` saw.
+    ///
+    /// # Panics
+    /// When the two have different numbers of rows.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(self.rows.len(), other.rows.len(), "recorders of one plan have the same rows");
+        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            mine.merge(theirs);
+        }
+        self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
+        self.lag.merge(&other.lag);
+        self.connect_failures.merge(&other.connect_failures);
+        self.quiet_closes += other.quiet_closes;
+        self.dropped += other.dropped;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.passes += other.passes;
+        self.idle_passes += other.idle_passes;
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.rows.iter_mut().for_each(Row::clear);
+        self.connect.clear();
+        self.handshake.clear();
+        self.lag.clear();
+        self.connect_failures = Failures::default();
+        self.quiet_closes = 0;
+        self.dropped = 0;
+        self.bytes_sent = 0;
+        self.bytes_received = 0;
+        self.passes = 0;
+        self.idle_passes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn moments(due: u64, sent: u64, first: u64, last: u64) -> Moments {
+        Moments { due, sent, first, last }
+    }
+
+    #[test]
+    fn response_counts_from_the_due_time_and_service_from_the_send() {
+        let mut recorder = Recorder::new(1);
+        recorder.record(0, moments(100, 150, 180, 200), Answer::ok(7));
+        let row = &recorder.rows()[0];
+        assert_eq!((row.response.max(), row.service.max(), row.first_byte.max()), (100, 50, 30));
+        assert_eq!(row.lengths.histogram().max(), 7);
+    }
+
+    #[test]
+    fn a_failure_never_enters_the_times_and_never_disappears() {
+        let mut recorder = Recorder::new(1);
+        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
+        recorder.record(0, moments(0, 0, 5, 5), refused);
+        assert_eq!(recorder.operations(), 0);
+        assert_eq!(recorder.failures().of(FailureKind::UnexpectedStatus), 1);
+        assert_eq!(recorder.rows()[0].codes.iter().collect::<Vec<_>>(), [(401, 1)]);
+    }
+
+    #[test]
+    fn clearing_leaves_a_new_recorder() {
+        let mut recorder = Recorder::new(2);
+        recorder.record(1, moments(0, 1, 2, 3), Answer::ok(1));
+        recorder.dropped = 3;
+        recorder.clear();
+        assert_eq!(recorder, Recorder::new(2));
+    }
+
+    proptest! {
+        #[test]
+        fn lengths_merge_to_the_same_distribution(
+            a in prop::collection::vec(0u64..5, 0..20),
+            b in prop::collection::vec(0u64..5, 0..20),
+        ) {
+            let of = |values: &[u64]| {
+                let mut lengths = Lengths::default();
+                values.iter().for_each(|bytes| lengths.record(*bytes));
+                lengths
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+    }
+}

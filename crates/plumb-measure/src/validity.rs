@@ -1,0 +1,303 @@
+//! Whether the figures of a run may be believed, and why not.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Recorder, Span, show_ns};
+
+/// Which figures a finding takes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Nothing may be concluded from the run.
+    Everything,
+    /// Throughput stands as a lower bound, latency does not.
+    Latency,
+    /// Every figure stands; the reader should know.
+    Nothing,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// No operation succeeded.
+    NoOperations,
+    /// Operations or connections failed.
+    Failures,
+    /// Work could not begin in time and was given up.
+    Dropped,
+    /// The load generator, not the target, was the limit.
+    DriverLimited,
+    /// Work began later than the plan allows although a connection was free.
+    SchedulingLag,
+    /// The content of the answers varied in length.
+    LengthVaries,
+    /// The run ended before the plan did.
+    CutShort,
+    /// Too few samples for the tail that is printed.
+    FewSamples,
+}
+
+/// One reason to doubt a result, in words that name the figures behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was found.
+    pub kind: FindingKind,
+    /// Which figures it takes away.
+    pub scope: Scope,
+    /// One sentence with the figures.
+    pub text: String,
+}
+
+/// The verdict on a run or on one of its results.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Validity {
+    /// False when a finding takes everything away.
+    pub valid: bool,
+    /// False when the latency figures must not be used.
+    pub latency_valid: bool,
+    /// What was found, the gravest first.
+    pub reasons: Vec<Finding>,
+}
+
+/// What must be known of a load, beside its records, to judge it.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadFacts {
+    /// True when work was due at times of its own (a rate), whatever the target did.
+    pub open: bool,
+    /// The largest scheduling lag at the 99th percentile that the plan accepts.
+    pub lag_bound: Span,
+    /// True when the plan asks for answers of one length.
+    pub one_length: bool,
+    /// True when the run ended before its plan.
+    pub cut_short: bool,
+}
+
+/// Passes of the loop, in percent, that must have been busy before the driver is the limit.
+const BUSY_PERCENT: u64 = 90;
+/// Fewer passes than this say nothing about the driver.
+const PASSES_MIN: u64 = 1_000;
+/// Samples below which the 99th percentile is hardly more than the maximum.
+const SAMPLES_MIN: u64 = 100;
+
+impl Validity {
+    /// Judges the merged records of one load.
+    #[must_use]
+    pub fn of_load(recorder: &Recorder, facts: LoadFacts) -> Self {
+        Self::from_findings(
+            [
+                no_operations(recorder),
+                failures(recorder),
+                dropped(recorder),
+                driver_limited(recorder, facts),
+                scheduling_lag(recorder, facts),
+                length_varies(recorder, facts),
+                cut_short(facts),
+                few_samples(recorder),
+            ]
+            .into_iter()
+            .flatten(),
+        )
+    }
+
+    /// The verdict over several results: the findings of all, each text once.
+    #[must_use]
+    pub fn of_all<'a>(results: impl IntoIterator<Item = (&'a str, &'a Self)>) -> Self {
+        Self::from_findings(results.into_iter().flat_map(|(name, validity)| {
+            validity.reasons.iter().map(move |finding| Finding {
+                text: if name.is_empty() {
+                    finding.text.clone()
+                } else {
+                    format!("{name}: {}", finding.text)
+                },
+                ..*finding
+            })
+        }))
+    }
+
+    fn from_findings(findings: impl Iterator<Item = Finding>) -> Self {
+        let mut reasons: Vec<Finding> = findings.collect();
+        reasons.sort_by_key(|finding| finding.scope as u8);
+        Self {
+            valid: reasons.iter().all(|finding| finding.scope != Scope::Everything),
+            latency_valid: reasons.iter().all(|finding| finding.scope == Scope::Nothing),
+            reasons,
+        }
+    }
+}
+
+fn finding(kind: FindingKind, scope: Scope, text: String) -> Option<Finding> {
+    Some(Finding { kind, scope, text })
+}
+
+fn no_operations(recorder: &Recorder) -> Option<Finding> {
+    if recorder.operations() > 0 {
+        return None;
+    }
+    finding(FindingKind::NoOperations, Scope::Everything, "no operation succeeded".into())
+}
+
+fn failures(recorder: &Recorder) -> Option<Finding> {
+    let failures = recorder.failures();
+    if failures.total() == 0 {
+        return None;
+    }
+    let kinds: Vec<String> =
+        failures.iter().map(|(kind, n)| format!("{n} {}", kind.name())).collect();
+    let text = format!(
+        "{} failures beside {} operations: {}",
+        failures.total(),
+        recorder.operations(),
+        kinds.join(", ")
+    );
+    finding(FindingKind::Failures, Scope::Everything, text)
+}
+
+fn dropped(recorder: &Recorder) -> Option<Finding> {
+    if recorder.dropped == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} operations were due but could not begin in time: the target, or the number of \
+         connections, does not carry this rate",
+        recorder.dropped
+    );
+    finding(FindingKind::Dropped, Scope::Everything, text)
+}
+
+fn driver_limited(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let busy = recorder.passes - recorder.idle_passes.min(recorder.passes);
+    if recorder.passes < PASSES_MIN || busy * 100 <= recorder.passes * BUSY_PERCENT {
+        return None;
+    }
+    let share = busy * 100 / recorder.passes;
+    let (scope, meaning) = if facts.open {
+        (Scope::Everything, "the asked rate was not driven as planned")
+    } else {
+        (Scope::Latency, "throughput is a lower bound, latency is not valid")
+    };
+    let text =
+        format!("driver-limited: {share} % of the loop's passes found no idle moment; {meaning}");
+    finding(FindingKind::DriverLimited, scope, text)
+}
+
+fn scheduling_lag(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let lag_ns = recorder.lag.quantile(0.99);
+    if recorder.lag.is_empty() || lag_ns <= facts.lag_bound.ns() {
+        return None;
+    }
+    let scope = if facts.open { Scope::Everything } else { Scope::Latency };
+    let text = format!(
+        "driver-limited: 1 % of the work began {} or more after it was due although a connection \
+         was free (accepted: {})",
+        show_ns(lag_ns),
+        show_ns(facts.lag_bound.ns())
+    );
+    finding(FindingKind::SchedulingLag, scope, text)
+}
+
+fn length_varies(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let varied = recorder
+        .rows()
+        .iter()
+        .map(|row| row.lengths.histogram())
+        .find(|lengths| lengths.min() != lengths.max())?;
+    let scope = if facts.one_length { Scope::Everything } else { Scope::Nothing };
+    let text = format!("the content length varied from {} to {} bytes", varied.min(), varied.max());
+    finding(FindingKind::LengthVaries, scope, text)
+}
+
+fn cut_short(facts: LoadFacts) -> Option<Finding> {
+    if !facts.cut_short {
+        return None;
+    }
+    finding(FindingKind::CutShort, Scope::Everything, "the run ended before its plan did".into())
+}
+
+fn few_samples(recorder: &Recorder) -> Option<Finding> {
+    let n = recorder.operations();
+    if n == 0 || n >= SAMPLES_MIN {
+        return None;
+    }
+    let text = format!("{n} samples: percentiles above the {}th are the maximum", 100 - 100 / n);
+    finding(FindingKind::FewSamples, Scope::Nothing, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, FailureKind, Moments};
+
+    const CLOSED: LoadFacts =
+        LoadFacts { open: false, lag_bound: Span::from_ms(1), one_length: true, cut_short: false };
+
+    fn recorder_of(n: u64) -> Recorder {
+        let mut recorder = Recorder::new(1);
+        let moments = Moments { due: 0, sent: 0, first: 9, last: 9 };
+        (0..n).for_each(|_| recorder.record(0, moments, Answer::ok(500)));
+        recorder
+    }
+
+    #[test]
+    fn a_run_without_findings_is_valid() {
+        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
+        assert!(validity.valid && validity.latency_valid && validity.reasons.is_empty());
+    }
+
+    #[test]
+    fn one_failure_makes_a_run_invalid_and_is_named() {
+        let mut recorder = recorder_of(1000);
+        let moments = Moments { due: 0, sent: 0, first: 0, last: 0 };
+        recorder.record(0, moments, Answer::failed(FailureKind::TimedOut));
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(!validity.valid);
+        assert_eq!(validity.reasons[0].text, "1 failures beside 1000 operations: 1 timed-out");
+    }
+
+    #[test]
+    fn a_driver_without_idle_moments_keeps_throughput_only_when_closed() {
+        let mut recorder = recorder_of(1000);
+        recorder.passes = 10_000;
+        recorder.idle_passes = 900;
+        let closed = Validity::of_load(&recorder, CLOSED);
+        assert!(closed.valid && !closed.latency_valid);
+        let open = Validity::of_load(&recorder, LoadFacts { open: true, ..CLOSED });
+        assert!(!open.valid);
+    }
+
+    #[test]
+    fn idle_moments_in_a_tenth_of_the_passes_are_enough() {
+        let mut recorder = recorder_of(1000);
+        recorder.passes = 10_000;
+        recorder.idle_passes = 1_000;
+        assert!(Validity::of_load(&recorder, CLOSED).latency_valid);
+    }
+
+    #[test]
+    fn late_starts_beyond_the_bound_invalidate_an_open_run() {
+        let mut recorder = recorder_of(1000);
+        recorder.lag.record_n(5_000_000, 1000);
+        let open = LoadFacts { open: true, ..CLOSED };
+        assert!(!Validity::of_load(&recorder, open).valid);
+        let wide = LoadFacts { lag_bound: Span::from_ms(10), ..open };
+        assert!(Validity::of_load(&recorder, wide).valid);
+    }
+
+    #[test]
+    fn a_varying_length_matters_where_one_length_was_asked_for() {
+        let mut recorder = recorder_of(200);
+        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
+        recorder.record(0, moments, Answer::ok(501));
+        assert!(!Validity::of_load(&recorder, CLOSED).valid);
+        let any = LoadFacts { one_length: false, ..CLOSED };
+        assert!(Validity::of_load(&recorder, any).valid);
+    }
+
+    #[test]
+    fn findings_of_several_results_carry_their_names() {
+        let bad = Validity::of_load(&Recorder::new(1), CLOSED);
+        let all = Validity::of_all([("size 500B", &bad)]);
+        assert!(!all.valid);
+        assert_eq!(all.reasons[0].text, "size 500B: no operation succeeded");
+    }
+}
