@@ -1,1 +1,48 @@
-//! Empty.
+//! When things happen: the clock, the transport, the reactor, the pacer, and the two loops that
+//! drive ([`load`]) and serve ([`serve`]).
+//!
+//! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
+//! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,
+//! depth, time-outs, reconnecting and recording are here, once, for every layer.
+
+mod address;
+mod channel;
+mod cidr;
+pub mod clock;
+mod conn;
+mod drive;
+mod error;
+mod gate;
+pub mod layer;
+mod link;
+pub mod load;
+mod null;
+pub mod options;
+mod outlet;
+mod pacer;
+mod plan;
+mod poll;
+mod protocol;
+mod result;
+pub mod serve;
+mod service;
+#[cfg(test)]
+mod testing;
+mod timer;
+mod transport;
+
+pub use address::{Address, Endpoint, Family};
+pub use cidr::{Cidr, NoCidr};
+pub use drive::Ending;
+pub use error::EngineError;
+pub use link::{Link, Plain, Received};
+pub use load::{IntervalRecords, LoadResult, Sampler, Stage};
+pub use null::{Null, floor};
+pub use pacer::Pacer;
+pub use plan::{Extent, LoadPlan, Pace, Waiting};
+pub use poll::{Poll, Time};
+pub use protocol::{Next, Op, Protocol, Step, Then};
+pub use result::{Lengths, result_record};
+pub use serve::{ServePlan, serve};
+pub use service::{Ended, Peer, Served, Service, TurnedAway};
+pub use transport::{Listener, reachable};

@@ -255,6 +255,15 @@ impl Recorder {
         self.idle_passes += other.idle_passes;
     }
 
+    /// Forgets the load so far; the times to connect stay.
+    pub fn clear_load(&mut self) {
+        let connect = std::mem::take(&mut self.connect);
+        let handshake = std::mem::take(&mut self.handshake);
+        self.clear();
+        self.connect = connect;
+        self.handshake = handshake;
+    }
+
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
         self.rows.iter_mut().for_each(Row::clear);

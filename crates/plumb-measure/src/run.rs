@@ -181,12 +181,15 @@ pub struct ResultRecord {
     pub duration_ns: u64,
     /// Correct answers a second.
     pub throughput_per_s: f64,
-    /// From the due time to the last byte.
-    pub response_ns: Distribution,
-    /// From the send to the last byte.
-    pub service_ns: Distribution,
-    /// From the send to the first byte.
-    pub first_byte_ns: Distribution,
+    /// From the due time to the last byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_ns: Option<Distribution>,
+    /// From the send to the last byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_ns: Option<Distribution>,
+    /// From the send to the first byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_byte_ns: Option<Distribution>,
     /// Time to connect; absent when no connection was made for this result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub connect_ns: Option<Distribution>,

@@ -1,1 +1,53 @@
-//! Empty.
+//! The network layer: how long a message takes there and back, and an echo server to ask.
+//!
+//! [`Probe`] is the client half of niping as a [`plumb_engine::Protocol`], [`EchoServer`] its
+//! server half as a [`plumb_engine::Service`]. [`Net`] is the layer as the program sees it.
+
+mod echo;
+mod error;
+mod ping;
+mod probe;
+mod serve;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::layer::{Job, JobError, Layer};
+
+pub use echo::{Client, EchoServer, Event};
+pub use error::NetError;
+pub use ping::{Ping, PingOptions};
+pub use probe::Probe;
+pub use serve::{Serve, ServeOptions, listeners};
+
+/// The port of an echo server when none is named; niping's own.
+pub const PORT: u16 = 3298;
+
+/// The network layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Net;
+
+impl Layer for Net {
+    fn command(&self) -> Command {
+        let ping = Command::new("ping")
+            .about("Measure round trips to an NI echo server (plumb net serve, niping -s)");
+        let serve =
+            Command::new("serve").about("Run an NI echo server, for plumb net ping and niping -c");
+        Command::new("net")
+            .about("The network: round trips, and an echo server to measure against")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(PingOptions::augment_args(ping))
+            .subcommand(ServeOptions::augment_args(serve))
+    }
+
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
+        match matches.subcommand() {
+            Some(("ping", words)) => {
+                Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("serve", words)) => {
+                Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+            }
+            _ => Err(NetError::NoVerb.into()),
+        }
+    }
+}

@@ -1,2 +1,60 @@
-//! x
-fn main() {}
+//! `plumb`: finds which layer of a business system is slow.
+//!
+//! Words become a [`Command`](clap::Command), a command becomes a job of one layer, a job becomes
+//! a run. Nothing else happens here.
+
+mod checkup;
+mod commands;
+mod exit;
+mod host;
+mod layers;
+mod manual;
+mod measure;
+mod niping;
+mod progress;
+mod report;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let called_as = words.first().map(Path::new).and_then(Path::file_name);
+    if called_as.is_some_and(|name| name == "niping") {
+        return niping::main(&words).into();
+    }
+    match run(&words) {
+        Ok(exit) => exit.into(),
+        Err(error) if exit::pipe_was_closed(&error) => Exit::Ran.into(),
+        Err(error) => {
+            // with standard error gone there is nobody left to tell
+            let _ = writeln!(io::stderr(), "plumb: {error:#}");
+            Exit::DidNotRun.into()
+        }
+    }
+}
+
+fn run(words: &[OsString]) -> anyhow::Result<Exit> {
+    let matches = match commands::all().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(message) => {
+            message.print()?;
+            return Ok(if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran });
+        }
+    };
+    let command: Vec<String> =
+        words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    match matches.subcommand() {
+        Some(("checkup", words)) => checkup::run(words, command),
+        Some(("report", words)) => report::run(words),
+        Some(("man", words)) => manual::man(words),
+        Some(("complete", words)) => manual::complete(words),
+        Some((layer, words)) => measure::run_layer(layer, words, command),
+        None => Ok(Exit::DidNotRun),
+    }
+}

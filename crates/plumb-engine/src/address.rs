@@ -1,0 +1,222 @@
+//! Addresses as users write them, as the resolver answers them, and as sockets report them.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix};
+
+use crate::EngineError;
+
+/// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A host by name or number.
+    Host {
+        /// Name or number, without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Reads an address; a port that is not written is `default_port`.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`] says what was expected.
+    pub fn parse(text: &str, default_port: u16) -> Result<Self, EngineError> {
+        let wrong = |expected| EngineError::Address { text: text.to_owned(), expected };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() {
+                Err(wrong("a path after `unix:`"))
+            } else {
+                Ok(Self::Unix(path.into()))
+            };
+        }
+        if text.contains("://") {
+            return Err(wrong("HOST or HOST:PORT, not a URL"));
+        }
+        let (host, port) = split_port(text).ok_or_else(|| wrong("`]` after an IPv6 address"))?;
+        let port = match port {
+            None => default_port,
+            Some(digits) => digits.parse().map_err(|_| wrong("a port from 0 to 65535"))?,
+        };
+        if host.is_empty() {
+            return Err(wrong("a host before the port"));
+        }
+        Ok(Self::Host { host: host.to_owned(), port })
+    }
+}
+
+/// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare V6 address.
+fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
+    if let Some(inner) = text.strip_prefix('[') {
+        let (host, behind) = inner.split_once(']')?;
+        return match behind.strip_prefix(':') {
+            Some(port) => Some((host, Some(port))),
+            None => behind.is_empty().then_some((host, None)),
+        };
+    }
+    match text.split_once(':') {
+        Some((_, port)) if port.contains(':') => Some((text, None)),
+        Some((host, port)) => Some((host, Some(port))),
+        None => Some((text, None)),
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Host { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Which version of IP may be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// Whatever the name resolves to, in the resolver's order.
+    #[default]
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+impl Family {
+    fn takes(self, address: &SocketAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+/// Where a socket can be connected to or bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// TCP over IPv4 or IPv6.
+    Tcp(SocketAddr),
+    /// A unix stream socket.
+    Unix(PathBuf),
+    /// A socket that answers to itself: what is sent comes back. It costs what the tool and two
+    /// system calls cost, and nothing else.
+    Own,
+}
+
+impl Endpoint {
+    /// Everything `address` may stand for, in the resolver's order.
+    ///
+    /// # Errors
+    /// [`EngineError::Resolve`] when the name has no address of that family.
+    pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
+        let (host, port) = match address {
+            Address::Unix(path) => return Ok(vec![Self::Unix(path.clone())]),
+            Address::Host { host, port } => (host, *port),
+        };
+        let failed = |cause: String| EngineError::Resolve { host: host.clone(), cause };
+        let mut found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
+            Ok(ip) => vec![SocketAddr::new(ip, port)],
+            Err(_) => (host.as_str(), port)
+                .to_socket_addrs()
+                .map_err(|error| failed(error.to_string()))?
+                .collect(),
+        };
+        found.retain(|address| family.takes(address));
+        if found.is_empty() {
+            return Err(failed("it has no address of the family asked for".into()));
+        }
+        Ok(found.into_iter().map(Self::Tcp).collect())
+    }
+
+    pub(crate) fn family(&self) -> AddressFamily {
+        match self {
+            Self::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Self::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Self::Unix(_) | Self::Own => AddressFamily::UNIX,
+        }
+    }
+
+    /// The name of the transport in the run record.
+    #[must_use]
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "tcp",
+            Self::Unix(_) => "unix",
+            Self::Own => "own",
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Own => f.write_str("a socket that answers to itself"),
+        }
+    }
+}
+
+/// A socket's own or its peer's address, as the kernel reports it.
+pub(crate) fn show(address: SocketAddrAny) -> String {
+    if let Ok(ip) = SocketAddr::try_from(address.clone()) {
+        return ip.to_string();
+    }
+    match SocketAddrUnix::try_from(address) {
+        Ok(unix) => match unix.path() {
+            Some(path) => format!("unix:{}", path.to_string_lossy()),
+            None => "unix".into(),
+        },
+        Err(_) => "unknown".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Address::parse(text, 3298).unwrap().to_string()
+    }
+
+    #[test]
+    fn every_way_to_write_an_address_is_read() {
+        assert_eq!(shown("dbhost"), "dbhost:3298");
+        assert_eq!(shown("dbhost:4000"), "dbhost:4000");
+        assert_eq!(shown("::1"), "[::1]:3298");
+        assert_eq!(shown("[::1]:4000"), "[::1]:4000");
+        assert_eq!(shown("[fe80::1%eth0]"), "[fe80::1%eth0]:3298");
+        assert_eq!(shown("unix:/tmp/a:b"), "unix:/tmp/a:b");
+    }
+
+    #[test]
+    fn what_is_no_address_says_what_was_expected() {
+        for (text, expected) in [
+            ("host:port", "a port from 0 to 65535"),
+            ("host:70000", "a port from 0 to 65535"),
+            ("http://host", "HOST or HOST:PORT, not a URL"),
+            ("[::1", "`]` after an IPv6 address"),
+            (":3298", "a host before the port"),
+            ("unix:", "a path after `unix:`"),
+        ] {
+            let error = Address::parse(text, 1).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_number_needs_no_resolver_and_must_fit_the_family() {
+        let address = Address::parse("127.0.0.1", 7).unwrap();
+        let found = Endpoint::resolve(&address, Family::Any).unwrap();
+        assert_eq!(found, [Endpoint::Tcp("127.0.0.1:7".parse().unwrap())]);
+        assert!(Endpoint::resolve(&address, Family::V6).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! The one place that reads time.
+
+use plumb_measure::Clock;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        nanoseconds(clock_gettime(ClockId::Monotonic))
+    }
+}
+
+/// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which may be set while we run: for
+/// time stamps, never for durations.
+#[must_use]
+pub fn wall_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Realtime))
+}
+
+/// The wall clock as RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn utc(wall_ns: u64) -> String {
+    let seconds = i64::try_from(wall_ns / 1_000_000_000).unwrap_or(0);
+    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}
+
+/// The wall clock as the `ctime` of C prints it, in local time: `Sun Mar 20 15:13:33 2011`.
+#[must_use]
+pub fn ctime(wall_ns: u64) -> String {
+    let seconds = i64::try_from(wall_ns / 1_000_000_000).unwrap_or(0);
+    let local = jiff::Timestamp::from_second(seconds)
+        .unwrap_or_default()
+        .to_zoned(jiff::tz::TimeZone::system());
+    local.strftime("%a %b %e %H:%M:%S %Y").to_string()
+}
+
+/// Processor time of the calling thread, nanoseconds.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// What one reading of the clock costs, nanoseconds: the mean of 10,000.
+#[must_use]
+pub fn read_cost_ns(clock: &impl Clock) -> u64 {
+    const READS: u64 = 10_000;
+    let start = clock.now_ns();
+    (1..READS).for_each(|_| {
+        std::hint::black_box(clock.now_ns());
+    });
+    (clock.now_ns() - start) / READS
+}
+
+#[expect(clippy::cast_sign_loss, reason = "these clocks count up from zero")]
+#[inline]
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_never_goes_back() {
+        let clock = MonotonicClock;
+        let first = clock.now_ns();
+        assert!(clock.now_ns() >= first);
+    }
+
+    #[test]
+    fn the_wall_clock_is_written_for_machines_and_for_people() {
+        assert_eq!(utc(1_300_634_013_999_000_000), "2011-03-20T15:13:33Z");
+        let text = ctime(1_300_634_013_000_000_000);
+        assert!(text.starts_with("Sun Mar 20 ") && text.ends_with(":13:33 2011"), "{text}");
+    }
+}

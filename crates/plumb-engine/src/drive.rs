@@ -1,0 +1,377 @@
+//! The loop that drives one thread's share of a load: when work begins, and when the run is over.
+//!
+//! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them.
+
+mod connect;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumb_measure::{Recorder, Transport};
+
+use crate::channel::READ_BYTES;
+use crate::clock;
+use crate::conn::{Conn, Phase};
+use crate::gate::Gate;
+use crate::link::Link;
+use crate::outlet::Outlet;
+use crate::pacer::Pacer;
+use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
+use crate::poll::{Poll, Time};
+use crate::protocol::Protocol;
+use crate::timer::Timers;
+use crate::{Endpoint, EngineError};
+
+/// The longest wait, so that a signal to stop is seen soon.
+const WAIT_MAX_NS: u64 = 100_000_000;
+/// The longest wait while other threads are not ready yet.
+const GATHER_WAIT_NS: u64 = 1_000_000;
+
+/// What a drive is given.
+#[derive(Debug)]
+pub(crate) struct Job<'a, M> {
+    pub(crate) plan: &'a LoadPlan,
+    pub(crate) share: Share,
+    pub(crate) endpoint: &'a Endpoint,
+    /// Makes the link of a new connection.
+    pub(crate) link: &'a M,
+    pub(crate) gate: &'a Gate,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) labels: usize,
+}
+
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The plan came to its end.
+    Complete,
+    /// It was told to stop; operations under way are left out.
+    Interrupted,
+    /// No connection stood for as long as the connect time-out.
+    GaveUp,
+}
+
+/// What one thread reports beside its records.
+#[derive(Debug)]
+pub(crate) struct Driven<P> {
+    pub(crate) protocol: P,
+    pub(crate) ending: Ending,
+    /// From the start of the recorded part to its end, nanoseconds.
+    pub(crate) duration_ns: u64,
+    /// Processor time of the recorded part, nanoseconds.
+    pub(crate) cpu_ns: u64,
+    pub(crate) transport: Option<Transport>,
+}
+
+/// The recorded part of a run, on the clock of the run.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    from: u64,
+    until: Option<u64>,
+    count: Option<u64>,
+}
+
+/// One thread's loop.
+pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
+    job: Job<'a, M>,
+    protocol: P,
+    time: T,
+    now: u64,
+    poll: Poll,
+    conns: Vec<Conn<P, L>>,
+    timers: Timers,
+    /// Connections whose turn ended before their bytes did.
+    again: VecDeque<usize>,
+    /// Open load: connections that can take an operation.
+    free: VecDeque<usize>,
+    /// Open load: due times that have not begun.
+    backlog: VecDeque<u64>,
+    /// How many of the backlog have met a moment without a free connection.
+    starved: usize,
+    pacer: Option<Pacer>,
+    buffer: Vec<u8>,
+    recorder: Recorder,
+    outlet: Outlet,
+    /// The gate was told that every connection of this thread stands.
+    arrived: bool,
+    /// `None` until every connection of every thread stands.
+    window: Option<Window>,
+    recording: bool,
+    cpu_before_ns: u64,
+    opened: usize,
+    in_flight: usize,
+    begun: u64,
+    last_done: u64,
+    down_since: Option<u64>,
+    transport: Option<Transport>,
+}
+
+impl<'a, P, L, M, T> Drive<'a, P, L, M, T>
+where
+    P: Protocol,
+    L: Link,
+    M: Fn() -> L,
+    T: Time,
+{
+    pub(crate) fn new(
+        job: Job<'a, M>,
+        mut protocol: P,
+        time: T,
+        outlet: Outlet,
+    ) -> Result<Self, EngineError> {
+        let users = job.share.first_user..job.share.first_user + job.share.connections;
+        let conns = users.map(|n| Conn::new(protocol.user(n))).collect();
+        Ok(Self {
+            protocol,
+            now: time.now_ns(),
+            time,
+            poll: Poll::new().map_err(EngineError::system("create an epoll set"))?,
+            conns,
+            timers: Timers::default(),
+            again: VecDeque::new(),
+            free: VecDeque::new(),
+            backlog: VecDeque::new(),
+            starved: 0,
+            pacer: None,
+            buffer: Vec::with_capacity(READ_BYTES),
+            recorder: Recorder::new(job.labels),
+            outlet,
+            arrived: false,
+            window: None,
+            recording: false,
+            cpu_before_ns: 0,
+            opened: 0,
+            in_flight: 0,
+            begun: 0,
+            last_done: 0,
+            down_since: None,
+            transport: None,
+            job,
+        })
+    }
+
+    /// Connects, drives the load to its end, and hands over the last records.
+    pub(crate) fn run(mut self) -> Result<Driven<P>, EngineError> {
+        for index in 0..self.conns.len() {
+            self.connect(index)?;
+        }
+        loop {
+            if let Some(ending) = self.ending() {
+                return Ok(self.finish(ending));
+            }
+            self.pass()?;
+        }
+    }
+
+    fn pass(&mut self) -> Result<(), EngineError> {
+        self.recorder.passes += 1;
+        if self.receives() {
+            let before = self.recorder.bytes_received;
+            self.read(0)?;
+            let found = self.recorder.bytes_received > before;
+            let blocks = self.job.plan.waiting == Waiting::Receive;
+            self.recorder.idle_passes += u64::from(blocks || !found);
+        } else {
+            self.wait()?;
+            for at in 0..self.poll.found() {
+                self.on_ready(self.poll.ready(at))?;
+            }
+            for _ in 0..self.again.len() {
+                if let Some(index) = self.again.pop_front() {
+                    self.read(index)?;
+                }
+            }
+        }
+        while let Some((at, index)) = self.timers.pop(self.now) {
+            if self.conns[index].wake.fired(at) {
+                self.on_time(index)?;
+            }
+        }
+        self.release_due();
+        self.turn();
+        Ok(())
+    }
+
+    /// True when the only thing to wait for is the answer on the only connection.
+    fn receives(&mut self) -> bool {
+        if self.job.plan.waiting == Waiting::Epoll || self.window.is_none() || self.conns.len() != 1
+        {
+            return false;
+        }
+        let conn = &mut self.conns[0];
+        conn.flights.len() == 1
+            && matches!(&conn.phase, Phase::Open { channel } if !channel.sending())
+            && self.job.plan.pace == Pace::AsFast
+    }
+
+    /// Waits for sockets or time. The first look does not wait: finding nothing is the idle
+    /// moment that tells a busy loop from a waiting one.
+    fn wait(&mut self) -> Result<(), EngineError> {
+        let failed = EngineError::system("wait for sockets");
+        let mut waited = self.time.wait(&mut self.poll, 0);
+        if waited.is_ok() && self.poll.found() == 0 && self.again.is_empty() {
+            self.recorder.idle_passes += 1;
+            self.now = self.time.now_ns();
+            if self.job.plan.waiting != Waiting::Spin {
+                let timeout_ns = self.timeout_ns();
+                waited = self.time.wait(&mut self.poll, timeout_ns);
+            }
+        }
+        self.now = self.time.now_ns();
+        waited.map_err(failed)
+    }
+
+    /// How long nothing needs to be done if the sockets stay silent.
+    fn timeout_ns(&self) -> u64 {
+        let cap = if self.window.is_some() { WAIT_MAX_NS } else { GATHER_WAIT_NS };
+        let due = self.pacer.as_ref().map(Pacer::next_due);
+        let window = self.window;
+        let edges =
+            window.map(|window| if self.recording { window.until } else { Some(window.from) });
+        let next = [
+            self.timers.next(),
+            due.filter(|due| self.may_begin(*due)),
+            edges.flatten().filter(|edge| *edge > self.now),
+            self.recording.then(|| self.outlet.next_ns()),
+        ];
+        let earliest = next.into_iter().flatten().min().unwrap_or(u64::MAX);
+        earliest.saturating_sub(self.now).min(cap)
+    }
+
+    /// True when an operation due at `at` belongs to the plan and has its place in it.
+    fn may_begin(&self, at: u64) -> bool {
+        self.window.is_some_and(|window| {
+            window.until.is_none_or(|until| at < until)
+                && window.count.is_none_or(|count| self.begun < count)
+        })
+    }
+
+    /// Opens the window once everybody is ready, and moves from warm-up to recording, from one
+    /// interval to the next.
+    fn turn(&mut self) {
+        match self.window {
+            None => self.gather(),
+            Some(_) if self.recording => self.outlet.pass(self.now, &mut self.recorder),
+            Some(_) => {
+                self.counts(self.now);
+            }
+        }
+    }
+
+    /// True when an operation due at `at` falls into the recorded part, which the first of them
+    /// opens.
+    fn counts(&mut self, at: u64) -> bool {
+        let Some(window) = self.window.filter(|window| at >= window.from) else {
+            return false;
+        };
+        if !std::mem::replace(&mut self.recording, true) {
+            self.recorder.clear_load();
+            self.cpu_before_ns = clock::thread_cpu_ns();
+            self.outlet.start(window.from);
+        }
+        true
+    }
+
+    fn gather(&mut self) {
+        if self.opened < self.conns.len() {
+            return;
+        }
+        if !self.arrived {
+            self.arrived = true;
+            self.job.gate.arrive();
+        }
+        let Some(start) = self.job.gate.start(self.now) else {
+            return;
+        };
+        let plan = self.job.plan;
+        let from = start + plan.warmup.ns();
+        let (until, count) = match plan.extent {
+            Extent::For(time) => (Some(from + time.ns()), None),
+            Extent::Count(total) => (None, Some(self.job.share.count(total))),
+        };
+        self.window = Some(Window { from, until, count });
+        if let Pace::Rate(rate) = plan.pace {
+            let (per_s, offset_ns) = self.job.share.rate(rate);
+            self.pacer = Some(Pacer::new(start + offset_ns, per_s));
+        }
+        self.outlet.begin();
+        for index in 0..self.conns.len() {
+            self.ready_for_work(index);
+        }
+    }
+
+    /// Open load: begins what is due on the connections that are free.
+    fn release_due(&mut self) {
+        let Some(mut pacer) = self.pacer else {
+            return;
+        };
+        while self.may_begin(pacer.next_due())
+            && let Some(due) = pacer.take(self.now)
+        {
+            self.begun += u64::from(self.counts(due));
+            self.backlog.push_back(due);
+        }
+        self.pacer = Some(pacer);
+        self.work_off_backlog();
+    }
+
+    fn work_off_backlog(&mut self) {
+        while let Some(due) = self.backlog.front().copied() {
+            let late = self.now.saturating_sub(due) > self.job.plan.operation_timeout.ns();
+            if !late {
+                let Some(index) = self.take_free() else {
+                    self.starved = self.backlog.len();
+                    return;
+                };
+                self.begin_due(index, due);
+            } else if self.counts(due) {
+                self.recorder.dropped += 1;
+            }
+            self.backlog.pop_front();
+            self.starved = self.starved.saturating_sub(1);
+        }
+    }
+
+    /// Whether, and how, the run is over.
+    fn ending(&self) -> Option<Ending> {
+        if self.job.stop.load(Ordering::Relaxed) || self.job.gate.aborted() {
+            return Some(Ending::Interrupted);
+        }
+        self.window?;
+        let patience_ns = self.job.plan.connect_timeout.ns();
+        if self.down_since.is_some_and(|since| self.now >= since + patience_ns) {
+            return Some(Ending::GaveUp);
+        }
+        let next = self.pacer.as_ref().map_or(self.now, Pacer::next_due);
+        let done = self.in_flight == 0 && self.backlog.is_empty() && !self.may_begin(next);
+        let finished = self.conns.iter().all(|conn| matches!(conn.phase, Phase::Finished));
+        (self.recording && done || finished).then_some(Ending::Complete)
+    }
+
+    fn finish(mut self, ending: Ending) -> Driven<P> {
+        let window = self.window.unwrap_or(Window { from: self.now, until: None, count: None });
+        if ending != Ending::Complete {
+            let dropped = self.backlog.iter().filter(|due| **due >= window.from).count();
+            self.recorder.dropped += dropped as u64;
+        }
+        let planned = match ending {
+            Ending::Complete => window.until.or(self.pacer.as_ref().map(Pacer::next_due)),
+            Ending::Interrupted | Ending::GaveUp => Some(self.now),
+        };
+        let end = self.last_done.max(planned.unwrap_or(0));
+        let cpu_ns = if self.recording { clock::thread_cpu_ns() - self.cpu_before_ns } else { 0 };
+        if self.recording {
+            self.outlet.last(end, &mut self.recorder);
+        }
+        Driven {
+            protocol: self.protocol,
+            ending,
+            duration_ns: end.saturating_sub(window.from),
+            cpu_ns,
+            transport: self.transport,
+        }
+    }
+}

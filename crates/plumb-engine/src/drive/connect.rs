@@ -1,0 +1,260 @@
+//! Making connections, and making them again.
+
+use std::io;
+use std::time::Duration;
+
+use plumb_measure::{FailureKind, Outcome};
+
+use super::{Drive, WAIT_MAX_NS};
+use crate::EngineError;
+use crate::channel::Channel;
+use crate::conn::{Flight, Phase};
+use crate::error::connect_failure;
+use crate::link::Link;
+use crate::plan::Waiting;
+use crate::poll::{Readiness, Time, Token};
+use crate::protocol::Protocol;
+use crate::transport;
+
+impl<P, L, M, T> Drive<'_, P, L, M, T>
+where
+    P: Protocol,
+    L: Link,
+    M: Fn() -> L,
+    T: Time,
+{
+    pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
+        let since = self.time.now_ns();
+        self.now = since;
+        let started = transport::start_connect(self.job.endpoint).and_then(|socket| {
+            let channel = Channel::new(socket, (self.job.link)());
+            let generation = self.conns[index].generation;
+            self.poll.add_connection(channel.socket(), Token { index, generation })?;
+            Ok(channel)
+        });
+        match started {
+            Ok(channel) => {
+                self.conns[index].phase = Phase::Connecting { channel, since };
+                self.ask_wake(index);
+                Ok(())
+            }
+            Err(error) => self.connect_failed(index, &error),
+        }
+    }
+
+    pub(super) fn on_ready(&mut self, ready: Readiness) -> Result<(), EngineError> {
+        let index = ready.token.index;
+        let conn = &mut self.conns[index];
+        if conn.generation != ready.token.generation {
+            return Ok(());
+        }
+        match &mut conn.phase {
+            Phase::Connecting { .. } if ready.writable => self.connected(index)?,
+            Phase::Handshaking { .. } => self.shake_hands(index)?,
+            _ => {}
+        }
+        if let Phase::Greeting { channel, .. } | Phase::Open { channel } =
+            &mut self.conns[index].phase
+        {
+            if ready.hangup {
+                channel.set_hangup();
+            }
+            if ready.writable && channel.sending() {
+                self.send(index);
+            }
+            if ready.readable {
+                return self.read(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel has decided about a connect.
+    fn connected(&mut self, index: usize) -> Result<(), EngineError> {
+        let Phase::Connecting { channel, since } = self.take_phase(index) else {
+            return Ok(());
+        };
+        if let Err(error) = transport::finish_connect(channel.socket()) {
+            return self.connect_failed(index, &error);
+        }
+        self.now = self.time.now_ns();
+        self.recorder.connect.record(self.now - since);
+        if self.transport.is_none() {
+            self.transport = transport::proven(self.job.endpoint, channel.socket());
+        }
+        self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
+        self.shake_hands(index)
+    }
+
+    fn shake_hands(&mut self, index: usize) -> Result<(), EngineError> {
+        let Phase::Handshaking { mut channel, since } = self.take_phase(index) else {
+            return Ok(());
+        };
+        match channel.handshake() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.conns[index].phase = Phase::Handshaking { channel, since };
+                self.ask_wake(index);
+                Ok(())
+            }
+            Err(error) => self.greeting_failed(
+                index,
+                FailureKind::HandshakeFailed,
+                format!("ended the handshake: {error}"),
+            ),
+            Ok(()) => {
+                self.now = self.time.now_ns();
+                if channel.encrypted() {
+                    self.recorder.handshake.record(self.now - since);
+                }
+                self.conns[index].phase = Phase::Greeting { channel, since: self.now };
+                self.greet(index)
+            }
+        }
+    }
+
+    /// Says the next unrecorded message, or opens the connection when there is none.
+    pub(super) fn greet(&mut self, index: usize) -> Result<(), EngineError> {
+        let conn = &mut self.conns[index];
+        let Phase::Greeting { channel, .. } = &mut conn.phase else {
+            return Ok(());
+        };
+        match self.protocol.hello(&mut conn.user, &mut conn.wire, &mut channel.out) {
+            Some(op) => {
+                conn.flights.push_back(Flight {
+                    op,
+                    counts: false,
+                    due: None,
+                    sent: None,
+                    first: None,
+                });
+                self.in_flight += 1;
+                self.ask_wake(index);
+                self.send(index);
+                Ok(())
+            }
+            None => self.opened(index),
+        }
+    }
+
+    /// The answer to an unrecorded message.
+    pub(super) fn greeted(&mut self, index: usize, outcome: Outcome) -> Result<(), EngineError> {
+        match outcome {
+            Outcome::Ok => self.greet(index),
+            Outcome::Failed(kind) => {
+                let complaint = self.protocol.complaint();
+                let text =
+                    complaint.unwrap_or_else(|| "did not answer as the protocol demands".into());
+                self.greeting_failed(index, kind, text)
+            }
+        }
+    }
+
+    fn opened(&mut self, index: usize) -> Result<(), EngineError> {
+        let Phase::Greeting { channel, .. } = self.take_phase(index) else {
+            return Ok(());
+        };
+        if self.job.plan.waiting == Waiting::Receive {
+            transport::make_blocking(channel.socket(), Duration::from_nanos(WAIT_MAX_NS))
+                .map_err(EngineError::system("set a receive time-out"))?;
+        }
+        self.conns[index].phase = Phase::Open { channel };
+        self.opened += 1;
+        self.down_since = None;
+        if self.window.is_some() {
+            self.ready_for_work(index);
+        }
+        Ok(())
+    }
+
+    /// Something that was due in time is not there.
+    pub(super) fn on_time(&mut self, index: usize) -> Result<(), EngineError> {
+        let plan = self.job.plan;
+        let (connect_ns, operation_ns) = (plan.connect_timeout.ns(), plan.operation_timeout.ns());
+        let conn = &mut self.conns[index];
+        let overdue = conn.deadline(connect_ns, operation_ns).is_some_and(|at| at <= self.now);
+        if !overdue {
+            self.ask_wake(index);
+            return Ok(());
+        }
+        match &conn.phase {
+            Phase::Down { .. } => self.connect(index),
+            Phase::Connecting { .. } => self.connect_failed(index, &io::ErrorKind::TimedOut.into()),
+            Phase::Handshaking { .. } | Phase::Greeting { .. } => {
+                let text = format!(
+                    "accepted the connection but did not answer within {}",
+                    plan.connect_timeout
+                );
+                self.greeting_failed(index, FailureKind::TimedOut, text)
+            }
+            Phase::Open { .. } => {
+                if conn.resume_at.is_some_and(|at| at <= self.now) {
+                    self.ready_for_work(index);
+                } else {
+                    self.lose(index, FailureKind::TimedOut);
+                }
+                self.ask_wake(index);
+                Ok(())
+            }
+            Phase::Finished => Ok(()),
+        }
+    }
+
+    fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
+        if self.window.is_none() {
+            let address = self.job.endpoint.to_string();
+            return Err(if error.kind() == io::ErrorKind::TimedOut {
+                EngineError::connect_timed_out(address, self.job.plan.connect_timeout.ns())
+            } else {
+                EngineError::connect(address, error)
+            });
+        }
+        self.recorder.connect_failures.count(connect_failure(error));
+        self.drop_connection(index);
+        Ok(())
+    }
+
+    pub(super) fn greeting_failed(
+        &mut self,
+        index: usize,
+        kind: FailureKind,
+        complaint: String,
+    ) -> Result<(), EngineError> {
+        if self.window.is_none() {
+            let address = self.job.endpoint.to_string();
+            return Err(EngineError::Greeting { address, complaint, kind });
+        }
+        self.recorder.connect_failures.count(kind);
+        self.drop_connection(index);
+        Ok(())
+    }
+
+    /// Ends this life of a connection, and plans the next.
+    pub(super) fn drop_connection(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        self.opened -= usize::from(conn.open());
+        self.in_flight -= conn.flights.len();
+        conn.flights.clear();
+        conn.wire = P::Wire::default();
+        conn.generation = conn.generation.wrapping_add(1);
+        let retry_at = self.now + conn.backoff_ns();
+        conn.attempts = conn.attempts.saturating_add(1);
+        conn.phase = Phase::Down { retry_at };
+        if self.opened == 0 && self.down_since.is_none() {
+            self.down_since = Some(self.now);
+        }
+        self.ask_wake(index);
+    }
+
+    pub(super) fn ask_wake(&mut self, index: usize) {
+        let plan = self.job.plan;
+        let conn = &mut self.conns[index];
+        let at = conn.deadline(plan.connect_timeout.ns(), plan.operation_timeout.ns());
+        if let Some(at) = at {
+            self.timers.ask(&mut conn.wake, index, at);
+        }
+    }
+
+    fn take_phase(&mut self, index: usize) -> Phase<L> {
+        std::mem::replace(&mut self.conns[index].phase, Phase::Down { retry_at: u64::MAX })
+    }
+}

@@ -1,0 +1,255 @@
+//! The loop under a clock that stands still: what happens is counted and ordered, never timed.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+
+use plumb_measure::{FailureKind, Rate, Recorder, Span};
+
+use super::{Drive, Ending, Job};
+use crate::gate::Gate;
+use crate::outlet::{Message, Outlet};
+use crate::plan::tests::plan;
+use crate::plan::{Extent, LoadPlan, Pace};
+use crate::testing::{HeldTime, Lines, MS, Manner, Played};
+use crate::{Endpoint, EngineError, Plain};
+
+struct Outcome {
+    recorder: Recorder,
+    ending: Ending,
+    duration_ns: u64,
+    intervals: u64,
+}
+
+fn drive(plan: &LoadPlan, manner: Manner) -> Outcome {
+    let (time, endpoint) = Played::time(manner);
+    drive_against(plan, &endpoint, time).unwrap()
+}
+
+fn drive_against(
+    plan: &LoadPlan,
+    endpoint: &Endpoint,
+    time: HeldTime,
+) -> Result<Outcome, EngineError> {
+    plan.check()?;
+    let (full, messages) = mpsc::channel();
+    let (_empty, refill) = mpsc::channel();
+    let outlet = Outlet::new(0, plan.interval.ns(), 1, full, refill);
+    let (gate, stop) = (Gate::new(1), AtomicBool::new(false));
+    let job = Job {
+        plan,
+        share: plan.share(0),
+        endpoint,
+        link: &Plain::default,
+        gate: &gate,
+        stop: &stop,
+        labels: 1,
+    };
+    let driven = Drive::new(job, Lines::default(), time, outlet)?.run()?;
+    let mut outcome = Outcome {
+        recorder: Recorder::new(1),
+        ending: driven.ending,
+        duration_ns: driven.duration_ns,
+        intervals: 0,
+    };
+    for message in messages {
+        if let Message::Slice(slice) = message {
+            outcome.recorder.merge(&slice.recorder);
+            outcome.intervals += 1;
+        }
+    }
+    Ok(outcome)
+}
+
+fn connections(n: usize) -> NonZeroUsize {
+    NonZeroUsize::new(n).unwrap()
+}
+
+fn rate(per_s: &str) -> Pace {
+    Pace::Rate(per_s.parse::<Rate>().unwrap())
+}
+
+/// Milliseconds to histogram precision.
+fn about(ns: u64, ms: u64) -> bool {
+    ns.abs_diff(ms * MS) <= ms * MS / 500
+}
+
+#[test]
+fn every_operation_takes_as_long_as_the_server_does() {
+    let outcome = drive(&plan(), Manner { delay_ns: 3 * MS, ..Manner::default() });
+    let row = &outcome.recorder.rows()[0];
+    assert_eq!(outcome.ending, Ending::Complete);
+    assert_eq!(outcome.recorder.operations(), 100);
+    assert_eq!((row.service.min(), row.service.max()), (3 * MS, 3 * MS));
+    assert_eq!(row.response, row.service);
+    assert_eq!(outcome.duration_ns, 300 * MS);
+    assert!(outcome.recorder.lag.is_empty());
+}
+
+#[test]
+fn a_fixed_delay_lies_between_answer_and_request() {
+    let plan = LoadPlan { pace: Pace::Delay(Span::from_ms(5)), ..plan() };
+    let outcome = drive(&plan, Manner { delay_ns: MS, ..Manner::default() });
+    assert_eq!(outcome.recorder.operations(), 100);
+    assert_eq!(outcome.duration_ns, (99 * 6 + 1) * MS);
+    assert_eq!(outcome.recorder.rows()[0].response.max(), MS);
+    assert_eq!((outcome.recorder.lag.count(), outcome.recorder.lag.max()), (99, 0));
+}
+
+#[test]
+fn a_stall_is_seen_by_all_work_that_was_due_in_it() {
+    let plan = LoadPlan {
+        pace: rate("1000/s"),
+        extent: Extent::For(Span::from_ms(1_000)),
+        connections: connections(4),
+        ..plan()
+    };
+    // silent from 400 ms to 600 ms after the start
+    let manner = Manner { silent: (1_400 * MS, 1_600 * MS), ..Manner::default() };
+    let outcome = drive(&plan, manner);
+    let row = &outcome.recorder.rows()[0];
+    assert_eq!((outcome.recorder.operations(), outcome.recorder.dropped), (1_000, 0));
+    assert_eq!(row.response.max(), 200 * MS);
+    assert!(about(row.response.quantile(0.9), 100), "{}", row.response.quantile(0.9));
+    // seen from the send, all but the four that were under way look fast
+    assert_eq!(row.service.count_at_or_below(MS), 996);
+    assert_eq!(outcome.duration_ns, 1_000 * MS);
+}
+
+#[test]
+fn work_that_cannot_begin_in_time_is_dropped_and_counted() {
+    let plan = LoadPlan {
+        pace: rate("100/s"),
+        extent: Extent::For(Span::from_ms(1_000)),
+        operation_timeout: Span::from_ms(200),
+        ..plan()
+    };
+    let manner = Manner { silent: (0, 100_000 * MS), ..Manner::default() };
+    let outcome = drive(&plan, manner);
+    let timed_out = outcome.recorder.failures().of(FailureKind::TimedOut);
+    assert_eq!(outcome.recorder.operations(), 0);
+    assert!(timed_out >= 5, "{timed_out}");
+    assert_eq!(timed_out + outcome.recorder.dropped, 100);
+}
+
+#[test]
+fn an_answer_that_does_not_come_times_out_and_the_connection_is_made_anew() {
+    let plan =
+        LoadPlan { extent: Extent::Count(3), operation_timeout: Span::from_ms(50), ..plan() };
+    let manner = Manner { silent: (1_000 * MS, 1_010 * MS), delay_ns: 0, ..Manner::default() };
+    assert_eq!(drive(&plan, manner).recorder.operations(), 3); // late, but in time
+    let never = Manner { silent: (0, u64::MAX), ..Manner::default() };
+    let outcome = drive(&plan, never);
+    assert_eq!(outcome.recorder.failures().of(FailureKind::TimedOut), 3);
+    assert_eq!(outcome.recorder.connect.count(), 3); // one for each attempt
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_loses_nothing() {
+    let outcome = drive(&plan(), Manner { close_after: 1, ..Manner::default() });
+    assert_eq!(outcome.recorder.operations(), 100);
+    assert_eq!(outcome.recorder.failures().total(), 0);
+    assert!(outcome.recorder.connect.count() >= 100);
+    assert!(outcome.recorder.quiet_closes >= 99);
+}
+
+#[test]
+fn a_connection_closed_instead_of_an_answer_is_a_failure_and_the_load_goes_on() {
+    let plan = LoadPlan { connections: connections(2), ..plan() };
+    let outcome = drive(&plan, Manner { hang_up_at: 50, ..Manner::default() });
+    assert_eq!(outcome.recorder.failures().of(FailureKind::Closed), 1);
+    assert_eq!(outcome.recorder.operations(), 99);
+    assert_eq!(outcome.ending, Ending::Complete);
+}
+
+#[test]
+fn answers_of_single_bytes_are_put_together() {
+    for depth in [1, 4] {
+        let plan = LoadPlan { depth: connections(depth), ..plan() };
+        let outcome = drive(&plan, Manner { piece: 1, ..Manner::default() });
+        assert_eq!(outcome.recorder.operations(), 100, "depth {depth}");
+        assert_eq!(outcome.recorder.failures().total(), 0);
+    }
+}
+
+#[test]
+fn depth_keeps_so_many_operations_under_way() {
+    let plan = LoadPlan { depth: connections(4), ..plan() };
+    let outcome = drive(&plan, Manner { delay_ns: 10 * MS, ..Manner::default() });
+    assert_eq!(outcome.recorder.operations(), 100);
+    assert_eq!(outcome.duration_ns, 250 * MS);
+}
+
+#[test]
+fn the_warm_up_is_driven_and_not_recorded() {
+    let plan = LoadPlan { warmup: Span::from_ms(35), ..plan() };
+    let outcome = drive(&plan, Manner { delay_ns: 10 * MS, ..Manner::default() });
+    assert_eq!(outcome.recorder.operations(), 100);
+    assert_eq!(outcome.recorder.connect.count(), 1);
+    // the operation that began within the warm-up and ended behind it is left out
+    assert_eq!(outcome.duration_ns, 1_005 * MS);
+}
+
+#[test]
+fn intervals_divide_the_run() {
+    let plan = LoadPlan {
+        extent: Extent::For(Span::from_ms(2_500)),
+        interval: Span::from_ms(1_000),
+        ..plan()
+    };
+    let outcome = drive(&plan, Manner { delay_ns: 10 * MS, ..Manner::default() });
+    assert_eq!((outcome.intervals, outcome.recorder.operations()), (3, 250));
+}
+
+#[test]
+fn with_nobody_to_connect_to_there_is_an_error_and_no_record() {
+    let time = HeldTime::with(|_| None);
+    let endpoint = Endpoint::Unix("/nonexistent/socket".into());
+    let error = drive_against(&plan(), &endpoint, time).err().unwrap().to_string();
+    assert!(error.contains("cannot connect to unix:/nonexistent/socket"), "{error}");
+}
+
+#[test]
+fn a_connect_that_hangs_times_out() {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, getsockname, listen, socket};
+    // a listener whose queue is full drops further attempts without an answer
+    let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let full = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&full, &any).unwrap();
+    listen(&full, 0).unwrap();
+    let address = getsockname(&full).unwrap().try_into().unwrap();
+    let waiting: Vec<_> = (0..1)
+        .map(|_| {
+            let one = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+            connect(&one, &address).unwrap();
+            one
+        })
+        .collect();
+    let time = HeldTime::with(|_| None);
+    let begun = time.now();
+    let result = drive_against(&plan(), &Endpoint::Tcp(address), time.clone());
+    let error = result.err().unwrap().to_string();
+    assert!(error.contains("no answer within 5s"), "{error}");
+    assert_eq!(time.now() - begun, 5_000 * MS);
+    drop(waiting);
+}
+
+#[test]
+fn a_target_that_is_gone_ends_the_run_with_its_record() {
+    let mut played = Some(Played::new(Manner { hang_up_at: 50, ..Manner::default() }));
+    let endpoint = played.as_ref().map(|server| server.endpoint.clone()).unwrap();
+    let mut answered = 0;
+    let time = HeldTime::with(move |now| {
+        let wants = played.as_mut().and_then(|server| server.step(now));
+        answered = played.as_ref().map_or(answered, Played::answers);
+        if answered >= 50 {
+            played = None;
+        }
+        wants
+    });
+    let outcome = drive_against(&plan(), &endpoint, time).unwrap();
+    assert_eq!(outcome.ending, Ending::GaveUp);
+    assert_eq!(outcome.recorder.operations(), 49);
+    assert_eq!(outcome.recorder.failures().of(FailureKind::Closed), 1);
+    assert!(outcome.recorder.connect_failures.total() > 1);
+}

@@ -1,0 +1,342 @@
+//! Requests out, answers in.
+
+use std::io;
+
+use plumb_measure::{Answer, FailureKind, Moments, Outcome};
+
+use super::Drive;
+use crate::EngineError;
+use crate::channel::{Filled, READS_A_TURN};
+use crate::conn::{Flight, Phase};
+use crate::link::Link;
+use crate::plan::Pace;
+use crate::poll::Time;
+use crate::protocol::{Next, Protocol, Step, Then};
+
+/// Bytes that a protocol may leave unconsumed before it is taken for lost.
+const KEPT_MAX: usize = 16 << 20;
+
+/// What the bytes of one read led to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Digest {
+    answered: bool,
+    greeting: Option<Outcome>,
+    trouble: Option<FailureKind>,
+    close: bool,
+}
+
+impl<P, L, M, T> Drive<'_, P, L, M, T>
+where
+    P: Protocol,
+    L: Link,
+    M: Fn() -> L,
+    T: Time,
+{
+    /// Reads what is there, up to one turn's worth.
+    pub(super) fn read(&mut self, index: usize) -> Result<(), EngineError> {
+        for _ in 0..READS_A_TURN {
+            let Some(channel) = self.conns[index].phase.channel() else {
+                return Ok(());
+            };
+            let filled = channel.fill(&mut self.buffer);
+            self.now = self.time.now_ns();
+            match filled {
+                Ok(Filled::Bytes { count, last }) => {
+                    self.recorder.bytes_received += count as u64;
+                    self.digest(index)?;
+                    if last {
+                        return Ok(());
+                    }
+                }
+                Ok(Filled::Nothing) => return Ok(()),
+                Ok(Filled::End) => return self.ended(index),
+                Err(error) => return self.broken(index, &error),
+            }
+        }
+        self.again.push_back(index);
+        Ok(())
+    }
+
+    /// Lets the protocol judge the bytes of one read; all answers in them share its moment.
+    fn digest(&mut self, index: usize) -> Result<(), EngineError> {
+        let digest = self.decode(index);
+        if let Some(kind) = digest.trouble {
+            return self.fail(index, kind);
+        }
+        if let Some(outcome) = digest.greeting {
+            return self.greeted(index, outcome);
+        }
+        if digest.close {
+            self.restart(index);
+        } else if digest.answered {
+            self.ready_for_work(index);
+        } else if self.conns[index].phase.channel().is_some_and(|channel| channel.sending()) {
+            self.send(index); // the protocol answered by itself
+        }
+        Ok(())
+    }
+
+    fn decode(&mut self, index: usize) -> Digest {
+        let mut digest = Digest::default();
+        let conn = &mut self.conns[index];
+        let greeting = matches!(conn.phase, Phase::Greeting { .. });
+        let Some(channel) = conn.phase.channel() else {
+            return digest;
+        };
+        let (bytes, out) = channel.bytes_and_out(&self.buffer);
+        let mut at = 0;
+        while at < bytes.len() && !digest.close {
+            let op = conn.flights.front().map(|flight| flight.op);
+            match self.protocol.decode(&mut conn.user, &mut conn.wire, op, &bytes[at..], out) {
+                Step::Need { consumed } => {
+                    at += consumed;
+                    if let Some(flight) = conn.flights.front_mut() {
+                        flight.first.get_or_insert(self.now);
+                    }
+                    break;
+                }
+                Step::Aside { consumed: 0 } => {
+                    digest.trouble = Some(FailureKind::Garbled);
+                    break;
+                }
+                Step::Aside { consumed } => at += consumed,
+                Step::Done { consumed, answer, then } => {
+                    at += consumed;
+                    let Some(flight) = conn.flights.pop_front() else {
+                        digest.trouble = Some(FailureKind::Garbled);
+                        break;
+                    };
+                    self.in_flight -= 1;
+                    digest.answered = true;
+                    digest.close = then == Then::Close;
+                    if greeting {
+                        digest.greeting = Some(answer.outcome);
+                        break;
+                    }
+                    conn.attempts = 0;
+                    if let Pace::Delay(delay) = self.job.plan.pace {
+                        conn.resume_at = Some(self.now + delay.ns());
+                    }
+                    self.last_done = self.now;
+                    if flight.counts {
+                        self.recorder.record(flight.op.label, flight.moments(self.now), answer);
+                    }
+                }
+            }
+        }
+        channel.keep_from(at, &self.buffer);
+        if channel.kept() > KEPT_MAX {
+            digest.trouble = Some(FailureKind::Garbled);
+        }
+        digest
+    }
+
+    /// A connection that stands and has room looks for work. One that the other side has finished
+    /// with takes none: its end is about to be read.
+    pub(super) fn ready_for_work(&mut self, index: usize) {
+        if self.conns[index].phase.channel().is_some_and(|channel| channel.hung_up()) {
+            return;
+        }
+        if self.pacer.is_none() {
+            self.issue(index);
+            return;
+        }
+        let conn = &mut self.conns[index];
+        conn.resume_at = conn.resume_at.filter(|at| *at > self.now);
+        self.offer(index);
+        self.work_off_backlog();
+    }
+
+    /// Closed load: begins as many operations as the depth and the user allow.
+    fn issue(&mut self, index: usize) {
+        let depth = self.job.plan.depth.get();
+        let due = self.conns[index].resume_at;
+        if due.is_some_and(|due| due > self.now) {
+            self.ask_wake(index);
+            return;
+        }
+        self.conns[index].resume_at = None;
+        if let Some(due) = due
+            && self.counts(due)
+        {
+            self.recorder.lag.record(self.now - due);
+        }
+        while self.conns[index].flights.len() < depth && self.may_begin(self.now) {
+            let counts = self.counts(due.unwrap_or(self.now));
+            if !self.begin(index, due, counts) {
+                break;
+            }
+            self.begun += u64::from(counts);
+        }
+        self.send(index);
+    }
+
+    /// Open load: begins the operation that is due at `due`.
+    pub(super) fn begin_due(&mut self, index: usize, due: u64) {
+        let counts = self.counts(due);
+        if !self.begin(index, Some(due), counts) {
+            if counts {
+                self.recorder.dropped += 1; // the user pauses or is done
+            }
+            return;
+        }
+        if self.starved == 0 && counts {
+            self.recorder.lag.record(self.now.saturating_sub(due));
+        }
+        self.send(index);
+        self.offer(index);
+    }
+
+    /// Open load: a connection that can take an operation now.
+    pub(super) fn take_free(&mut self) -> Option<usize> {
+        while let Some(index) = self.free.pop_front() {
+            self.conns[index].queued = false;
+            if self.has_room(index) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Open load: puts a connection into the queue of free ones if it has room.
+    fn offer(&mut self, index: usize) {
+        if !self.conns[index].queued && self.has_room(index) {
+            self.conns[index].queued = true;
+            self.free.push_back(index);
+        }
+    }
+
+    fn has_room(&self, index: usize) -> bool {
+        let conn = &self.conns[index];
+        conn.open() && conn.resume_at.is_none() && conn.flights.len() < self.job.plan.depth.get()
+    }
+
+    /// Encodes one request; false when the user has none now.
+    fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
+        let conn = &mut self.conns[index];
+        let Phase::Open { channel } = &mut conn.phase else {
+            return false;
+        };
+        match self.protocol.encode(&mut conn.user, &mut conn.wire, &mut channel.out) {
+            Next::Send(op) => {
+                conn.flights.push_back(Flight { op, counts, due, sent: None, first: None });
+                self.in_flight += 1;
+                true
+            }
+            Next::Pause(ns) => {
+                conn.resume_at = Some(self.now + ns);
+                self.ask_wake(index);
+                false
+            }
+            Next::Finish => {
+                if conn.flights.is_empty() {
+                    conn.phase = Phase::Finished;
+                    self.opened -= 1;
+                }
+                false
+            }
+        }
+    }
+
+    /// Hands over what waits to be sent, and notes when.
+    pub(super) fn send(&mut self, index: usize) {
+        let conn = &mut self.conns[index];
+        let Some(channel) = conn.phase.channel() else {
+            return;
+        };
+        self.now = self.time.now_ns();
+        for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent.is_none()) {
+            flight.sent = Some(self.now);
+        }
+        match channel.flush() {
+            Ok(taken) => {
+                self.recorder.bytes_sent += taken;
+                self.ask_wake(index);
+            }
+            Err(_) => {
+                // the read that follows reports what broke, after the answers that came before it
+                channel.set_hangup();
+                self.again.push_back(index);
+            }
+        }
+    }
+
+    /// The other side will send nothing more.
+    fn ended(&mut self, index: usize) -> Result<(), EngineError> {
+        let conn = &mut self.conns[index];
+        if !conn.open() {
+            return self.fail(index, FailureKind::Closed);
+        }
+        let Some(flight) = conn.flights.pop_front() else {
+            self.recorder.quiet_closes += 1;
+            self.drop_connection(index);
+            return Ok(());
+        };
+        self.in_flight -= 1;
+        let answer = self.protocol.eof(&mut conn.user, &mut conn.wire, flight.op);
+        if answer.outcome == Outcome::Ok {
+            conn.attempts = 0;
+        }
+        self.book(flight, answer);
+        self.restart(index);
+        Ok(())
+    }
+
+    fn broken(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
+        let kind = match error.kind() {
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
+            io::ErrorKind::TimedOut => FailureKind::TimedOut,
+            _ => FailureKind::Closed,
+        };
+        self.fail(index, kind)
+    }
+
+    fn fail(&mut self, index: usize, kind: FailureKind) -> Result<(), EngineError> {
+        if self.conns[index].open() {
+            self.lose(index, kind);
+            return Ok(());
+        }
+        let text = match kind {
+            FailureKind::Closed | FailureKind::Reset => "closed the connection before it answered",
+            _ => "did not answer as the protocol demands",
+        };
+        let complaint = self.protocol.complaint().unwrap_or_else(|| text.into());
+        self.greeting_failed(index, kind, complaint)
+    }
+
+    /// Books what was under way on an open connection as failed, the oldest as `kind`.
+    pub(super) fn lose(&mut self, index: usize, kind: FailureKind) {
+        match self.conns[index].flights.pop_front() {
+            None => self.recorder.quiet_closes += 1,
+            Some(flight) => {
+                self.in_flight -= 1;
+                self.book(flight, Answer::failed(kind));
+            }
+        }
+        self.restart(index);
+    }
+
+    /// Ends a connection; what is still under way on it was closed.
+    fn restart(&mut self, index: usize) {
+        while let Some(flight) = self.conns[index].flights.pop_front() {
+            self.in_flight -= 1;
+            self.book(flight, Answer::failed(FailureKind::Closed));
+        }
+        self.drop_connection(index);
+    }
+
+    fn book(&mut self, flight: Flight, answer: Answer) {
+        self.last_done = self.now;
+        if flight.counts {
+            self.recorder.record(flight.op.label, flight.moments(self.now), answer);
+        }
+    }
+}
+
+impl Flight {
+    /// The moments of an operation whose last byte came at `last`.
+    fn moments(&self, last: u64) -> Moments {
+        let sent = self.sent.unwrap_or(last);
+        Moments { due: self.due.unwrap_or(sent), sent, first: self.first.unwrap_or(last), last }
+    }
+}

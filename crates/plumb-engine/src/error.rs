@@ -1,0 +1,130 @@
+//! Why there is no record.
+
+use std::io;
+
+use plumb_measure::{FailureKind, Span};
+
+/// Why a load could not begin, or a server could not serve. Each message names the place, the
+/// cause and what to try.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The text is no address.
+    #[error("`{text}` is not an address: expected {expected}")]
+    Address {
+        /// As given.
+        text: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The host has no usable address.
+    #[error("cannot find host `{host}`: {cause}; check the name, or give the address as a number")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// What the resolver said.
+        cause: String,
+    },
+    /// The first connections could not be made.
+    #[error("cannot connect to {address}: {cause}; {remedy}")]
+    Connect {
+        /// Where to.
+        address: String,
+        /// What happened.
+        cause: String,
+        /// What to try.
+        remedy: &'static str,
+        /// The same as data.
+        kind: FailureKind,
+    },
+    /// The other side was reached but does not answer as the protocol demands.
+    #[error("{address} {complaint}")]
+    Greeting {
+        /// Who.
+        address: String,
+        /// What the protocol says of it, with what to try.
+        complaint: String,
+        /// The same as data.
+        kind: FailureKind,
+    },
+    /// The server cannot listen there.
+    #[error("cannot listen on {address}: {cause}; {remedy}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the kernel said.
+        cause: io::Error,
+        /// What to try.
+        remedy: &'static str,
+    },
+    /// Options contradict each other or ask for the impossible.
+    #[error("{0}")]
+    Plan(String),
+    /// The kernel refused a service that every run needs.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl EngineError {
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+
+    pub(crate) fn connect(address: String, error: &io::Error) -> Self {
+        let kind = connect_failure(error);
+        let remedy = match kind {
+            FailureKind::ConnectRefused => "is the server started, and is the port right?",
+            FailureKind::ConnectTimedOut => "is a firewall in between, and is the address right?",
+            _ => "check the address and the route to it",
+        };
+        Self::Connect { address, cause: plain(error), remedy, kind }
+    }
+
+    pub(crate) fn connect_timed_out(address: String, after_ns: u64) -> Self {
+        let cause = format!("no answer within {}", Span::from_ns(after_ns));
+        match Self::connect(address, &io::ErrorKind::TimedOut.into()) {
+            Self::Connect { address, remedy, kind, .. } => {
+                Self::Connect { address, cause, remedy, kind }
+            }
+            other => other,
+        }
+    }
+
+    /// The error of a listener that could not be made.
+    #[must_use]
+    pub fn listen(address: String, cause: io::Error) -> Self {
+        let remedy = match cause.kind() {
+            io::ErrorKind::AddrInUse => "another server is there: choose another port, or port 0",
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need privileges, a socket file needs a writable folder: \
+                 choose another"
+            }
+            io::ErrorKind::AddrNotAvailable => "this machine does not have that address",
+            _ => "choose another address",
+        };
+        Self::Listen { address, cause, remedy }
+    }
+}
+
+/// The message of the kernel without the number that std adds.
+fn plain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".into(),
+        io::ErrorKind::TimedOut => "timed out".into(),
+        io::ErrorKind::NotFound => "no such socket file".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// The kind of failure that an error of `connect` is.
+pub(crate) fn connect_failure(error: &io::Error) -> FailureKind {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => FailureKind::ConnectRefused,
+        io::ErrorKind::TimedOut => FailureKind::ConnectTimedOut,
+        _ => FailureKind::ConnectFailed,
+    }
+}

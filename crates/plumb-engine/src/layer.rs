@@ -1,0 +1,114 @@
+//! The door between a layer and the program: generic behind it, erased once here.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+
+use clap::{ArgMatches, Command};
+use plumb_measure::{Floor, ResultRecord, Transport};
+use serde_json::Value;
+
+use crate::load::Sampler;
+use crate::options::OutputOptions;
+
+/// Why a job did not run. The message is one line with cause and remedy.
+pub type JobError = Box<dyn Error + Send + Sync>;
+
+/// A layer of the landscape.
+pub trait Layer: Sync {
+    /// Its command, with one subcommand a verb.
+    fn command(&self) -> Command;
+
+    /// What the words of the command line ask for.
+    ///
+    /// # Errors
+    /// When the words contradict each other; see [`JobError`].
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError>;
+}
+
+/// What a verb does.
+pub enum Job {
+    /// Measures something and leaves a run.
+    Measure(Box<dyn Measure>),
+    /// Serves until it is told to stop.
+    Serve(Box<dyn Server>),
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Measure(_) => "Measure",
+            Self::Serve(_) => "Serve",
+        })
+    }
+}
+
+/// What a measurement is going to do, for the run record.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// Layer, for example `net`.
+    pub layer: &'static str,
+    /// Verb, for example `ping`.
+    pub verb: &'static str,
+    /// Every option with the value in force.
+    pub options: BTreeMap<String, Value>,
+    /// True when work is due at a rate.
+    pub open: bool,
+    /// Seed of the random order.
+    pub seed: u64,
+    /// The target as the user named it.
+    pub target: String,
+    /// The processors the load is pinned to.
+    pub pin: Vec<usize>,
+    /// Number of results that are to come.
+    pub points: usize,
+}
+
+/// A verb that measures.
+pub trait Measure {
+    /// What it is going to do.
+    fn outline(&self) -> Outline;
+
+    /// Where its results go.
+    fn output(&self) -> &OutputOptions;
+
+    /// Measures, handing over each result as it comes.
+    ///
+    /// # Errors
+    /// When the measurement could not begin, or `watch` could not keep a result.
+    fn run(&mut self, watch: &mut dyn Watch, stop: &AtomicBool) -> Result<(), JobError>;
+}
+
+/// Whoever looks on at a measurement and keeps its results.
+pub trait Watch {
+    /// What the tool itself costs.
+    fn floor(&mut self, floor: Floor);
+
+    /// What the connections really used.
+    fn reached(&mut self, transport: Transport);
+
+    /// A result is about to be measured; what looks on meanwhile.
+    fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler;
+
+    /// A result, and whether the measurement was told to stop in its middle.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn result(&mut self, result: ResultRecord, interrupted: bool) -> Result<(), JobError>;
+}
+
+/// A verb that serves.
+pub trait Server {
+    /// Serves until `stop` is set. `out` is standard output, for `listening on ADDRESS`; `log` is
+    /// standard error.
+    ///
+    /// # Errors
+    /// When it cannot listen or its loop cannot go on.
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &AtomicBool,
+    ) -> Result<(), JobError>;
+}

@@ -1,0 +1,71 @@
+//! The bytes of one connection: plain here; a layer of encryption has the same shape.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Bytes appended; zero means that the other side will send nothing more.
+    pub bytes: usize,
+    /// There is nothing more to read now, as far as this link can tell.
+    pub drained: bool,
+}
+
+/// How the bytes of a connection cross its socket. Everything that would have to wait answers
+/// [`io::ErrorKind::WouldBlock`].
+pub trait Link {
+    /// True when [`handshake`](Self::handshake) has anything to do, so that its time is recorded.
+    const ENCRYPTED: bool = false;
+
+    /// Goes on with the handshake; `Ok` when it is complete.
+    ///
+    /// # Errors
+    /// `WouldBlock` while the other side must speak first; any other error ends the connection.
+    fn handshake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let _ = socket;
+        Ok(())
+    }
+
+    /// Appends to `into` at most what its spare capacity takes.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is nothing; any other error ends the connection.
+    fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received>;
+
+    /// Takes some of `bytes`, and says how many.
+    ///
+    /// # Errors
+    /// `WouldBlock` when none can be taken; any other error ends the connection.
+    fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Hands on what the link itself still holds back of bytes it took.
+    ///
+    /// # Errors
+    /// `WouldBlock` when something is still held back; any other error ends the connection.
+    fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let _ = socket;
+        Ok(())
+    }
+}
+
+/// Bytes as they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain;
+
+impl Link for Plain {
+    #[inline]
+    fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
+        let room = into.capacity() - into.len();
+        let (_, bytes) = recv(socket, spare_capacity(into), RecvFlags::empty())?;
+        Ok(Received { bytes, drained: bytes < room })
+    }
+
+    #[inline]
+    fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
+    }
+}

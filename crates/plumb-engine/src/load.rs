@@ -1,0 +1,285 @@
+//! A whole load: its threads, and the consumer that writes down what they record.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use plumb_measure::{Interval, Recorder, Transport};
+
+use crate::clock::MonotonicClock;
+use crate::drive::{Drive, Driven, Ending, Job};
+use crate::gate::Gate;
+use crate::link::Link;
+use crate::outlet::{Message, Outlet, Slice};
+use crate::plan::LoadPlan;
+use crate::protocol::Protocol;
+use crate::{Endpoint, EngineError};
+
+/// What was recorded in one interval, by all threads together.
+#[derive(Debug)]
+pub struct IntervalRecords {
+    /// Start and length after the start of the recorded part, and the figures of the interval.
+    pub figures: Interval,
+    /// Everything recorded in it.
+    pub recorder: Recorder,
+}
+
+/// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
+/// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
+/// the threads that measure.
+pub trait Sampler {
+    /// Every connection stands and the load begins, warm-up first.
+    fn begin(&mut self) {}
+
+    /// One interval's time has passed, whether or not anything was recorded.
+    fn tick(&mut self) {}
+
+    /// One interval is complete.
+    fn interval(&mut self, records: &IntervalRecords);
+}
+
+/// What came of a load.
+#[derive(Debug)]
+pub struct LoadResult<P> {
+    /// Everything recorded.
+    pub recorder: Recorder,
+    /// The protocols, as their threads left them.
+    pub protocols: Vec<P>,
+    /// The intervals, in order.
+    pub intervals: Vec<Interval>,
+    /// How it ended.
+    pub ending: Ending,
+    /// Length of the recorded part, nanoseconds.
+    pub duration_ns: u64,
+    /// Processor time of the driving threads over the recorded part, nanoseconds.
+    pub cpu_ns: u64,
+    /// What the first connection really used.
+    pub transport: Option<Transport>,
+}
+
+/// Where a load goes, and who looks on.
+pub struct Stage<'a> {
+    /// Where to connect.
+    pub endpoint: &'a Endpoint,
+    /// Set to true by whoever wants the load to stop.
+    pub stop: &'a AtomicBool,
+    /// Called once an interval.
+    pub samplers: &'a mut [&'a mut dyn Sampler],
+}
+
+impl std::fmt::Debug for Stage<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("endpoint", self.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
+///
+/// `protocol` makes the protocol of one thread, `link` the link of one connection.
+///
+/// # Errors
+/// [`EngineError`] when the plan contradicts itself or the first connections cannot be made: there
+/// is then no record. Whatever fails later is data in the result.
+pub fn run<P, L>(
+    plan: &LoadPlan,
+    stage: &mut Stage<'_>,
+    labels: usize,
+    protocol: impl Fn() -> P,
+    link: impl Fn() -> L + Sync,
+) -> Result<LoadResult<P>, EngineError>
+where
+    P: Protocol + Send,
+    L: Link,
+{
+    plan.check()?;
+    let threads = plan.threads.get();
+    let gate = Gate::new(threads);
+    let (full, messages) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut empties = Vec::new();
+        let mut handles = Vec::new();
+        for index in 0..threads {
+            let (empty, refill) = mpsc::channel();
+            let outlet = Outlet::new(index, plan.interval.ns(), labels, full.clone(), refill);
+            let job = Job {
+                plan,
+                share: plan.share(index),
+                endpoint: stage.endpoint,
+                link: &link,
+                gate: &gate,
+                stop: stage.stop,
+                labels,
+            };
+            let protocol = protocol();
+            let cpu = plan.pin.get(index % plan.pin.len().max(1)).copied();
+            empties.push(empty);
+            handles.push(scope.spawn(move || drive(job, protocol, outlet, cpu)));
+        }
+        drop(full);
+        let mut consumer = Consumer::new(plan, labels, empties);
+        consumer.consume(&messages, stage.samplers);
+        consumer.conclude(handles)
+    })
+}
+
+/// One thread's part of a load.
+fn drive<P: Protocol, L: Link>(
+    job: Job<'_, impl Fn() -> L>,
+    protocol: P,
+    outlet: Outlet,
+    cpu: Option<usize>,
+) -> Result<Driven<P>, EngineError> {
+    let gate = job.gate;
+    let driven = settle_thread(cpu)
+        .and_then(|()| Drive::new(job, protocol, MonotonicClock, outlet))
+        .and_then(Drive::run);
+    if driven.is_err() {
+        gate.abort();
+    }
+    driven
+}
+
+/// Puts the thread on its processor and asks for timers without slack.
+pub(crate) fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
+    use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+    // a kernel that refuses leaves the usual slack of 50 us, which the scheduling lag will show
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let Some(cpu) = cpu else {
+        return Ok(());
+    };
+    let refused = |cause: String| {
+        EngineError::Plan(format!(
+            "cannot run on processor {cpu}: {cause}; choose another with --pin"
+        ))
+    };
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(refused(format!("there are none above {}", CpuSet::MAX_CPU - 1)));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
+}
+
+/// Puts the slices of all threads together.
+struct Consumer {
+    every_ns: u64,
+    /// Recorders go back to the thread they came from.
+    empties: Vec<Sender<Recorder>>,
+    /// The first interval that each thread has not passed yet.
+    passed: Vec<u64>,
+    /// Intervals that not every thread has passed yet.
+    pending: BTreeMap<u64, IntervalRecords>,
+    total: Recorder,
+    intervals: Vec<Interval>,
+}
+
+impl Consumer {
+    fn new(plan: &LoadPlan, labels: usize, empties: Vec<Sender<Recorder>>) -> Self {
+        Self {
+            every_ns: plan.interval.ns(),
+            passed: vec![0; empties.len()],
+            empties,
+            pending: BTreeMap::new(),
+            total: Recorder::new(labels),
+            intervals: Vec::new(),
+        }
+    }
+
+    fn consume(&mut self, messages: &Receiver<Message>, samplers: &mut [&mut dyn Sampler]) {
+        let mut began = false;
+        loop {
+            match messages.recv_timeout(Duration::from_nanos(self.every_ns)) {
+                Ok(Message::Slice(slice)) => self.take(*slice, samplers),
+                Ok(Message::Began) => {
+                    if !std::mem::replace(&mut began, true) {
+                        samplers.iter_mut().for_each(|sampler| sampler.begin());
+                    }
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            samplers.iter_mut().for_each(|sampler| sampler.tick());
+        }
+        self.complete_below(u64::MAX, samplers); // what a thread that failed left behind
+    }
+
+    fn take(&mut self, mut slice: Slice, samplers: &mut [&mut dyn Sampler]) {
+        let start_ns = slice.number * self.every_ns;
+        let labels = self.total.rows().len();
+        let records = self.pending.entry(slice.number).or_insert_with(|| IntervalRecords {
+            figures: empty_interval(start_ns),
+            recorder: Recorder::new(labels),
+        });
+        records.recorder.merge(&slice.recorder);
+        let length_ns = slice.end_ns.saturating_sub(start_ns);
+        records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
+        slice.recorder.clear();
+        let _ = self.empties[slice.thread].send(slice.recorder); // a thread that ended needs none
+        self.passed[slice.thread] = if slice.last { u64::MAX } else { slice.number + 1 };
+        let everybody = self.passed.iter().copied().min().unwrap_or(u64::MAX);
+        self.complete_below(everybody, samplers);
+    }
+
+    fn complete_below(&mut self, number: u64, samplers: &mut [&mut dyn Sampler]) {
+        while let Some(first) = self.pending.first_entry() {
+            if *first.key() >= number {
+                break;
+            }
+            let mut records = first.remove();
+            summarize(&mut records.figures, &records.recorder);
+            self.total.merge(&records.recorder);
+            if records.figures.duration_ns > 0 {
+                self.intervals.push(records.figures);
+            }
+            samplers.iter_mut().for_each(|sampler| sampler.interval(&records));
+        }
+    }
+
+    fn conclude<P>(
+        self,
+        handles: Vec<ScopedJoinHandle<'_, Result<Driven<P>, EngineError>>>,
+    ) -> Result<LoadResult<P>, EngineError> {
+        let mut result = LoadResult {
+            recorder: self.total,
+            protocols: Vec::new(),
+            intervals: self.intervals,
+            ending: Ending::Complete,
+            duration_ns: 0,
+            cpu_ns: 0,
+            transport: None,
+        };
+        let joined: Vec<_> = handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
+        for driven in joined {
+            let driven = driven?;
+            result.duration_ns = result.duration_ns.max(driven.duration_ns);
+            result.cpu_ns += driven.cpu_ns;
+            result.transport = result.transport.or(driven.transport);
+            if driven.ending != Ending::Complete {
+                result.ending = driven.ending;
+            }
+            result.protocols.push(driven.protocol);
+        }
+        Ok(result)
+    }
+}
+
+fn empty_interval(start_ns: u64) -> Interval {
+    Interval { start_ns, duration_ns: 0, operations: 0, failures: 0, p50: 0, p99: 0, max: 0 }
+}
+
+fn summarize(figures: &mut Interval, recorder: &Recorder) {
+    let mut response = plumb_measure::Histogram::new();
+    recorder.rows().iter().for_each(|row| response.merge(&row.response));
+    figures.operations = response.count();
+    figures.failures = recorder.failures().total();
+    figures.p50 = response.quantile(0.5);
+    figures.p99 = response.quantile(0.99);
+    figures.max = response.max();
+}

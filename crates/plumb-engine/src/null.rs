@@ -1,0 +1,101 @@
+//! The null protocol: what the tool itself costs.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+
+use plumb_measure::{Answer, Distribution, Floor, Span};
+
+use crate::load::{self, Stage};
+use crate::plan::{Extent, LoadPlan, Pace, Waiting};
+use crate::protocol::{Next, Op, Protocol, Step, Then};
+use crate::{Endpoint, EngineError, Plain};
+
+const MESSAGE: &[u8] = b"null";
+/// Round trips that the floor is taken from, and those before it that are not recorded.
+const FLOOR_OPERATIONS: u64 = 20_000;
+const FLOOR_WARMUP: Span = Span::from_ms(20);
+
+/// Four bytes there and the same four bytes back.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Null;
+
+impl Protocol for Null {
+    type User = ();
+    type Wire = ();
+
+    fn user(&mut self, _: usize) {}
+
+    fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
+        out.extend_from_slice(MESSAGE);
+        Next::Send(Op { label: 0, tag: 0 })
+    }
+
+    fn decode(
+        &mut self,
+        (): &mut (),
+        (): &mut (),
+        _: Option<Op>,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+    ) -> Step {
+        if bytes.len() < MESSAGE.len() {
+            return Step::Need { consumed: 0 };
+        }
+        let answer = Answer::ok(MESSAGE.len() as u64);
+        Step::Done { consumed: MESSAGE.len(), answer, then: Then::Keep }
+    }
+}
+
+/// Measures the floor of a load that waits as `waiting` says: the same loop, the same recording,
+/// on a socket that answers to itself. `None` when it was interrupted.
+///
+/// # Errors
+/// When the socket cannot be made.
+pub fn floor(
+    waiting: Waiting,
+    pin: &[usize],
+    stop: &AtomicBool,
+) -> Result<Option<Floor>, EngineError> {
+    let one = NonZeroUsize::MIN;
+    let second = Span::from_ms(1_000);
+    let plan = LoadPlan {
+        connections: one,
+        threads: one,
+        depth: one,
+        pace: Pace::AsFast,
+        extent: Extent::Count(FLOOR_OPERATIONS),
+        warmup: FLOOR_WARMUP,
+        connect_timeout: second,
+        operation_timeout: second,
+        lag_bound: second,
+        waiting,
+        pin: pin.to_vec(),
+        interval: second,
+    };
+    let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [] };
+    let result = load::run(&plan, &mut stage, 1, Null::default, Plain::default)?;
+    let service = result.recorder.rows().first().map(|row| &row.service);
+    Ok(service.and_then(Distribution::of).map(|service_ns| Floor {
+        method: format!(
+            "the same loop and recording ({}) on a socket that answers to itself: one send, one \
+             receive, no other process",
+            waiting.describe()
+        ),
+        service_ns,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_measured_in_every_way_of_waiting() {
+        let stop = AtomicBool::new(false);
+        for waiting in [Waiting::Receive, Waiting::Epoll, Waiting::Spin] {
+            let floor = floor(waiting, &[], &stop).unwrap().unwrap();
+            assert_eq!(floor.service_ns.count, FLOOR_OPERATIONS);
+            assert!(floor.method.contains(waiting.describe()));
+        }
+    }
+}

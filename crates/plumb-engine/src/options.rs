@@ -1,0 +1,216 @@
+//! The options that mean the same in every layer.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use plumb_measure::{Rate, Span};
+use serde_json::{Map, Value, json};
+
+use crate::plan::{Extent, LoadPlan, Pace, Waiting};
+use crate::{Address, Endpoint, EngineError, Family};
+
+/// How much load, how fast, and how it is driven.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub struct LoadOptions {
+    /// Operations of one measurement, over all its connections
+    #[arg(long, value_name = "N", conflicts_with = "for_time")]
+    pub count: Option<u64>,
+
+    /// Length of one measurement [default: 5s]
+    #[arg(long = "for", id = "for_time", value_name = "TIME")]
+    pub for_time: Option<Span>,
+
+    /// Wait so long between an answer and the next request
+    #[arg(long, value_name = "TIME", conflicts_with = "rate")]
+    pub delay: Option<Span>,
+
+    /// Begin operations at this rate over all connections, whatever the target does
+    ///
+    /// Response times then count from the moment an operation was due.
+    #[arg(long, value_name = "N/s")]
+    pub rate: Option<Rate>,
+
+    /// Operations under way on one connection
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub depth: NonZeroUsize,
+
+    /// Load before the recorded part
+    #[arg(long, value_name = "TIME", default_value = "200ms")]
+    pub warmup: Span,
+
+    /// Threads that drive the load
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub threads: NonZeroUsize,
+
+    /// Ask again and again for answers instead of waiting: needs a core for itself
+    #[arg(long)]
+    pub spin: bool,
+
+    /// Run on these processors, one a thread in turn
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub pin: Vec<usize>,
+
+    /// An answer must be complete within this
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub timeout: Span,
+
+    /// A connection must stand within this
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub connect_timeout: Span,
+
+    /// The scheduling lag, at its 99th percentile, beyond which the driver counts as the limit
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub lag: Span,
+
+    /// Length of the intervals in which the run is written down
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Span,
+
+    /// Seed of the random order in which a sweep is measured [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+impl LoadOptions {
+    /// The load of `connections` connections that these options describe.
+    #[must_use]
+    pub fn plan(&self, connections: NonZeroUsize) -> LoadPlan {
+        let pace = match (self.rate, self.delay) {
+            (Some(rate), _) => Pace::Rate(rate),
+            (None, Some(delay)) if delay.ns() > 0 => Pace::Delay(delay),
+            _ => Pace::AsFast,
+        };
+        let extent = match self.count {
+            Some(count) => Extent::Count(count),
+            None => Extent::For(self.for_time.unwrap_or(Span::from_ms(5_000))),
+        };
+        let waiting = if self.spin {
+            Waiting::Spin
+        } else {
+            LoadPlan::suitable_waiting(connections, self.depth, pace)
+        };
+        LoadPlan {
+            connections,
+            threads: self.threads,
+            depth: self.depth,
+            pace,
+            extent,
+            warmup: self.warmup,
+            connect_timeout: self.connect_timeout,
+            operation_timeout: self.timeout,
+            lag_bound: self.lag,
+            waiting,
+            pin: self.pin.clone(),
+            interval: self.interval,
+        }
+    }
+
+    /// Every option with the value in force, for the run record.
+    #[must_use]
+    pub fn in_force(&self, seed: u64) -> Map<String, Value> {
+        let mut options = Map::new();
+        let mut put = |name: &str, value: Value| options.insert(name.into(), value);
+        match self.count {
+            Some(count) => put("count", json!(count)),
+            None => put("for", json!(self.for_time.unwrap_or(Span::from_ms(5_000)))),
+        };
+        if let Some(delay) = self.delay {
+            put("delay", json!(delay));
+        }
+        if let Some(rate) = self.rate {
+            put("rate", json!(rate));
+        }
+        put("depth", json!(self.depth));
+        put("warmup", json!(self.warmup));
+        put("threads", json!(self.threads));
+        put("spin", json!(self.spin));
+        put("pin", json!(self.pin));
+        put("timeout", json!(self.timeout));
+        put("connect-timeout", json!(self.connect_timeout));
+        put("lag", json!(self.lag));
+        put("interval", json!(self.interval));
+        put("seed", json!(seed));
+        options
+    }
+}
+
+/// How the target is reached.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Transport")]
+pub struct TransportOptions {
+    /// `tcp`, or `unix:PATH` for a socket file of this machine
+    #[arg(long, value_name = "KIND", default_value = "tcp")]
+    pub transport: TransportKind,
+
+    /// Use IPv4 only
+    #[arg(short = '4', long = "ipv4", conflicts_with = "v6")]
+    pub v4: bool,
+
+    /// Use IPv6 only
+    #[arg(short = '6', long = "ipv6", id = "v6")]
+    pub v6: bool,
+}
+
+impl TransportOptions {
+    /// Everything that `target` may stand for under these options, in the resolver's order.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`] or [`EngineError::Resolve`].
+    pub fn endpoints(&self, target: &str, port: u16) -> Result<Vec<Endpoint>, EngineError> {
+        match &self.transport {
+            TransportKind::Unix(path) => Ok(vec![Endpoint::Unix(path.clone())]),
+            TransportKind::Tcp => Endpoint::resolve(&Address::parse(target, port)?, self.family()),
+        }
+    }
+
+    /// The version of IP that may be used.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        match (self.v4, self.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        }
+    }
+}
+
+/// What carries the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransportKind {
+    /// TCP over IPv4 or IPv6.
+    Tcp,
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for TransportKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("unix:") {
+            Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
+            _ if text == "tcp" => Ok(Self::Tcp),
+            _ => Err("expected tcp or unix:PATH".into()),
+        }
+    }
+}
+
+/// Where results go.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputOptions {
+    /// Folder for the run [default: plumb-runs/<UTC time>-<layer>-<verb>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Print the run record as one JSON document, and nothing else
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print Markdown, to paste into a ticket
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
+}

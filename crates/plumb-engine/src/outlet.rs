@@ -1,0 +1,93 @@
+//! Where a driving thread leaves its records, one interval at a time.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use plumb_measure::Recorder;
+
+/// What a driving thread tells the consumer.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// Every connection of every thread stands; the load begins. Each thread says so.
+    Began,
+    /// An interval is past.
+    Slice(Box<Slice>),
+}
+
+/// What one thread recorded in one interval.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    /// Number of the thread, from zero.
+    pub(crate) thread: usize,
+    /// Number of the interval, from zero.
+    pub(crate) number: u64,
+    /// From the start of the recorded part to its end, nanoseconds.
+    pub(crate) end_ns: u64,
+    pub(crate) recorder: Recorder,
+    /// The thread sends nothing more.
+    pub(crate) last: bool,
+}
+
+/// Hands a full recorder over and takes an empty one, so that the loop neither copies nor waits:
+/// writing the interval down is the consumer's work, on its own thread.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    thread: usize,
+    every_ns: u64,
+    labels: usize,
+    full: Sender<Message>,
+    empty: Receiver<Recorder>,
+    from: u64,
+    number: u64,
+}
+
+impl Outlet {
+    pub(crate) fn new(
+        thread: usize,
+        every_ns: u64,
+        labels: usize,
+        full: Sender<Message>,
+        empty: Receiver<Recorder>,
+    ) -> Self {
+        Self { thread, every_ns, labels, full, empty, from: 0, number: 0 }
+    }
+
+    /// The load begins.
+    pub(crate) fn begin(&self) {
+        let _ = self.full.send(Message::Began); // see `hand_over`
+    }
+
+    /// The first interval starts at `from`, on the clock of the run.
+    pub(crate) fn start(&mut self, from: u64) {
+        self.from = from;
+    }
+
+    /// When the current interval ends.
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.from + (self.number + 1) * self.every_ns
+    }
+
+    /// Hands the records over when their interval is past.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: u64, recorder: &mut Recorder) {
+        if now >= self.next_ns() {
+            let end = self.next_ns();
+            self.hand_over(end, recorder, false);
+            // intervals that a stalled loop slept through were empty
+            self.number += now.saturating_sub(self.next_ns()) / self.every_ns;
+        }
+    }
+
+    /// Hands the last records over; the recorded part ended at `end`.
+    pub(crate) fn last(&mut self, end: u64, recorder: &mut Recorder) {
+        self.hand_over(end, recorder, true);
+    }
+
+    fn hand_over(&mut self, end: u64, recorder: &mut Recorder, last: bool) {
+        let fresh = self.empty.try_recv().unwrap_or_else(|_| Recorder::new(self.labels));
+        let recorder = std::mem::replace(recorder, fresh);
+        let end_ns = end.saturating_sub(self.from);
+        let slice = Slice { thread: self.thread, number: self.number, end_ns, recorder, last };
+        let _ = self.full.send(Message::Slice(Box::new(slice))); // a consumer that is gone has no use for it
+        self.number += 1;
+    }
+}

@@ -1,0 +1,236 @@
+//! What a load is: how much, how fast, from how many connections. Checked once; no defaults below.
+
+use std::num::NonZeroUsize;
+
+use plumb_measure::{Rate, Span};
+
+use crate::EngineError;
+
+/// When the next operation of a load begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As soon as the answer is complete.
+    AsFast,
+    /// A fixed time after the answer is complete.
+    Delay(Span),
+    /// When it is due at a constant rate, whatever the target does.
+    Rate(Rate),
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// After so many operations over all connections.
+    Count(u64),
+    /// When so much time has passed.
+    For(Span),
+}
+
+/// How the loop waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Blocks in the receive.
+    Receive,
+    /// Blocks until any of many sockets is ready.
+    Epoll,
+    /// Never blocks: asks again and again.
+    Spin,
+}
+
+impl Waiting {
+    /// In words, for the run record.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Receive => "blocking receive",
+            Self::Epoll => "epoll",
+            Self::Spin => "busy poll",
+        }
+    }
+}
+
+/// One load, complete and consistent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadPlan {
+    /// Connections over all threads.
+    pub connections: NonZeroUsize,
+    /// Threads that drive them, at most one a connection.
+    pub threads: NonZeroUsize,
+    /// Operations under way on one connection.
+    pub depth: NonZeroUsize,
+    /// When the next operation begins.
+    pub pace: Pace,
+    /// When the load ends.
+    pub extent: Extent,
+    /// Load before the recorded part.
+    pub warmup: Span,
+    /// A connection must stand within this.
+    pub connect_timeout: Span,
+    /// An answer must be complete within this.
+    pub operation_timeout: Span,
+    /// The largest scheduling lag at the 99th percentile that is accepted.
+    pub lag_bound: Span,
+    /// How the loop waits; see [`LoadPlan::suitable_waiting`].
+    pub waiting: Waiting,
+    /// The processors the threads run on, one a thread in turn; empty: wherever the kernel puts
+    /// them.
+    pub pin: Vec<usize>,
+    /// Length of the intervals in which the run is written down.
+    pub interval: Span,
+}
+
+impl LoadPlan {
+    /// Checks what no single option can know.
+    ///
+    /// # Errors
+    /// [`EngineError::Plan`] names the options and what to write instead.
+    pub fn check(&self) -> Result<(), EngineError> {
+        let wrong = |text: String| Err(EngineError::Plan(text));
+        if self.threads > self.connections {
+            return wrong(format!(
+                "{} threads for {} connections: a thread needs at least one",
+                self.threads, self.connections
+            ));
+        }
+        let suitable = Self::suitable_waiting(self.connections, self.depth, self.pace);
+        if self.waiting == Waiting::Receive && suitable != Waiting::Receive {
+            return wrong(
+                "a blocking receive serves one connection at depth 1 without a pace".into(),
+            );
+        }
+        if self.extent == Extent::Count(0) {
+            return wrong("a count of 0 measures nothing: write --count 1 or more".into());
+        }
+        if let Extent::For(time) = self.extent
+            && time.ns() == 0
+        {
+            return wrong("a time of 0 measures nothing: write for example --for 10s".into());
+        }
+        for (name, span) in [
+            ("--interval", self.interval),
+            ("--timeout", self.operation_timeout),
+            ("--connect-timeout", self.connect_timeout),
+        ] {
+            if span.ns() == 0 {
+                return wrong(format!("{name} 0s would end before it begins: write 1s or more"));
+            }
+        }
+        Ok(())
+    }
+
+    /// True when work is due at times of its own.
+    #[must_use]
+    pub fn open(&self) -> bool {
+        matches!(self.pace, Pace::Rate(_))
+    }
+
+    /// How a loop waits best when it need not spin. One connection with one operation under way
+    /// and nothing else to wait for blocks in its receive, as a plain program would.
+    #[must_use]
+    pub fn suitable_waiting(connections: NonZeroUsize, depth: NonZeroUsize, pace: Pace) -> Waiting {
+        let one = NonZeroUsize::MIN;
+        if connections == one && depth == one && pace == Pace::AsFast {
+            Waiting::Receive
+        } else {
+            Waiting::Epoll
+        }
+    }
+
+    /// The part of thread `index`: an even share of connections, rate and count.
+    #[must_use]
+    pub(crate) fn share(&self, index: usize) -> Share {
+        let part = |total: usize| {
+            let threads = self.threads.get();
+            total / threads + usize::from(index < total % threads)
+        };
+        let connections = part(self.connections.get());
+        let first_user = (0..index)
+            .map(|earlier| {
+                let threads = self.threads.get();
+                let total = self.connections.get();
+                total / threads + usize::from(earlier < total % threads)
+            })
+            .sum();
+        Share { connections, first_user, index: index as u64, of: self.threads.get() as u64 }
+    }
+}
+
+/// The part of a load that one thread drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) connections: usize,
+    pub(crate) first_user: usize,
+    index: u64,
+    of: u64,
+}
+
+impl Share {
+    /// This thread's part of `total` operations.
+    pub(crate) fn count(self, total: u64) -> u64 {
+        total / self.of + u64::from(self.index < total % self.of)
+    }
+
+    /// This thread's part of a rate: per second, and the delay of its first operation, so that
+    /// the threads together are as even as one.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a handful of threads; a fraction of one interval"
+    )]
+    pub(crate) fn rate(self, rate: Rate) -> (f64, u64) {
+        let offset_ns = self.index as f64 * 1e9 / rate.per_s();
+        (rate.per_s() / self.of as f64, offset_ns as u64)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// One connection, as fast as possible, 100 operations.
+    pub(crate) fn plan() -> LoadPlan {
+        LoadPlan {
+            connections: NonZeroUsize::MIN,
+            threads: NonZeroUsize::MIN,
+            depth: NonZeroUsize::MIN,
+            pace: Pace::AsFast,
+            extent: Extent::Count(100),
+            warmup: Span::from_ns(0),
+            connect_timeout: Span::from_ms(5_000),
+            operation_timeout: Span::from_ms(5_000),
+            lag_bound: Span::from_ms(1),
+            waiting: Waiting::Epoll,
+            pin: Vec::new(),
+            interval: Span::from_ms(1_000),
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_whole() {
+        let mut plan = plan();
+        plan.connections = NonZeroUsize::new(10).unwrap();
+        plan.threads = NonZeroUsize::new(4).unwrap();
+        let shares: Vec<Share> = (0..4).map(|index| plan.share(index)).collect();
+        assert_eq!(shares.iter().map(|share| share.connections).collect::<Vec<_>>(), [3, 3, 2, 2]);
+        assert_eq!(shares.iter().map(|share| share.first_user).collect::<Vec<_>>(), [0, 3, 6, 8]);
+        assert_eq!(shares.iter().map(|share| share.count(103)).sum::<u64>(), 103);
+    }
+
+    #[test]
+    fn threads_without_a_connection_are_refused() {
+        let mut plan = plan();
+        plan.threads = NonZeroUsize::new(2).unwrap();
+        assert!(plan.check().unwrap_err().to_string().contains("2 threads for 1 connections"));
+    }
+
+    #[test]
+    fn only_a_single_conversation_blocks_in_its_receive() {
+        let (one, two) = (NonZeroUsize::MIN, NonZeroUsize::new(2).unwrap());
+        let delay = Pace::Delay(Span::from_ms(1));
+        assert_eq!(LoadPlan::suitable_waiting(one, one, Pace::AsFast), Waiting::Receive);
+        assert_eq!(LoadPlan::suitable_waiting(two, one, Pace::AsFast), Waiting::Epoll);
+        assert_eq!(LoadPlan::suitable_waiting(one, two, Pace::AsFast), Waiting::Epoll);
+        assert_eq!(LoadPlan::suitable_waiting(one, one, delay), Waiting::Epoll);
+    }
+}

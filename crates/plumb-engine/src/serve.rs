@@ -1,0 +1,374 @@
+//! The loop that serves: any number of connections on one thread.
+
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plumb_measure::Span;
+
+use crate::EngineError;
+use crate::channel::{Channel, READ_BYTES};
+use crate::cidr::Cidr;
+use crate::clock::MonotonicClock;
+use crate::link::Link;
+use crate::poll::{Poll, Readiness, Time, Token};
+use crate::service::{Ended, Peer, Service, TurnedAway};
+use crate::timer::{Timers, Wake};
+use crate::transport::Listener;
+
+/// The longest wait, so that a signal to stop is seen soon.
+const WAIT_MAX_NS: u64 = 100_000_000;
+/// Connections taken in one turn.
+const ACCEPTS_A_TURN: usize = 64;
+/// How long a client may take to read a farewell.
+const FAREWELL_NS: u64 = 1_000_000_000;
+/// Clients that may be reading a farewell beside those that are served.
+const FAREWELLS_MAX: usize = 64;
+/// How long the listeners rest when the kernel hands over no more connections.
+const ACCEPT_PAUSE_NS: u64 = 100_000_000;
+/// Indices from here on are listeners.
+const FIRST_LISTENER: usize = 1 << 31;
+
+/// What a server allows its clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServePlan {
+    /// Clients served at once; more are turned away.
+    pub max_clients: usize,
+    /// A client silent for this long is closed; `None`: never.
+    pub idle: Option<Span>,
+    /// A message that was begun must go on within this.
+    pub stall: Span,
+    /// The server stops when no client has sent anything for this long; `None`: never.
+    pub quit_after: Option<Span>,
+    /// Who may connect over IP; empty: everybody who reaches the address.
+    pub allow: Vec<Cidr>,
+    /// Ask again and again instead of waiting.
+    pub spin: bool,
+    /// The processor to run on.
+    pub pin: Option<usize>,
+}
+
+/// Serves the clients of `listeners` until `stop` is set or the plan says so. `link` makes the
+/// link of one connection.
+///
+/// # Errors
+/// When the loop itself cannot go on. What clients do is no error.
+pub fn serve<S: Service, L: Link>(
+    plan: &ServePlan,
+    listeners: &[Listener],
+    service: &mut S,
+    link: impl Fn() -> L,
+    stop: &AtomicBool,
+) -> Result<(), EngineError> {
+    crate::load::settle_thread(plan.pin)?;
+    Serve::new(plan, listeners, service, link, MonotonicClock)?.run(stop)
+}
+
+/// One client.
+pub(crate) struct Client<C, L> {
+    channel: Channel<L>,
+    /// `None` once the client only reads a farewell.
+    conn: Option<C>,
+    shaken: bool,
+    /// Everything is said: close once it is sent.
+    closing: Option<Ended>,
+    /// Not read while what was said before waits to be sent.
+    paused: bool,
+    last_heard: u64,
+    wake: Wake,
+}
+
+struct Slot<C, L> {
+    generation: u32,
+    client: Option<Client<C, L>>,
+}
+
+/// The state of the loop.
+pub(crate) struct Serve<'a, S: Service, L, M, T> {
+    plan: &'a ServePlan,
+    listeners: &'a [Listener],
+    service: &'a mut S,
+    link: M,
+    time: T,
+    now: u64,
+    poll: Poll,
+    slots: Vec<Slot<S::Conn, L>>,
+    free: Vec<usize>,
+    clients: usize,
+    timers: Timers,
+    again: VecDeque<usize>,
+    /// Clients whose replies wait for the service to settle.
+    unsettled: Vec<usize>,
+    buffer: Vec<u8>,
+    reply: Vec<u8>,
+    accept_again_at: Option<u64>,
+    last_heard: u64,
+}
+
+impl<'a, S, L, M, T> Serve<'a, S, L, M, T>
+where
+    S: Service,
+    L: Link,
+    M: Fn() -> L,
+    T: Time,
+{
+    pub(crate) fn new(
+        plan: &'a ServePlan,
+        listeners: &'a [Listener],
+        service: &'a mut S,
+        link: M,
+        time: T,
+    ) -> Result<Self, EngineError> {
+        let serve = Self {
+            plan,
+            listeners,
+            service,
+            link,
+            now: time.now_ns(),
+            last_heard: time.now_ns(),
+            time,
+            poll: Poll::new().map_err(EngineError::system("create an epoll set"))?,
+            slots: Vec::new(),
+            free: Vec::new(),
+            clients: 0,
+            timers: Timers::default(),
+            again: VecDeque::new(),
+            unsettled: Vec::new(),
+            buffer: Vec::with_capacity(READ_BYTES),
+            reply: Vec::new(),
+            accept_again_at: None,
+        };
+        serve.listen().map_err(EngineError::system("wait for connections"))?;
+        Ok(serve)
+    }
+
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+        while !stop.load(Ordering::Relaxed) && !self.quit_now() {
+            self.pass()?;
+        }
+        for index in 0..self.slots.len() {
+            self.close(index, Ended::Stopped);
+        }
+        Ok(())
+    }
+
+    fn quit_now(&self) -> bool {
+        self.plan.quit_after.is_some_and(|after| self.now >= self.last_heard + after.ns())
+    }
+
+    fn pass(&mut self) -> Result<(), EngineError> {
+        let timeout_ns = self.timeout_ns();
+        self.time
+            .wait(&mut self.poll, timeout_ns)
+            .map_err(EngineError::system("wait for sockets"))?;
+        self.now = self.time.now_ns();
+        for at in 0..self.poll.found() {
+            let ready = self.poll.ready(at);
+            match ready.token.index.checked_sub(FIRST_LISTENER) {
+                Some(listener) => self.accept(listener),
+                None => self.on_ready(ready),
+            }
+        }
+        for _ in 0..self.again.len() {
+            if let Some(index) = self.again.pop_front() {
+                self.read(index);
+            }
+        }
+        if S::SETTLES && !self.unsettled.is_empty() {
+            self.settle().map_err(EngineError::system("make what was served last"))?;
+        }
+        self.on_time();
+        Ok(())
+    }
+
+    fn timeout_ns(&self) -> u64 {
+        if self.plan.spin || !self.again.is_empty() {
+            return 0;
+        }
+        let next = self.timers.next().map_or(WAIT_MAX_NS, |at| at.saturating_sub(self.now));
+        next.min(WAIT_MAX_NS)
+    }
+
+    fn listen(&self) -> io::Result<()> {
+        for (number, listener) in self.listeners.iter().enumerate() {
+            let token = Token { index: FIRST_LISTENER + number, generation: 0 };
+            self.poll.add_listener(listener.socket(), token)?;
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, listener: usize) {
+        for _ in 0..ACCEPTS_A_TURN {
+            match self.listeners[listener].accept() {
+                Ok((socket, peer)) => {
+                    let channel = Channel::new(socket, (self.link)());
+                    self.welcome(channel, &peer);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // the client gave up while it waited
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return self.rest_listeners(&error),
+            }
+        }
+    }
+
+    /// No descriptors or memory are left: the listeners rest, so that the loop does not spin.
+    fn rest_listeners(&mut self, error: &io::Error) {
+        self.service.cannot_accept(error);
+        for listener in self.listeners {
+            // one that is not in the set needs no removal
+            let _ = self.poll.remove(listener.socket());
+        }
+        self.accept_again_at = Some(self.now + ACCEPT_PAUSE_NS);
+    }
+
+    fn welcome(&mut self, channel: Channel<L>, peer: &Peer) {
+        self.last_heard = self.now;
+        let turned_away = self.turned_away(peer);
+        if turned_away.is_some()
+            && self.slots.len() - self.free.len() >= self.clients + FAREWELLS_MAX
+        {
+            return; // enough others are being told
+        }
+        let opened = match turned_away {
+            None => self.service.open(peer),
+            Some(why) => Err(self.service.turn_away(peer, why)),
+        };
+        let index = self.seat(channel);
+        let Some(client) = &mut self.slots[index].client else {
+            return;
+        };
+        match opened {
+            Ok(conn) => {
+                client.conn = Some(conn);
+                self.clients += 1;
+            }
+            Err(farewell) => {
+                client.channel.out = farewell;
+                client.closing = Some(Ended::ByService);
+            }
+        }
+        let token = Token { index, generation: self.slots[index].generation };
+        let watched = self.slots[index]
+            .client
+            .as_ref()
+            .map(|client| self.poll.add_connection(client.channel.socket(), token));
+        if !matches!(watched, Some(Ok(()))) {
+            self.close(index, Ended::Broken);
+            return;
+        }
+        self.ask_wake(index);
+    }
+
+    fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
+        let allowed = match peer {
+            Peer::Unix => true,
+            Peer::Ip(address) => {
+                let ip = address.ip();
+                self.plan.allow.is_empty() || self.plan.allow.iter().any(|block| block.contains(ip))
+            }
+        };
+        if !allowed {
+            Some(TurnedAway::NotAllowed)
+        } else if self.clients >= self.plan.max_clients {
+            Some(TurnedAway::Full)
+        } else {
+            None
+        }
+    }
+
+    fn seat(&mut self, channel: Channel<L>) -> usize {
+        let client = Client {
+            channel,
+            conn: None,
+            shaken: false,
+            closing: None,
+            paused: false,
+            last_heard: self.now,
+            wake: Wake::default(),
+        };
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index].client = Some(client);
+                index
+            }
+            None => {
+                self.slots.push(Slot { generation: 0, client: Some(client) });
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    fn client(&mut self, index: usize) -> Option<&mut Client<S::Conn, L>> {
+        self.slots[index].client.as_mut()
+    }
+
+    fn close(&mut self, index: usize, ended: Ended) {
+        let slot = &mut self.slots[index];
+        let Some(client) = slot.client.take() else {
+            return;
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        if let Some(conn) = client.conn {
+            self.clients -= 1;
+            self.service.close(conn, client.closing.unwrap_or(ended));
+        }
+    }
+
+    fn on_time(&mut self) {
+        while let Some((at, index)) = self.timers.pop(self.now) {
+            let now = self.now;
+            let Some(client) = self.slots[index].client.as_mut() else {
+                continue;
+            };
+            if !client.wake.fired(at) {
+                continue;
+            }
+            match client.overdue(self.plan) {
+                Some((deadline, ended)) if deadline <= now => self.close(index, ended),
+                _ => self.ask_wake(index),
+            }
+        }
+        if self.accept_again_at.is_some_and(|at| at <= self.now) && self.listen().is_ok() {
+            self.accept_again_at = None;
+        }
+    }
+
+    fn ask_wake(&mut self, index: usize) {
+        let Some(client) = self.slots[index].client.as_mut() else {
+            return;
+        };
+        if let Some((deadline, _)) = client.overdue(self.plan) {
+            self.timers.ask(&mut client.wake, index, deadline);
+        }
+    }
+}
+
+impl<C, L: Link> Client<C, L> {
+    /// When, and why, this client is closed if it stays silent.
+    fn overdue(&self, plan: &ServePlan) -> Option<(u64, Ended)> {
+        if let Some(ended) = self.closing {
+            return Some((self.last_heard + FAREWELL_NS, ended));
+        }
+        if !self.shaken || self.channel.kept() > 0 || self.channel.sending() {
+            return Some((self.last_heard + plan.stall.ns(), Ended::Stalled));
+        }
+        plan.idle.map(|idle| (self.last_heard + idle.ns(), Ended::Idle))
+    }
+}
+
+impl<S: Service, L, M, T> std::fmt::Debug for Serve<'_, S, L, M, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serve").field("clients", &self.clients).finish_non_exhaustive()
+    }
+}
+
+/// What an event asks for, apart from whose it is.
+fn stale<C, L>(slots: &[Slot<C, L>], ready: Readiness) -> bool {
+    slots.get(ready.token.index).is_none_or(|slot| slot.generation != ready.token.generation)
+}

@@ -1,0 +1,326 @@
+//! Limits and order of the serving loop, under a clock that stands still.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+
+use plumb_measure::Span;
+
+use super::{Serve, ServePlan};
+use crate::channel::READS_A_TURN;
+use crate::service::{Ended, Peer, Served, Service, TurnedAway};
+use crate::testing::{HeldTime, MS};
+use crate::{Endpoint, Link, Listener, Plain, Received};
+
+fn plan() -> ServePlan {
+    ServePlan {
+        max_clients: 10,
+        idle: None,
+        stall: Span::from_ms(1_000),
+        quit_after: Some(Span::from_ms(60_000)),
+        allow: Vec::new(),
+        spin: false,
+        pin: None,
+    }
+}
+
+/// Echoes lines and notes what happens.
+#[derive(Default)]
+struct Notes {
+    served: Vec<(usize, usize)>,
+    ended: Vec<Ended>,
+    turned_away: usize,
+    opened: usize,
+}
+
+impl Service for Notes {
+    type Conn = usize;
+
+    fn open(&mut self, _: &Peer) -> Result<usize, Vec<u8>> {
+        self.opened += 1;
+        Ok(self.opened)
+    }
+
+    fn serve(&mut self, conn: &mut usize, bytes: &[u8], _: &mut Vec<u8>) -> Served {
+        let lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        self.served.push((*conn, bytes.len()));
+        Served { consumed: lines, echo: lines, close: bytes.starts_with(b"bye") }
+    }
+
+    fn close(&mut self, _: usize, ended: Ended) {
+        self.ended.push(ended);
+    }
+
+    fn turn_away(&mut self, _: &Peer, _: TurnedAway) -> Vec<u8> {
+        self.turned_away += 1;
+        b"full\n".to_vec()
+    }
+}
+
+struct Stand {
+    listener: Listener,
+    endpoint: Endpoint,
+    _folder: tempfile::TempDir,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint = Endpoint::Unix(folder.path().join("socket"));
+        let listener = Listener::bind(&endpoint).unwrap();
+        Self { listener, endpoint, _folder: folder }
+    }
+
+    fn connect(&self) -> UnixStream {
+        let Endpoint::Unix(path) = &self.endpoint else { panic!("unix") };
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        stream
+    }
+
+    /// Serves until the server quits by itself; `peer` is called whenever it waits.
+    fn serve(
+        &self,
+        plan: &ServePlan,
+        service: &mut impl Service,
+        peer: impl FnMut(u64) -> Option<u64> + 'static,
+    ) -> HeldTime {
+        let time = HeldTime::with(peer);
+        let listeners = std::slice::from_ref(&self.listener);
+        let serve = Serve::new(plan, listeners, service, Plain::default, time.clone()).unwrap();
+        serve.run(&AtomicBool::new(false)).unwrap();
+        time
+    }
+}
+
+fn said(stream: &mut UnixStream) -> String {
+    let mut text = [0; 4096];
+    let count = stream.read(&mut text).unwrap_or(0);
+    String::from_utf8(text[..count].to_vec()).unwrap()
+}
+
+#[test]
+fn lines_come_back_whatever_pieces_they_come_in() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    let mut script = ["ha", "lf\nthree\none", " more\n"].into_iter();
+    let mut service = Notes::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        if let Some(piece) = script.next() {
+            client.write_all(piece.as_bytes()).unwrap();
+        }
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    let all: String = told.iter().collect();
+    assert_eq!(all, "half\nthree\none more\n");
+    assert_eq!(service.ended, [Ended::Stopped]);
+}
+
+#[test]
+fn a_client_too_many_is_told_and_the_others_are_served() {
+    let stand = Stand::new();
+    let mut clients: Vec<UnixStream> = (0..3).map(|_| stand.connect()).collect();
+    let mut service = Notes::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&ServePlan { max_clients: 2, ..plan() }, &mut service, move |_| {
+        for (number, client) in clients.iter_mut().enumerate() {
+            tell.send((number, said(client))).unwrap();
+        }
+        None
+    });
+    let farewells: Vec<_> = told.iter().filter(|(_, text)| !text.is_empty()).collect();
+    assert_eq!(farewells, [(2, "full\n".to_owned())]);
+    assert_eq!((service.opened, service.turned_away), (2, 1));
+}
+
+#[test]
+fn silence_and_half_messages_are_closed_each_in_its_time() {
+    let stand = Stand::new();
+    let (silent, mut half) = (stand.connect(), stand.connect());
+    half.write_all(b"half a line").unwrap();
+    let mut service = Notes::default();
+    let plan = ServePlan { idle: Some(Span::from_ms(20_000)), ..plan() };
+    let time = stand.serve(&plan, &mut service, move |_| {
+        let _ = (&silent, &half);
+        None
+    });
+    assert_eq!(service.ended, [Ended::Stalled, Ended::Idle]);
+    assert!(time.now() >= 61_000 * MS, "the server quits once nobody has been heard for a minute");
+}
+
+#[test]
+fn a_service_may_end_a_connection_and_the_client_hears_all_of_it() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"bye\n").unwrap();
+    let mut service = Notes::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(told.iter().collect::<String>(), "bye\n");
+    assert_eq!(service.ended, [Ended::ByService]);
+}
+
+#[test]
+fn only_allowed_addresses_are_served() {
+    let listener = Listener::bind(&Endpoint::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let address: std::net::SocketAddr = listener.local().parse().unwrap();
+    let _client = std::net::TcpStream::connect(address).unwrap();
+    for (block, served) in [("127.0.0.0/8", 1), ("10.0.0.0/8", 0)] {
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let plan = ServePlan { allow: vec![block.parse().unwrap()], ..plan() };
+        let mut service = Notes::default();
+        let listeners = std::slice::from_ref(&listener);
+        let time = HeldTime::with(|_| None);
+        let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time).unwrap();
+        serve.run(&AtomicBool::new(false)).unwrap();
+        assert_eq!(service.opened.min(1), served, "{block}");
+    }
+}
+
+/// A link on which there is always more to read.
+struct Endless;
+
+impl Link for Endless {
+    fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> std::io::Result<Received> {
+        let mut once = Vec::with_capacity(16);
+        let greedy = Plain.recv(socket, &mut once).is_ok() && once.starts_with(b"more");
+        if !greedy && once.is_empty() && GREEDY.get() != Some(rustix_fd(socket)) {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        if greedy {
+            GREEDY.set(Some(rustix_fd(socket)));
+        }
+        into.extend_from_slice(b"more\n");
+        Ok(Received { bytes: 5, drained: !greedy && GREEDY.get() != Some(rustix_fd(socket)) })
+    }
+
+    fn send(&mut self, _: BorrowedFd<'_>, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(bytes.len())
+    }
+}
+
+thread_local! {
+    static GREEDY: std::cell::Cell<Option<i32>> = const { std::cell::Cell::new(None) };
+}
+
+fn rustix_fd(socket: BorrowedFd<'_>) -> i32 {
+    use std::os::fd::AsRawFd as _;
+    socket.as_raw_fd()
+}
+
+#[test]
+fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
+    let stand = Stand::new();
+    let (mut greedy, mut modest) = (stand.connect(), stand.connect());
+    greedy.write_all(b"more").unwrap();
+    let mut service = Notes::default();
+    let mut looks = 0;
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let seen = stop.clone();
+    let time = HeldTime::with(move |_| {
+        looks += 1;
+        if looks == 3 {
+            modest.write_all(b"me\n").unwrap();
+        }
+        seen.store(looks > 10, std::sync::atomic::Ordering::Relaxed);
+        let _ = &greedy;
+        None
+    });
+    let plan = plan();
+    let listeners = std::slice::from_ref(&stand.listener);
+    Serve::new(&plan, listeners, &mut service, || Endless, time).unwrap().run(&stop).unwrap();
+    let mut run = 0;
+    for (conn, _) in &service.served {
+        run = if *conn == 1 { run + 1 } else { 0 };
+        if *conn == 2 {
+            return; // served although the other never stopped
+        }
+        assert!(run <= 11 * READS_A_TURN);
+    }
+    panic!("the modest client was never served");
+}
+
+/// Notes the order of serving and settling.
+#[derive(Default)]
+struct Ledger {
+    events: Vec<&'static str>,
+}
+
+impl Service for Ledger {
+    type Conn = ();
+    const SETTLES: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+
+    fn serve(&mut self, (): &mut (), bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        self.events.push("serve");
+        out.extend_from_slice(b"kept\n");
+        Served { consumed: bytes.len(), echo: 0, close: false }
+    }
+
+    fn settle(&mut self) -> std::io::Result<()> {
+        self.events.push("settle");
+        Ok(())
+    }
+
+    fn close(&mut self, (): (), _: Ended) {}
+}
+
+#[test]
+fn replies_wait_until_the_service_has_settled_once_for_all() {
+    let stand = Stand::new();
+    let mut clients: Vec<UnixStream> = (0..3).map(|_| stand.connect()).collect();
+    clients.iter_mut().for_each(|client| client.write_all(b"x").unwrap());
+    let mut service = Ledger::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        clients.iter_mut().for_each(|client| tell.send(said(client)).unwrap());
+        None
+    });
+    assert_eq!(service.events, ["serve", "serve", "serve", "settle"]);
+    assert_eq!(told.iter().filter(|text| text == "kept\n").count(), 3);
+}
+
+/// Fails to settle.
+struct Torn(Ledger);
+
+impl Service for Torn {
+    type Conn = ();
+    const SETTLES: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
+        Ok(())
+    }
+
+    fn serve(&mut self, conn: &mut (), bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        self.0.serve(conn, bytes, out)
+    }
+
+    fn settle(&mut self) -> std::io::Result<()> {
+        Err(std::io::Error::other("disk full"))
+    }
+
+    fn close(&mut self, (): (), _: Ended) {}
+}
+
+#[test]
+fn what_cannot_be_made_to_last_is_not_acknowledged() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"x").unwrap();
+    let (plan, mut service) = (plan(), Torn(Ledger::default()));
+    let listeners = std::slice::from_ref(&stand.listener);
+    let time = HeldTime::with(|_| None);
+    let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time).unwrap();
+    let error = serve.run(&AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("disk full"), "{error}");
+    assert_eq!(said(&mut client), "");
+}

@@ -1,0 +1,149 @@
+//! One client's turn: bytes in, replies out.
+
+use std::io;
+
+use super::{Serve, stale};
+use crate::channel::{Filled, READS_A_TURN};
+use crate::link::Link;
+use crate::poll::{Readiness, Time};
+use crate::service::{Ended, Service};
+
+/// A client whose replies have grown to this is read again once they are sent.
+const UNSENT_MAX: usize = 1 << 20;
+
+impl<S, L, M, T> Serve<'_, S, L, M, T>
+where
+    S: Service,
+    L: Link,
+    M: Fn() -> L,
+    T: Time,
+{
+    pub(super) fn on_ready(&mut self, ready: Readiness) {
+        let index = ready.token.index;
+        if stale(&self.slots, ready) {
+            return;
+        }
+        let Some(client) = self.client(index) else {
+            return;
+        };
+        if ready.hangup {
+            client.channel.set_hangup();
+        }
+        if !client.shaken {
+            match client.channel.handshake() {
+                Ok(()) => client.shaken = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => return self.close(index, Ended::Broken),
+            }
+        }
+        if ready.writable && (client.channel.sending() || client.closing.is_some()) {
+            self.flush(index);
+        }
+        if ready.readable {
+            self.read(index);
+        }
+    }
+
+    /// Reads and serves what is there, up to one turn's worth.
+    pub(super) fn read(&mut self, index: usize) {
+        for _ in 0..READS_A_TURN {
+            let Some(client) = self.slots[index].client.as_mut() else {
+                return;
+            };
+            let holds_back = if S::SETTLES {
+                client.channel.unsent() > UNSENT_MAX
+            } else {
+                client.channel.sending()
+            };
+            if holds_back && client.closing.is_none() {
+                client.paused = true;
+                return;
+            }
+            let last = match client.channel.fill(&mut self.buffer) {
+                Ok(Filled::Bytes { last, .. }) => last,
+                Ok(Filled::Nothing) => return,
+                Ok(Filled::End) => return self.close(index, Ended::ByClient),
+                Err(_) => return self.close(index, Ended::Broken),
+            };
+            if client.closing.is_some() {
+                client.channel.forget_kept(); // heard, not listened to
+            } else {
+                client.last_heard = self.now;
+                self.last_heard = self.now;
+                self.serve_bytes(index);
+            }
+            if last {
+                return;
+            }
+        }
+        self.again.push_back(index);
+    }
+
+    fn serve_bytes(&mut self, index: usize) {
+        let Some(client) = self.slots[index].client.as_mut() else {
+            return;
+        };
+        let Some(conn) = client.conn.as_mut() else {
+            return;
+        };
+        let mut at = 0;
+        let mut broken = false;
+        loop {
+            let (bytes, _) = client.channel.bytes_and_out(&self.buffer);
+            if at >= bytes.len() {
+                break;
+            }
+            let served = self.service.serve(conn, &bytes[at..], &mut self.reply);
+            if served.echo > 0 {
+                let part = at..at + served.echo;
+                if S::SETTLES {
+                    client.channel.echo_later(part, &self.buffer);
+                } else {
+                    broken |= client.channel.echo(part, &self.buffer).is_err();
+                }
+            }
+            client.channel.out.append(&mut self.reply);
+            at += served.consumed;
+            if served.close {
+                client.closing = Some(Ended::ByService);
+            }
+            if served.consumed == 0 || served.close || broken {
+                break;
+            }
+        }
+        client.channel.keep_from(at, &self.buffer);
+        if broken {
+            self.close(index, Ended::Broken);
+        } else if S::SETTLES {
+            self.unsettled.push(index);
+        } else {
+            self.flush(index);
+        }
+    }
+
+    /// Everybody's replies at once, after the service has made them last.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        self.service.settle()?;
+        while let Some(index) = self.unsettled.pop() {
+            self.flush(index);
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, index: usize) {
+        let Some(client) = self.client(index) else {
+            return;
+        };
+        if client.channel.flush().is_err() {
+            return self.close(index, Ended::Broken);
+        }
+        if !client.channel.sending() {
+            if client.closing.is_some() {
+                client.channel.finish_sending();
+            } else if std::mem::take(&mut client.paused) {
+                self.again.push_back(index);
+            }
+        }
+        self.ask_wake(index);
+    }
+}

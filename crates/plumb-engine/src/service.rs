@@ -1,0 +1,123 @@
+//! What a server says to the loop that serves its connections.
+
+use std::fmt;
+use std::io;
+
+/// The other end of an accepted connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// An address of IPv4 or IPv6.
+    Ip(std::net::SocketAddr),
+    /// A process of this machine, over a unix socket.
+    Unix,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(address) => write!(f, "{address}"),
+            Self::Unix => f.write_str("unix"),
+        }
+    }
+}
+
+/// What became of the bytes that were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Bytes dealt with, those of `echo` included. Zero asks for more bytes.
+    pub consumed: usize,
+    /// So many leading bytes go back as they are, uncopied, before what was appended.
+    pub echo: usize,
+    /// The connection is closed once everything is sent.
+    pub close: bool,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed it.
+    ByClient,
+    /// The service asked for it.
+    ByService,
+    /// The connection broke.
+    Broken,
+    /// Nothing came for as long as the plan allows.
+    Idle,
+    /// A message was begun and not finished for as long as the plan allows.
+    Stalled,
+    /// The server stopped.
+    Stopped,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ByClient => "closed by the client",
+            Self::ByService => "closed by the server",
+            Self::Broken => "connection broken",
+            Self::Idle => "idle for too long",
+            Self::Stalled => "message begun and not finished",
+            Self::Stopped => "server stopped",
+        })
+    }
+}
+
+/// A layer that serves. It answers bytes with bytes; the engine owns sockets, time and limits.
+pub trait Service {
+    /// The state of one connection.
+    type Conn;
+
+    /// True when replies must wait for [`settle`](Self::settle).
+    const SETTLES: bool = false;
+
+    /// A client connected. `Err` holds the farewell that is sent before the connection is closed.
+    ///
+    /// # Errors
+    /// When the service does not take this client.
+    fn open(&mut self, peer: &Peer) -> Result<Self::Conn, Vec<u8>>;
+
+    /// Serves `bytes`, which start at the first byte not yet consumed; replies are appended to
+    /// `out`. Called again with the rest while it consumes something.
+    fn serve(&mut self, conn: &mut Self::Conn, bytes: &[u8], out: &mut Vec<u8>) -> Served;
+
+    /// Called once a wake, after every readable connection was served and before any of their
+    /// replies is sent: one `fdatasync` for all.
+    ///
+    /// # Errors
+    /// When what was served cannot be made to last: the loop then ends without sending replies.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The connection is gone.
+    fn close(&mut self, conn: Self::Conn, ended: Ended);
+
+    /// The farewell to a client that the server does not take.
+    fn turn_away(&mut self, peer: &Peer, why: TurnedAway) -> Vec<u8> {
+        let _ = (peer, why);
+        Vec::new()
+    }
+
+    /// The kernel hands over no more connections for the moment.
+    fn cannot_accept(&mut self, error: &io::Error) {
+        let _ = error;
+    }
+}
+
+/// Why a client was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnedAway {
+    /// The server has as many clients as it may.
+    Full,
+    /// The client's address is not among those allowed.
+    NotAllowed,
+}
+
+impl fmt::Display for TurnedAway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "this server takes no more clients",
+            Self::NotAllowed => "this address is not allowed here",
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Making sockets: connecting, listening, accepting. Nothing here waits.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use plumb_measure::{Span, Transport};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect,
+    getpeername, getsockname, listen, socket_with, sockopt,
+};
+
+use crate::EngineError;
+use crate::address::{Endpoint, show};
+use crate::poll::{Poll, Token};
+use crate::service::Peer;
+
+/// Connections the kernel queues for a listener; it cuts this to its own limit.
+const BACKLOG: i32 = 4096;
+const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+/// Starts to connect. The socket is writable once it is decided whether that worked.
+pub(crate) fn start_connect(endpoint: &Endpoint) -> io::Result<OwnedFd> {
+    let kind = if *endpoint == Endpoint::Own { SocketType::DGRAM } else { SocketType::STREAM };
+    let socket = socket_with(endpoint.family(), kind, FLAGS, None)?;
+    let started = match endpoint {
+        Endpoint::Tcp(address) => {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+            connect(&socket, address)
+        }
+        Endpoint::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
+        Endpoint::Own => connect_to_itself(&socket),
+    };
+    match started {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first of `candidates` that takes a connection; a single one is not tried. Bounded by
+/// `patience` a candidate.
+///
+/// # Errors
+/// [`EngineError::Connect`] of the last candidate when none does.
+pub fn reachable(candidates: &[Endpoint], patience: Span) -> Result<Endpoint, EngineError> {
+    if let [only] = candidates {
+        return Ok(only.clone());
+    }
+    let mut failure = EngineError::Plan("no address to connect to".into());
+    for endpoint in candidates {
+        match connect_within(endpoint, patience) {
+            Ok(()) => return Ok(endpoint.clone()),
+            Err(error) => failure = EngineError::connect(endpoint.to_string(), &error),
+        }
+    }
+    Err(failure)
+}
+
+fn connect_within(endpoint: &Endpoint, patience: Span) -> io::Result<()> {
+    let socket = start_connect(endpoint)?;
+    let mut poll = Poll::new()?;
+    poll.add_connection(socket.as_fd(), Token { index: 0, generation: 0 })?;
+    poll.wait(patience.ns())?;
+    if poll.found() == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    finish_connect(socket.as_fd())
+}
+
+/// Whether a connect that was started has worked.
+pub(crate) fn finish_connect(socket: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(sockopt::socket_error(socket)??)
+}
+
+/// A datagram socket of this machine that is its own peer.
+fn connect_to_itself(socket: &OwnedFd) -> rustix::io::Result<()> {
+    bind(socket, &SocketAddrUnix::new_unnamed())?; // the kernel chooses a name
+    connect(socket, &getsockname(socket)?)
+}
+
+/// Lets the receives of a socket block, for at most `timeout`.
+pub(crate) fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
+    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(timeout))?;
+    Ok(rustix::io::ioctl_fionbio(socket, false)?)
+}
+
+/// What a connection really uses.
+pub(crate) fn proven(endpoint: &Endpoint, socket: BorrowedFd<'_>) -> Option<Transport> {
+    Some(Transport {
+        kind: endpoint.transport().into(),
+        local: show(getsockname(socket).ok()?),
+        peer: getpeername(socket).ok().flatten().map_or_else(|| endpoint.to_string(), show),
+    })
+}
+
+/// A socket that takes connections, and the path to remove with it.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+    endpoint: Endpoint,
+}
+
+impl Listener {
+    /// Listens on `endpoint`; port 0 lets the kernel choose one. The socket file of a server that
+    /// is gone is replaced, that of a living one is not.
+    ///
+    /// # Errors
+    /// What the kernel says: in use, no permission, no such address.
+    pub fn bind(endpoint: &Endpoint) -> io::Result<Self> {
+        let socket = socket_with(endpoint.family(), SocketType::STREAM, FLAGS, None)?;
+        match endpoint {
+            Endpoint::Tcp(address) => {
+                sockopt::set_socket_reuseaddr(&socket, true)?;
+                if endpoint.family() == AddressFamily::INET6 {
+                    sockopt::set_ipv6_v6only(&socket, true)?;
+                }
+                bind(&socket, address)?;
+            }
+            Endpoint::Unix(path) => {
+                let address = SocketAddrUnix::new(path)?;
+                match bind(&socket, &address) {
+                    Err(Errno::ADDRINUSE) if start_connect(endpoint).is_err() => {
+                        std::fs::remove_file(path)?;
+                        bind(&socket, &address)?;
+                    }
+                    bound => bound?,
+                }
+            }
+            Endpoint::Own => return Err(Errno::OPNOTSUPP.into()),
+        }
+        listen(&socket, BACKLOG)?;
+        Ok(Self { socket, endpoint: endpoint.clone() })
+    }
+
+    /// The address as clients reach it.
+    #[must_use]
+    pub fn local(&self) -> String {
+        match getsockname(&self.socket) {
+            Ok(address) => show(address),
+            Err(_) => self.endpoint.to_string(),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Takes one connection that waits.
+    pub(crate) fn accept(&self) -> io::Result<(OwnedFd, Peer)> {
+        let (socket, address) = acceptfrom_with(&self.socket, FLAGS)?;
+        let peer = address.and_then(|address| SocketAddr::try_from(address).ok());
+        if peer.is_some() {
+            sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        Ok((socket, peer.map_or(Peer::Unix, Peer::Ip)))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Endpoint::Unix(path) = &self.endpoint {
+            // gone already is as good as removed
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

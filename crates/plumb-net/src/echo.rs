@@ -1,0 +1,265 @@
+//! The server half of niping: every frame goes back as it came.
+
+use std::fmt;
+use std::io;
+
+use plumb_engine::{Ended, Peer, Served, Service, TurnedAway};
+use plumb_measure::Clock;
+use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
+
+/// A pure NI echo for any number of clients.
+///
+/// `NI_PING` is answered with `NI_PONG` at any moment, a request for the NI version with the
+/// version; a message beyond the limit, and a request for a route, are refused with `NI_RTERR`.
+pub struct EchoServer<'a, C> {
+    message_bytes_max: usize,
+    clock: C,
+    tell: &'a mut (dyn FnMut(Event<'_>) + Send),
+    clients_so_far: u64,
+}
+
+/// One client and what it was served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The number of the client, from one.
+    pub handle: u64,
+    /// Where it is.
+    pub peer: Peer,
+    /// Messages returned.
+    pub messages: u64,
+    /// Bytes of payload returned.
+    pub bytes: u64,
+    /// `NI_PING` frames answered.
+    pub pings: u64,
+    /// When it came, nanoseconds on the server's clock.
+    pub since_ns: u64,
+    /// Why it was refused something, when it was.
+    pub refusal: Option<String>,
+}
+
+/// Something the operator of a server wants to know.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A client came.
+    Opened(&'a Client),
+    /// A client went, after so many nanoseconds.
+    Closed(&'a Client, u64, Ended),
+    /// A client was not taken.
+    TurnedAway(&'a Peer, TurnedAway),
+    /// The kernel hands over no more connections for the moment.
+    CannotAccept(&'a io::Error),
+}
+
+impl<'a, C: Clock> EchoServer<'a, C> {
+    /// A server that takes payloads of up to `message_bytes_max` bytes, and tells `tell` who comes
+    /// and goes.
+    pub fn new(
+        message_bytes_max: usize,
+        clock: C,
+        tell: &'a mut (dyn FnMut(Event<'_>) + Send),
+    ) -> Self {
+        Self { message_bytes_max, clock, tell, clients_so_far: 0 }
+    }
+
+    fn refuse(client: &mut Client, code: ReturnCode, text: String, out: &mut Vec<u8>) -> Served {
+        ni::push_message(out, ni::OPCODE_ERROR, code, &text);
+        client.refusal = Some(text);
+        Served { consumed: 0, echo: 0, close: true }
+    }
+
+    /// Serves the one frame of the protocol's own that stands first.
+    fn control(client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
+        let consumed = HEADER_BYTES + payload.len();
+        let served = Served { consumed, echo: 0, close: false };
+        match Payload::of(payload) {
+            Ok(Payload::Ping) => {
+                client.pings += 1;
+                ni::push_frame(out, ni::PONG);
+                served
+            }
+            Ok(Payload::Message(message)) if message.opcode == ni::OPCODE_VERSION_REQUEST => {
+                ni::push_message(out, ni::OPCODE_VERSION_RESPONSE, ReturnCode(0), "");
+                served
+            }
+            Ok(Payload::Pong | Payload::Message(_)) => served,
+            Ok(Payload::Route) => {
+                let text = "this is an echo server, not a router: leave the route out";
+                Self::refuse(client, ReturnCode::INVAL, text.into(), out)
+            }
+            Ok(Payload::Data(_)) => Served { echo: consumed, ..served },
+            Err(malformed) => Self::refuse(client, ReturnCode::INVAL, malformed.to_string(), out),
+        }
+    }
+}
+
+impl<C: Clock> Service for EchoServer<'_, C> {
+    type Conn = Client;
+
+    fn open(&mut self, peer: &Peer) -> Result<Client, Vec<u8>> {
+        self.clients_so_far += 1;
+        let client = Client {
+            handle: self.clients_so_far,
+            peer: peer.clone(),
+            messages: 0,
+            bytes: 0,
+            pings: 0,
+            since_ns: self.clock.now_ns(),
+            refusal: None,
+        };
+        (self.tell)(Event::Opened(&client));
+        Ok(client)
+    }
+
+    /// All complete messages at the front go back in one piece.
+    fn serve(&mut self, client: &mut Client, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        let mut echo = 0;
+        while let Some(length) = ni::payload_length(&bytes[echo..]) {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if length > self.message_bytes_max {
+                if echo > 0 {
+                    break;
+                }
+                let text = format!(
+                    "a message of {length} bytes is larger than this server's limit of {} bytes",
+                    self.message_bytes_max
+                );
+                return Self::refuse(client, ReturnCode::TOO_BIG, text, out);
+            }
+            let frame = &bytes[echo + HEADER_BYTES..];
+            let Some(payload) = frame.get(..length) else {
+                break;
+            };
+            if payload.starts_with(b"NI_") && !matches!(Payload::of(payload), Ok(Payload::Data(_)))
+            {
+                if echo > 0 {
+                    break;
+                }
+                return Self::control(client, payload, out);
+            }
+            client.messages += 1;
+            client.bytes += length as u64;
+            echo += HEADER_BYTES + length;
+        }
+        Served { consumed: echo, echo, close: false }
+    }
+
+    fn close(&mut self, client: Client, ended: Ended) {
+        let served_ns = self.clock.now_ns().saturating_sub(client.since_ns);
+        (self.tell)(Event::Closed(&client, served_ns, ended));
+    }
+
+    fn turn_away(&mut self, peer: &Peer, why: TurnedAway) -> Vec<u8> {
+        (self.tell)(Event::TurnedAway(peer, why));
+        let mut farewell = Vec::new();
+        let code = ReturnCode::CONN_REFUSED;
+        ni::push_message(&mut farewell, ni::OPCODE_ERROR, code, &why.to_string());
+        farewell
+    }
+
+    fn cannot_accept(&mut self, error: &io::Error) {
+        (self.tell)(Event::CannotAccept(error));
+    }
+}
+
+impl<C> fmt::Debug for EchoServer<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EchoServer")
+            .field("message_bytes_max", &self.message_bytes_max)
+            .field("clients_so_far", &self.clients_so_far)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Still;
+
+    impl Clock for Still {
+        fn now_ns(&self) -> u64 {
+            7
+        }
+    }
+
+    fn with_server<R>(test: impl FnOnce(&mut EchoServer<'_, Still>, &mut Client) -> R) -> R {
+        let mut ignore = |_: Event<'_>| {};
+        let mut server = EchoServer::new(1000, Still, &mut ignore);
+        let mut client = server.open(&Peer::Unix).unwrap();
+        test(&mut server, &mut client)
+    }
+
+    fn frames(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        payloads.iter().for_each(|payload| ni::push_frame(&mut bytes, payload));
+        bytes
+    }
+
+    #[test]
+    fn coalesced_messages_go_back_in_one_piece() {
+        with_server(|server, client| {
+            let bytes = frames(&[b"one", b"", b"three"]);
+            let served = server.serve(client, &bytes, &mut Vec::new());
+            assert_eq!(served, Served { consumed: bytes.len(), echo: bytes.len(), close: false });
+            assert_eq!((client.messages, client.bytes), (3, 8));
+        });
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_waited_for() {
+        with_server(|server, client| {
+            let bytes = frames(&[b"hello"]);
+            for cut in 0..bytes.len() {
+                let served = server.serve(client, &bytes[..cut], &mut Vec::new());
+                assert_eq!(served, Served::default(), "cut at {cut}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_ping_between_messages_is_answered_in_its_place() {
+        with_server(|server, client| {
+            let bytes = frames(&[b"one", ni::PING, b"two"]);
+            let mut out = Vec::new();
+            let first = server.serve(client, &bytes, &mut out);
+            assert_eq!((first.echo, out.len()), (7, 0));
+            let second = server.serve(client, &bytes[first.consumed..], &mut out);
+            assert_eq!((second.consumed, second.echo), (12, 0));
+            assert_eq!(out, frames(&[ni::PONG]));
+            assert_eq!(client.pings, 1);
+        });
+    }
+
+    #[test]
+    fn a_length_beyond_the_limit_is_refused_before_the_message_has_come() {
+        with_server(|server, client| {
+            let mut out = Vec::new();
+            let served = server.serve(client, &[0x7f, 0xff, 0xff, 0xff], &mut out);
+            assert!(served.close && served.echo == 0);
+            let Ok(Payload::Message(message)) = Payload::of(&out[HEADER_BYTES..]) else {
+                panic!("not a message");
+            };
+            assert_eq!(message.return_code, ReturnCode::TOO_BIG);
+            assert!(message.error().unwrap().contains("limit of 1000 bytes"));
+        });
+    }
+
+    #[test]
+    fn the_version_is_told_and_a_route_is_refused() {
+        with_server(|server, client| {
+            let mut ask = Vec::new();
+            ni::push_message(&mut ask, ni::OPCODE_VERSION_REQUEST, ReturnCode(0), "");
+            let mut out = Vec::new();
+            assert_eq!(server.serve(client, &ask, &mut out).consumed, ask.len());
+            let Ok(Payload::Message(version)) = Payload::of(&out[HEADER_BYTES..]) else {
+                panic!("not a message");
+            };
+            assert_eq!(version.opcode, ni::OPCODE_VERSION_RESPONSE);
+
+            let route = frames(&[b"NI_ROUTE\0\x02\x28\x02"]);
+            out.clear();
+            assert!(server.serve(client, &route, &mut out).close);
+            assert!(client.refusal.as_deref().unwrap().contains("not a router"));
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! `plumb net serve`: the echo server with its options and its log.
+
+use std::io::Write;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::{JobError, Server};
+use plumb_engine::{
+    Address, Cidr, Endpoint, EngineError, Family, Listener, Plain, ServePlan, serve,
+};
+use plumb_measure::{ByteSize, Span, show_ns};
+
+use crate::{EchoServer, Event, NetError, PORT};
+
+/// What the echo server allows, and where it listens.
+#[derive(Args, Clone, Debug)]
+pub struct ServeOptions {
+    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    ///
+    /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
+    /// elsewhere.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3298")]
+    pub listen: Vec<String>,
+
+    /// Close a client that is silent for this long; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "2h")]
+    pub idle: Span,
+
+    /// Close a client whose message was begun and does not go on for this long
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub stall: Span,
+
+    /// Stop when no client has sent anything for this long; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub quit_after: Span,
+
+    /// The largest message; a larger one is refused with NI_RTERR
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    pub max_message: ByteSize,
+
+    /// Clients served at once; more are turned away with NI_RTERR
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub max_clients: usize,
+
+    /// Addresses that may connect, for example 10.1.0.0/16; repeatable [default: all]
+    #[arg(long, value_name = "CIDR")]
+    pub allow: Vec<Cidr>,
+
+    /// Ask again and again for messages instead of waiting: needs a core for itself
+    #[arg(long)]
+    pub spin: bool,
+
+    /// Run on this processor
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
+
+    /// Do not log who comes and goes
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl ServeOptions {
+    /// What the engine's loop allows.
+    #[must_use]
+    pub fn plan(&self) -> ServePlan {
+        let unless_zero = |span: Span| (span.ns() > 0).then_some(span);
+        ServePlan {
+            max_clients: self.max_clients,
+            idle: unless_zero(self.idle),
+            stall: self.stall,
+            quit_after: unless_zero(self.quit_after),
+            allow: self.allow.clone(),
+            spin: self.spin,
+            pin: self.pin,
+        }
+    }
+}
+
+/// The echo server as a job.
+#[derive(Debug)]
+pub struct Serve {
+    options: ServeOptions,
+}
+
+impl Serve {
+    /// A server with these options; it listens once it runs.
+    #[must_use]
+    pub fn new(options: ServeOptions) -> Self {
+        Self { options }
+    }
+}
+
+impl Server for Serve {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &AtomicBool,
+    ) -> Result<(), JobError> {
+        let listeners = listeners(&self.options.listen)?;
+        for listener in &listeners {
+            writeln!(out, "listening on {}", listener.local())?;
+        }
+        out.flush()?;
+        let quiet = self.options.quiet;
+        let mut tell = |event: Event<'_>| {
+            if !quiet {
+                // a log that cannot be written must not end the service
+                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+            }
+        };
+        let limit = usize::try_from(self.options.max_message.bytes()).unwrap_or(usize::MAX);
+        let mut server = EchoServer::new(limit, MonotonicClock, &mut tell);
+        serve(&self.options.plan(), &listeners, &mut server, Plain::default, stop)?;
+        Ok(())
+    }
+}
+
+/// Listens on every address of `listen`.
+///
+/// # Errors
+/// [`NetError`] names the address that cannot be listened on.
+pub fn listeners(listen: &[String]) -> Result<Vec<Listener>, NetError> {
+    let mut listeners = Vec::new();
+    for text in listen {
+        for endpoint in Endpoint::resolve(&Address::parse(text, PORT)?, Family::Any)? {
+            let listener = Listener::bind(&endpoint)
+                .map_err(|cause| EngineError::listen(endpoint.to_string(), cause))?;
+            listeners.push(listener);
+        }
+    }
+    Ok(listeners)
+}
+
+impl std::fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Event::Opened(client) => {
+                write!(f, "client {} connected from {}", client.handle, client.peer)
+            }
+            Event::Closed(client, served_ns, ended) => {
+                write!(
+                    f,
+                    "client {} from {} gone after {}: {} messages, {} bytes, {} pings; {ended}",
+                    client.handle,
+                    client.peer,
+                    show_ns(*served_ns),
+                    client.messages,
+                    client.bytes,
+                    client.pings
+                )?;
+                match &client.refusal {
+                    Some(refusal) => write!(f, ": {refusal}"),
+                    None => Ok(()),
+                }
+            }
+            Event::TurnedAway(peer, why) => write!(f, "client from {peer} turned away: {why}"),
+            Event::CannotAccept(error) => {
+                write!(f, "cannot accept connections for the moment: {error}")
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `plumb checkup`: every layer of this machine, measured for some seconds each.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::options::OutputOptions;
+use plumb_engine::{Plain, serve};
+use plumb_measure::{RunRecord, show_count, show_ns};
+use plumb_net::{EchoServer, Event, Ping, PingOptions, ServeOptions};
+use plumb_report::{markdown, terminal};
+
+use crate::exit::Exit;
+use crate::measure::{Run, measure};
+use crate::signals;
+
+/// What the checkup asks of the network: messages as small as a database call and as large as a
+/// result set, alone and from many connections.
+const NET_WORDS: &[&str] = &[
+    "ping",
+    "--size=300B,1000B,10000B,50000B",
+    "--connections=1,64",
+    "--for=3s",
+    "--warmup=300ms",
+];
+
+/// The command line of `plumb checkup`.
+pub(crate) fn command() -> Command {
+    OutputOptions::augment_args(
+        Command::new("checkup")
+            .about("Start here: measure this machine, layer by layer, and write a report")
+            .long_about(
+                "Starts Plumbline's own servers on loopback, measures every layer of this machine \
+                 for some seconds each, and writes one report. Takes about half a minute.",
+            ),
+    )
+}
+
+/// Measures this machine.
+pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
+    let output = OutputOptions::from_arg_matches(words)?;
+    let stop = signals::stop_flag()?;
+    let run = network(&output, command, &stop)?;
+    let mut out = io::stdout();
+    if output.json {
+        write!(out, "{}", run.record.to_json())?;
+    } else if output.markdown {
+        write!(out, "{}", markdown::render(&run.record))?;
+    } else {
+        writeln!(out, "{}\n", sentence(&run.record))?;
+        write!(out, "{}", terminal::render(&run.record))?;
+        writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
+    }
+    Ok(run.exit())
+}
+
+/// Measures the network path of this machine against an echo server on a thread of our own.
+fn network(output: &OutputOptions, command: Vec<String>, stop: &AtomicBool) -> anyhow::Result<Run> {
+    let listeners = plumb_net::listeners(&["127.0.0.1:0".into()])?;
+    let address = listeners.first().context("no listener")?.local();
+    let server_stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let mut quiet = |_: Event<'_>| {};
+            let words = ServeOptions::augment_args(Command::new("serve"));
+            let options = ServeOptions::from_arg_matches(&words.get_matches_from(["serve"]))?;
+            let limit = usize::try_from(options.max_message.bytes())?;
+            let mut service = EchoServer::new(limit, MonotonicClock, &mut quiet);
+            serve(&options.plan(), &listeners, &mut service, Plain::default, &server_stop)?;
+            anyhow::Ok(())
+        });
+        let measured = ping(&address, output).and_then(|mut job| measure(&mut job, command, stop));
+        server_stop.store(true, Ordering::Relaxed);
+        let served = server.join().map_err(|_| anyhow!("the echo server panicked"))?;
+        let run = measured?;
+        served?;
+        Ok(run)
+    })
+}
+
+fn ping(address: &str, output: &OutputOptions) -> anyhow::Result<Ping> {
+    let words = PingOptions::augment_args(Command::new("ping"));
+    let words = words.try_get_matches_from(NET_WORDS.iter().copied().chain([address]))?;
+    let mut options = PingOptions::from_arg_matches(&words)?;
+    options.output = output.clone();
+    Ok(Ping::new(options)?)
+}
+
+/// What the measurement says in one sentence.
+fn sentence(record: &RunRecord) -> String {
+    let of = |size: &str, connections: &str| {
+        record.results.iter().find(|result| {
+            result.labels.get("size").is_some_and(|label| label == size)
+                && result.labels.get("connections").is_some_and(|label| label == connections)
+        })
+    };
+    let single = of("1000B", "1").and_then(|result| result.service_ns.as_ref());
+    let many = of("300B", "64").map(|result| result.throughput_per_s);
+    match (single, many) {
+        (Some(single), Some(many)) => format!(
+            "The network path of this machine: a 1000-byte round trip takes {} at the median and \
+             {} at the 99th percentile; 64 connections carry {} messages of 300 bytes a second.",
+            show_ns(single.p50),
+            show_ns(single.p99),
+            show_count(many)
+        ),
+        _ => "The checkup did not come to its end; what was measured follows.".into(),
+    }
+}

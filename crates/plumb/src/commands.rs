@@ -1,0 +1,29 @@
+//! The whole command line, from which parsing, help, manual pages and completions are made.
+
+use clap::Command;
+
+use crate::layers::LAYERS;
+use crate::{checkup, manual, report};
+
+/// `plumb` with every subcommand.
+pub(crate) fn all() -> Command {
+    Command::new("plumb")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Finds which layer of a business system is slow")
+        .long_about(
+            "Finds which layer of a business system is slow, proves whether a change helped, and \
+             sizes the next box.\n\nStart with `plumb checkup`. Called as `niping` (a symlink), it \
+             takes niping's options and prints its output.",
+        )
+        .after_help(
+            "Exit codes: 0 it ran; 1 it ran, but the figures are not valid; 2 it did not run; \
+             130 interrupted.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .infer_subcommands(false)
+        .subcommand(checkup::command())
+        .subcommands(LAYERS.iter().map(|layer| layer.command()))
+        .subcommand(report::command())
+        .subcommands(manual::commands())
+}

@@ -1,0 +1,217 @@
+//! A job becomes a run: its folder, its record, its output.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, anyhow};
+use clap::ArgMatches;
+use plumb_engine::Sampler;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
+use plumb_engine::options::OutputOptions;
+use plumb_measure::{
+    Clock as _, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
+    Validity, hdr,
+};
+use plumb_report::{RunFolder, html, markdown, terminal};
+
+use crate::exit::Exit;
+use crate::progress::Onlooker;
+use crate::{host, layers, signals};
+
+/// Runs what `matches` ask of the layer `name`.
+pub(crate) fn run_layer(
+    name: &str,
+    matches: &ArgMatches,
+    command: Vec<String>,
+) -> anyhow::Result<Exit> {
+    let layer = layers::find(name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
+    match layer.job(matches).map_err(plain)? {
+        Job::Serve(server) => serve(server),
+        Job::Measure(mut job) => {
+            let stop = signals::stop_flag()?;
+            let run = measure(job.as_mut(), command, &stop)?;
+            print(&run, job.output())?;
+            Ok(run.exit())
+        }
+    }
+}
+
+fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
+    raise_descriptor_limit();
+    let stop = signals::stop_flag()?;
+    server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
+    Ok(Exit::Ran)
+}
+
+/// A measurement that is over, and the folder it lies in.
+pub(crate) struct Run {
+    pub(crate) record: RunRecord,
+    pub(crate) folder: RunFolder,
+}
+
+impl Run {
+    /// What the run means for whoever called.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.record.status == Status::Interrupted {
+            Exit::Interrupted
+        } else if self.record.validity.valid {
+            Exit::Ran
+        } else {
+            Exit::Finding
+        }
+    }
+
+    /// The page for people, as it lies in the folder.
+    pub(crate) fn report(&self) -> anyhow::Result<std::path::PathBuf> {
+        Ok(self.folder.write_report(&html::render(&self.record))?)
+    }
+}
+
+/// Carries out a measurement and leaves its folder, with what there is even if it is interrupted.
+pub(crate) fn measure(
+    job: &mut dyn Measure,
+    command: Vec<String>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Run> {
+    raise_descriptor_limit();
+    let outline = job.outline();
+    let start_ns = clock::wall_ns();
+    let mut folder = open_folder(job.output(), &outline, start_ns)?;
+    let record = new_record(&outline, command, start_ns);
+    folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
+    let mut keeper = Keeper {
+        record,
+        onlooker: Onlooker::new(&mut folder, outline.points),
+        began_ns: MonotonicClock.now_ns(),
+    };
+    let ran = job.run(&mut keeper, stop);
+    keeper.onlooker.clear();
+    let Keeper { mut record, onlooker, .. } = keeper;
+    if let Some(trouble) = onlooker.trouble {
+        return Err(trouble).context("the interval log is incomplete");
+    }
+    if let Err(error) = ran {
+        if record.results.is_empty() {
+            folder.discard();
+        }
+        return Err(plain(error));
+    }
+    let interrupted = stop.load(Ordering::Relaxed);
+    record.status = if interrupted { Status::Interrupted } else { Status::Complete };
+    let run = Run { record, folder };
+    run.folder.write_record(&run.record)?;
+    run.report()?;
+    Ok(run)
+}
+
+fn open_folder(
+    output: &OutputOptions,
+    outline: &Outline,
+    start_ns: u64,
+) -> anyhow::Result<RunFolder> {
+    Ok(match &output.out {
+        Some(path) => RunFolder::create_new(path)?,
+        None => {
+            let time = clock::utc(start_ns).replace(':', "");
+            let stem = format!("{time}-{}-{}", outline.layer, outline.verb);
+            RunFolder::create_in(Path::new("plumb-runs"), &stem)?
+        }
+    })
+}
+
+fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunRecord {
+    RunRecord {
+        schema: SCHEMA.into(),
+        plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
+        started: clock::utc(start_ns),
+        status: Status::Running,
+        plan: Plan {
+            layer: outline.layer.into(),
+            verb: outline.verb.into(),
+            command,
+            options: outline.options.clone(),
+            load: if outline.open { "open" } else { "closed" }.into(),
+            seed: outline.seed,
+        },
+        host: host::facts(&outline.pin),
+        target: Target { address: outline.target.clone(), transport: None, server: None },
+        validity: Validity::default(),
+        floor: None,
+        results: Vec::new(),
+    }
+}
+
+/// Keeps the results of a measurement as they come.
+struct Keeper<'a> {
+    record: RunRecord,
+    onlooker: Onlooker<'a>,
+    began_ns: u64,
+}
+
+impl Watch for Keeper<'_> {
+    fn floor(&mut self, floor: Floor) {
+        self.record.floor = Some(floor);
+    }
+
+    fn reached(&mut self, transport: Transport) {
+        self.record.target.transport.get_or_insert(transport);
+    }
+
+    fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
+        let words: Vec<String> = labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        self.onlooker.point(words.join(", "), MonotonicClock.now_ns() - self.began_ns);
+        &mut self.onlooker
+    }
+
+    fn result(&mut self, result: ResultRecord, interrupted: bool) -> Result<(), JobError> {
+        self.record.results.push(result);
+        let results = &self.record.results;
+        let named: Vec<(String, &Validity)> = results
+            .iter()
+            .map(|result| {
+                let name = if results.len() > 1 { result.name() } else { String::new() };
+                (name, &result.validity)
+            })
+            .collect();
+        self.record.validity =
+            Validity::of_all(named.iter().map(|(name, validity)| (name.as_str(), *validity)));
+        if interrupted {
+            self.record.status = Status::Interrupted;
+        }
+        self.onlooker.folder().write_record(&self.record)?;
+        Ok(())
+    }
+}
+
+/// Prints a run in the form asked for. Words for people about where it lies go to standard error
+/// when standard output is for machines.
+fn print(run: &Run, output: &OutputOptions) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    if output.json {
+        write!(out, "{}", run.record.to_json())?;
+    } else if output.markdown {
+        write!(out, "{}", markdown::render(&run.record))?;
+    } else {
+        write!(out, "{}", terminal::render(&run.record))?;
+        writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Thousands of connections need thousands of descriptors: takes as many as are allowed.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // refused: a run that needs more says so when it runs out
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// A layer's error as ours, without losing its message.
+fn plain(error: JobError) -> anyhow::Error {
+    anyhow!(error)
+}

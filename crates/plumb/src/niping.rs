@@ -1,0 +1,273 @@
+//! Called as `niping`: its options, its output.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+
+use clap::{ArgAction, Parser};
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::load::{self, Stage};
+use plumb_engine::options::{TransportKind, TransportOptions};
+use plumb_engine::{
+    Address, Endpoint, EngineError, Extent, Family, IntervalRecords, LoadPlan, Pace, Plain,
+    Sampler, ServePlan, reachable, serve,
+};
+use plumb_measure::{FailureKind, NipingFigures, Span};
+use plumb_net::{EchoServer, Event, NetError, PORT, Probe, listeners};
+use plumb_report::niping::block;
+use plumb_wire::ni::ReturnCode;
+
+use crate::exit::Exit;
+use crate::signals;
+
+/// The largest payload a server takes: what NI peers accept by default.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
+/// Nobody waits longer for a round trip.
+const PATIENCE: Span = Span::from_ms(60_000);
+
+/// Network round trips as niping measures them (Plumbline's own implementation)
+#[derive(Parser, Debug)]
+#[command(name = "niping", disable_help_flag = true, version)]
+#[command(group(clap::ArgGroup::new("mode").required(true).args(["server", "client", "test"])))]
+struct Words {
+    /// Start a server
+    #[arg(short = 's')]
+    server: bool,
+
+    /// Start a client
+    #[arg(short = 'c')]
+    client: bool,
+
+    /// Show the name and the addresses of this host
+    #[arg(short = 't')]
+    test: bool,
+
+    /// Client: the server; server: the address to listen on
+    #[arg(short = 'H', value_name = "HOST")]
+    host: Option<String>,
+
+    /// Port of the server
+    #[arg(short = 'S', value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+
+    /// Payload of a message, bytes
+    #[arg(short = 'B', value_name = "BYTES", default_value = "1000")]
+    bytes: usize,
+
+    /// Number of messages
+    #[arg(short = 'L', value_name = "LOOPS", default_value = "10")]
+    loops: u64,
+
+    /// Delay between two messages, milliseconds
+    #[arg(short = 'D', value_name = "MS", default_value = "0")]
+    delay_ms: u64,
+
+    /// Server: stop after so many idle seconds; 0: never
+    #[arg(short = 'I', value_name = "SECONDS", default_value = "300")]
+    idle_s: u64,
+
+    /// Send nothing between the messages (this program never does)
+    #[arg(short = 'P')]
+    pause: bool,
+
+    /// Print help
+    #[arg(short = 'h', long = "help", action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Runs `words` as niping would.
+pub(crate) fn main(words: &[OsString]) -> Exit {
+    let words = match Words::try_parse_from(words) {
+        Ok(words) => words,
+        Err(message) => {
+            // a closed pipe leaves nobody to tell
+            let _ = message.print();
+            return if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran };
+        }
+    };
+    let mut out = io::stdout();
+    let ran = match &words {
+        Words { server: true, .. } => run_server(&words, &mut out),
+        Words { client: true, .. } => run_client(&words, &mut out),
+        _ => self_test(&mut out),
+    };
+    match ran {
+        Ok(exit) => exit,
+        Err(error) if crate::exit::pipe_was_closed(&error) => Exit::Ran,
+        Err(error) => {
+            let _ = writeln!(out, "*** ERROR => {error:#}{}", code_of(&error));
+            Exit::DidNotRun
+        }
+    }
+}
+
+fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let host = words.host.as_deref().unwrap_or("localhost");
+    if host.starts_with("/H/") {
+        anyhow::bail!(
+            "route strings through a router are not supported; name the host itself with -H"
+        );
+    }
+    anyhow::ensure!(words.bytes > 0, "-B 0 measures nothing; write -B 1 or more");
+    let plan = words.plan();
+    plan.check()?;
+    let stop = signals::stop_flag()?;
+    let transport = TransportOptions { transport: TransportKind::Tcp, v4: false, v6: false };
+    let mut candidates = transport.endpoints(host, words.port)?;
+    candidates.sort_by_key(|endpoint| !matches!(endpoint, Endpoint::Tcp(ip) if ip.is_ipv4()));
+    let endpoint = reachable(&candidates, PATIENCE)?;
+    let mut lines = Lines { out, trouble: None };
+    let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [&mut lines] };
+    let load = load::run(&plan, &mut stage, 1, || Probe::new(words.bytes), Plain::default)?;
+    if let Some(trouble) = lines.trouble {
+        return Err(trouble.into());
+    }
+    let recorder = &load.recorder;
+    let done = recorder.operations();
+    writeln!(out, "{}", clock::ctime(clock::wall_ns()))?;
+    writeln!(out, "send and receive {done} messages (len {})\n", words.bytes)?;
+    let round_trips = recorder.rows().first().map(|row| &row.service);
+    let figures = round_trips.and_then(|times| NipingFigures::of(times, words.bytes as u64));
+    if let Some(figures) = figures {
+        write!(out, "{}", block(&figures))?;
+    }
+    if done == words.loops {
+        return Ok(Exit::Ran);
+    }
+    let failed = recorder.failures().iter().next().map_or(FailureKind::Closed, |(kind, _)| kind);
+    let code = return_code(failed);
+    writeln!(out, "*** ERROR => {done} of {} messages: {} ({code})", words.loops, failed.name())?;
+    Ok(Exit::Finding)
+}
+
+impl Words {
+    fn plan(&self) -> LoadPlan {
+        let one = NonZeroUsize::MIN;
+        let pace = match self.delay_ms {
+            0 => Pace::AsFast,
+            ms => Pace::Delay(Span::from_ms(ms)),
+        };
+        LoadPlan {
+            connections: one,
+            threads: one,
+            depth: one,
+            pace,
+            extent: Extent::Count(self.loops),
+            warmup: Span::from_ns(0),
+            connect_timeout: PATIENCE,
+            operation_timeout: PATIENCE,
+            lag_bound: PATIENCE,
+            waiting: LoadPlan::suitable_waiting(one, one, pace),
+            pin: Vec::new(),
+            interval: Span::from_ms(1_000),
+        }
+    }
+}
+
+/// Prints what niping prints when the connection stands.
+struct Lines<'a, W> {
+    out: &'a mut W,
+    trouble: Option<io::Error>,
+}
+
+impl<W: Write> Sampler for Lines<'_, W> {
+    fn begin(&mut self) {
+        let time = clock::ctime(clock::wall_ns());
+        let printed = writeln!(self.out, "{time}\nconnect to server o.k.");
+        self.trouble = printed.and_then(|()| self.out.flush()).err();
+    }
+
+    fn interval(&mut self, _: &IntervalRecords) {}
+}
+
+fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Exit> {
+    let stop = signals::stop_flag()?;
+    let host = words.host.as_deref().unwrap_or("127.0.0.1");
+    let address = Address::Host { host: host.trim_matches(['[', ']']).into(), port: words.port };
+    let listeners = listeners(&[address.to_string()])?;
+    writeln!(out, "{}\nready for connect from client ...\n", clock::ctime(clock::wall_ns()))?;
+    out.flush()?;
+    let plan = ServePlan {
+        max_clients: 1_000,
+        idle: None,
+        stall: PATIENCE,
+        quit_after: (words.idle_s > 0).then_some(Span::from_ms(words.idle_s * 1_000)),
+        allow: Vec::new(),
+        spin: false,
+        pin: None,
+    };
+    let mut tell = |event: Event<'_>| {
+        let time = clock::ctime(clock::wall_ns());
+        // output that cannot be written must not end the service
+        let _ = match event {
+            Event::Opened(client) => writeln!(
+                out,
+                "{time}\nconnect from host '{}', client hdl {} o.k.\n",
+                host_of(&client.peer),
+                client.handle
+            ),
+            Event::Closed(client, ..) => {
+                writeln!(out, "{time}\nclient hdl {} disconnected ...\n", client.handle)
+            }
+            Event::TurnedAway(peer, why) => writeln!(out, "*** ERROR => {peer}: {why}"),
+            Event::CannotAccept(error) => writeln!(out, "*** ERROR => cannot accept: {error}"),
+        };
+        let _ = out.flush();
+    };
+    let mut server = EchoServer::new(MESSAGE_BYTES_MAX, MonotonicClock, &mut tell);
+    serve(&plan, &listeners, &mut server, Plain::default, &stop)?;
+    Ok(Exit::Ran)
+}
+
+fn host_of(peer: &plumb_engine::Peer) -> String {
+    match peer {
+        plumb_engine::Peer::Ip(address) => address.ip().to_canonical().to_string(),
+        plumb_engine::Peer::Unix => "unix".into(),
+    }
+}
+
+fn self_test(out: &mut impl Write) -> anyhow::Result<Exit> {
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy().into_owned();
+    writeln!(out, "{}", clock::ctime(clock::wall_ns()))?;
+    writeln!(out, "host name: {name}")?;
+    let address = Address::Host { host: name, port: PORT };
+    for endpoint in Endpoint::resolve(&address, Family::Any)? {
+        if let Endpoint::Tcp(address) = endpoint {
+            writeln!(out, "address:   {}", address.ip())?;
+        }
+    }
+    Ok(Exit::Ran)
+}
+
+/// NI's name for what happened, where it has one.
+fn code_of(error: &anyhow::Error) -> String {
+    let engine = error.downcast_ref::<EngineError>().or_else(|| {
+        error.downcast_ref::<NetError>().and_then(|error| match error {
+            NetError::Engine(engine) => Some(engine),
+            _ => None,
+        })
+    });
+    let code = match engine {
+        Some(EngineError::Resolve { .. }) => ReturnCode::HOST_UNKNOWN,
+        Some(EngineError::Connect { kind, .. } | EngineError::Greeting { kind, .. }) => {
+            return_code(*kind)
+        }
+        _ => return String::new(),
+    };
+    format!(" ({code})")
+}
+
+fn return_code(kind: FailureKind) -> ReturnCode {
+    match kind {
+        FailureKind::ConnectRefused | FailureKind::ConnectFailed | FailureKind::Refused => {
+            ReturnCode::CONN_REFUSED
+        }
+        FailureKind::ConnectTimedOut | FailureKind::TimedOut => ReturnCode::TIMEOUT,
+        FailureKind::HandshakeFailed
+        | FailureKind::UnexpectedStatus
+        | FailureKind::Garbled
+        | FailureKind::Closed
+        | FailureKind::Reset => ReturnCode::CONN_BROKEN,
+    }
+}

@@ -1,0 +1,93 @@
+//! What looks on at a load: the interval log, and a line on the terminal for whoever waits.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use plumb_engine::{IntervalRecords, Sampler};
+use plumb_measure::{hdr, show_count, show_ns};
+use plumb_report::{FolderError, RunFolder};
+
+/// Writes each interval into the run folder, and shows it.
+pub(crate) struct Onlooker<'a> {
+    folder: &'a mut RunFolder,
+    show: bool,
+    points: usize,
+    /// The point that is measured, from one.
+    point: usize,
+    name: String,
+    /// Start of the point, nanoseconds after the start of the run.
+    start_ns: u64,
+    /// The first error of the folder; the run goes on without its interval log.
+    pub(crate) trouble: Option<FolderError>,
+}
+
+impl<'a> Onlooker<'a> {
+    /// Looks on at `points` points in a row; shows progress if standard error is a terminal.
+    pub(crate) fn new(folder: &'a mut RunFolder, points: usize) -> Self {
+        let show = io::stderr().is_terminal();
+        let name = String::new();
+        Self { folder, show, points, point: 0, name, start_ns: 0, trouble: None }
+    }
+
+    /// The point `name` begins, `start_ns` after the run.
+    pub(crate) fn point(&mut self, name: String, start_ns: u64) {
+        self.point += 1;
+        self.name = name;
+        self.start_ns = start_ns;
+        self.line("connecting");
+    }
+
+    /// The folder, between two points.
+    pub(crate) fn folder(&mut self) -> &mut RunFolder {
+        self.folder
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn clear(&self) {
+        if self.show {
+            // progress is a courtesy
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if self.show {
+            let place = format!("[{}/{}] {}", self.point, self.points, self.name);
+            let _ = write!(io::stderr(), "\r\x1b[K{place}: {text}");
+        }
+    }
+}
+
+impl Sampler for Onlooker<'_> {
+    fn begin(&mut self) {
+        self.line("warming up");
+    }
+
+    fn interval(&mut self, records: &IntervalRecords) {
+        let figures = records.figures;
+        let start_ns = self.start_ns + figures.start_ns;
+        let tag = self.name.replace(", ", ";").replace(' ', "=");
+        let mut lines = String::new();
+        for row in records.recorder.rows() {
+            for (series, histogram) in [("response", &row.response), ("service", &row.service)] {
+                let tag = format!("{series};{tag}");
+                lines += &hdr::log_line(&tag, start_ns, figures.duration_ns, histogram);
+            }
+        }
+        if let Err(error) = self.folder.append_intervals(&lines) {
+            self.trouble.get_or_insert(error);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let per_s = figures.operations as f64 * 1e9 / figures.duration_ns.max(1) as f64;
+        let failures = match figures.failures {
+            0 => String::new(),
+            n => format!(", {n} failed"),
+        };
+        self.line(&format!(
+            "{} s, {}/s, p50 {}, p99 {}{failures}",
+            (figures.start_ns + figures.duration_ns) / 1_000_000_000,
+            show_count(per_s),
+            show_ns(figures.p50),
+            show_ns(figures.p99),
+        ));
+    }
+}

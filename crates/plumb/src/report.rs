@@ -1,0 +1,45 @@
+//! `plumb report`: a run's page made again from its record.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use plumb_report::{html, read_record, terminal};
+
+use crate::exit::Exit;
+
+/// The command line of `plumb report`.
+pub(crate) fn command() -> Command {
+    Command::new("report")
+        .about("Show a stored run, and write its page again")
+        .arg(
+            Arg::new("run")
+                .value_name("RUN")
+                .help("Folder of a run, or its run.json")
+                .value_parser(value_parser!(PathBuf))
+                .required(true),
+        )
+        .arg(
+            Arg::new("html")
+                .long("html")
+                .value_name("FILE")
+                .help("Write the page to FILE")
+                .value_parser(value_parser!(PathBuf)),
+        )
+}
+
+/// Shows the run that `words` name.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let Some(path) = words.get_one::<PathBuf>("run") else {
+        return Ok(Exit::DidNotRun);
+    };
+    let record = read_record(path)?;
+    write!(io::stdout(), "{}", terminal::render(&record))?;
+    if let Some(file) = words.get_one::<PathBuf>("html") {
+        std::fs::write(file, html::render(&record)).with_context(|| {
+            format!("cannot write {}; name a file in a folder you may write to", file.display())
+        })?;
+    }
+    Ok(Exit::Ran)
+}
