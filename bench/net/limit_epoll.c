@@ -22,7 +22,7 @@
 #include <sys/resource.h>
 
 enum {
-    EVENTS_MAX = 512,
+    EVENTS_MAX = 128,
     SHARED_BYTES = 64 << 10,
 };
 

@@ -1,0 +1,133 @@
+"""Programs under test: started, awaited, and ended by process id."""
+
+from __future__ import annotations
+
+import re
+import resource
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lib.failure import BenchFailure
+
+READY_SECONDS = 10.0
+END_SECONDS = 3.0
+POLL_SECONDS = 0.01
+LISTEN_STATE = "0A"  # in /proc/net/tcp
+STATUS_KIB = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
+
+
+@contextmanager
+def running(
+    command: Sequence[str],
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.PIPE,
+    stderr: int | None = None,
+) -> Iterator[subprocess.Popen[str]]:
+    """A program that runs until the block ends, however it ends."""
+    try:
+        process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, text=True)
+    except FileNotFoundError as error:
+        raise BenchFailure(f"cannot start `{command[0]}`: {error.strerror}") from error
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Asks a program to stop, and insists after END_SECONDS."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def run(command: Sequence[str], timeout_seconds: float) -> str:
+    """Standard output of a program that must succeed in time."""
+    with running(command, stderr=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(timeout=timeout_seconds)
+        except subprocess.TimeoutExpired as error:
+            raise BenchFailure(f"`{_shown(command)}` took over {timeout_seconds:.0f} s") from error
+    if process.returncode != 0:
+        said = (err.strip() or out.strip() or "and said nothing")[-2000:]
+        raise BenchFailure(f"`{_shown(command)}` ended with {process.returncode}: {said}")
+    return out
+
+
+def raise_file_limit() -> None:
+    """Lets this process and those it starts open as many files as they may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def announced_port(server: subprocess.Popen[str]) -> int:
+    """The port in the line `listening on ADDRESS` a server prints when ready."""
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    found = re.fullmatch(r"listening on \S+:(\d+)\s*", line)
+    if found is None:
+        raise BenchFailure(
+            f"`{_shown(server.args)}` printed {line!r}, expected 'listening on ADDRESS:PORT'"
+        )
+    return int(found.group(1))
+
+
+def free_port() -> int:
+    """A port nothing listens on now, for servers that cannot pick one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def await_listening(server: subprocess.Popen[str], port: int) -> None:
+    """Waits until `port` is open in the network namespace of the server.
+
+    Read from /proc and not tried by connecting, so that the server under test
+    sees no connection that is not measured."""
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        if _listens(server.pid, port):
+            return
+        time.sleep(POLL_SECONDS)
+    raise BenchFailure(f"`{_shown(server.args)}` does not listen on port {port}")
+
+
+def _listens(pid: int, port: int) -> bool:
+    wanted = f":{port:04X}"
+    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    columns = (line.split() for line in lines)
+    return any(c[1].endswith(wanted) and c[3] == LISTEN_STATE for c in columns)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process, all its threads, those that ended included.
+
+    The clock id is the one clock_getcpuclockid(3) returns: the complement of
+    the process id above three bits, 2 for the time the scheduler counted. Its
+    unit is the nanosecond, where /proc/PID/stat counts in hundredths."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def memory_bytes(pid: int) -> dict[str, int]:
+    """Resident memory now (VmRSS) and at its highest (VmHWM); empty once ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    return {name: 1024 * int(kib) for name, kib in STATUS_KIB.findall(status)}
+
+
+def _shown(command: object) -> str:
+    words = command if isinstance(command, (list, tuple)) else [command]
+    return " ".join(str(word) for word in words)

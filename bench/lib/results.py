@@ -1,0 +1,27 @@
+"""The file a run leaves behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+
+
+def write(folder: Path, bench: str, document: object) -> Path:
+    """Writes `<UTC>-<bench>.json`; dataclasses become objects."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{bench}.json"
+    path.write_text(json.dumps(document, indent=1, default=_plain) + "\n")
+    return path
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"cannot write a {type(value).__name__}")

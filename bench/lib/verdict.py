@@ -1,0 +1,52 @@
+"""Targets, and whether a measured ratio meets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from lib.stats import CONFIDENCE, Estimate
+
+
+class Verdict(Enum):
+    """What is known about a target after the run."""
+
+    MET = "met"
+    MISSED = "missed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on a ratio of medians, from above or from below."""
+
+    sign: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.bound:.2f}"
+
+    def judge(self, ratio: Estimate | None) -> Verdict:
+        """Met when the interval of the ratio includes the bound or beats it;
+        unknown when too few samples carry the interval."""
+        if ratio is None or ratio.confidence < CONFIDENCE:
+            return Verdict.UNKNOWN
+        within = ratio.low <= self.bound if self.sign == "<=" else ratio.high >= self.bound
+        return Verdict.MET if within else Verdict.MISSED
+
+
+def at_most(bound: float) -> Target:
+    """The ratio may not be above `bound`."""
+    return Target("<=", bound)
+
+
+def at_least(bound: float) -> Target:
+    """The ratio may not be below `bound`."""
+    return Target(">=", bound)
+
+
+def exit_status(verdicts: list[Verdict]) -> int:
+    """2 when something is unknown, else 1 when a target was missed."""
+    if not verdicts or Verdict.UNKNOWN in verdicts:
+        return 2
+    return 1 if Verdict.MISSED in verdicts else 0

@@ -1,0 +1,172 @@
+"""The programs compared: how each is started, asked, and understood.
+
+A peer has two sides. `serving` gives an Endpoint that lives as long as its
+block. `ping` runs one client against it and returns the figures it printed,
+among them `p50_ns` (median round trip) or `per_s` (messages per second).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lib import process
+from lib.failure import BenchFailure
+from lib.placement import Placement
+
+WARM_UP_SHARE = 0.1
+PATIENCE_SECONDS = 30.0
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server that is ready, and where its clients run."""
+
+    placement: Placement
+    port: int
+    pid: int
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT."""
+        return f"{self.placement.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one entry asks of a client."""
+
+    size: int
+    connections: int
+    seconds: float
+
+
+class Peer(Protocol):
+    """Anything that can be compared."""
+
+    def serving(self, placement: Placement) -> AbstractContextManager[Endpoint]:
+        """The server, until the block ends."""
+
+    def ping(self, endpoint: Endpoint, load: Load) -> Figures:
+        """Runs one client to its end."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One of the two C programs."""
+
+    program: Path
+    takes_connections: bool
+
+    @contextmanager
+    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+        """`limit_* server 0 HOST`."""
+        command = [*placement.server, str(self.program), "server", "0", placement.host]
+        with process.running(command) as server:
+            yield Endpoint(placement, process.announced_port(server), server.pid)
+
+    def ping(self, endpoint: Endpoint, load: Load) -> Figures:
+        """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS`; prints its figures."""
+        place = endpoint.placement
+        connections = [str(load.connections)] if self.takes_connections else []
+        command = [*place.client, str(self.program), "client", place.host, str(endpoint.port)]
+        command += [str(load.size), *connections, str(load.seconds)]
+        figures: Figures = json.loads(process.run(command, load.seconds + PATIENCE_SECONDS))
+        return figures
+
+
+@dataclass(frozen=True)
+class Plumb:
+    """`plumb net serve` and `plumb net ping`."""
+
+    program: Path
+
+    @contextmanager
+    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+        """On a port the server picks and announces."""
+        command = [*placement.server, str(self.program)]
+        command += ["net", "serve", "--quiet", "--listen", f"{placement.host}:0"]
+        with process.running(command) as server:
+            yield Endpoint(placement, process.announced_port(server), server.pid)
+
+    def ping(self, endpoint: Endpoint, load: Load) -> Figures:
+        """For a time, the first tenth of which is warm-up, as for the limit."""
+        length_ms, warm_up_ms = (
+            round(1000 * load.seconds * share) for share in (1.0, WARM_UP_SHARE)
+        )
+        length = ["--for", f"{length_ms}ms", "--warmup", f"{warm_up_ms}ms"]
+        with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
+            command = self.command(endpoint, load.size, load.connections, length, Path(scratch))
+            printed = process.run(command, load.seconds + PATIENCE_SECONDS)
+        return plumb_figures(printed)
+
+    def command(
+        self, endpoint: Endpoint, size: int, connections: int, length: list[str], scratch: Path
+    ) -> list[str]:
+        """The command line of one `plumb net ping`."""
+        command = [*endpoint.placement.client, str(self.program), "net", "ping", endpoint.address]
+        command += ["--size", f"{size}B", "--connections", str(connections), *length]
+        return [*command, "--json", "--out", str(scratch / "out")]
+
+
+def plumb_figures(printed: str) -> Figures:
+    """The figures of the first result; an error when an operation was lost."""
+    result = json.loads(printed)["results"][0]
+    if result["failures"] or result["dropped"]:
+        raise BenchFailure(
+            f"plumb lost operations: failures {result['failures']}, dropped {result['dropped']}"
+        )
+    return {
+        "count": result["operations"],
+        "p50_ns": result["service_ns"]["p50"],
+        "per_s": result["throughput_per_s"],
+    }
+
+
+@dataclass(frozen=True)
+class Sockperf:
+    """`sockperf` over TCP. Its message is SIZE bytes with its own header in
+    them; the NI frame of the others is 4 bytes longer."""
+
+    @contextmanager
+    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+        """On a port found free before, for it cannot pick one."""
+        port = process.free_port()
+        command = [*placement.server, "sockperf", "server", "--tcp"]
+        command += ["-i", placement.host, "-p", str(port)]
+        quiet = subprocess.DEVNULL
+        with process.running(command, stdout=quiet, stderr=quiet) as server:
+            process.await_listening(server, port)
+            yield Endpoint(placement, port, server.pid)
+
+    def ping(self, endpoint: Endpoint, load: Load) -> Figures:
+        """For whole seconds; it warms up for 0.4 s of them by itself."""
+        place = endpoint.placement
+        seconds = math.ceil(load.seconds)
+        command = [*place.client, "sockperf", "ping-pong", "--tcp", "--full-rtt"]
+        command += ["-i", place.host, "-p", str(endpoint.port)]
+        command += ["-m", str(load.size), "-t", str(seconds)]
+        return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
+
+
+def sockperf_figures(printed: str) -> Figures:
+    """Its percentiles are microseconds with three decimals."""
+    found = dict(re.findall(r"percentile (\d+\.\d+)\s*=\s*([\d.]+)", printed))
+    count = re.search(r"Total (\d+) observations", printed)
+    if "50.000" not in found or count is None:
+        raise BenchFailure(f"sockperf printed no 50th percentile: {printed[-2000:]}")
+    return {
+        "count": int(count.group(1)),
+        "p50_ns": 1000 * float(found["50.000"]),
+        "p99_ns": 1000 * float(found["99.000"]),
+    }
