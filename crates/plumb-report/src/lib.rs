@@ -1,1 +1,32 @@
-//! Empty.
+//! Run records as people read them.
+//!
+//! A report reads a [`RunRecord`](plumb_measure::RunRecord) and nothing else: no clock, no engine,
+//! no counter of the machine it is made on. So a record of three years ago reads the same today.
+//!
+//! | module | what it makes |
+//! |---|---|
+//! | [`terminal`] | plain text, 80 columns for one result and 100 for several |
+//! | [`markdown`] | tables to paste into a ticket |
+//! | [`html`] | one self-contained page with charts, no script |
+//! | [`niping`] | the block of figures that niping prints |
+//! | [`RunFolder`] | the folder in which a run is written down |
+//!
+//! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
+
+mod chart;
+mod definitions;
+mod facts;
+mod figures;
+mod folder;
+pub mod html;
+pub mod markdown;
+pub mod niping;
+mod notes;
+mod points;
+mod table;
+mod tables;
+pub mod terminal;
+mod verdict;
+mod wrap;
+
+pub use folder::{FolderError, RunFolder, read_record};

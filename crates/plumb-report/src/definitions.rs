@@ -1,0 +1,94 @@
+//! What every figure means, for readers who have only the report.
+
+use plumb_measure::RunRecord;
+
+use crate::notes::{in_pieces, waited};
+
+/// A word and what it means here.
+pub(crate) struct Definition {
+    pub(crate) term: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+const ALWAYS: [Definition; 6] = [
+    Definition {
+        term: "Response time, service time",
+        meaning: "Response time runs from the moment an operation was due to the last byte of its \
+                  answer, service time from the moment it was sent. Without a rate and without \
+                  think time an operation is due when it is sent, and the two are the same.",
+    },
+    Definition {
+        term: "p50, p90, p99, p99.9",
+        meaning: "The smallest value that at least this share of the samples does not exceed; no \
+                  interpolation, to 1/1,024. p50 is the median. Minimum, maximum and mean are \
+                  exact. Only correct answers are samples.",
+    },
+    Definition {
+        term: "Throughput",
+        meaning: "Correct answers divided by the time from the first due moment to the last \
+                  answer.",
+    },
+    Definition {
+        term: "The tool's floor",
+        meaning: "The same loop and the same recording on a socket that answers to itself: what \
+                  the tool and the kernel cost with no target and no network. No figure below it \
+                  can be measured from here.",
+    },
+    Definition {
+        term: "Driver, idle passes, lag",
+        meaning: "A load generator that never finds an idle moment measures itself. Below 10 % \
+                  idle passes a run is driver-limited: its throughput is a lower bound, its \
+                  latency is not valid. Lag is how late due work began although a connection was \
+                  free.",
+    },
+    Definition {
+        term: "Valid, no latency, invalid",
+        meaning: "Judged before any figure: failures, dropped work, a driver at its limit and a \
+                  length that varies each take figures away, and the reason is named. Nothing is \
+                  deleted from the samples.",
+    },
+];
+
+const NIPING: Definition = Definition {
+    term: "avg, av2, tr, tr2",
+    meaning: "niping's figures over n round trips of t seconds with len bytes: avg = sum(t) / n; \
+              av2 = (sum(t) - max - min) / (n - 2); tr = 2 * len / avg / 1024 and tr2 = 2 * len / \
+              av2 / 1024 in kB/s. A rate so counts both directions and kB of 1,024 bytes.",
+};
+
+const FIRST_BYTE: Definition = Definition {
+    term: "First byte",
+    meaning: "From the send to the first bytes of the answer (TTFB). The rest of the service time \
+              is the transfer of the answer.",
+};
+
+const DROPPED: Definition = Definition {
+    term: "Dropped",
+    meaning: "Operations that were due but could not begin in time. They have no latency, so a run \
+              that drops work would look faster than it was: it is invalid.",
+};
+
+const PROCESSOR: Definition = Definition {
+    term: "Client CPU/op, server CPU/op",
+    meaning: "Processor time an operation, failed ones included: of the threads that drove the \
+              load, and of the server where it could be read.",
+};
+
+/// The definitions that the figures of this record need.
+pub(crate) fn of(record: &RunRecord) -> Vec<Definition> {
+    let results = &record.results;
+    let mut list: Vec<Definition> = ALWAYS.into();
+    if results.iter().any(|result| result.niping.is_some()) {
+        list.push(NIPING);
+    }
+    if results.iter().any(in_pieces) {
+        list.push(FIRST_BYTE);
+    }
+    if results.iter().any(|result| result.dropped > 0 || waited(result)) {
+        list.push(DROPPED);
+    }
+    if results.iter().any(|result| result.cpu.is_some()) {
+        list.push(PROCESSOR);
+    }
+    list
+}

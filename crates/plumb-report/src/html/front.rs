@@ -1,0 +1,201 @@
+//! The top of the page: what was run, what it proves, and the figures asked for first.
+
+use maud::{Markup, html};
+use plumb_measure::{Finding, ResultRecord, RunRecord, show_count, show_ns};
+
+use crate::figures::{ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset};
+use crate::points::Points;
+use crate::verdict::{self, Noun, Trust};
+
+/// Findings that are spelled out at once; further ones unfold.
+const REASONS_MAX: usize = 5;
+
+/// The class that carries the colours of a verdict.
+pub(super) fn tone(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Full => "good",
+        Trust::Throughput => "part",
+        Trust::Nothing => "bad",
+    }
+}
+
+/// What was run, when and from where.
+pub(super) fn head(record: &RunRecord) -> Markup {
+    let about = match record.results.len() {
+        1 => Points::of(record).shared(),
+        n => format!("{n} results"),
+    };
+    html! {
+        header {
+            h1 {
+                span class="verb" { (record.plan.layer) " " (record.plan.verb) }
+                " " span class="target" { (record.target.address) }
+            }
+            p class="about" {
+                @if !about.is_empty() { (about) " · " }
+                (record.plan.load) " load · " (record.started) " · from " (record.host.name)
+            }
+        }
+    }
+}
+
+/// The sentence and the verdict with its reasons.
+pub(super) fn verdict(record: &RunRecord) -> Markup {
+    let trust = Trust::of_run(record);
+    let reasons = &record.validity.reasons;
+    let (first, further) = reasons.split_at(reasons.len().min(REASONS_MAX));
+    html! {
+        p class="sentence" { (typeset(&verdict::sentence(record))) }
+        section class={ "validity " (tone(trust)) } aria-label="Validity" {
+            p { strong { (verdict::heading(record)) } " " (verdict::meaning(record)) }
+            @if !first.is_empty() { (reasons_list(first)) }
+            @if !further.is_empty() {
+                details {
+                    summary { (further.len()) " more findings" }
+                    (reasons_list(further))
+                }
+            }
+        }
+    }
+}
+
+fn reasons_list(findings: &[Finding]) -> Markup {
+    html! {
+        ul {
+            @for finding in findings {
+                @let (word, text) = verdict::reason(finding);
+                li { span class={ "takes " (word.replace(' ', "-")) } { (word) } " " (typeset(text)) }
+            }
+        }
+    }
+}
+
+/// One figure to be seen first.
+struct Tile {
+    name: String,
+    value: String,
+    about: String,
+    doubt: bool,
+}
+
+impl Tile {
+    fn new(name: impl Into<String>, value: String, about: impl Into<String>) -> Self {
+        let about = if value == ABSENT { "not measured".into() } else { about.into() };
+        Self { name: name.into(), value, about, doubt: false }
+    }
+
+    /// The same; what was not measured cannot be in doubt.
+    fn doubted(self, doubt: bool) -> Self {
+        Self { doubt: doubt && self.value != ABSENT, ..self }
+    }
+}
+
+/// The key figures as tiles.
+pub(super) fn keys(record: &RunRecord) -> Markup {
+    let points = Points::of(record);
+    let mut tiles = match points.results[..] {
+        [] => return html! {},
+        [only] => of_one(record, only),
+        _ => of_several(record, &points),
+    };
+    tiles.push(floor_tile(record, &points));
+    html! {
+        dl class="tiles" {
+            @for tile in &tiles {
+                div class=[tile.doubt.then_some("doubt")] {
+                    dt { (tile.name) }
+                    dd class="value" { (typeset(&tile.value)) }
+                    dd { (typeset(&tile.about)) }
+                    @if tile.doubt { dd { strong { "not valid" } } }
+                }
+            }
+        }
+    }
+}
+
+fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
+    let trust = Trust::of(&result.validity);
+    let noun = Noun::of(record);
+    let times = result.response_ns.as_ref();
+    let latency = |name: &str, pick: Pick, about: String| {
+        Tile::new(name, time_of(times, pick), about).doubted(trust != Trust::Full)
+    };
+    let failures = failures_of(result);
+    let mut lost = format!("of {} tried", grouped(result.operations.saturating_add(failures)));
+    if result.dropped > 0 {
+        lost = format!("{lost}, {} dropped", grouped(result.dropped));
+    }
+    vec![
+        latency("median", |t| t.p50, format!("mean {}", time_of(times, |t| t.mean))),
+        latency("99th percentile", |t| t.p99, format!("p90 {}", time_of(times, |t| t.p90))),
+        latency("longest", |t| t.max, format!("p99.9 {}", time_of(times, |t| t.p999))),
+        Tile::new(noun.rate, rate_of(result), rate_about(result, trust))
+            .doubted(trust == Trust::Nothing),
+        Tile::new("failed", grouped(failures), lost),
+    ]
+}
+
+fn rate_of(result: &ResultRecord) -> String {
+    if result.operations == 0 { ABSENT.into() } else { show_count(result.throughput_per_s) }
+}
+
+fn rate_about(result: &ResultRecord, trust: Trust) -> String {
+    let over = format!("over {}", show_ns(result.duration_ns));
+    if trust == Trust::Throughput { format!("at least, {over}") } else { over }
+}
+
+fn of_several(record: &RunRecord, points: &Points<'_>) -> Vec<Tile> {
+    let noun = Noun::of(record);
+    let mut tiles = Vec::new();
+    let medians = points.medians();
+    let longest =
+        points.results.iter().copied().max_by_key(|r| r.response_ns.as_ref().map(|t| t.max));
+    let extremes: [(&str, Option<&ResultRecord>, Pick); 3] = [
+        ("shortest median", medians.first().map(|(result, _)| *result), |t| t.p50),
+        ("longest median", medians.last().map(|(result, _)| *result), |t| t.p50),
+        ("longest of all", longest, |t| t.max),
+    ];
+    for (name, found, pick) in extremes {
+        if let Some(result) = found {
+            let doubt = Trust::of(&result.validity) != Trust::Full;
+            let value = time_of(result.response_ns.as_ref(), pick);
+            tiles.push(Tile::new(name, value, unbroken(&points.name(result))).doubted(doubt));
+        }
+    }
+    if let Some(most) = points.highest_throughput() {
+        let tile = Tile::new(
+            format!("highest {}", noun.rate),
+            rate_of(most),
+            unbroken(&points.name(most)),
+        );
+        tiles.push(tile.doubted(!most.validity.valid));
+    }
+    let operations = total(points.results.iter().map(|result| result.operations));
+    let failures = total(points.results.iter().map(|result| failures_of(result)));
+    let dropped = total(points.results.iter().map(|result| result.dropped));
+    let mut lost = format!("of {} tried", grouped(operations.saturating_add(failures)));
+    if dropped > 0 {
+        lost = format!("{lost}, {} dropped", grouped(dropped));
+    }
+    tiles.push(Tile::new("failed", grouped(failures), lost));
+    tiles
+}
+
+/// A name that breaks between its labels only.
+fn unbroken(name: &str) -> String {
+    let pairs: Vec<String> = name.split(", ").map(|pair| pair.replace(' ', "\u{a0}")).collect();
+    pairs.join(", ")
+}
+
+fn floor_tile(record: &RunRecord, points: &Points<'_>) -> Tile {
+    let Some(floor) = &record.floor else {
+        return Tile::new("tool's floor", ABSENT.into(), "");
+    };
+    let measured = points.results.iter().filter_map(|result| result.service_ns.as_ref());
+    let least = measured.map(|times| times.p50).min();
+    let about = least.map_or_else(String::new, |ns| {
+        let whose = if points.results.len() == 1 { "the" } else { "the shortest" };
+        format!("{} of {whose} median", share(floor.service_ns.p50, ns))
+    });
+    Tile::new("tool's floor", show_ns(floor.service_ns.p50), about)
+}

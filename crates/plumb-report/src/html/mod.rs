@@ -1,0 +1,201 @@
+//! A run as one self-contained page: styles and charts inline, no script, nothing fetched.
+
+mod front;
+mod sheet;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plumb_measure::RunRecord;
+
+use crate::chart;
+use crate::definitions;
+use crate::facts;
+use crate::figures::typeset;
+use crate::points::Points;
+use crate::verdict::{self, Trust};
+use crate::{niping, notes, tables};
+
+const STYLE: &str = include_str!("style.css");
+/// Nothing may be loaded or run, whatever a record contains.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The record as an HTML document.
+#[must_use]
+pub fn render(record: &RunRecord) -> String {
+    let title = verdict::title(record);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (title) ": " (verdict::heading(record)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body class=(front::tone(Trust::of_run(record))) {
+                (front::head(record))
+                main {
+                    (front::verdict(record))
+                    (front::keys(record))
+                    (results(record))
+                    (charts(record))
+                    @if !record.results.is_empty() { (details(record)) }
+                    (repeat(record))
+                    (how_to_read(record))
+                }
+                footer { "plumb " (record.plumb.version) ", " (record.schema) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn results(record: &RunRecord) -> Markup {
+    let remarks = notes::of(record);
+    let shared = Points::of(record).shared();
+    html! {
+        @if !record.results.is_empty() {
+            section {
+                h2 { "Results" }
+                @match &record.results[..] {
+                    [only] => { (sheet::table("Every time measured", &tables::times(record, only))) },
+                    _ => {
+                        @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
+                        (sheet::table("Response times, one row a result", &tables::results(record)))
+                    },
+                }
+                @if !remarks.is_empty() {
+                    ul class="notes" { @for remark in &remarks { li { (typeset(remark)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn charts(record: &RunRecord) -> Markup {
+    let mut distributions = chart::percentiles(record);
+    if let [only] = &record.results[..]
+        && let Some(figures) = &only.niping
+    {
+        distributions.push(html! {
+            figure class="chart" {
+                figcaption {
+                    "As niping prints it"
+                    @if Trust::of(&only.validity) != Trust::Full { " (not valid)" }
+                }
+                pre { (niping::block(figures)) }
+            }
+        });
+    }
+    let sections = [
+        ("Distribution", distributions),
+        ("How it scales", chart::sweeps(record)),
+        ("Over time", chart::timelines(record)),
+    ];
+    html! {
+        @for (title, figures) in &sections {
+            @if !figures.is_empty() {
+                section {
+                    h2 { (title) }
+                    div class="charts" { @for figure in figures { (figure) } }
+                }
+            }
+        }
+    }
+}
+
+/// What came back: failures, status codes and lengths, as far as there were any.
+fn answers(record: &RunRecord) -> Markup {
+    let tables = [
+        ("Failures by kind", tables::failures(record)),
+        ("Status codes", tables::codes(record)),
+        ("Content length", tables::lengths(record)),
+    ];
+    html! {
+        @if tables.iter().any(|(_, table)| table.is_some()) {
+            section {
+                h2 { "Answers" }
+                div class="columns" {
+                    @for (title, table) in &tables {
+                        @if let Some(table) = table { div { h3 { (title) } (sheet::table(title, table)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The tables behind the figures.
+fn details(record: &RunRecord) -> Markup {
+    let formulas = tables::formulas(record);
+    html! {
+        (answers(record))
+        section {
+            h2 { "Also measured" }
+            (sheet::table("What else was measured", &tables::further(record)))
+            @if !formulas.is_empty() {
+                dl class="formulas" {
+                    @for (name, formula) in &formulas { dt { (name) } dd { "= " (formula) } }
+                }
+            }
+        }
+        section {
+            h2 { "The driver and its floor" }
+            p class="about" {
+                "How busy the load generator was: one that is never idle measures itself. "
+                "Floor: " (typeset(&facts::floor(record))) "."
+            }
+            (sheet::table("One row a result", &tables::driver(record)))
+        }
+        @if record.results.len() > 1 && record.results.iter().any(|r| r.niping.is_some()) {
+            section {
+                details {
+                    summary { "As niping prints it" }
+                    div class="blocks" {
+                        @for result in Points::of(record).results {
+                            @if let Some(figures) = &result.niping {
+                                div { h3 { (result.name()) } pre { (niping::block(figures)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn repeat(record: &RunRecord) -> Markup {
+    let options = facts::options(record);
+    html! {
+        section {
+            h2 { "To repeat it" }
+            pre class="command" { (facts::command(record)) }
+            div class="columns wide" {
+                dl class="facts" {
+                    @for known in facts::repeat(record) {
+                        dt { (known.name) } dd { (typeset(&known.value)) }
+                    }
+                }
+                @if !options.is_empty() {
+                    dl class="facts options" {
+                        @for (name, value) in &options { dt { "--" (name) } dd { (value) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn how_to_read(record: &RunRecord) -> Markup {
+    html! {
+        section {
+            details {
+                summary { "How to read this" }
+                dl class="definitions" {
+                    @for known in definitions::of(record) { dt { (known.term) } dd { (known.meaning) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A run as Markdown, to paste into a ticket.
+
+use plumb_measure::RunRecord;
+
+use crate::points::Points;
+use crate::table::{Column, Table, escaped};
+use crate::verdict::{self, Trust};
+use crate::{facts, notes, tables};
+
+/// The record as Markdown: verdict, figures, and what it takes to repeat the run.
+#[must_use]
+pub fn render(record: &RunRecord) -> String {
+    let mut out = format!("## {}\n\n", escaped(&verdict::title(record)));
+    out +=
+        &format!("**{}**: {}\n\n", verdict::heading(record), escaped(&verdict::sentence(record)));
+    out += &validity(record);
+    if !record.results.is_empty() {
+        out += &results(record);
+    }
+    let remarks = notes::of(record);
+    if !remarks.is_empty() {
+        out += "### Notes\n\n";
+        for remark in remarks {
+            out += &format!("- {}\n", escaped(&remark));
+        }
+        out.push('\n');
+    }
+    out += &repeat(record);
+    out
+}
+
+fn validity(record: &RunRecord) -> String {
+    let mut out = String::new();
+    if Trust::of_run(record) != Trust::Full {
+        out += &format!("{}\n\n", verdict::meaning(record));
+    }
+    for finding in &record.validity.reasons {
+        let (word, text) = verdict::reason(finding);
+        out += &format!("- {word}: {}\n", escaped(text));
+    }
+    if !record.validity.reasons.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn results(record: &RunRecord) -> String {
+    let mut out = String::from("### Response times\n\n");
+    let shared = Points::of(record).shared();
+    if !shared.is_empty() {
+        out += &format!("Measured with {}.\n\n", escaped(&shared));
+    }
+    out += &tables::results(record).markdown();
+    if let [only] = &record.results[..] {
+        out += &format!("\n{}", tables::times(record, only).markdown());
+    }
+    out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
+    out.push('\n');
+    for (title, table) in [
+        ("Failures by kind", tables::failures(record)),
+        ("Status codes", tables::codes(record)),
+        ("Content length", tables::lengths(record)),
+        ("Driver", Some(tables::driver(record))),
+        ("Also measured", Some(tables::further(record))),
+    ] {
+        if let Some(table) = table {
+            out += &format!("### {title}\n\n{}\n", table.markdown());
+        }
+    }
+    for (name, formula) in tables::formulas(record) {
+        out += &format!("- {} = {}\n", escaped(name), escaped(formula));
+    }
+    if !tables::formulas(record).is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn repeat(record: &RunRecord) -> String {
+    let command = facts::command(record);
+    let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    let mut out = format!("### To repeat it\n\n{fence}\n{command}\n{fence}\n\n");
+    let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
+    for known in facts::repeat(record) {
+        table.push(vec![known.name.into(), known.value]);
+    }
+    for (name, value) in facts::options(record) {
+        table.push(vec![format!("--{name}"), value]);
+    }
+    out += &table.markdown();
+    out
+}

@@ -1,0 +1,233 @@
+//! A small table: names on the left, figures flush right.
+
+use crate::verdict::Trust;
+
+/// What stands in a column: to which side, and which verdict takes it away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Words, on the left.
+    Words,
+    /// The verdict on a row, on the left.
+    Verdict,
+    /// A count or another fact that stands whatever the verdict.
+    Figure,
+    /// A throughput: what is not valid has none.
+    Rate,
+    /// A time: what has no valid latency has none.
+    Latency,
+}
+
+impl Kind {
+    /// True when the cells stand on the left.
+    pub(crate) fn left(self) -> bool {
+        matches!(self, Self::Words | Self::Verdict)
+    }
+}
+
+/// A column and when it gives way.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
+    /// A narrow table leaves out the highest rank first; rank 0 always stays.
+    pub(crate) rank: u8,
+}
+
+impl Column {
+    /// A column of its kind that never gives way.
+    pub(crate) fn new(kind: Kind, title: impl Into<String>) -> Self {
+        Self { title: title.into(), kind, rank: 0 }
+    }
+
+    /// Words, such as the value of a label.
+    pub(crate) fn words(title: impl Into<String>) -> Self {
+        Self::new(Kind::Words, title)
+    }
+
+    /// A fact.
+    pub(crate) fn figure(title: impl Into<String>) -> Self {
+        Self::new(Kind::Figure, title)
+    }
+
+    /// A time.
+    pub(crate) fn latency(title: impl Into<String>) -> Self {
+        Self::new(Kind::Latency, title)
+    }
+
+    /// The same, giving way at `rank`.
+    pub(crate) fn giving_way(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+}
+
+/// One line of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) cells: Vec<String>, // one a column
+    pub(crate) trust: Trust,
+}
+
+/// Columns and rows of text.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row whose figures may be used.
+    pub(crate) fn push(&mut self, cells: Vec<String>) {
+        self.push_trusted(cells, Trust::Full);
+    }
+
+    /// Adds a row whose figures may be used as far as `trust` goes.
+    pub(crate) fn push_trusted(&mut self, cells: Vec<String>, trust: Trust) {
+        debug_assert_eq!(cells.len(), self.columns.len(), "a row has a cell for every column");
+        self.rows.push(Row { cells, trust });
+    }
+
+    /// The table within `width` columns of text, and the titles of the columns that gave way.
+    pub(crate) fn text(&self, width: usize) -> (String, Vec<&str>) {
+        let widths = self.widths();
+        let kept = self.fitting(&widths, width);
+        let dropped = (0..self.columns.len())
+            .filter(|at| !kept.contains(at))
+            .map(|at| self.columns[at].title.as_str())
+            .collect();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.clone()).collect();
+        let mut out = self.line(&titles, &kept, &widths);
+        for row in &self.rows {
+            out.push_str(&self.line(&row.cells, &kept, &widths));
+        }
+        (out, dropped)
+    }
+
+    /// The table as Markdown, complete.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = String::from("|");
+        for column in &self.columns {
+            out.push_str(&format!(" {} |", escaped(&column.title)));
+        }
+        out.push_str("\n|");
+        for column in &self.columns {
+            out.push_str(if column.kind.left() { ":--|" } else { "--:|" });
+        }
+        out.push('\n');
+        for row in &self.rows {
+            out.push('|');
+            for cell in &row.cells {
+                out.push_str(&format!(" {} |", escaped(cell)));
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        (0..self.columns.len())
+            .map(|at| {
+                let cells = self.rows.iter().map(|row| row.cells[at].chars().count());
+                cells.chain([self.columns[at].title.chars().count()]).max().unwrap_or(0)
+            })
+            .collect()
+    }
+
+    /// The places of the columns that fit.
+    fn fitting(&self, widths: &[usize], width: usize) -> Vec<usize> {
+        let mut kept: Vec<usize> = (0..self.columns.len()).collect();
+        while kept.iter().map(|at| widths[*at] + GAP.len()).sum::<usize>() > width + GAP.len() {
+            let last = kept.iter().copied().max_by_key(|at| self.columns[*at].rank);
+            match last {
+                Some(at) if self.columns[at].rank > 0 => kept.retain(|other| *other != at),
+                _ => break,
+            }
+        }
+        kept
+    }
+
+    fn line(&self, cells: &[String], kept: &[usize], widths: &[usize]) -> String {
+        let padded: Vec<String> = kept
+            .iter()
+            .map(|at| {
+                let (cell, width) = (&cells[*at], widths[*at]);
+                if self.columns[*at].kind.left() {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            })
+            .collect();
+        padded.join(GAP).trim_end().to_owned() + "\n"
+    }
+}
+
+/// Between two columns of text.
+const GAP: &str = "  ";
+
+/// Text that Markdown shows as it is, on one line.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '|' | '`' | '*' | '<' | '[' | ']' | '~' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes() -> Table {
+        let mut table = Table::new(vec![
+            Column::words("size"),
+            Column::latency("p50"),
+            Column::figure("extra").giving_way(2),
+            Column::figure("more").giving_way(1),
+        ]);
+        table.push(["1B", "14.3 us", "1", "22"].map(String::from).to_vec());
+        table.push(["64KiB", "1.90 ms", "12345", "3"].map(String::from).to_vec());
+        table
+    }
+
+    #[test]
+    fn figures_stand_flush_right_and_names_left() {
+        let table = sizes();
+        let (text, dropped) = table.text(80);
+        let expected = "size       p50  extra  more\n\
+                        1B     14.3 us      1    22\n\
+                        64KiB  1.90 ms  12345     3\n";
+        assert_eq!(text, expected);
+        assert!(dropped.is_empty());
+    }
+
+    #[test]
+    fn the_highest_rank_gives_way_first_and_is_named() {
+        let table = sizes();
+        let (text, dropped) = table.text(20);
+        assert!(text.starts_with("size       p50  more\n"), "{text}");
+        assert_eq!(dropped, ["extra"]);
+        let (text, dropped) = table.text(3);
+        assert!(text.starts_with("size       p50\n"), "{text}");
+        assert_eq!(dropped, ["extra", "more"]);
+    }
+
+    #[test]
+    fn markdown_keeps_every_column_and_its_side() {
+        let text = sizes().markdown();
+        assert!(text.starts_with("| size | p50 | extra | more |\n|:--|--:|--:|--:|\n"), "{text}");
+    }
+
+    #[test]
+    fn a_cell_cannot_end_its_column_or_start_a_tag() {
+        assert_eq!(escaped("a|b <i> `c`\nd"), "a\\|b \\<i> \\`c\\` d");
+    }
+}

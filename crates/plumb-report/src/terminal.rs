@@ -1,0 +1,156 @@
+//! A run as plain text.
+
+use plumb_measure::{ResultRecord, RunRecord, show_count, show_ns};
+
+use crate::facts;
+use crate::figures::{share, with_unit};
+use crate::points::Points;
+use crate::verdict::{self, Noun, Trust};
+use crate::wrap::paragraph;
+use crate::{niping, notes, tables};
+
+/// Width of the text around the figures and of everything about a single result.
+const WIDTH: usize = 80;
+/// Width of a table of several results.
+const TABLE_WIDTH: usize = 100;
+/// Width of the names in front of a fact.
+const NAME_WIDTH: usize = 13;
+/// Findings that are spelled out; more are counted.
+const REASONS_MAX: usize = 8;
+
+/// The record as text: 80 columns, a table of several results up to 100. Ends with a line end.
+#[must_use]
+pub fn render(record: &RunRecord) -> String {
+    let mut out = head(record);
+    if let [only] = &record.results[..] {
+        out.push_str(&single(record, only));
+    } else if !record.results.is_empty() {
+        out.push_str(&several(record));
+    }
+    let remarks = notes::of(record);
+    if !remarks.is_empty() {
+        out.push('\n');
+        for remark in remarks {
+            out.push_str(&fact("note", &remark));
+        }
+    }
+    out.push('\n');
+    out.push_str(&validity(record));
+    for known in facts::setting(record) {
+        out.push_str(&fact(known.name, &known.value));
+    }
+    harmless(&out)
+}
+
+/// Text that cannot steer the terminal: names and banners come from the other side.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
+
+fn head(record: &RunRecord) -> String {
+    let title = verdict::title(record);
+    let heading = verdict::heading(record);
+    let gap = WIDTH.saturating_sub(title.chars().count() + heading.chars().count()).max(2);
+    let mut out = format!("{title}{}{heading}\n", " ".repeat(gap));
+    let points = Points::of(record);
+    let shared = points.shared();
+    let about = match record.results.len() {
+        0 => "no results".into(),
+        1 => verdict::counts(record),
+        n => format!("{n} results, {}", verdict::counts(record)),
+    };
+    let joined = if shared.is_empty() { about } else { format!("{shared}: {about}") };
+    out.push_str(&paragraph("", &joined, WIDTH));
+    out
+}
+
+fn single(record: &RunRecord, result: &ResultRecord) -> String {
+    let mut out = String::new();
+    if let Some(figures) = &result.niping {
+        out.push('\n');
+        out.push_str(&niping::block(figures));
+    }
+    let times = tables::times(record, result);
+    if result.response_ns.is_some() || result.connect_ns.is_some() {
+        out.push('\n');
+        out.push_str(&times.text(WIDTH).0);
+    }
+    out.push('\n');
+    if result.operations > 0 {
+        out.push_str(&fact("throughput", &throughput(record, result)));
+    }
+    for figure in &result.figures {
+        let value = with_unit(figure.value, &figure.unit);
+        out.push_str(&fact(&figure.name, &format!("{value}  = {}", figure.formula)));
+    }
+    if let Some(cpu) = result.cpu {
+        let client = format!("{} client", show_ns(cpu.client_ns_per_op));
+        let server = cpu.server_ns_per_op.map(|ns| format!(", {} server", show_ns(ns)));
+        out.push_str(&fact("CPU", &format!("{client}{} an operation", server.unwrap_or_default())));
+    }
+    for (name, counts) in [("failures", &result.failures), ("codes", &result.codes)] {
+        if !counts.is_empty() {
+            let words: Vec<String> = counts.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+            out.push_str(&fact(name, &words.join(", ")));
+        }
+    }
+    out.push_str(&fact("driver", &driver(result)));
+    out
+}
+
+fn throughput(record: &RunRecord, result: &ResultRecord) -> String {
+    format!(
+        "{} {} over {}",
+        show_count(result.throughput_per_s),
+        Noun::of(record).rate,
+        show_ns(result.duration_ns)
+    )
+}
+
+fn driver(result: &ResultRecord) -> String {
+    let driver = &result.driver;
+    let idle = share(driver.idle_passes, driver.passes);
+    let threads = if driver.threads == 1 { "thread" } else { "threads" };
+    let mut text = format!("{}, {} {threads}", driver.wait, driver.threads);
+    if driver.passes > 0 {
+        text += &format!(", {idle} idle passes");
+    }
+    if let Some(lag) = &driver.lag_ns {
+        text += &format!(", lag p99 {}", show_ns(lag.p99));
+    }
+    text
+}
+
+fn several(record: &RunRecord) -> String {
+    let table = tables::results(record);
+    let (text, dropped) = table.text(TABLE_WIDTH);
+    let mut out = format!("\n{text}");
+    if !dropped.is_empty() {
+        let note = format!("not shown for width: {}", dropped.join(", "));
+        out.push_str(&paragraph("", &note, WIDTH));
+    }
+    out
+}
+
+fn validity(record: &RunRecord) -> String {
+    let trust = Trust::of_run(record);
+    let mut text = format!("{}. {}", trust.word(), verdict::meaning(record));
+    if let Some(ending) = verdict::ending(record) {
+        text = format!("{text} {ending}");
+    }
+    let mut out = fact("validity", &text);
+    let reasons = &record.validity.reasons;
+    for finding in reasons.iter().take(REASONS_MAX) {
+        let (word, text) = verdict::reason(finding);
+        out.push_str(&fact("", &format!("{word}: {text}")));
+    }
+    if reasons.len() > REASONS_MAX {
+        out.push_str(&fact("", &format!("and {} more findings", reasons.len() - REASONS_MAX)));
+    }
+    out
+}
+
+/// A name and what is said under it, with a hanging indent.
+fn fact(name: &str, text: &str) -> String {
+    paragraph(&format!("{name:<NAME_WIDTH$}  "), text, WIDTH)
+}

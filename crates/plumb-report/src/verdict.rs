@@ -1,0 +1,256 @@
+//! What a run proves, in words.
+
+use plumb_measure::{
+    Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, Validity, show_count, show_ns,
+};
+
+use crate::figures::{failures_of, grouped, per_second, total};
+use crate::points::Points;
+
+/// How far the figures of a run or of a result may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Every figure.
+    Full,
+    /// Throughput as a lower bound, no latency.
+    Throughput,
+    /// No figure.
+    Nothing,
+}
+
+impl Trust {
+    /// What a verdict leaves.
+    pub(crate) fn of(validity: &Validity) -> Self {
+        match (validity.valid, validity.latency_valid) {
+            (true, true) => Self::Full,
+            (true, false) => Self::Throughput,
+            (false, _) => Self::Nothing,
+        }
+    }
+
+    /// What a record leaves; a record without results proves nothing.
+    pub(crate) fn of_run(record: &RunRecord) -> Self {
+        if record.results.is_empty() { Self::Nothing } else { Self::of(&record.validity) }
+    }
+
+    /// The word over a report.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Full => "VALID",
+            Self::Throughput => "LATENCY NOT VALID",
+            Self::Nothing => "INVALID",
+        }
+    }
+
+    /// The word in a table.
+    pub(crate) fn short(self) -> &'static str {
+        match self {
+            Self::Full => "valid",
+            Self::Throughput => "no latency",
+            Self::Nothing => "invalid",
+        }
+    }
+}
+
+/// What a layer calls one operation.
+pub(crate) struct Noun {
+    pub(crate) one: &'static str,
+    pub(crate) many: &'static str,
+    /// Column title of the throughput.
+    pub(crate) rate: &'static str,
+}
+
+impl Noun {
+    /// The words of the layer that a record names.
+    pub(crate) fn of(record: &RunRecord) -> Self {
+        let (one, many, rate) = match (record.plan.layer.as_str(), record.plan.verb.as_str()) {
+            ("net", "ping") => ("round trip", "round trips", "msgs/s"),
+            ("net", _) => ("message", "messages", "msgs/s"),
+            ("http", _) => ("request", "requests", "req/s"),
+            ("db", _) => ("SQL round trip", "SQL round trips", "ops/s"),
+            _ => ("operation", "operations", "ops/s"),
+        };
+        Self { one, many, rate }
+    }
+
+    /// A number of operations in words.
+    pub(crate) fn count(&self, n: u64) -> String {
+        format!("{} {}", grouped(n), if n == 1 { self.one } else { self.many })
+    }
+}
+
+/// What was run against what: `net ping 10.0.0.5:3298`.
+pub(crate) fn title(record: &RunRecord) -> String {
+    format!("{} {} {}", record.plan.layer, record.plan.verb, record.target.address)
+}
+
+/// The verdict and how the run ended: `INVALID, interrupted`.
+pub(crate) fn heading(record: &RunRecord) -> String {
+    let word = Trust::of_run(record).word();
+    match record.status {
+        Status::Complete => word.into(),
+        Status::Interrupted => format!("{word}, interrupted"),
+        Status::Running => format!("{word}, not finished"),
+    }
+}
+
+/// What the verdict means for the reader.
+pub(crate) fn meaning(record: &RunRecord) -> String {
+    let all = record.results.len();
+    let touched = |trust| {
+        let found = record.results.iter().filter(|r| Trust::of(&r.validity) == trust).count();
+        (found < all && found > 0).then_some(found)
+    };
+    match Trust::of_run(record) {
+        Trust::Full => "Every figure may be quoted.".into(),
+        Trust::Throughput => match touched(Trust::Throughput) {
+            None => "Throughput stands as a lower bound; no latency may be quoted.".into(),
+            Some(some) => format!(
+                "In {some} of {all} results throughput is a lower bound and no latency may be \
+                 quoted; the others stand."
+            ),
+        },
+        Trust::Nothing => match touched(Trust::Nothing) {
+            None => "No figure of this run may be quoted.".into(),
+            Some(some) => {
+                format!("No figure of {some} of {all} results may be quoted, nor of their sum.")
+            }
+        },
+    }
+}
+
+/// What a run that did not come to its end leaves; `None` when it did.
+pub(crate) fn ending(record: &RunRecord) -> Option<&'static str> {
+    match record.status {
+        Status::Complete => None,
+        Status::Interrupted => Some("The run was interrupted before its plan ended."),
+        Status::Running => Some("The run has not ended yet, or its process died."),
+    }
+}
+
+/// What a finding takes away: the word before it, and its text.
+pub(crate) fn reason(finding: &Finding) -> (&'static str, &str) {
+    let word = match finding.scope {
+        Scope::Everything => "invalid",
+        Scope::Latency => "no latency",
+        Scope::Nothing => "remark",
+    };
+    (word, &finding.text)
+}
+
+/// How many operations were measured and how many were not: `10,000 round trips, none failed`.
+pub(crate) fn counts(record: &RunRecord) -> String {
+    let operations = total(record.results.iter().map(|result| result.operations));
+    let failures = total(record.results.iter().map(failures_of));
+    let dropped = total(record.results.iter().map(|result| result.dropped));
+    let mut text = Noun::of(record).count(operations);
+    text += &match failures {
+        0 => ", none failed".into(),
+        n => format!(", {} failed", grouped(n)),
+    };
+    if dropped > 0 {
+        text += &format!(", {} dropped", grouped(dropped));
+    }
+    text
+}
+
+/// The run in one or two sentences.
+pub(crate) fn sentence(record: &RunRecord) -> String {
+    let said = match Trust::of_run(record) {
+        Trust::Full => measured(record),
+        Trust::Throughput => lower_bound(record),
+        Trust::Nothing => nothing_proven(record),
+    };
+    match ending(record) {
+        Some(ending) => format!("{ending} {said}"),
+        None => said,
+    }
+}
+
+fn measured(record: &RunRecord) -> String {
+    let points = Points::of(record);
+    match points.results[..] {
+        [only] => measured_once(record, only),
+        _ => measured_often(record, &points),
+    }
+}
+
+fn measured_once(record: &RunRecord, result: &ResultRecord) -> String {
+    let Some(times) = &result.response_ns else { return "Nothing was measured.".into() };
+    format!(
+        "Half of the {} to {} took at most {}, 99 % at most {}; the longest took {}. {}, at {}.",
+        Noun::of(record).many,
+        record.target.address,
+        show_ns(times.p50),
+        show_ns(times.p99),
+        show_ns(times.max),
+        capitalised(&counts(record)),
+        per_second(result.throughput_per_s),
+    )
+}
+
+fn measured_often(record: &RunRecord, points: &Points<'_>) -> String {
+    let medians = points.medians();
+    let (Some((fastest, least)), Some((slowest, longest)), Some(most)) =
+        (medians.first(), medians.last(), points.highest_throughput())
+    else {
+        return "Nothing was measured.".into();
+    };
+    format!(
+        "The median {} to {} took from {} ({}) to {} ({}). The highest throughput was {} ({}). \
+         {} results: {}.",
+        Noun::of(record).one,
+        record.target.address,
+        show_ns(*least),
+        points.name(fastest),
+        show_ns(*longest),
+        points.name(slowest),
+        per_second(most.throughput_per_s),
+        points.name(most),
+        points.results.len(),
+        counts(record),
+    )
+}
+
+fn lower_bound(record: &RunRecord) -> String {
+    let points = Points::of(record);
+    let rate = points.highest_throughput().map_or(0.0, |result| result.throughput_per_s);
+    let touched = record.results.iter().filter(|r| !r.validity.latency_valid).count();
+    let whose = match (touched, record.results.len()) {
+        (_, 1) => "no latency of this run may be quoted".into(),
+        (0, _) => "the latencies may not be quoted".to_owned(),
+        (some, all) if some == all => "no latency of this run may be quoted".into(),
+        (some, all) => format!("the latencies of {some} of {all} results may not be quoted"),
+    };
+    format!(
+        "At least {} {} were carried a second; {whose}.",
+        show_count(rate),
+        Noun::of(record).many
+    )
+}
+
+fn nothing_proven(record: &RunRecord) -> String {
+    if record.results.is_empty() {
+        return "Nothing was measured.".into();
+    }
+    let touched = record.results.iter().filter(|result| !result.validity.valid).count();
+    let whose = if record.results.len() > 1 && touched > 0 && touched < record.results.len() {
+        format!("{touched} of {} results are invalid, so the run as a whole", record.results.len())
+    } else {
+        "This run".into()
+    };
+    let said = format!("{whose} proves nothing.");
+    // how the run ended is said already
+    let gravest = record.validity.reasons.iter().find(|finding| {
+        finding.scope == Scope::Everything && finding.kind != FindingKind::CutShort
+    });
+    match gravest {
+        Some(finding) => format!("{said} {}.", capitalised(finding.text.trim_end_matches('.'))),
+        None => said,
+    }
+}
+
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

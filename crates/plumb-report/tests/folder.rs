@@ -1,0 +1,159 @@
+//! The run folder: never overwritten, readable at any moment.
+
+mod records;
+
+use std::fs;
+use std::path::Path;
+
+use plumb_report::{FolderError, RunFolder, read_record};
+
+#[test]
+fn a_record_that_was_written_is_read_from_the_folder_and_from_its_file() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create_new(&place.path().join("deep/er/run")).unwrap();
+    let record = records::interrupted();
+    folder.write_record(&record).unwrap();
+    assert!(read_record(folder.path()).unwrap() == record);
+    assert!(read_record(&folder.path().join("run.json")).unwrap() == record);
+}
+
+#[test]
+fn a_later_record_takes_the_place_of_the_earlier_one_and_leaves_nothing_beside() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create_new(&place.path().join("run")).unwrap();
+    folder.write_record(&records::begun()).unwrap();
+    let last = records::interrupted();
+    folder.write_record(&last).unwrap();
+    assert!(read_record(folder.path()).unwrap() == last);
+    assert_eq!(names_in(folder.path()), ["run.json"]);
+}
+
+#[test]
+fn an_empty_folder_is_taken_and_one_with_a_run_or_a_file_is_not() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("run");
+    fs::create_dir(&path).unwrap();
+    let folder = RunFolder::create_new(&path).unwrap();
+    folder.write_record(&records::single_ping()).unwrap();
+    let error = RunFolder::create_new(&path).unwrap_err();
+    assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
+
+    fs::remove_file(path.join("run.json")).unwrap();
+    fs::write(path.join("notes.txt"), "mine").unwrap();
+    let error = RunFolder::create_new(&path).unwrap_err();
+    assert!(matches!(error, FolderError::NotEmpty { .. }), "{error}");
+    assert_eq!(names_in(&path), ["notes.txt"]);
+}
+
+#[test]
+fn names_that_are_taken_are_numbered_from_two() {
+    let place = tempfile::tempdir().unwrap();
+    let made: Vec<String> = (0..3)
+        .map(|_| RunFolder::create_in(place.path(), "20260301-net-ping").unwrap())
+        .map(|folder| folder.path().file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(made, ["20260301-net-ping", "20260301-net-ping-2", "20260301-net-ping-3"]);
+}
+
+#[test]
+fn numbering_ends_at_a_thousand() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("run")).unwrap();
+    (2..=1000).for_each(|n| fs::create_dir(place.path().join(format!("run-{n}"))).unwrap());
+    let error = RunFolder::create_in(place.path(), "run").unwrap_err();
+    assert!(matches!(error, FolderError::NamesTaken { .. }), "{error}");
+}
+
+#[test]
+fn below_a_file_no_folder_can_be_made_and_the_error_says_what_to_do() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    for error in [
+        RunFolder::create_new(&file.join("run")).unwrap_err(),
+        RunFolder::create_new(&file).unwrap_err(),
+        RunFolder::create_in(&file, "run").unwrap_err(),
+    ] {
+        assert!(matches!(error, FolderError::Create { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("file") && text.contains("name another folder"), "{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_went_away_is_an_error_with_the_file_in_it() {
+    let place = tempfile::tempdir().unwrap();
+    let mut folder = RunFolder::create_new(&place.path().join("run")).unwrap();
+    fs::remove_dir(folder.path()).unwrap();
+    let text = folder.write_record(&records::single_ping()).unwrap_err().to_string();
+    assert!(text.contains("run.json") && text.contains("check the path"), "{text}");
+    let text = folder.append_intervals("line\n").unwrap_err().to_string();
+    assert!(text.contains("intervals.hlog"), "{text}");
+}
+
+#[test]
+fn interval_lines_are_in_the_file_as_soon_as_they_are_added() {
+    let place = tempfile::tempdir().unwrap();
+    let mut folder = RunFolder::create_new(&place.path().join("run")).unwrap();
+    assert!(names_in(folder.path()).is_empty(), "no file before the first line");
+    let read = |folder: &RunFolder| fs::read_to_string(folder.path().join("intervals.hlog"));
+    folder.append_intervals("first\n").unwrap();
+    assert_eq!(read(&folder).unwrap(), "first\n");
+    folder.append_intervals("second\nthird\n").unwrap();
+    assert_eq!(read(&folder).unwrap(), "first\nsecond\nthird\n");
+}
+
+#[test]
+fn a_run_that_came_to_nothing_leaves_no_folder_and_takes_no_record_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("run");
+    let mut folder = RunFolder::create_new(&path).unwrap();
+    folder.append_intervals("head\n").unwrap();
+    folder.discard();
+    assert!(!path.exists());
+
+    let folder = RunFolder::create_new(&path).unwrap();
+    folder.write_record(&records::begun()).unwrap();
+    folder.discard();
+    assert_eq!(names_in(&path), ["run.json"]);
+}
+
+#[test]
+fn a_report_says_where_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create_new(&place.path().join("run")).unwrap();
+    let path = folder.write_report("<!DOCTYPE html>").unwrap();
+    assert_eq!(path, folder.path().join("report.html"));
+    assert_eq!(fs::read_to_string(path).unwrap(), "<!DOCTYPE html>");
+}
+
+#[test]
+fn what_is_no_run_is_told_apart_from_what_cannot_be_read() {
+    let place = tempfile::tempdir().unwrap();
+    let error = read_record(place.path()).unwrap_err();
+    assert!(matches!(error, FolderError::NoRun { .. }), "{error}");
+    assert!(error.to_string().contains("run.json"), "{error}");
+
+    let file = place.path().join("run.json");
+    fs::write(&file, "{\"schema\": \"plumb.run/9\"}").unwrap();
+    let text = read_record(place.path()).unwrap_err().to_string();
+    assert!(text.contains("run.json") && text.contains("plumb.run/9"), "{text}");
+
+    fs::write(&file, "{\n\"schema\": ").unwrap();
+    let text = read_record(&file).unwrap_err().to_string();
+    assert!(text.contains("run.json") && text.contains("line 2"), "{text}");
+
+    fs::write(&file, [0xff, 0xfe]).unwrap();
+    let error = read_record(&file).unwrap_err();
+    assert!(matches!(error, FolderError::Read { .. }), "{error}");
+    assert!(error.to_string().contains("not UTF-8"), "{error}");
+}
+
+fn names_in(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(path)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
