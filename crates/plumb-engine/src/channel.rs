@@ -8,6 +8,8 @@ use crate::link::Link;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+/// A kept start longer than this is not copied.
+const TRADE_BYTES: usize = 2 << 10;
 /// Reads of one connection in one turn; then the others have theirs. Without a limit one greedy
 /// neighbour triples the tail of everybody else.
 pub(crate) const READS_A_TURN: usize = 16;
@@ -97,13 +99,19 @@ impl<L: Link> Channel<L> {
         (bytes, &mut self.out)
     }
 
-    /// Keeps what is behind the first `consumed` bytes for the next read.
-    pub(crate) fn keep_from(&mut self, consumed: usize, shared: &[u8]) {
+    /// Keeps what is behind the first `consumed` bytes for the next read. The start of a long
+    /// message is kept by trading buffers instead of copying.
+    pub(crate) fn keep_from(&mut self, consumed: usize, shared: &mut Vec<u8>) {
         if self.rest.is_empty() {
-            self.rest.extend_from_slice(&shared[consumed..]);
+            if consumed == 0 && shared.len() > TRADE_BYTES {
+                std::mem::swap(&mut self.rest, shared);
+                shared.reserve(READ_BYTES);
+            } else {
+                self.rest.extend_from_slice(&shared[consumed..]);
+            }
         } else {
             self.rest.drain(..consumed);
-            if self.rest.is_empty() && self.rest.capacity() > READ_BYTES {
+            if self.rest.is_empty() && self.rest.capacity() >= READ_BYTES {
                 self.rest = Vec::new();
             }
         }

@@ -59,6 +59,8 @@ pub enum Ending {
 pub(crate) struct Driven<P> {
     pub(crate) protocol: P,
     pub(crate) ending: Ending,
+    /// Start of the recorded part, on the clock of the run.
+    pub(crate) began_ns: u64,
     /// From the start of the recorded part to its end, nanoseconds.
     pub(crate) duration_ns: u64,
     /// Processor time of the recorded part, nanoseconds.
@@ -101,6 +103,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     window: Option<Window>,
     recording: bool,
     cpu_before_ns: u64,
+    /// Reads that brought something.
+    reads: u64,
     opened: usize,
     in_flight: usize,
     begun: u64,
@@ -143,6 +147,7 @@ where
             window: None,
             recording: false,
             cpu_before_ns: 0,
+            reads: 0,
             opened: 0,
             in_flight: 0,
             begun: 0,
@@ -167,15 +172,12 @@ where
     }
 
     fn pass(&mut self) -> Result<(), EngineError> {
-        self.recorder.passes += 1;
+        let idle;
         if self.receives() {
-            let before = self.recorder.bytes_received;
-            self.read(0)?;
-            let found = self.recorder.bytes_received > before;
-            let blocks = self.job.plan.waiting == Waiting::Receive;
-            self.recorder.idle_passes += u64::from(blocks || !found);
+            let found = self.read(0)?;
+            idle = !found || self.job.plan.waiting == Waiting::Receive;
         } else {
-            self.wait()?;
+            idle = self.wait()?;
             for at in 0..self.poll.found() {
                 self.on_ready(self.poll.ready(at))?;
             }
@@ -191,6 +193,8 @@ where
             }
         }
         self.release_due();
+        self.recorder.passes += 1;
+        self.recorder.idle_passes += u64::from(idle);
         self.turn();
         Ok(())
     }
@@ -208,12 +212,12 @@ where
     }
 
     /// Waits for sockets or time. The first look does not wait: finding nothing is the idle
-    /// moment that tells a busy loop from a waiting one.
-    fn wait(&mut self) -> Result<(), EngineError> {
+    /// moment that tells a busy loop from a waiting one, and the answer of this function.
+    fn wait(&mut self) -> Result<bool, EngineError> {
         let failed = EngineError::system("wait for sockets");
         let mut waited = self.time.wait(&mut self.poll, 0);
-        if waited.is_ok() && self.poll.found() == 0 && self.again.is_empty() {
-            self.recorder.idle_passes += 1;
+        let idle = waited.is_ok() && self.poll.found() == 0 && self.again.is_empty();
+        if idle {
             self.now = self.time.now_ns();
             if self.job.plan.waiting != Waiting::Spin {
                 let timeout_ns = self.timeout_ns();
@@ -221,7 +225,7 @@ where
             }
         }
         self.now = self.time.now_ns();
-        waited.map_err(failed)
+        waited.map(|()| idle).map_err(failed)
     }
 
     /// How long nothing needs to be done if the sockets stay silent.
@@ -369,6 +373,7 @@ where
         Driven {
             protocol: self.protocol,
             ending,
+            began_ns: window.from,
             duration_ns: end.saturating_sub(window.from),
             cpu_ns,
             transport: self.transport,

@@ -91,11 +91,11 @@ pub trait Watch {
     /// A result is about to be measured; what looks on meanwhile.
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler;
 
-    /// A result, and whether the measurement was told to stop in its middle.
+    /// A result, whose recorded part began at `began_ns` on the monotonic clock.
     ///
     /// # Errors
     /// When it cannot be kept.
-    fn result(&mut self, result: ResultRecord, interrupted: bool) -> Result<(), JobError>;
+    fn result(&mut self, result: ResultRecord, began_ns: u64) -> Result<(), JobError>;
 }
 
 /// A verb that serves.

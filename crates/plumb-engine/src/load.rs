@@ -21,6 +21,8 @@ use crate::{Endpoint, EngineError};
 /// What was recorded in one interval, by all threads together.
 #[derive(Debug)]
 pub struct IntervalRecords {
+    /// Start of the recorded part, nanoseconds on the monotonic clock.
+    pub began_ns: u64,
     /// Start and length after the start of the recorded part, and the figures of the interval.
     pub figures: Interval,
     /// Everything recorded in it.
@@ -52,6 +54,8 @@ pub struct LoadResult<P> {
     pub intervals: Vec<Interval>,
     /// How it ended.
     pub ending: Ending,
+    /// Start of the recorded part, nanoseconds on the monotonic clock.
+    pub began_ns: u64,
     /// Length of the recorded part, nanoseconds.
     pub duration_ns: u64,
     /// Processor time of the driving threads over the recorded part, nanoseconds.
@@ -211,6 +215,7 @@ impl Consumer {
         let start_ns = slice.number * self.every_ns;
         let labels = self.total.rows().len();
         let records = self.pending.entry(slice.number).or_insert_with(|| IntervalRecords {
+            began_ns: slice.began_ns,
             figures: empty_interval(start_ns),
             recorder: Recorder::new(labels),
         });
@@ -248,6 +253,7 @@ impl Consumer {
             protocols: Vec::new(),
             intervals: self.intervals,
             ending: Ending::Complete,
+            began_ns: 0,
             duration_ns: 0,
             cpu_ns: 0,
             transport: None,
@@ -258,6 +264,7 @@ impl Consumer {
             .collect();
         for driven in joined {
             let driven = driven?;
+            result.began_ns = result.began_ns.max(driven.began_ns);
             result.duration_ns = result.duration_ns.max(driven.duration_ns);
             result.cpu_ns += driven.cpu_ns;
             result.transport = result.transport.or(driven.transport);

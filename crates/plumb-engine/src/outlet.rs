@@ -20,7 +20,9 @@ pub(crate) struct Slice {
     pub(crate) thread: usize,
     /// Number of the interval, from zero.
     pub(crate) number: u64,
-    /// From the start of the recorded part to its end, nanoseconds.
+    /// Start of the recorded part, on the clock of the run.
+    pub(crate) began_ns: u64,
+    /// From that start to the end of the interval, nanoseconds.
     pub(crate) end_ns: u64,
     pub(crate) recorder: Recorder,
     /// The thread sends nothing more.
@@ -86,7 +88,8 @@ impl Outlet {
         let fresh = self.empty.try_recv().unwrap_or_else(|_| Recorder::new(self.labels));
         let recorder = std::mem::replace(recorder, fresh);
         let end_ns = end.saturating_sub(self.from);
-        let slice = Slice { thread: self.thread, number: self.number, end_ns, recorder, last };
+        let (thread, number, began_ns) = (self.thread, self.number, self.from);
+        let slice = Slice { thread, number, began_ns, end_ns, recorder, last };
         let _ = self.full.send(Message::Slice(Box::new(slice))); // a consumer that is gone has no use for it
         self.number += 1;
     }

@@ -127,7 +127,7 @@ pub struct HostFacts {
     pub cpus: u64,
     /// Where the load ran: pinned processors, or that it was free to move.
     pub placement: String,
-    /// The clock and what one reading costs, nanoseconds.
+    /// Name of the clock.
     pub clock: String,
     /// Cost of one reading of the clock, nanoseconds.
     pub clock_read_ns: u64,
@@ -352,7 +352,7 @@ pub struct DriverFacts {
 /// What happened in one interval of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Start, nanoseconds after the start of the run.
+    /// Start, nanoseconds after the start of the run, of which this result may be one of many.
     pub start_ns: u64,
     /// Length, nanoseconds.
     pub duration_ns: u64,

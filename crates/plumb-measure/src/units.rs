@@ -257,29 +257,30 @@ fn scaled(text: &str, number: &str, factor: u64, smallest: &'static str) -> Resu
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub fn show_ns(ns: u64) -> String {
     let value = ns as f64;
-    let (scaled, unit) = match ns {
-        0..1_000 => (value, "ns"),
-        1_000..1_000_000 => (value / 1e3, "us"),
-        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
-        _ => (value / 1e9, "s"),
-    };
-    format!("{} {unit}", three_digits(scaled))
+    // the unit is chosen after rounding, so that 999,999 ns are 1.00 ms
+    match value {
+        v if v < 999.5 => format!("{ns} ns"),
+        v if v < 999.5e3 => format!("{} us", three_digits(v / 1e3)),
+        v if v < 999.5e6 => format!("{} ms", three_digits(v / 1e6)),
+        v => format!("{} s", three_digits(v / 1e9)),
+    }
 }
 
 /// A count or rate for people: three significant digits above a thousand (`237 k`, `1.20 M`).
 #[must_use]
 pub fn show_count(value: f64) -> String {
     match value {
-        v if v < 1e4 => three_digits(v),
-        v if v < 1e6 => format!("{} k", three_digits(v / 1e3)),
-        v if v < 1e9 => format!("{} M", three_digits(v / 1e6)),
+        v if v.fract().abs() < f64::EPSILON && v < 1e4 => format!("{v:.0}"),
+        v if v < 9_999.5 => three_digits(v),
+        v if v < 999.5e3 => format!("{} k", three_digits(v / 1e3)),
+        v if v < 999.5e6 => format!("{} M", three_digits(v / 1e6)),
         v => format!("{} G", three_digits(v / 1e9)),
     }
 }
 
+/// At least three digits; more in front of the point where there are more.
 fn three_digits(value: f64) -> String {
     match value {
-        v if v.fract().abs() < f64::EPSILON && v < 1e4 => format!("{v:.0}"),
         v if v < 9.995 => format!("{v:.2}"),
         v if v < 99.95 => format!("{v:.1}"),
         v => format!("{v:.0}"),
@@ -350,6 +351,9 @@ mod tests {
         assert_eq!(show_ns(14_312), "14.3 us");
         assert_eq!(show_ns(999), "999 ns");
         assert_eq!(show_ns(1_904_083), "1.90 ms");
+        assert_eq!(show_ns(999_999), "1.00 ms");
+        assert_eq!(show_ns(5_000_000), "5.00 ms");
+        assert_eq!(show_count(999_999.0), "1.00 M");
         assert_eq!(show_count(237_123.0), "237 k");
         assert_eq!(show_count(4_200.0), "4200");
     }

@@ -130,6 +130,11 @@ fn finding(kind: FindingKind, scope: Scope, text: String) -> Option<Finding> {
     Some(Finding { kind, scope, text })
 }
 
+/// `1 failure`, `2 failures`.
+fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 fn no_operations(recorder: &Recorder) -> Option<Finding> {
     if recorder.operations() > 0 {
         return None;
@@ -145,9 +150,9 @@ fn failures(recorder: &Recorder) -> Option<Finding> {
     let kinds: Vec<String> =
         failures.iter().map(|(kind, n)| format!("{n} {}", kind.name())).collect();
     let text = format!(
-        "{} failures beside {} operations: {}",
-        failures.total(),
-        recorder.operations(),
+        "{} beside {}: {}",
+        counted(failures.total(), "failure"),
+        counted(recorder.operations(), "operation"),
         kinds.join(", ")
     );
     finding(FindingKind::Failures, Scope::Everything, text)
@@ -158,9 +163,9 @@ fn dropped(recorder: &Recorder) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "{} operations were due but could not begin in time: the target, or the number of \
-         connections, does not carry this rate",
-        recorder.dropped
+        "{} due but could not begin in time: the target, or the number of connections, does not \
+         carry this rate",
+        counted(recorder.dropped, "operation")
     );
     finding(FindingKind::Dropped, Scope::Everything, text)
 }
@@ -251,7 +256,7 @@ mod tests {
         recorder.record(0, moments, Answer::failed(FailureKind::TimedOut));
         let validity = Validity::of_load(&recorder, CLOSED);
         assert!(!validity.valid);
-        assert_eq!(validity.reasons[0].text, "1 failures beside 1000 operations: 1 timed-out");
+        assert_eq!(validity.reasons[0].text, "1 failure beside 1000 operations: 1 timed-out");
     }
 
     #[test]

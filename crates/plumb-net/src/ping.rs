@@ -100,10 +100,10 @@ impl Ping {
         };
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         add_figures(&mut result, point.size, &load);
-        if let Some(transport) = load.transport {
-            watch.reached(transport);
+        if let Some(transport) = &load.transport {
+            watch.reached(transport.clone());
         }
-        watch.result(result, stop.load(Ordering::Relaxed))
+        watch.result(result, load.began_ns)
     }
 }
 

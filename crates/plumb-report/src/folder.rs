@@ -183,8 +183,11 @@ impl RunFolder {
     }
 
     /// Removes the folder of a run that came to nothing: its interval log, and the folder itself
-    /// if nothing else is in it.
+    /// if nothing else is in it. One that holds a record stays as it is.
     pub fn discard(self) {
+        if self.path.join(RECORD).exists() {
+            return;
+        }
         // what cannot be removed stays for whoever looks
         let _ = fs::remove_file(self.path.join(INTERVALS));
         let _ = fs::remove_dir(&self.path);

@@ -7,6 +7,7 @@ use std::thread;
 use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::clock::MonotonicClock;
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Plain, serve};
 use plumb_measure::{RunRecord, show_count, show_ns};
@@ -18,14 +19,11 @@ use crate::measure::{Run, measure};
 use crate::signals;
 
 /// What the checkup asks of the network: messages as small as a database call and as large as a
-/// result set, alone and from many connections.
-const NET_WORDS: &[&str] = &[
-    "ping",
-    "--size=300B,1000B,10000B,50000B",
-    "--connections=1,64",
-    "--for=3s",
-    "--warmup=300ms",
-];
+/// result set over one connection, then small ones over many.
+const NET_PARTS: [&[&str]; 2] =
+    [&["--size=300B,1000B,10000B,50000B", "--connections=1"], &["--size=300B", "--connections=64"]];
+/// How each of these is driven.
+const NET_LOAD: [&str; 2] = ["--for=3s", "--warmup=300ms"];
 
 /// The command line of `plumb checkup`.
 pub(crate) fn command() -> Command {
@@ -34,7 +32,7 @@ pub(crate) fn command() -> Command {
             .about("Start here: measure this machine, layer by layer, and write a report")
             .long_about(
                 "Starts Plumbline's own servers on loopback, measures every layer of this machine \
-                 for some seconds each, and writes one report. Takes about half a minute.",
+                 for some seconds each, and writes one report. Takes less than half a minute.",
             ),
     )
 }
@@ -72,7 +70,8 @@ fn network(output: &OutputOptions, command: Vec<String>, stop: &AtomicBool) -> a
             serve(&options.plan(), &listeners, &mut service, Plain::default, &server_stop)?;
             anyhow::Ok(())
         });
-        let measured = ping(&address, output).and_then(|mut job| measure(&mut job, command, stop));
+        let measured = Checkup::of_network(&address, output)
+            .and_then(|mut checkup| measure(&mut checkup, command, stop));
         server_stop.store(true, Ordering::Relaxed);
         let served = server.join().map_err(|_| anyhow!("the echo server panicked"))?;
         let run = measured?;
@@ -81,12 +80,52 @@ fn network(output: &OutputOptions, command: Vec<String>, stop: &AtomicBool) -> a
     })
 }
 
-fn ping(address: &str, output: &OutputOptions) -> anyhow::Result<Ping> {
-    let words = PingOptions::augment_args(Command::new("ping"));
-    let words = words.try_get_matches_from(NET_WORDS.iter().copied().chain([address]))?;
-    let mut options = PingOptions::from_arg_matches(&words)?;
-    options.output = output.clone();
-    Ok(Ping::new(options)?)
+/// Several measurements that make one run.
+struct Checkup {
+    parts: Vec<Box<dyn Measure>>,
+    output: OutputOptions,
+}
+
+impl Checkup {
+    fn of_network(address: &str, output: &OutputOptions) -> anyhow::Result<Self> {
+        let mut parts: Vec<Box<dyn Measure>> = Vec::new();
+        for part in NET_PARTS {
+            let words = PingOptions::augment_args(Command::new("ping"));
+            let asked = ["ping"].iter().chain(part).chain(&NET_LOAD).chain([&address]);
+            let options = PingOptions::from_arg_matches(&words.try_get_matches_from(asked)?)?;
+            parts.push(Box::new(Ping::new(options)?));
+        }
+        Ok(Self { parts, output: output.clone() })
+    }
+}
+
+impl Measure for Checkup {
+    fn outline(&self) -> Outline {
+        let outlines: Vec<Outline> = self.parts.iter().map(|part| part.outline()).collect();
+        let options = outlines.iter().enumerate().flat_map(|(number, outline)| {
+            let name = format!("{}-{}-{}", outline.layer, outline.verb, number + 1);
+            let options = &outline.options;
+            options.iter().map(move |(key, value)| (format!("{name}.{key}"), value.clone()))
+        });
+        Outline {
+            layer: "checkup",
+            verb: "loopback",
+            options: options.collect(),
+            open: false,
+            seed: outlines.first().map_or(0, |outline| outline.seed),
+            target: "this machine, over loopback".into(),
+            pin: Vec::new(),
+            points: outlines.iter().map(|outline| outline.points).sum(),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &AtomicBool) -> Result<(), JobError> {
+        self.parts.iter_mut().try_for_each(|part| part.run(watch, stop))
+    }
 }
 
 /// What the measurement says in one sentence.

@@ -82,11 +82,9 @@ pub(crate) fn measure(
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
-    let mut keeper = Keeper {
-        record,
-        onlooker: Onlooker::new(&mut folder, outline.points),
-        began_ns: MonotonicClock.now_ns(),
-    };
+    let began_ns = MonotonicClock.now_ns();
+    let mut keeper =
+        Keeper { record, onlooker: Onlooker::new(&mut folder, outline.points, began_ns), began_ns };
     let ran = job.run(&mut keeper, stop);
     keeper.onlooker.clear();
     let Keeper { mut record, onlooker, .. } = keeper;
@@ -153,7 +151,7 @@ struct Keeper<'a> {
 
 impl Watch for Keeper<'_> {
     fn floor(&mut self, floor: Floor) {
-        self.record.floor = Some(floor);
+        self.record.floor.get_or_insert(floor);
     }
 
     fn reached(&mut self, transport: Transport) {
@@ -162,11 +160,13 @@ impl Watch for Keeper<'_> {
 
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
         let words: Vec<String> = labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
-        self.onlooker.point(words.join(", "), MonotonicClock.now_ns() - self.began_ns);
+        self.onlooker.point(words.join(", "));
         &mut self.onlooker
     }
 
-    fn result(&mut self, result: ResultRecord, interrupted: bool) -> Result<(), JobError> {
+    fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
+        let offset_ns = began_ns.saturating_sub(self.began_ns);
+        result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);
         self.record.results.push(result);
         let results = &self.record.results;
         let named: Vec<(String, &Validity)> = results
@@ -178,9 +178,6 @@ impl Watch for Keeper<'_> {
             .collect();
         self.record.validity =
             Validity::of_all(named.iter().map(|(name, validity)| (name.as_str(), *validity)));
-        if interrupted {
-            self.record.status = Status::Interrupted;
-        }
         self.onlooker.folder().write_record(&self.record)?;
         Ok(())
     }

@@ -14,25 +14,24 @@ pub(crate) struct Onlooker<'a> {
     /// The point that is measured, from one.
     point: usize,
     name: String,
-    /// Start of the point, nanoseconds after the start of the run.
-    start_ns: u64,
+    /// Start of the run, on the monotonic clock.
+    began_ns: u64,
     /// The first error of the folder; the run goes on without its interval log.
     pub(crate) trouble: Option<FolderError>,
 }
 
 impl<'a> Onlooker<'a> {
     /// Looks on at `points` points in a row; shows progress if standard error is a terminal.
-    pub(crate) fn new(folder: &'a mut RunFolder, points: usize) -> Self {
+    pub(crate) fn new(folder: &'a mut RunFolder, points: usize, began_ns: u64) -> Self {
         let show = io::stderr().is_terminal();
         let name = String::new();
-        Self { folder, show, points, point: 0, name, start_ns: 0, trouble: None }
+        Self { folder, show, points, point: 0, name, began_ns, trouble: None }
     }
 
-    /// The point `name` begins, `start_ns` after the run.
-    pub(crate) fn point(&mut self, name: String, start_ns: u64) {
+    /// The point `name` begins.
+    pub(crate) fn point(&mut self, name: String) {
         self.point += 1;
         self.name = name;
-        self.start_ns = start_ns;
         self.line("connecting");
     }
 
@@ -64,7 +63,7 @@ impl Sampler for Onlooker<'_> {
 
     fn interval(&mut self, records: &IntervalRecords) {
         let figures = records.figures;
-        let start_ns = self.start_ns + figures.start_ns;
+        let start_ns = records.began_ns.saturating_sub(self.began_ns) + figures.start_ns;
         let tag = self.name.replace(", ", ";").replace(' ', "=");
         let mut lines = String::new();
         for row in records.recorder.rows() {

@@ -63,7 +63,7 @@ where
                 self.send(index);
             }
             if ready.readable {
-                return self.read(index);
+                self.read(index)?;
             }
         }
         Ok(())

@@ -32,8 +32,14 @@ where
     M: Fn() -> L,
     T: Time,
 {
-    /// Reads what is there, up to one turn's worth.
-    pub(super) fn read(&mut self, index: usize) -> Result<(), EngineError> {
+    /// Reads what is there, up to one turn's worth; false when there was nothing.
+    pub(super) fn read(&mut self, index: usize) -> Result<bool, EngineError> {
+        let before = self.reads;
+        self.read_turn(index)?;
+        Ok(self.reads > before)
+    }
+
+    fn read_turn(&mut self, index: usize) -> Result<(), EngineError> {
         for _ in 0..READS_A_TURN {
             let Some(channel) = self.conns[index].phase.channel() else {
                 return Ok(());
@@ -42,6 +48,7 @@ where
             self.now = self.time.now_ns();
             match filled {
                 Ok(Filled::Bytes { count, last }) => {
+                    self.reads += 1;
                     self.recorder.bytes_received += count as u64;
                     self.digest(index)?;
                     if last {
@@ -124,7 +131,7 @@ where
                 }
             }
         }
-        channel.keep_from(at, &self.buffer);
+        channel.keep_from(at, &mut self.buffer);
         if channel.kept() > KEPT_MAX {
             digest.trouble = Some(FailureKind::Garbled);
         }

@@ -111,7 +111,7 @@ where
                 break;
             }
         }
-        client.channel.keep_from(at, &self.buffer);
+        client.channel.keep_from(at, &mut self.buffer);
         if broken {
             self.close(index, Ended::Broken);
         } else if S::SETTLES {
