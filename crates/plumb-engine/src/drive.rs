@@ -8,7 +8,6 @@ mod tests;
 mod traffic;
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumb_measure::{Recorder, Transport};
 
@@ -22,11 +21,12 @@ use crate::pacer::Pacer;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
 use crate::poll::{Poll, Time};
 use crate::protocol::Protocol;
+use crate::stop::Stop;
 use crate::timer::Timers;
 use crate::{Endpoint, EngineError};
 
-/// The longest wait, so that a signal to stop is seen soon.
-const WAIT_MAX_NS: u64 = 100_000_000;
+/// The longest receive that blocks, so that a signal to stop is seen soon.
+const RECEIVE_MAX_NS: u64 = 100_000_000;
 /// The longest wait while other threads are not ready yet.
 const GATHER_WAIT_NS: u64 = 1_000_000;
 
@@ -39,7 +39,7 @@ pub(crate) struct Job<'a, M> {
     /// Makes the link of a new connection.
     pub(crate) link: &'a M,
     pub(crate) gate: &'a Gate,
-    pub(crate) stop: &'a AtomicBool,
+    pub(crate) stop: &'a Stop,
     pub(crate) labels: usize,
 }
 
@@ -132,7 +132,7 @@ where
             protocol,
             now: time.now_ns(),
             time,
-            poll: Poll::new().map_err(EngineError::system("create an epoll set"))?,
+            poll: Poll::new(job.stop).map_err(EngineError::system("create an epoll set"))?,
             conns,
             timers: Timers::default(),
             again: VecDeque::new(),
@@ -215,34 +215,34 @@ where
     /// moment that tells a busy loop from a waiting one, and the answer of this function.
     fn wait(&mut self) -> Result<bool, EngineError> {
         let failed = EngineError::system("wait for sockets");
-        let mut waited = self.time.wait(&mut self.poll, 0);
+        let mut waited = self.time.wait(&mut self.poll, Some(0));
         let idle = waited.is_ok() && self.poll.found() == 0 && self.again.is_empty();
         if idle {
             self.now = self.time.now_ns();
             if self.job.plan.waiting != Waiting::Spin {
-                let timeout_ns = self.timeout_ns();
-                waited = self.time.wait(&mut self.poll, timeout_ns);
+                let deadline = self.deadline();
+                waited = self.time.wait(&mut self.poll, deadline);
             }
         }
         self.now = self.time.now_ns();
         waited.map(|()| idle).map_err(failed)
     }
 
-    /// How long nothing needs to be done if the sockets stay silent.
-    fn timeout_ns(&self) -> u64 {
-        let cap = if self.window.is_some() { WAIT_MAX_NS } else { GATHER_WAIT_NS };
+    /// When something must be done even if the sockets stay silent.
+    fn deadline(&self) -> Option<u64> {
         let due = self.pacer.as_ref().map(Pacer::next_due);
-        let window = self.window;
-        let edges =
-            window.map(|window| if self.recording { window.until } else { Some(window.from) });
+        let edge = match self.window {
+            None => Some(self.now + GATHER_WAIT_NS),
+            Some(window) if self.recording => window.until,
+            Some(window) => Some(window.from),
+        };
         let next = [
             self.timers.next(),
             due.filter(|due| self.may_begin(*due)),
-            edges.flatten().filter(|edge| *edge > self.now),
+            edge.filter(|edge| *edge > self.now),
             self.recording.then(|| self.outlet.next_ns()),
         ];
-        let earliest = next.into_iter().flatten().min().unwrap_or(u64::MAX);
-        earliest.saturating_sub(self.now).min(cap)
+        next.into_iter().flatten().min()
     }
 
     /// True when an operation due at `at` belongs to the plan and has its place in it.
@@ -341,7 +341,7 @@ where
 
     /// Whether, and how, the run is over.
     fn ending(&self) -> Option<Ending> {
-        if self.job.stop.load(Ordering::Relaxed) || self.job.gate.aborted() {
+        if self.job.stop.asked() || self.job.gate.aborted() {
             return Some(Ending::Interrupted);
         }
         self.window?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
 
 use clap::{ArgMatches, Command};
 use plumb_measure::{Floor, ResultRecord, Transport};
@@ -11,6 +10,7 @@ use serde_json::Value;
 
 use crate::load::Sampler;
 use crate::options::OutputOptions;
+use crate::stop::Stop;
 
 /// Why a job did not run. The message is one line with cause and remedy.
 pub type JobError = Box<dyn Error + Send + Sync>;
@@ -77,7 +77,7 @@ pub trait Measure {
     ///
     /// # Errors
     /// When the measurement could not begin, or `watch` could not keep a result.
-    fn run(&mut self, watch: &mut dyn Watch, stop: &AtomicBool) -> Result<(), JobError>;
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError>;
 }
 
 /// Whoever looks on at a measurement and keeps its results.
@@ -100,7 +100,7 @@ pub trait Watch {
 
 /// A verb that serves.
 pub trait Server {
-    /// Serves until `stop` is set. `out` is standard output, for `listening on ADDRESS`; `log` is
+    /// Serves until `stop` is asked. `out` is standard output, for `listening on ADDRESS`; `log` is
     /// standard error.
     ///
     /// # Errors
@@ -109,6 +109,6 @@ pub trait Server {
         &mut self,
         out: &mut (dyn Write + Send),
         log: &mut (dyn Write + Send),
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<(), JobError>;
 }

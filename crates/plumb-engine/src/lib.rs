@@ -26,6 +26,7 @@ mod protocol;
 mod result;
 pub mod serve;
 mod service;
+mod stop;
 #[cfg(test)]
 mod testing;
 mod timer;
@@ -45,4 +46,5 @@ pub use protocol::{Next, Op, Protocol, Step, Then};
 pub use result::{Lengths, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{Ended, Peer, Served, Service, TurnedAway};
+pub use stop::Stop;
 pub use transport::{Listener, reachable};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::link::Link;
 use crate::outlet::{Message, Outlet, Slice};
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
+use crate::stop::Stop;
 use crate::{Endpoint, EngineError};
 
 /// What was recorded in one interval, by all threads together.
@@ -68,8 +68,8 @@ pub struct LoadResult<P> {
 pub struct Stage<'a> {
     /// Where to connect.
     pub endpoint: &'a Endpoint,
-    /// Set to true by whoever wants the load to stop.
-    pub stop: &'a AtomicBool,
+    /// Asked by whoever wants the load to stop.
+    pub stop: &'a Stop,
     /// Called once an interval.
     pub samplers: &'a mut [&'a mut dyn Sampler],
 }

@@ -1,14 +1,13 @@
 //! The null protocol: what the tool itself costs.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 
 use plumb_measure::{Answer, Distribution, Floor, Span};
 
 use crate::load::{self, Stage};
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::protocol::{Next, Op, Protocol, Step, Then};
-use crate::{Endpoint, EngineError, Plain};
+use crate::{Endpoint, EngineError, Plain, Stop};
 
 const MESSAGE: &[u8] = b"null";
 /// Round trips that the floor is taken from, and those before it that are not recorded.
@@ -51,11 +50,7 @@ impl Protocol for Null {
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn floor(
-    waiting: Waiting,
-    pin: &[usize],
-    stop: &AtomicBool,
-) -> Result<Option<Floor>, EngineError> {
+pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floor>, EngineError> {
     let one = NonZeroUsize::MIN;
     let second = Span::from_ms(1_000);
     let plan = LoadPlan {
@@ -91,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_floor_is_measured_in_every_way_of_waiting() {
-        let stop = AtomicBool::new(false);
+        let stop = Stop::new().unwrap();
         for waiting in [Waiting::Receive, Waiting::Epoll, Waiting::Spin] {
             let floor = floor(waiting, &[], &stop).unwrap().unwrap();
             assert_eq!(floor.service_ns.count, FLOOR_OPERATIONS);

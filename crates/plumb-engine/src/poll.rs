@@ -1,16 +1,26 @@
 //! Waiting for sockets and for time, together.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use plumb_measure::Clock;
 use rustix::event::epoll;
-use rustix::time::Timespec;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 use crate::clock::MonotonicClock;
+use crate::stop::Stop;
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
+/// A wait that ends within this is timed by the wait itself; a longer one by an alarm that stays
+/// set from wait to wait, because a timer set and cancelled around every message would cost more
+/// than all else the loop does for it.
+const ALARM_NS: u64 = 20_000_000;
+/// The token of the alarm and of a request to stop: they are no sockets of anybody.
+const NOBODY: Token = Token { index: u32::MAX as usize, generation: u32::MAX };
 
 /// A connection or listener is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +55,9 @@ impl Token {
 pub struct Poll {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
+    alarm: OwnedFd,
+    /// When the alarm goes off; `None` while it is not set.
+    alarm_at: Option<u64>,
 }
 
 impl std::fmt::Debug for Poll {
@@ -54,9 +67,15 @@ impl std::fmt::Debug for Poll {
 }
 
 impl Poll {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// An empty set, whose waits end when `stop` is asked.
+    pub(crate) fn new(stop: &Stop) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll, events: Vec::with_capacity(EVENTS_MAX) })
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let alarm = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        for source in [alarm.as_fd(), stop.socket()] {
+            epoll::add(&epoll, source, NOBODY.pack(), epoll::EventFlags::IN)?;
+        }
+        Ok(Self { epoll, events: Vec::with_capacity(EVENTS_MAX), alarm, alarm_at: None })
     }
 
     /// Adds a connection: edge-triggered, and for writing too, once and for all. Arming the
@@ -96,35 +115,74 @@ impl Poll {
         self.events.len()
     }
 
-    /// Waits at most `timeout_ns`. An interrupting signal ends the wait early.
+    /// Waits until `timeout` has passed, or for ever. An interrupting signal, or the alarm of an
+    /// earlier wait, ends it early.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    pub fn wait(&mut self, timeout_ns: u64) -> io::Result<()> {
+    pub fn wait(&mut self, timeout: Option<Timespec>) -> io::Result<()> {
         self.events.clear();
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout_ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(timeout_ns % 1_000_000_000).unwrap_or(0),
-        };
         let spare = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.epoll, spare, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        match epoll::wait(&self.epoll, spare, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let found = self.events.len();
+        self.events.retain(|event| Token::unpack(event.data) != NOBODY);
+        if self.events.len() < found && rustix::io::read(&self.alarm, &mut [0; 8]).is_ok() {
+            self.alarm_at = None; // it has gone off, and is silent now
+        }
+        Ok(())
+    }
+
+    /// Looks without waiting.
+    ///
+    /// # Errors
+    /// When the kernel refuses to look.
+    pub fn look(&mut self) -> io::Result<()> {
+        self.wait(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))
+    }
+
+    /// Waits until `deadline` on the monotonic clock, which is at `now`; or for ever.
+    pub(crate) fn wait_until(&mut self, now: u64, deadline: Option<u64>) -> io::Result<()> {
+        let Some(deadline) = deadline else {
+            return self.wait(None);
+        };
+        let left_ns = deadline.saturating_sub(now);
+        if left_ns <= ALARM_NS {
+            return self.wait(Some(timespec(left_ns)));
+        }
+        let set_in_time = self.alarm_at.is_some_and(|at| at > now && at <= deadline);
+        if !set_in_time {
+            let time = Itimerspec { it_interval: timespec(0), it_value: timespec(deadline) };
+            timerfd_settime(&self.alarm, TimerfdTimerFlags::ABSTIME, &time)?; // and silences it
+            self.alarm_at = Some(deadline);
+        }
+        self.wait(None)
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
     }
 }
 
 /// The clock of a loop, and how it waits: real, or held still by a test.
 pub trait Time: Clock {
-    /// Waits for sockets for at most `timeout_ns`.
+    /// Waits for sockets until `deadline`, or for ever; a deadline that is past only looks.
     ///
     /// # Errors
     /// When the kernel refuses to wait.
-    fn wait(&mut self, poll: &mut Poll, timeout_ns: u64) -> io::Result<()>;
+    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()>;
 }
 
 impl Time for MonotonicClock {
-    fn wait(&mut self, poll: &mut Poll, timeout_ns: u64) -> io::Result<()> {
-        poll.wait(timeout_ns)
+    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()> {
+        match deadline {
+            Some(0) => poll.look(),
+            _ => poll.wait_until(self.now_ns(), deadline),
+        }
     }
 }

@@ -6,7 +6,6 @@ mod turn;
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use plumb_measure::Span;
 
@@ -17,11 +16,10 @@ use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Ended, Peer, Service, TurnedAway};
+use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::transport::Listener;
 
-/// The longest wait, so that a signal to stop is seen soon.
-const WAIT_MAX_NS: u64 = 100_000_000;
 /// Connections taken in one turn.
 const ACCEPTS_A_TURN: usize = 64;
 /// How long a client may take to read a farewell.
@@ -62,10 +60,10 @@ pub fn serve<S: Service, L: Link>(
     listeners: &[Listener],
     service: &mut S,
     link: impl Fn() -> L,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> Result<(), EngineError> {
     crate::load::settle_thread(plan.pin)?;
-    Serve::new(plan, listeners, service, link, MonotonicClock)?.run(stop)
+    Serve::new(plan, listeners, service, link, MonotonicClock, stop)?.run()
 }
 
 /// One client.
@@ -94,6 +92,7 @@ pub(crate) struct Serve<'a, S: Service, L, M, T> {
     service: &'a mut S,
     link: M,
     time: T,
+    stop: &'a Stop,
     now: u64,
     poll: Poll,
     slots: Vec<Slot<S::Conn, L>>,
@@ -122,6 +121,7 @@ where
         service: &'a mut S,
         link: M,
         time: T,
+        stop: &'a Stop,
     ) -> Result<Self, EngineError> {
         let serve = Self {
             plan,
@@ -131,7 +131,8 @@ where
             now: time.now_ns(),
             last_heard: time.now_ns(),
             time,
-            poll: Poll::new().map_err(EngineError::system("create an epoll set"))?,
+            stop,
+            poll: Poll::new(stop).map_err(EngineError::system("create an epoll set"))?,
             slots: Vec::new(),
             free: Vec::new(),
             clients: 0,
@@ -146,8 +147,8 @@ where
         Ok(serve)
     }
 
-    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<(), EngineError> {
-        while !stop.load(Ordering::Relaxed) && !self.quit_now() {
+    pub(crate) fn run(mut self) -> Result<(), EngineError> {
+        while !self.stop.asked() && !self.quit_now() {
             self.pass()?;
         }
         for index in 0..self.slots.len() {
@@ -157,13 +158,17 @@ where
     }
 
     fn quit_now(&self) -> bool {
-        self.plan.quit_after.is_some_and(|after| self.now >= self.last_heard + after.ns())
+        self.quit_at().is_some_and(|at| self.now >= at)
+    }
+
+    fn quit_at(&self) -> Option<u64> {
+        self.plan.quit_after.map(|after| self.last_heard + after.ns())
     }
 
     fn pass(&mut self) -> Result<(), EngineError> {
-        let timeout_ns = self.timeout_ns();
+        let deadline = self.deadline();
         self.time
-            .wait(&mut self.poll, timeout_ns)
+            .wait(&mut self.poll, deadline)
             .map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
         for at in 0..self.poll.found() {
@@ -185,12 +190,12 @@ where
         Ok(())
     }
 
-    fn timeout_ns(&self) -> u64 {
+    /// When something must be done even if the sockets stay silent.
+    fn deadline(&self) -> Option<u64> {
         if self.plan.spin || !self.again.is_empty() {
-            return 0;
+            return Some(0);
         }
-        let next = self.timers.next().map_or(WAIT_MAX_NS, |at| at.saturating_sub(self.now));
-        next.min(WAIT_MAX_NS)
+        [self.timers.next(), self.quit_at(), self.accept_again_at].into_iter().flatten().min()
     }
 
     fn listen(&self) -> io::Result<()> {

@@ -39,14 +39,15 @@ impl Clock for HeldTime {
 }
 
 impl Time for HeldTime {
-    fn wait(&mut self, poll: &mut Poll, timeout_ns: u64) -> io::Result<()> {
+    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()> {
         let wants = (self.peer.borrow_mut())(self.now.get());
-        poll.wait(0)?;
-        if poll.found() == 0 && timeout_ns > 0 {
-            let mine = self.now.get() + timeout_ns;
-            self.now.set(wants.filter(|at| *at > self.now.get()).map_or(mine, |at| at.min(mine)));
+        poll.look()?;
+        let now = self.now.get();
+        if poll.found() == 0 && deadline.is_none_or(|at| at > now) {
+            let next = [wants, deadline].into_iter().flatten().filter(|at| *at > now).min();
+            self.now.set(next.expect("a loop that waits for ever under a clock held still"));
             (self.peer.borrow_mut())(self.now.get());
-            poll.wait(0)?;
+            poll.look()?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use plumb_measure::{Span, Transport};
+use plumb_measure::{Clock as _, Span, Transport};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect,
@@ -14,8 +14,10 @@ use rustix::net::{
 
 use crate::EngineError;
 use crate::address::{Endpoint, show};
+use crate::clock::MonotonicClock;
 use crate::poll::{Poll, Token};
 use crate::service::Peer;
+use crate::stop::Stop;
 
 /// Connections the kernel queues for a listener; it cuts this to its own limit.
 const BACKLOG: i32 = 4096;
@@ -44,13 +46,17 @@ pub(crate) fn start_connect(endpoint: &Endpoint) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// [`EngineError::Connect`] of the last candidate when none does.
-pub fn reachable(candidates: &[Endpoint], patience: Span) -> Result<Endpoint, EngineError> {
+pub fn reachable(
+    candidates: &[Endpoint],
+    patience: Span,
+    stop: &Stop,
+) -> Result<Endpoint, EngineError> {
     if let [only] = candidates {
         return Ok(only.clone());
     }
     let mut failure = EngineError::Plan("no address to connect to".into());
     for endpoint in candidates {
-        match connect_within(endpoint, patience) {
+        match connect_within(endpoint, patience, stop) {
             Ok(()) => return Ok(endpoint.clone()),
             Err(error) => failure = EngineError::connect(endpoint.to_string(), &error),
         }
@@ -58,11 +64,12 @@ pub fn reachable(candidates: &[Endpoint], patience: Span) -> Result<Endpoint, En
     Err(failure)
 }
 
-fn connect_within(endpoint: &Endpoint, patience: Span) -> io::Result<()> {
+fn connect_within(endpoint: &Endpoint, patience: Span, stop: &Stop) -> io::Result<()> {
     let socket = start_connect(endpoint)?;
-    let mut poll = Poll::new()?;
+    let mut poll = Poll::new(stop)?;
     poll.add_connection(socket.as_fd(), Token { index: 0, generation: 0 })?;
-    poll.wait(patience.ns())?;
+    let now = MonotonicClock.now_ns();
+    poll.wait_until(now, Some(now + patience.ns()))?;
     if poll.found() == 0 {
         return Err(io::ErrorKind::TimedOut.into());
     }

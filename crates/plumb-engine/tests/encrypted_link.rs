@@ -6,12 +6,11 @@ use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use plumb_engine::{
     Ended, Endpoint, EngineError, Extent, Link, Listener, LoadPlan, LoadResult, Null, Pace, Peer,
-    Plain, Received, ServePlan, Served, Service, Stage, Waiting, load, serve,
+    Plain, Received, ServePlan, Served, Service, Stage, Stop, Waiting, load, serve,
 };
 use plumb_measure::Span;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -160,7 +159,7 @@ fn run(
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
     };
-    let (server_stop, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (server_stop, stop) = (Stop::new().unwrap(), Stop::new().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| {
             let plan = ServePlan {
@@ -182,7 +181,7 @@ fn run(
             Tls { session: ClientConnection::new(Arc::clone(client), name).unwrap().into() }
         };
         let load = load::run(&plan, &mut stage, 1, Null::default, link);
-        server_stop.store(true, Ordering::Relaxed);
+        server_stop.ask();
         load
     })
 }

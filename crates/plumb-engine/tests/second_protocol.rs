@@ -6,12 +6,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use plumb_engine::{
     Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Next, Op, Pace, Plain, Protocol,
-    Stage, Step, Then, load,
+    Stage, Step, Stop, Then, load,
 };
 use plumb_measure::{Answer, FailureKind, Outcome, Span};
 
@@ -163,7 +162,7 @@ fn run(
     let plan =
         LoadPlan { waiting: LoadPlan::suitable_waiting(plan.connections, one, plan.pace), ..plan };
     let endpoint = Endpoint::Tcp(server());
-    let stop = AtomicBool::new(false);
+    let stop = Stop::new().unwrap();
     let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };
     load::run(&plan, &mut stage, 2, protocol, Plain::default)
 }

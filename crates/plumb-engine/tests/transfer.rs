@@ -2,12 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use plumb_engine::{
     Ended, Endpoint, Extent, Listener, LoadPlan, Next, Op, Pace, Peer, Plain, Protocol, ServePlan,
-    Served, Service, Stage, Step, Then, Waiting, load, serve,
+    Served, Service, Stage, Step, Stop, Then, Waiting, load, serve,
 };
 use plumb_measure::{Answer, Span};
 
@@ -84,7 +83,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
     };
-    let (server_stop, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (server_stop, stop) = (Stop::new().unwrap(), Stop::new().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| {
             let plan = ServePlan {
@@ -101,7 +100,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
         let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };
         let heavy = || Heavy { body: vec![7; BODY_BYTES] };
         let load = load::run(&plan, &mut stage, 1, heavy, Plain::default);
-        server_stop.store(true, Ordering::Relaxed);
+        server_stop.ask();
         let recorder = load.unwrap().recorder;
         assert_eq!((recorder.operations(), recorder.failures().total()), (16, 0));
         assert_eq!(recorder.bytes_received, 16 * BODY_BYTES as u64);

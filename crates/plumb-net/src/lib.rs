@@ -27,16 +27,17 @@ pub struct Net;
 
 impl Layer for Net {
     fn command(&self) -> Command {
-        let ping = Command::new("ping")
+        // the words for people come last: the options bring words of their own
+        let ping = PingOptions::augment_args(Command::new("ping"))
             .about("Measure round trips to an NI echo server (plumb net serve, niping -s)");
-        let serve =
-            Command::new("serve").about("Run an NI echo server, for plumb net ping and niping -c");
+        let serve = ServeOptions::augment_args(Command::new("serve"))
+            .about("Run an NI echo server, for plumb net ping and niping -c");
         Command::new("net")
             .about("The network: round trips, and an echo server to measure against")
             .subcommand_required(true)
             .arg_required_else_help(true)
-            .subcommand(PingOptions::augment_args(ping))
-            .subcommand(ServeOptions::augment_args(serve))
+            .subcommand(ping)
+            .subcommand(serve)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::{
-    Endpoint, Lengths, LoadResult, Plain, Stage, clock, floor, load, reachable, result_record,
+    Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
 };
 use plumb_measure::{ByteSize, Figure, NipingFigures, ResultRecord, Row};
 use serde_json::json;
@@ -88,7 +87,7 @@ impl Ping {
         point: Point,
         endpoint: &Endpoint,
         watch: &mut dyn Watch,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<(), JobError> {
         let plan = self.options.load.plan(point.connections);
         let labels = point.labels();
@@ -130,9 +129,9 @@ impl Measure for Ping {
         &self.options.output
     }
 
-    fn run(&mut self, watch: &mut dyn Watch, stop: &AtomicBool) -> Result<(), JobError> {
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let patience = self.options.load.connect_timeout;
-        let endpoint = reachable(&self.endpoints, patience)?;
+        let endpoint = reachable(&self.endpoints, patience, stop)?;
         if let Some(point) = self.points.first() {
             let plan = self.options.load.plan(point.connections);
             if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
@@ -140,7 +139,7 @@ impl Measure for Ping {
             }
         }
         for point in &self.points {
-            if stop.load(Ordering::Relaxed) {
+            if stop.asked() {
                 break;
             }
             self.measure(*point, &endpoint, watch, stop)?;

@@ -1,13 +1,12 @@
 //! `plumb net serve`: the echo server with its options and its log.
 
 use std::io::Write;
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
 use plumb_engine::{
-    Address, Cidr, Endpoint, EngineError, Family, Listener, Plain, ServePlan, serve,
+    Address, Cidr, Endpoint, EngineError, Family, Listener, Plain, ServePlan, Stop, serve,
 };
 use plumb_measure::{ByteSize, Span, show_ns};
 
@@ -96,7 +95,7 @@ impl Server for Serve {
         &mut self,
         out: &mut (dyn Write + Send),
         log: &mut (dyn Write + Send),
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<(), JobError> {
         let listeners = listeners(&self.options.listen)?;
         for listener in &listeners {

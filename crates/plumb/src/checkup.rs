@@ -1,7 +1,6 @@
 //! `plumb checkup`: every layer of this machine, measured for some seconds each.
 
 use std::io::{self, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
@@ -9,7 +8,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Plain, serve};
+use plumb_engine::{Plain, Stop, serve};
 use plumb_measure::{RunRecord, show_count, show_ns};
 use plumb_net::{EchoServer, Event, Ping, PingOptions, ServeOptions};
 use plumb_report::{markdown, terminal};
@@ -27,20 +26,18 @@ const NET_LOAD: [&str; 2] = ["--for=3s", "--warmup=300ms"];
 
 /// The command line of `plumb checkup`.
 pub(crate) fn command() -> Command {
-    OutputOptions::augment_args(
-        Command::new("checkup")
-            .about("Start here: measure this machine, layer by layer, and write a report")
-            .long_about(
-                "Starts Plumbline's own servers on loopback, measures every layer of this machine \
-                 for some seconds each, and writes one report. Takes less than half a minute.",
-            ),
-    )
+    OutputOptions::augment_args(Command::new("checkup"))
+        .about("Start here: measure this machine, layer by layer, and write a report")
+        .long_about(
+            "Starts Plumbline's own servers on loopback, measures every layer of this machine for \
+             some seconds each, and writes one report. Takes less than half a minute.",
+        )
 }
 
 /// Measures this machine.
 pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
     let output = OutputOptions::from_arg_matches(words)?;
-    let stop = signals::stop_flag()?;
+    let stop = signals::stop()?;
     let run = network(&output, command, &stop)?;
     let mut out = io::stdout();
     if output.json {
@@ -56,10 +53,10 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
 }
 
 /// Measures the network path of this machine against an echo server on a thread of our own.
-fn network(output: &OutputOptions, command: Vec<String>, stop: &AtomicBool) -> anyhow::Result<Run> {
+fn network(output: &OutputOptions, command: Vec<String>, stop: &Stop) -> anyhow::Result<Run> {
     let listeners = plumb_net::listeners(&["127.0.0.1:0".into()])?;
     let address = listeners.first().context("no listener")?.local();
-    let server_stop = AtomicBool::new(false);
+    let server_stop = Stop::new()?;
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             let mut quiet = |_: Event<'_>| {};
@@ -72,7 +69,7 @@ fn network(output: &OutputOptions, command: Vec<String>, stop: &AtomicBool) -> a
         });
         let measured = Checkup::of_network(&address, output)
             .and_then(|mut checkup| measure(&mut checkup, command, stop));
-        server_stop.store(true, Ordering::Relaxed);
+        server_stop.ask();
         let served = server.join().map_err(|_| anyhow!("the echo server panicked"))?;
         let run = measured?;
         served?;
@@ -123,7 +120,7 @@ impl Measure for Checkup {
         &self.output
     }
 
-    fn run(&mut self, watch: &mut dyn Watch, stop: &AtomicBool) -> Result<(), JobError> {
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.parts.iter_mut().try_for_each(|part| part.run(watch, stop))
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn all() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .infer_subcommands(false)
+        .max_term_width(100)
         .subcommand(checkup::command())
         .subcommands(LAYERS.iter().map(|layer| layer.command()))
         .subcommand(report::command())

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
-use plumb_engine::Sampler;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
 use plumb_engine::options::OutputOptions;
+use plumb_engine::{Sampler, Stop};
 use plumb_measure::{
     Clock as _, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
     Validity, hdr,
@@ -31,7 +30,7 @@ pub(crate) fn run_layer(
     match layer.job(matches).map_err(plain)? {
         Job::Serve(server) => serve(server),
         Job::Measure(mut job) => {
-            let stop = signals::stop_flag()?;
+            let stop = signals::stop()?;
             let run = measure(job.as_mut(), command, &stop)?;
             print(&run, job.output())?;
             Ok(run.exit())
@@ -41,7 +40,7 @@ pub(crate) fn run_layer(
 
 fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
-    let stop = signals::stop_flag()?;
+    let stop = signals::stop()?;
     server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
     Ok(Exit::Ran)
 }
@@ -74,7 +73,7 @@ impl Run {
 pub(crate) fn measure(
     job: &mut dyn Measure,
     command: Vec<String>,
-    stop: &AtomicBool,
+    stop: &Stop,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
     let outline = job.outline();
@@ -97,7 +96,7 @@ pub(crate) fn measure(
         }
         return Err(plain(error));
     }
-    let interrupted = stop.load(Ordering::Relaxed);
+    let interrupted = stop.asked();
     record.status = if interrupted { Status::Interrupted } else { Status::Complete };
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;

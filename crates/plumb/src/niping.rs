@@ -111,11 +111,11 @@ fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
     anyhow::ensure!(words.bytes > 0, "-B 0 measures nothing; write -B 1 or more");
     let plan = words.plan();
     plan.check()?;
-    let stop = signals::stop_flag()?;
+    let stop = signals::stop()?;
     let transport = TransportOptions { transport: TransportKind::Tcp, v4: false, v6: false };
     let mut candidates = transport.endpoints(host, words.port)?;
     candidates.sort_by_key(|endpoint| !matches!(endpoint, Endpoint::Tcp(ip) if ip.is_ipv4()));
-    let endpoint = reachable(&candidates, PATIENCE)?;
+    let endpoint = reachable(&candidates, PATIENCE, &stop)?;
     let mut lines = Lines { out, trouble: None };
     let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [&mut lines] };
     let load = load::run(&plan, &mut stage, 1, || Probe::new(words.bytes), Plain::default)?;
@@ -181,7 +181,7 @@ impl<W: Write> Sampler for Lines<'_, W> {
 }
 
 fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Exit> {
-    let stop = signals::stop_flag()?;
+    let stop = signals::stop()?;
     let host = words.host.as_deref().unwrap_or("127.0.0.1");
     let address = Address::Host { host: host.trim_matches(['[', ']']).into(), port: words.port };
     let listeners = listeners(&[address.to_string()])?;

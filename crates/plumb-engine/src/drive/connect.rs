@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plumb_measure::{FailureKind, Outcome};
 
-use super::{Drive, WAIT_MAX_NS};
+use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
 use crate::channel::Channel;
 use crate::conn::{Flight, Phase};
@@ -154,7 +154,7 @@ where
             return Ok(());
         };
         if self.job.plan.waiting == Waiting::Receive {
-            transport::make_blocking(channel.socket(), Duration::from_nanos(WAIT_MAX_NS))
+            transport::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
                 .map_err(EngineError::system("set a receive time-out"))?;
         }
         self.conns[index].phase = Phase::Open { channel };

@@ -1,7 +1,6 @@
 //! The loop under a clock that stands still: what happens is counted and ordered, never timed.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
 use plumb_measure::{FailureKind, Rate, Recorder, Span};
@@ -12,7 +11,7 @@ use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
 use crate::testing::{HeldTime, Lines, MS, Manner, Played};
-use crate::{Endpoint, EngineError, Plain};
+use crate::{Endpoint, EngineError, Plain, Stop};
 
 struct Outcome {
     recorder: Recorder,
@@ -35,7 +34,7 @@ fn drive_against(
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), 1, full, refill);
-    let (gate, stop) = (Gate::new(1), AtomicBool::new(false));
+    let (gate, stop) = (Gate::new(1), Stop::new().unwrap());
     let job = Job {
         plan,
         share: plan.share(0),

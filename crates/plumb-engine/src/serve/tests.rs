@@ -1,17 +1,15 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
+use plumb_measure::Span;
 use std::io::{Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicBool;
-
-use plumb_measure::Span;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
 use crate::service::{Ended, Peer, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
-use crate::{Endpoint, Link, Listener, Plain, Received};
+use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
 
 fn plan() -> ServePlan {
     ServePlan {
@@ -87,9 +85,11 @@ impl Stand {
         peer: impl FnMut(u64) -> Option<u64> + 'static,
     ) -> HeldTime {
         let time = HeldTime::with(peer);
+        let stop = Stop::new().unwrap();
         let listeners = std::slice::from_ref(&self.listener);
-        let serve = Serve::new(plan, listeners, service, Plain::default, time.clone()).unwrap();
-        serve.run(&AtomicBool::new(false)).unwrap();
+        let serve =
+            Serve::new(plan, listeners, service, Plain::default, time.clone(), &stop).unwrap();
+        serve.run().unwrap();
         time
     }
 }
@@ -177,8 +177,10 @@ fn only_allowed_addresses_are_served() {
         let mut service = Notes::default();
         let listeners = std::slice::from_ref(&listener);
         let time = HeldTime::with(|_| None);
-        let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time).unwrap();
-        serve.run(&AtomicBool::new(false)).unwrap();
+        let stop = Stop::new().unwrap();
+        let serve =
+            Serve::new(&plan, listeners, &mut service, Plain::default, time, &stop).unwrap();
+        serve.run().unwrap();
         assert_eq!(service.opened.min(1), served, "{block}");
     }
 }
@@ -221,20 +223,22 @@ fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
     greedy.write_all(b"more").unwrap();
     let mut service = Notes::default();
     let mut looks = 0;
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let stop = std::sync::Arc::new(Stop::new().unwrap());
     let seen = stop.clone();
     let time = HeldTime::with(move |_| {
         looks += 1;
         if looks == 3 {
             modest.write_all(b"me\n").unwrap();
         }
-        seen.store(looks > 10, std::sync::atomic::Ordering::Relaxed);
+        if looks > 10 {
+            seen.ask();
+        }
         let _ = &greedy;
         None
     });
     let plan = plan();
     let listeners = std::slice::from_ref(&stand.listener);
-    Serve::new(&plan, listeners, &mut service, || Endless, time).unwrap().run(&stop).unwrap();
+    Serve::new(&plan, listeners, &mut service, || Endless, time, &stop).unwrap().run().unwrap();
     let mut run = 0;
     for (conn, _) in &service.served {
         run = if *conn == 1 { run + 1 } else { 0 };
@@ -319,8 +323,9 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
     let (plan, mut service) = (plan(), Torn(Ledger::default()));
     let listeners = std::slice::from_ref(&stand.listener);
     let time = HeldTime::with(|_| None);
-    let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time).unwrap();
-    let error = serve.run(&AtomicBool::new(false)).unwrap_err().to_string();
+    let stop = Stop::new().unwrap();
+    let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time, &stop).unwrap();
+    let error = serve.run().unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
     assert_eq!(said(&mut client), "");
 }

@@ -1,0 +1,76 @@
+//! Telling a loop to stop, so that it hears it while it waits.
+
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A request to stop. Every loop that waits is woken by it, and stays awake.
+#[derive(Debug)]
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Readable from the moment on at which somebody asks; never read.
+    woken: UnixStream,
+    waker: UnixStream,
+}
+
+impl Stop {
+    /// Nobody has asked yet.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn new() -> io::Result<Self> {
+        let (woken, waker) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        Ok(Self { asked: Arc::default(), woken, waker })
+    }
+
+    /// Asks every loop to stop.
+    pub fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        // a pipe that is full has woken everybody already
+        let _ = (&self.waker).write(b"x");
+    }
+
+    /// True once somebody has asked.
+    #[must_use]
+    pub fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// The flag behind [`asked`](Self::asked), for a signal handler: set it, then write a byte to
+    /// the [`waker`](Self::waker).
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.asked)
+    }
+
+    /// What a signal handler writes to, to wake the loops.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn waker(&self) -> io::Result<UnixStream> {
+        self.waker.try_clone()
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poll::Poll;
+
+    #[test]
+    fn a_request_wakes_whoever_waits_then_or_later() {
+        let stop = Stop::new().unwrap();
+        let mut poll = Poll::new(&stop).unwrap();
+        stop.ask();
+        assert!(stop.asked());
+        poll.wait(None).unwrap(); // returns
+        poll.wait(None).unwrap(); // and again
+    }
+}
