@@ -20,6 +20,8 @@ pub struct Received {
 pub trait Link {
     /// True when [`handshake`](Self::handshake) has anything to do, so that its time is recorded.
     const ENCRYPTED: bool = false;
+    /// True when [`recv`](Self::recv) waits on a socket that blocks.
+    const BLOCKS: bool = false;
 
     /// Goes on with the handshake; `Ok` when it is complete.
     ///
@@ -57,6 +59,8 @@ pub trait Link {
 pub struct Plain;
 
 impl Link for Plain {
+    const BLOCKS: bool = true;
+
     #[inline]
     fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
         let room = into.capacity() - into.len();

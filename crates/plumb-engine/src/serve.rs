@@ -1,5 +1,6 @@
 //! The loop that serves: any number of connections on one thread.
 
+mod lone;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -19,6 +20,7 @@ use crate::service::{Ended, Peer, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::transport::Listener;
+use lone::Lone;
 
 /// Connections taken in one turn.
 const ACCEPTS_A_TURN: usize = 64;
@@ -106,6 +108,7 @@ pub(crate) struct Serve<'a, S: Service, L, M, T> {
     reply: Vec<u8>,
     accept_again_at: Option<u64>,
     last_heard: u64,
+    lone: Lone,
 }
 
 impl<'a, S, L, M, T> Serve<'a, S, L, M, T>
@@ -142,6 +145,7 @@ where
             buffer: Vec::with_capacity(READ_BYTES),
             reply: Vec::new(),
             accept_again_at: None,
+            lone: Lone::default(),
         };
         serve.listen().map_err(EngineError::system("wait for connections"))?;
         Ok(serve)
@@ -166,6 +170,18 @@ where
     }
 
     fn pass(&mut self) -> Result<(), EngineError> {
+        if self.lone.client.is_none() || self.hear_the_only_one() {
+            self.look_around()?;
+        }
+        if S::SETTLES && !self.unsettled.is_empty() {
+            self.settle().map_err(EngineError::system("make what was served last"))?;
+        }
+        self.on_time();
+        Ok(())
+    }
+
+    /// Serves everybody who is ready; waits for somebody unless the only client is being heard.
+    fn look_around(&mut self) -> Result<(), EngineError> {
         let deadline = self.deadline();
         self.time
             .wait(&mut self.poll, deadline)
@@ -183,16 +199,13 @@ where
                 self.read(index);
             }
         }
-        if S::SETTLES && !self.unsettled.is_empty() {
-            self.settle().map_err(EngineError::system("make what was served last"))?;
-        }
-        self.on_time();
+        self.watch_for_the_only_one();
         Ok(())
     }
 
     /// When something must be done even if the sockets stay silent.
     fn deadline(&self) -> Option<u64> {
-        if self.plan.spin || !self.again.is_empty() {
+        if self.plan.spin || !self.again.is_empty() || self.lone.client.is_some() {
             return Some(0);
         }
         [self.timers.next(), self.quit_at(), self.accept_again_at].into_iter().flatten().min()
@@ -319,6 +332,9 @@ where
         };
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
+        if self.lone.client == Some(index) {
+            self.lone = Lone::default();
+        }
         if let Some(conn) = client.conn {
             self.clients -= 1;
             self.service.close(conn, client.closing.unwrap_or(ended));

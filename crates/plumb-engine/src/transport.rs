@@ -93,6 +93,11 @@ pub(crate) fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Re
     Ok(rustix::io::ioctl_fionbio(socket, false)?)
 }
 
+/// Makes all calls on a socket return at once again.
+pub(crate) fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(rustix::io::ioctl_fionbio(socket, true)?)
+}
+
 /// What a connection really uses.
 pub(crate) fn proven(endpoint: &Endpoint, socket: BorrowedFd<'_>) -> Option<Transport> {
     Some(Transport {

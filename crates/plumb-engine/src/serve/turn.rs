@@ -39,16 +39,18 @@ where
         if ready.writable && (client.channel.sending() || client.closing.is_some()) {
             self.flush(index);
         }
-        if ready.readable {
+        if ready.readable && self.lone.client != Some(index) {
             self.read(index);
         }
     }
 
-    /// Reads and serves what is there, up to one turn's worth.
-    pub(super) fn read(&mut self, index: usize) {
-        for _ in 0..READS_A_TURN {
+    /// Reads and serves what is there, up to one turn's worth; false when there was nothing. The
+    /// only client is read once, which may wait for it.
+    pub(super) fn read(&mut self, index: usize) -> bool {
+        let alone = self.lone.client == Some(index);
+        for turn in 0..READS_A_TURN {
             let Some(client) = self.slots[index].client.as_mut() else {
-                return;
+                return turn > 0;
             };
             let holds_back = if S::SETTLES {
                 client.channel.unsent() > UNSENT_MAX
@@ -57,14 +59,23 @@ where
             };
             if holds_back && client.closing.is_none() {
                 client.paused = true;
-                return;
+                return turn > 0;
             }
             let last = match client.channel.fill(&mut self.buffer) {
                 Ok(Filled::Bytes { last, .. }) => last,
-                Ok(Filled::Nothing) => return,
-                Ok(Filled::End) => return self.close(index, Ended::ByClient),
-                Err(_) => return self.close(index, Ended::Broken),
+                Ok(Filled::Nothing) => return turn > 0,
+                Ok(Filled::End) => {
+                    self.ended(index);
+                    return turn > 0;
+                }
+                Err(_) => {
+                    self.close(index, Ended::Broken);
+                    return turn > 0;
+                }
             };
+            if alone {
+                self.now = self.time.now_ns();
+            }
             if client.closing.is_some() {
                 client.channel.forget_kept(); // heard, not listened to
             } else {
@@ -72,11 +83,23 @@ where
                 self.last_heard = self.now;
                 self.serve_bytes(index);
             }
-            if last {
-                return;
+            if last || alone {
+                return true;
             }
         }
         self.again.push_back(index);
+        true
+    }
+
+    /// The client will send nothing more. Replies that wait for the service to settle are still
+    /// owed to it.
+    fn ended(&mut self, index: usize) {
+        match self.client(index) {
+            Some(client) if S::SETTLES && client.channel.sending() => {
+                client.closing = Some(Ended::ByClient);
+            }
+            _ => self.close(index, Ended::ByClient),
+        }
     }
 
     fn serve_bytes(&mut self, index: usize) {
