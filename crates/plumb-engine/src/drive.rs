@@ -27,6 +27,8 @@ use crate::{Endpoint, EngineError};
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
 const RECEIVE_MAX_NS: u64 = 100_000_000;
+/// Due operations that are remembered: 8 MB of due times.
+const BACKLOG_MAX: usize = 1 << 20;
 /// The longest wait while other threads are not ready yet.
 const GATHER_WAIT_NS: u64 = 1_000_000;
 
@@ -312,14 +314,33 @@ where
         let Some(mut pacer) = self.pacer else {
             return;
         };
-        while self.may_begin(pacer.next_due())
+        while self.backlog.len() < BACKLOG_MAX
+            && self.may_begin(pacer.next_due())
             && let Some(due) = pacer.take(self.now)
         {
             self.begun += u64::from(self.counts(due));
             self.backlog.push_back(due);
         }
+        if self.backlog.len() == BACKLOG_MAX {
+            self.drop_due(&mut pacer);
+        }
         self.pacer = Some(pacer);
         self.work_off_backlog();
+    }
+
+    /// A rate far beyond reach: what is due beside a full backlog is dropped at once, so that
+    /// neither memory nor the loop drowns in it.
+    fn drop_due(&mut self, pacer: &mut Pacer) {
+        let first = pacer.next_due();
+        let Some(window) = self.window.filter(|_| self.may_begin(first) && self.counts(first))
+        else {
+            return;
+        };
+        let last = window.until.map_or(self.now, |until| self.now.min(until - 1));
+        let missed = pacer.skip(last);
+        let left = window.count.map_or(missed, |count| missed.min(count - self.begun));
+        self.begun += left;
+        self.recorder.dropped += left;
     }
 
     fn work_off_backlog(&mut self) {

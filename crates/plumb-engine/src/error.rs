@@ -77,6 +77,9 @@ impl EngineError {
     pub(crate) fn connect(address: String, error: &io::Error) -> Self {
         let kind = connect_failure(error);
         let remedy = match kind {
+            _ if out_of_descriptors(error) => {
+                "raise the limit of open files (ulimit -n), or use fewer --connections"
+            }
             FailureKind::ConnectRefused => "is the server started, and is the port right?",
             FailureKind::ConnectTimedOut => "is a firewall in between, and is the address right?",
             _ => "check the address and the route to it",
@@ -108,6 +111,11 @@ impl EngineError {
         };
         Self::Listen { address, cause, remedy }
     }
+}
+
+fn out_of_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// The message of the kernel without the number that std adds.

@@ -30,6 +30,23 @@ impl Pacer {
         self.start_ns + (self.taken as f64 * self.interval_ns) as u64
     }
 
+    /// Skips everything that is due at `now_ns`, and says how much that was.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "2^53 ns are 104 days; the quotient is not negative"
+    )]
+    pub fn skip(&mut self, now_ns: u64) -> u64 {
+        if self.next_due() > now_ns {
+            return 0;
+        }
+        let due = ((now_ns - self.start_ns) as f64 / self.interval_ns) as u64 + 1;
+        let skipped = due.saturating_sub(self.taken).max(1);
+        self.taken += skipped;
+        skipped
+    }
+
     /// Takes the next operation if it is due at `now_ns`, and says since when.
     pub fn take(&mut self, now_ns: u64) -> Option<u64> {
         let due = self.next_due();
@@ -58,6 +75,15 @@ mod tests {
         let mut pacer = Pacer::new(0, 1_000.0);
         let dues: Vec<_> = std::iter::from_fn(|| pacer.take(3_000_000)).collect();
         assert_eq!(dues, [0, 1_000_000, 2_000_000, 3_000_000]);
+    }
+
+    #[test]
+    fn what_is_skipped_is_counted_and_the_next_is_due_later() {
+        let mut pacer = Pacer::new(1_000_000, 1e9);
+        assert_eq!(pacer.skip(999_999), 0);
+        assert_eq!(pacer.skip(3_000_000), 2_000_001);
+        assert_eq!(pacer.next_due(), 3_000_001);
+        assert_eq!(pacer.skip(3_000_000), 0);
     }
 
     proptest! {

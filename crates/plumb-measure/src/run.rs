@@ -97,6 +97,8 @@ pub enum Status {
     Complete,
     /// The user or a signal ended it; the results so far stand.
     Interrupted,
+    /// The target could not be reached any more; the results so far stand.
+    Broken,
 }
 
 /// What was asked.

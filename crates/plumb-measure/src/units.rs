@@ -38,6 +38,12 @@ pub enum UnitError {
         /// The text as given.
         text: String,
     },
+    /// The time is longer than [`Span::LONGEST_NS`].
+    #[error("`{text}` is longer than a year (8784h)")]
+    Long {
+        /// The text as given.
+        text: String,
+    },
     /// The quantity is not a whole number of its smallest unit, or too large for it.
     #[error("`{text}` is not a whole number of {smallest}, or too large")]
     Range {
@@ -113,16 +119,20 @@ impl fmt::Display for ByteSize {
 pub struct Span(u64);
 
 impl Span {
+    /// The longest span that is read, a year: sums with a clock then stay far from overflowing.
+    pub const LONGEST_NS: u64 = 366 * 24 * 3_600_000_000_000;
+
     /// A span of `ns` nanoseconds.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// A span of `ms` milliseconds.
+    /// A span of `ms` milliseconds, at most [`Span::LONGEST_NS`].
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
-        Self(ms * 1_000_000)
+        let ns = ms.saturating_mul(1_000_000);
+        Self(if ns < Self::LONGEST_NS { ns } else { Self::LONGEST_NS })
     }
 
     /// The number of nanoseconds.
@@ -150,7 +160,10 @@ impl FromStr for Span {
             return Err(UnitError::Missing { text: text.into(), unit: "s" });
         }
         let factor = factor_of(unit, &SPANS, "ns, us, ms, s, m, h")?;
-        scaled(text, number, factor, "nanoseconds").map(Self)
+        match scaled(text, number, factor, "nanoseconds")? {
+            ns if ns > Self::LONGEST_NS => Err(UnitError::Long { text: text.into() }),
+            ns => Ok(Self(ns)),
+        }
     }
 }
 
@@ -323,6 +336,8 @@ mod tests {
         assert!(matches!(ns("10"), Err(UnitError::Missing { .. })));
         assert!(matches!(ns("10sec"), Err(UnitError::Unknown { .. })));
         assert!(matches!(ns("-1s"), Err(UnitError::Number { .. })));
+        assert!(matches!(ns("8785h"), Err(UnitError::Long { .. })));
+        assert_eq!(Span::from_ms(u64::MAX).ns(), Span::LONGEST_NS);
     }
 
     #[test]

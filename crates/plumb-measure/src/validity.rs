@@ -115,6 +115,15 @@ impl Validity {
         }))
     }
 
+    /// The same verdict with one more finding: the run ended before its plan did, because of
+    /// `cause`.
+    #[must_use]
+    pub fn cut_short_by(self, cause: &str) -> Self {
+        let text = format!("the run ended before its plan did: {cause}");
+        let found = finding(FindingKind::CutShort, Scope::Everything, text);
+        Self::from_findings(self.reasons.into_iter().chain(found))
+    }
+
     fn from_findings(findings: impl Iterator<Item = Finding>) -> Self {
         let mut reasons: Vec<Finding> = findings.collect();
         reasons.sort_by_key(|finding| finding.scope as u8);

@@ -97,6 +97,7 @@ fn remedy(cause: &io::Error) -> &'static str {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    made: bool,              // by us, not found empty
     intervals: Option<File>, // open from the first line on
 }
 
@@ -108,9 +109,10 @@ impl RunFolder {
     /// [`FolderError::Create`] when it cannot be made.
     pub fn create_new(path: &Path) -> Result<Self, FolderError> {
         let create = |cause| FolderError::Create { path: path.into(), cause };
+        let made = !path.exists();
         fs::create_dir_all(path).map_err(create)?;
         if fs::read_dir(path).map_err(create)?.next().is_none() {
-            return Ok(Self { path: path.into(), intervals: None });
+            return Ok(Self { path: path.into(), made, intervals: None });
         }
         Err(if path.join(RECORD).exists() {
             FolderError::HoldsRun { path: path.into() }
@@ -134,7 +136,7 @@ impl RunFolder {
                 _ => parent.join(format!("{stem}-{number}")),
             };
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path, intervals: None }),
+                Ok(()) => return Ok(Self { path, made: true, intervals: None }),
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
                 Err(cause) => return Err(FolderError::Create { path, cause }),
             }
@@ -183,14 +185,16 @@ impl RunFolder {
     }
 
     /// Removes the folder of a run that came to nothing: its interval log, and the folder itself
-    /// if nothing else is in it. One that holds a record stays as it is.
+    /// if it was made for this run and nothing else is in it. One that holds a record stays.
     pub fn discard(self) {
         if self.path.join(RECORD).exists() {
             return;
         }
         // what cannot be removed stays for whoever looks
         let _ = fs::remove_file(self.path.join(INTERVALS));
-        let _ = fs::remove_dir(&self.path);
+        if self.made {
+            let _ = fs::remove_dir(&self.path);
+        }
     }
 
     /// Writes a file beside its place and renames it there.

@@ -91,6 +91,7 @@ pub(crate) fn heading(record: &RunRecord) -> String {
         Status::Complete => word.into(),
         Status::Interrupted => format!("{word}, interrupted"),
         Status::Running => format!("{word}, not finished"),
+        Status::Broken => format!("{word}, broken off"),
     }
 }
 
@@ -125,6 +126,9 @@ pub(crate) fn ending(record: &RunRecord) -> Option<&'static str> {
         Status::Complete => None,
         Status::Interrupted => Some("The run was interrupted before its plan ended."),
         Status::Running => Some("The run has not ended yet, or its process died."),
+        Status::Broken => {
+            Some("The target could not be reached any more; what was measured stands.")
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub const ROUTE: &[u8] = b"NI_ROUTE\0";
 const ERROR: &[u8] = b"NI_RTERR\0";
 /// Eye-catcher, NI version, opcode, an unused byte, return code, length of the text.
 const ERROR_HEAD_BYTES: usize = ERROR.len() + 3 + 4 + 4;
+/// Behind the text of an error stand four bytes more, without a known meaning.
+const ERROR_TAIL: &[u8] = &[0; 4];
 /// The NI version of kernel releases since 7.20.
 pub const NI_VERSION: u8 = 40;
 
@@ -105,9 +107,8 @@ impl<'a> Message<'a> {
         };
         let announced = u32::from_be_bytes([*l0, *l1, *l2, *l3]);
         let code: [u8; 4] = code.try_into().map_err(|_| malformed)?;
-        if usize::try_from(announced).is_ok_and(|length| length > text.len()) {
-            return Err(malformed);
-        }
+        let announced = usize::try_from(announced).map_err(|_| malformed)?;
+        let text = text.get(..announced).ok_or(malformed)?;
         Ok(Self {
             version: *version,
             opcode: *opcode,
@@ -207,12 +208,14 @@ pub fn push_frame(out: &mut Vec<u8>, payload: &[u8]) {
 /// Appends a frame with an error or control message; `error` is what went wrong, for people.
 pub fn push_message(out: &mut Vec<u8>, opcode: u8, return_code: ReturnCode, error: &str) {
     let text = if error.is_empty() { Vec::new() } else { error_text(return_code, error) };
-    push_length(out, ERROR_HEAD_BYTES + text.len());
+    let tail = if opcode == OPCODE_ERROR { ERROR_TAIL } else { &[] };
+    push_length(out, ERROR_HEAD_BYTES + text.len() + tail.len());
     out.extend_from_slice(ERROR);
     out.extend_from_slice(&[NI_VERSION, opcode, 0]);
     out.extend_from_slice(&return_code.0.to_be_bytes());
     out.extend_from_slice(&length_of(text.len()).to_be_bytes());
     out.extend_from_slice(&text);
+    out.extend_from_slice(tail);
 }
 
 /// The 21 fields of an error text, those we do not know left empty.
@@ -290,7 +293,7 @@ mod tests {
         let mut frame = Vec::new();
         push_message(&mut frame, OPCODE_ERROR, ReturnCode::TIMEOUT, "late");
         let payload = payload_of(&frame);
-        for length in ERROR.len()..payload.len() {
+        for length in ERROR.len()..payload.len() - ERROR_TAIL.len() {
             let cut = Payload::of(&payload[..length]);
             assert_eq!(cut, Err(Malformed { payload_bytes: length }));
         }

@@ -90,14 +90,18 @@ pub(crate) fn measure(
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
     }
-    if let Err(error) = ran {
-        if record.results.is_empty() {
+    record.status = match ran {
+        Err(error) if record.results.is_empty() => {
             folder.discard();
+            return Err(plain(error));
         }
-        return Err(plain(error));
-    }
-    let interrupted = stop.asked();
-    record.status = if interrupted { Status::Interrupted } else { Status::Complete };
+        Err(error) => {
+            record.validity = record.validity.cut_short_by(&error.to_string());
+            Status::Broken
+        }
+        Ok(()) if stop.asked() => Status::Interrupted,
+        Ok(()) => Status::Complete,
+    };
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;
     run.report()?;

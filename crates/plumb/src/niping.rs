@@ -79,10 +79,16 @@ struct Words {
 pub(crate) fn main(words: &[OsString]) -> Exit {
     let words = match Words::try_parse_from(words) {
         Ok(words) => words,
-        Err(message) => {
-            // a closed pipe leaves nobody to tell
-            let _ = message.print();
-            return if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran };
+        Err(message) if message.use_stderr() => {
+            let text = message.to_string();
+            let cause = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            // a closed pipe leaves nobody to tell, here and below
+            let _ = writeln!(io::stdout(), "*** ERROR => {cause}; niping -h lists the options");
+            return Exit::DidNotRun;
+        }
+        Err(help) => {
+            let _ = help.print();
+            return Exit::Ran;
         }
     };
     let mut out = io::stdout();
@@ -191,7 +197,7 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
         max_clients: 1_000,
         idle: None,
         stall: PATIENCE,
-        quit_after: (words.idle_s > 0).then_some(Span::from_ms(words.idle_s * 1_000)),
+        quit_after: (words.idle_s > 0).then_some(Span::from_ms(words.idle_s.saturating_mul(1_000))),
         allow: Vec::new(),
         spin: false,
         pin: None,

@@ -31,12 +31,18 @@ where
         }
         if !client.shaken {
             match client.channel.handshake() {
-                Ok(()) => client.shaken = true,
+                Ok(()) => {
+                    client.shaken = true;
+                    self.ask_wake(index);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => return self.close(index, Ended::Broken),
             }
         }
-        if ready.writable && (client.channel.sending() || client.closing.is_some()) {
+        let owes = self
+            .client(index)
+            .is_some_and(|client| client.channel.sending() || client.closing.is_some());
+        if ready.writable && owes {
             self.flush(index);
         }
         if ready.readable && self.lone.client != Some(index) {

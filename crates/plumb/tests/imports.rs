@@ -1,0 +1,142 @@
+//! Who may import whom, and what stands in one place only.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each crate and the crates of ours that it may import. A new edge is a commit of its own, with
+/// its reason.
+const TABLE: &[(&str, &[&str])] = &[
+    ("plumb-measure", &[]),
+    ("plumb-wire", &[]),
+    ("plumb-engine", &["plumb-measure", "plumb-wire"]),
+    ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-report", &["plumb-measure"]),
+    ("plumb", &["plumb-engine", "plumb-measure", "plumb-net", "plumb-report", "plumb-wire"]),
+];
+
+#[test]
+fn every_crate_imports_only_what_the_table_allows() {
+    for folder in crates() {
+        let manifest = text(&folder.join("Cargo.toml"));
+        let name = name(&folder);
+        let allowed = TABLE.iter().find(|(known, _)| *known == name);
+        assert!(
+            allowed.is_some(),
+            "{name} stands in no line of the import table: add one to crates/plumb/tests/imports.rs"
+        );
+        for imported in ours(&manifest) {
+            assert!(
+                allowed.is_some_and(|(_, allowed)| allowed.contains(&imported)),
+                "{name} must not import {imported}; the table in crates/plumb/tests/imports.rs \
+                 says whom it may"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_table_is_a_crate() {
+    let there: BTreeSet<String> = crates().iter().map(|folder| name(folder)).collect();
+    for (known, _) in TABLE {
+        assert!(there.contains(*known), "{known} is gone: take it out of the import table");
+    }
+}
+
+#[test]
+fn only_the_clock_of_the_engine_reads_time() {
+    let clock = Path::new("plumb-engine/src/clock.rs");
+    let words = ["clock_gettime", "Instant", "SystemTime"];
+    assert!(words.iter().any(|word| mentions(&root().join(clock), word)), "the clock has moved");
+    for file in sources() {
+        for word in words {
+            assert!(
+                file.ends_with(clock) || !mentions(&file, word),
+                "{} mentions {word}: take the clock that is handed in",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_program_prints() {
+    for file in sources() {
+        let program = file.starts_with(root().join("plumb"));
+        for word in ["println!", "eprintln!", "print!(", "eprint!("] {
+            assert!(
+                program || !mentions(&file, word),
+                "{} says {word}: only the program knows where output goes",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_forbidden_import_would_be_seen() {
+    let manifest = "[package]\nname = \"plumb-net\"\n\n[dependencies]\nclap.workspace = true\n\
+                    plumb-report.workspace = true\nplumb-wire = { path = \"x\" }\n\n\
+                    [dev-dependencies]\nplumb-lab.workspace = true\n";
+    assert_eq!(ours(manifest), ["plumb-report", "plumb-wire"]);
+}
+
+/// The names of our crates in the section `[dependencies]`, which must be the only one of its kind
+/// beside `[dev-dependencies]`.
+fn ours(manifest: &str) -> Vec<&str> {
+    for line in manifest.lines().filter(|line| line.starts_with('[') && line.contains("depend")) {
+        let known = ["[dependencies]", "[dev-dependencies]"].contains(&line.trim());
+        assert!(known, "{line} is not looked at: write the crate into [dependencies]");
+    }
+    let section = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    section
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', '=', ' ']).next())
+        .filter(|name| *name == "plumb" || name.starts_with("plumb-"))
+        .collect()
+}
+
+/// The folder of all crates.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("it is above this one")
+}
+
+fn crates() -> Vec<PathBuf> {
+    let found: Vec<PathBuf> =
+        inside(&root()).into_iter().filter(|folder| folder.join("Cargo.toml").exists()).collect();
+    assert!(found.len() > 1, "no crates found");
+    found
+}
+
+/// Every source file of every crate.
+fn sources() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = crates().iter().map(|folder| folder.join("src")).collect();
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in inside(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+fn inside(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of this workspace");
+    entries.map(|entry| entry.expect("a readable folder").path()).collect()
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().expect("a crate's folder has a name").to_string_lossy().into_owned()
+}
+
+fn mentions(file: &Path, word: &str) -> bool {
+    text(file).contains(word)
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).expect("a text file of this workspace")
+}

@@ -1,0 +1,278 @@
+//! What the end-to-end tests share: the built program as a child, a server among them, and the
+//! records that a run leaves. Every wait is bounded and ends with the event it waits for.
+#![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(clippy::panic, reason = "a test that waits in vain should end")]
+
+pub(crate) mod golden;
+pub(crate) mod ni;
+pub(crate) mod peer;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// Longer than anything here takes on a machine that is merely slow.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// The built program.
+pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
+
+/// How a program ended, and all it said that was not taken before.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Itself, if it ended with `code`.
+    pub(crate) fn with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Standard output as one JSON document.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A child that is ended with the test.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    out: Receiver<String>,
+    err: Receiver<String>,
+}
+
+impl Program {
+    /// Starts `plumb` in `folder`.
+    pub(crate) fn start(words: &[&str], folder: &Path) -> Self {
+        Self::start_as(Path::new(PLUMB), words, folder)
+    }
+
+    /// Starts the program at `path` in `folder`, where it finds neither a terminal nor colours.
+    pub(crate) fn start_as(path: &Path, words: &[&str], folder: &Path) -> Self {
+        let mut child = Command::new(path)
+            .args(words)
+            .current_dir(folder)
+            .env("COLUMNS", "100")
+            .env("TZ", "UTC")
+            .env_remove("CLICOLOR_FORCE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", path.display()));
+        let out = lines(child.stdout.take().expect("it is piped"));
+        let err = lines(child.stderr.take().expect("it is piped"));
+        Self { child, out, err }
+    }
+
+    /// Starts `plumb` in `folder` under a limit of the shell's `ulimit`.
+    pub(crate) fn limited(limit: &str, words: &[&str], folder: &Path) -> Self {
+        let line = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        Self::start_as(Path::new("/bin/sh"), &[&["-c", &line, PLUMB], words].concat(), folder)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it still runs");
+    }
+
+    /// The next line of standard output, without its end.
+    pub(crate) fn line(&self) -> String {
+        next(&self.out, "a line on standard output").unwrap_or_else(|| {
+            panic!("it ended instead of saying something: {}", rest(&self.err, "its complaint"))
+        })
+    }
+
+    /// The next line of standard error, without its end.
+    pub(crate) fn log_line(&self) -> String {
+        next(&self.err, "a line on standard error").expect("it still runs")
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn wait(mut self) -> Ended {
+        let stdout = rest(&self.out, "the end of standard output");
+        let stderr = rest(&self.err, "the end of standard error");
+        let status = self.child.wait().expect("it was started");
+        Ended { code: status.code(), stdout, stderr }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // it has ended already, unless the test failed
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `plumb` in `folder` to its end.
+pub(crate) fn plumb(words: &[&str], folder: &Path) -> Ended {
+    Program::start(words, folder).wait()
+}
+
+/// Runs `plumb net ping` in `folder` to its end.
+pub(crate) fn ping(address: &str, words: &[&str], folder: &Path) -> Ended {
+    plumb(&[&["net", "ping", address], words].concat(), folder)
+}
+
+/// `plumb net serve`, ready.
+#[derive(Debug)]
+pub(crate) struct Server {
+    program: Program,
+    /// Where it listens, as it says.
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// A server on a free port of 127.0.0.1.
+    pub(crate) fn start(words: &[&str]) -> Self {
+        Self::listening("127.0.0.1:0", words)
+    }
+
+    /// A server on `address`.
+    pub(crate) fn listening(address: &str, words: &[&str]) -> Self {
+        let words = [&["net", "serve", "--listen", address], words].concat();
+        Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// A server on a free port of 127.0.0.1 under a limit of the shell's `ulimit`.
+    pub(crate) fn limited(limit: &str) -> Self {
+        let words = ["net", "serve", "--listen", "127.0.0.1:0"];
+        Self::ready(Program::limited(limit, &words, Path::new(".")))
+    }
+
+    fn ready(program: Program) -> Self {
+        let line = program.line();
+        let address = line.strip_prefix("listening on ");
+        let address = address.unwrap_or_else(|| panic!("`{line}` says no address")).to_owned();
+        Self { program, address }
+    }
+
+    /// A client that speaks NI by hand.
+    pub(crate) fn client(&self) -> ni::Client {
+        ni::Client::connect(&self.address)
+    }
+
+    /// The next line of the log, without its time.
+    pub(crate) fn log(&self) -> String {
+        let line = self.program.log_line();
+        let (time, event) = line.split_once(' ').expect("a time, then the event");
+        assert!(time.len() == 20 && time.ends_with('Z'), "`{line}` begins with no time");
+        event.to_owned()
+    }
+
+    /// The next address that it listens on, behind the first.
+    pub(crate) fn also(&self) -> String {
+        let line = self.program.line();
+        line.strip_prefix("listening on ").expect("an address").to_owned()
+    }
+
+    /// The log up to the next line that says how a client ended; that line.
+    pub(crate) fn farewell(&self) -> String {
+        loop {
+            let line = self.log();
+            if line.contains(" gone after ") {
+                return line;
+            }
+        }
+    }
+
+    /// Sends SIGTERM, and waits for the end.
+    pub(crate) fn stop(self) -> Ended {
+        self.program.signal(Signal::TERM);
+        self.wait()
+    }
+
+    /// Ends it without a chance to do anything.
+    pub(crate) fn kill(self) {
+        self.program.signal(Signal::KILL);
+        let ended = self.program.wait();
+        assert_eq!(ended.code, None, "{ended:#?}");
+    }
+
+    /// Waits until it ends by itself.
+    pub(crate) fn wait(self) -> Ended {
+        self.program.wait()
+    }
+}
+
+/// The one run below `folder`/plumb-runs.
+pub(crate) fn only_run(folder: &Path) -> PathBuf {
+    let runs = runs(folder);
+    let [run] = runs.as_slice() else { panic!("not one run, but {runs:?}") };
+    run.clone()
+}
+
+/// Every run below `folder`/plumb-runs, by name.
+pub(crate) fn runs(folder: &Path) -> Vec<PathBuf> {
+    names_in(&folder.join("plumb-runs"))
+        .into_iter()
+        .map(|name| folder.join("plumb-runs").join(name))
+        .collect()
+}
+
+/// The names in a folder, sorted; none if it is not there.
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The record in a run folder.
+pub(crate) fn record(run: &Path) -> Value {
+    let text = read(&run.join("run.json"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+pub(crate) fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Each line of a stream, with its end.
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut stream = BufReader::new(stream);
+        let mut line = Vec::new();
+        while stream.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    receiver
+}
+
+fn next(lines: &Receiver<String>, awaited: &str) -> Option<String> {
+    match lines.recv_timeout(PATIENCE) {
+        Ok(line) => Some(line.trim_end_matches('\n').to_owned()),
+        Err(RecvTimeoutError::Disconnected) => None,
+        Err(RecvTimeoutError::Timeout) => panic!("waited {PATIENCE:?} in vain for {awaited}"),
+    }
+}
+
+fn rest(lines: &Receiver<String>, awaited: &str) -> String {
+    let mut text = String::new();
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => text += &line,
+            Err(RecvTimeoutError::Disconnected) => return text,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("waited {PATIENCE:?} in vain for {awaited} after: {text}")
+            }
+        }
+    }
+}
