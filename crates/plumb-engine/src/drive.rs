@@ -27,6 +27,10 @@ use crate::{Endpoint, EngineError};
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
 const RECEIVE_MAX_NS: u64 = 100_000_000;
+/// One wait in so many looks first. A look costs a system call, so the share of idle moments is
+/// taken from a sample.
+const WAITS_A_LOOK: u32 = 8;
+const WAITING: &str = "wait for sockets";
 /// Due operations that are remembered: 8 MB of due times.
 const BACKLOG_MAX: usize = 1 << 20;
 /// The longest wait while other threads are not ready yet.
@@ -105,6 +109,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     window: Option<Window>,
     recording: bool,
     cpu_before_ns: u64,
+    waits: u32,
     /// Reads that brought something.
     reads: u64,
     opened: usize,
@@ -149,6 +154,7 @@ where
             window: None,
             recording: false,
             cpu_before_ns: 0,
+            waits: 0,
             reads: 0,
             opened: 0,
             in_flight: 0,
@@ -177,7 +183,7 @@ where
         let idle;
         if self.receives() {
             let found = self.read(0)?;
-            idle = !found || self.job.plan.waiting == Waiting::Receive;
+            idle = Some(!found || self.job.plan.waiting == Waiting::Receive);
         } else {
             idle = self.wait()?;
             for at in 0..self.poll.found() {
@@ -195,8 +201,10 @@ where
             }
         }
         self.release_due();
-        self.recorder.passes += 1;
-        self.recorder.idle_passes += u64::from(idle);
+        if let Some(idle) = idle {
+            self.recorder.passes += 1;
+            self.recorder.idle_passes += u64::from(idle);
+        }
         self.turn();
         Ok(())
     }
@@ -213,21 +221,23 @@ where
             && self.job.plan.pace == Pace::AsFast
     }
 
-    /// Waits for sockets or time. The first look does not wait: finding nothing is the idle
-    /// moment that tells a busy loop from a waiting one, and the answer of this function.
-    fn wait(&mut self) -> Result<bool, EngineError> {
-        let failed = EngineError::system("wait for sockets");
-        let mut waited = self.time.wait(&mut self.poll, Some(0));
-        let idle = waited.is_ok() && self.poll.found() == 0 && self.again.is_empty();
-        if idle {
+    /// Waits for sockets or time. Now and then it looks before it waits: finding nothing is the
+    /// idle moment that tells a waiting loop from a busy one, and then the answer.
+    fn wait(&mut self) -> Result<Option<bool>, EngineError> {
+        let spins = self.job.plan.waiting == Waiting::Spin;
+        self.waits = self.waits.wrapping_add(1);
+        let mut idle = None;
+        if spins || !self.again.is_empty() || self.waits.is_multiple_of(WAITS_A_LOOK) {
+            self.time.wait(&mut self.poll, Some(0)).map_err(EngineError::system(WAITING))?;
+            idle = Some(self.poll.found() == 0 && self.again.is_empty());
             self.now = self.time.now_ns();
-            if self.job.plan.waiting != Waiting::Spin {
-                let deadline = self.deadline();
-                waited = self.time.wait(&mut self.poll, deadline);
-            }
         }
-        self.now = self.time.now_ns();
-        waited.map(|()| idle).map_err(failed)
+        if !spins && self.again.is_empty() && idle != Some(false) {
+            let deadline = self.deadline();
+            self.time.wait(&mut self.poll, deadline).map_err(EngineError::system(WAITING))?;
+            self.now = self.time.now_ns();
+        }
+        Ok(idle)
     }
 
     /// When something must be done even if the sockets stay silent.
@@ -275,6 +285,8 @@ where
         };
         if !std::mem::replace(&mut self.recording, true) {
             self.recorder.clear_load();
+            self.backlog.clear(); // of the warm-up
+            self.starved = 0;
             self.cpu_before_ns = clock::thread_cpu_ns();
             self.outlet.start(window.from);
         }
@@ -332,10 +344,13 @@ where
     /// neither memory nor the loop drowns in it.
     fn drop_due(&mut self, pacer: &mut Pacer) {
         let first = pacer.next_due();
-        let Some(window) = self.window.filter(|_| self.may_begin(first) && self.counts(first))
-        else {
+        let Some(window) = self.window.filter(|_| self.may_begin(first)) else {
             return;
         };
+        if first < window.from {
+            pacer.skip(self.now.min(window.from - 1)); // the warm-up counts nothing
+            return;
+        }
         let last = window.until.map_or(self.now, |until| self.now.min(until - 1));
         let missed = pacer.skip(last);
         let left = window.count.map_or(missed, |count| missed.min(count - self.begun));

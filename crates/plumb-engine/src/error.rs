@@ -52,7 +52,7 @@ pub enum EngineError {
         /// Where.
         address: String,
         /// What the kernel said.
-        cause: io::Error,
+        cause: String,
         /// What to try.
         remedy: &'static str,
     },
@@ -99,8 +99,8 @@ impl EngineError {
 
     /// The error of a listener that could not be made.
     #[must_use]
-    pub fn listen(address: String, cause: io::Error) -> Self {
-        let remedy = match cause.kind() {
+    pub fn listen(address: String, error: &io::Error) -> Self {
+        let remedy = match error.kind() {
             io::ErrorKind::AddrInUse => "another server is there: choose another port, or port 0",
             io::ErrorKind::PermissionDenied => {
                 "ports below 1024 need privileges, a socket file needs a writable folder: \
@@ -109,7 +109,7 @@ impl EngineError {
             io::ErrorKind::AddrNotAvailable => "this machine does not have that address",
             _ => "choose another address",
         };
-        Self::Listen { address, cause, remedy }
+        Self::Listen { address, cause: plain(error), remedy }
     }
 }
 
@@ -124,7 +124,13 @@ fn plain(error: &io::Error) -> String {
         io::ErrorKind::ConnectionRefused => "connection refused".into(),
         io::ErrorKind::TimedOut => "timed out".into(),
         io::ErrorKind::NotFound => "no such socket file".into(),
-        _ => error.to_string(),
+        _ => {
+            let text = error.to_string();
+            match text.find(" (os error") {
+                Some(end) => text[..end].to_owned(),
+                None => text,
+            }
+        }
     }
 }
 

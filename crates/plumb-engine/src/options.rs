@@ -166,6 +166,33 @@ impl TransportOptions {
         }
     }
 
+    /// The target as these options mean it: a socket file, or `host`.
+    #[must_use]
+    pub fn target(&self, host: &str) -> String {
+        match &self.transport {
+            TransportKind::Tcp => host.into(),
+            TransportKind::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// Every option with the value in force, for the run record.
+    #[must_use]
+    pub fn in_force(&self) -> Map<String, Value> {
+        let transport = match &self.transport {
+            TransportKind::Tcp => "tcp".into(),
+            TransportKind::Unix(path) => format!("unix:{}", path.display()),
+        };
+        let family = match self.family() {
+            Family::Any => "any",
+            Family::V4 => "ipv4",
+            Family::V6 => "ipv6",
+        };
+        let mut options = Map::new();
+        options.insert("transport".into(), json!(transport));
+        options.insert("family".into(), json!(family));
+        options
+    }
+
     /// The version of IP that may be used.
     #[must_use]
     pub fn family(&self) -> Family {

@@ -88,7 +88,8 @@ impl LoadPlan {
         let wrong = |text: String| Err(EngineError::Plan(text));
         if self.threads > self.connections {
             return wrong(format!(
-                "{} threads for {} connections: a thread needs at least one",
+                "{} threads for {} connections: a thread needs at least one; write fewer --threads \
+                 or more --connections",
                 self.threads, self.connections
             ));
         }

@@ -37,7 +37,7 @@ pub fn result_record<P>(
         one_length: lengths == Lengths::Same,
         cut_short: load.ending != Ending::Complete,
     };
-    let attempts = (operations + failures.total()).max(1);
+    let attempts = operations + failures.total();
     ResultRecord {
         labels,
         operations,
@@ -54,8 +54,11 @@ pub fn result_record<P>(
         length: length(recorder),
         bytes_sent: recorder.bytes_sent,
         bytes_received: recorder.bytes_received,
-        cpu: (load.cpu_ns > 0)
-            .then_some(CpuUse { client_ns_per_op: load.cpu_ns / attempts, server_ns_per_op: None }),
+        cpu: load
+            .cpu_ns
+            .checked_div(attempts)
+            .filter(|ns| *ns > 0)
+            .map(|client_ns_per_op| CpuUse { client_ns_per_op, server_ns_per_op: None }),
         niping: None,
         figures: Vec::new(),
         validity: Validity::of_load(recorder, facts),

@@ -107,6 +107,7 @@ pub(crate) struct Serve<'a, S: Service, L, M, T> {
     buffer: Vec<u8>,
     reply: Vec<u8>,
     accept_again_at: Option<u64>,
+    short_of_descriptors: bool,
     last_heard: u64,
     lone: Lone,
 }
@@ -145,6 +146,7 @@ where
             buffer: Vec::with_capacity(READ_BYTES),
             reply: Vec::new(),
             accept_again_at: None,
+            short_of_descriptors: false,
             lone: Lone::default(),
         };
         serve.listen().map_err(EngineError::system("wait for connections"))?;
@@ -223,6 +225,7 @@ where
         for _ in 0..ACCEPTS_A_TURN {
             match self.listeners[listener].accept() {
                 Ok((socket, peer)) => {
+                    self.short_of_descriptors = false;
                     let channel = Channel::new(socket, (self.link)());
                     self.welcome(channel, &peer);
                 }
@@ -236,7 +239,9 @@ where
 
     /// No descriptors or memory are left: the listeners rest, so that the loop does not spin.
     fn rest_listeners(&mut self, error: &io::Error) {
-        self.service.cannot_accept(error);
+        if !std::mem::replace(&mut self.short_of_descriptors, true) {
+            self.service.cannot_accept(error); // once, until it goes on
+        }
         for listener in self.listeners {
             // one that is not in the set needs no removal
             let _ = self.poll.remove(listener.socket());

@@ -192,9 +192,9 @@ pub struct Recorder {
     pub bytes_sent: u64,
     /// Bytes read from the kernel.
     pub bytes_received: u64,
-    /// Passes of the loop.
+    /// Passes of the loop that were looked at: all, or a regular sample of them.
     pub passes: u64,
-    /// Passes that found nothing to do, or waited for the next answer: the idle moments.
+    /// Of these, passes that found nothing to do, or waited for the next answer: idle moments.
     pub idle_passes: u64,
 }
 

@@ -340,9 +340,9 @@ pub struct DriverFacts {
     pub wait: String,
     /// Threads that drove the load.
     pub threads: u64,
-    /// Passes of the loops.
+    /// Passes of the loops that were looked at: all, or a regular sample of them.
     pub passes: u64,
-    /// Passes with an idle moment.
+    /// Of these, passes with an idle moment.
     pub idle_passes: u64,
     /// How late due work began although a connection was free; absent when nothing had a due time.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -33,8 +33,14 @@ pub enum UnitError {
         known: &'static str,
     },
     /// The quantity must not be zero or negative.
-    #[error("`{text}` is not above zero")]
+    #[error("`{text}` is not above zero; write 1 or more, with its unit")]
     Zero {
+        /// The text as given.
+        text: String,
+    },
+    /// The rate is higher than [`Rate::HIGHEST`].
+    #[error("`{text}` is more than one operation a nanosecond (1000000000/s)")]
+    Fast {
         /// The text as given.
         text: String,
     },
@@ -184,6 +190,9 @@ impl fmt::Display for Span {
 pub struct Rate(f64);
 
 impl Rate {
+    /// The highest rate that is read: one operation a nanosecond.
+    pub const HIGHEST: f64 = 1e9;
+
     /// Operations a second.
     #[must_use]
     pub fn per_s(self) -> f64 {
@@ -202,10 +211,12 @@ impl FromStr for Rate {
         let per_s: f64 = number
             .parse()
             .map_err(|_| UnitError::Number { text: text.into(), example: "2000/s" })?;
-        if per_s > 0.0 && per_s.is_finite() {
-            Ok(Self(per_s))
-        } else {
+        if per_s <= 0.0 {
             Err(UnitError::Zero { text: text.into() })
+        } else if per_s > Self::HIGHEST {
+            Err(UnitError::Fast { text: text.into() })
+        } else {
+            Ok(Self(per_s))
         }
     }
 }
@@ -357,6 +368,7 @@ mod tests {
     #[test]
     fn a_rate_is_above_zero() {
         assert!("0/s".parse::<Rate>().is_err());
+        assert!(matches!("1000000001/s".parse::<Rate>(), Err(UnitError::Fast { .. })));
         assert!("5/m".parse::<Rate>().is_err());
         assert!((("2000/s").parse::<Rate>().unwrap().per_s() - 2000.0).abs() < f64::EPSILON);
     }

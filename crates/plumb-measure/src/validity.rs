@@ -76,7 +76,7 @@ pub struct LoadFacts {
 /// Passes of the loop, in percent, that must have been busy before the driver is the limit.
 const BUSY_PERCENT: u64 = 90;
 /// Fewer passes than this say nothing about the driver.
-const PASSES_MIN: u64 = 1_000;
+const PASSES_MIN: u64 = 200;
 /// Samples below which the 99th percentile is hardly more than the maximum.
 const SAMPLES_MIN: u64 = 100;
 

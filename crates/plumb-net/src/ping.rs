@@ -17,6 +17,9 @@ use crate::{NetError, PORT, Probe};
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
 
+/// A seed from the clock stays exact in every JSON reader.
+const SEED_MASK: u64 = (1 << 53) - 1;
+
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
@@ -73,7 +76,7 @@ impl Ping {
         {
             return Err(NetError::TooLarge { size: *size, limit });
         }
-        let seed = options.load.seed.unwrap_or_else(clock::wall_ns);
+        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
         let points = in_random_order(sweep(&options), seed);
         for point in &points {
             options.load.plan(point.connections).check()?;
@@ -112,14 +115,14 @@ impl Measure for Ping {
         let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
         in_force.insert("size".into(), json!(options.size));
         in_force.insert("connections".into(), json!(options.connections));
-        in_force.insert("family".into(), json!(format!("{:?}", options.transport.family())));
+        in_force.extend(options.transport.in_force());
         Outline {
             layer: "net",
             verb: "ping",
             options: in_force,
             open: options.load.rate.is_some(),
             seed: self.seed,
-            target: options.host.clone(),
+            target: options.transport.target(&options.host),
             pin: options.load.pin.clone(),
             points: self.points.len(),
         }
@@ -157,14 +160,18 @@ impl Point {
     }
 }
 
+/// Every size with every number of connections, each pair once.
 fn sweep(options: &PingOptions) -> Vec<Point> {
-    let sizes = options.size.iter();
-    sizes
-        .flat_map(|size| {
-            let connections = options.connections.iter();
-            connections.map(|connections| Point { size: *size, connections: *connections })
-        })
-        .collect()
+    let mut points = Vec::new();
+    for size in &options.size {
+        for connections in &options.connections {
+            let point = Point { size: *size, connections: *connections };
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+    }
+    points
 }
 
 /// Fisher-Yates with SplitMix64, so that a seed gives the same order everywhere.

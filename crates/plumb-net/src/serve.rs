@@ -125,7 +125,7 @@ pub fn listeners(listen: &[String]) -> Result<Vec<Listener>, NetError> {
     for text in listen {
         for endpoint in Endpoint::resolve(&Address::parse(text, PORT)?, Family::Any)? {
             let listener = Listener::bind(&endpoint)
-                .map_err(|cause| EngineError::listen(endpoint.to_string(), cause))?;
+                .map_err(|cause| EngineError::listen(endpoint.to_string(), &cause))?;
             listeners.push(listener);
         }
     }

@@ -97,8 +97,9 @@ fn remedy(cause: &io::Error) -> &'static str {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    made: bool,              // by us, not found empty
-    intervals: Option<File>, // open from the first line on
+    made: bool,                   // by us, not found empty
+    parent_made: Option<PathBuf>, // likewise
+    intervals: Option<File>,      // open from the first line on
 }
 
 impl RunFolder {
@@ -112,7 +113,7 @@ impl RunFolder {
         let made = !path.exists();
         fs::create_dir_all(path).map_err(create)?;
         if fs::read_dir(path).map_err(create)?.next().is_none() {
-            return Ok(Self { path: path.into(), made, intervals: None });
+            return Ok(Self { path: path.into(), made, parent_made: None, intervals: None });
         }
         Err(if path.join(RECORD).exists() {
             FolderError::HoldsRun { path: path.into() }
@@ -128,6 +129,7 @@ impl RunFolder {
     /// [`FolderError::NamesTaken`] after a thousand names, [`FolderError::Create`] when a folder
     /// cannot be made.
     pub fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
+        let parent_made = (!parent.exists()).then(|| parent.to_path_buf());
         fs::create_dir_all(parent)
             .map_err(|cause| FolderError::Create { path: parent.into(), cause })?;
         for number in 1..=NAMES_MAX {
@@ -136,7 +138,7 @@ impl RunFolder {
                 _ => parent.join(format!("{stem}-{number}")),
             };
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path, made: true, intervals: None }),
+                Ok(()) => return Ok(Self { path, made: true, parent_made, intervals: None }),
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
                 Err(cause) => return Err(FolderError::Create { path, cause }),
             }
@@ -194,6 +196,9 @@ impl RunFolder {
         let _ = fs::remove_file(self.path.join(INTERVALS));
         if self.made {
             let _ = fs::remove_dir(&self.path);
+        }
+        if let Some(parent) = &self.parent_made {
+            let _ = fs::remove_dir(parent);
         }
     }
 

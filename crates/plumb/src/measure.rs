@@ -11,8 +11,8 @@ use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Sampler, Stop};
 use plumb_measure::{
-    Clock as _, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
-    Validity, hdr,
+    Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
+    Transport, Validity, hdr,
 };
 use plumb_report::{RunFolder, html, markdown, terminal};
 
@@ -100,12 +100,19 @@ pub(crate) fn measure(
             Status::Broken
         }
         Ok(()) if stop.asked() => Status::Interrupted,
+        Ok(()) if cut_short(&record) => Status::Broken,
         Ok(()) => Status::Complete,
     };
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;
     run.report()?;
     Ok(run)
+}
+
+/// True when a result ended before its plan did.
+fn cut_short(record: &RunRecord) -> bool {
+    let reasons = &record.validity.reasons;
+    reasons.iter().any(|finding| finding.kind == FindingKind::CutShort)
 }
 
 fn open_folder(

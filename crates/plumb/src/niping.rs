@@ -46,8 +46,8 @@ struct Words {
     #[arg(short = 'H', value_name = "HOST")]
     host: Option<String>,
 
-    /// Port of the server
-    #[arg(short = 'S', value_name = "PORT", default_value_t = PORT)]
+    /// Port of the server: a number, sapdpNN or sapgwNN
+    #[arg(short = 'S', value_name = "PORT", default_value_t = PORT, value_parser = port)]
     port: u16,
 
     /// Payload of a message, bytes
@@ -115,6 +115,7 @@ fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
         );
     }
     anyhow::ensure!(words.bytes > 0, "-B 0 measures nothing; write -B 1 or more");
+    anyhow::ensure!(words.loops > 0, "-L 0 measures nothing; write -L 1 or more");
     let plan = words.plan();
     plan.check()?;
     let stop = signals::stop()?;
@@ -144,6 +145,19 @@ fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
     let code = return_code(failed);
     writeln!(out, "*** ERROR => {done} of {} messages: {} ({code})", words.loops, failed.name())?;
     Ok(Exit::Finding)
+}
+
+/// A port by number, or by the service names that SAP's instances use.
+fn port(text: &str) -> Result<u16, String> {
+    let instance = |name: &str, base: u16| {
+        let digits = text.strip_prefix(name).filter(|digits| digits.len() == 2)?;
+        digits.parse::<u16>().ok().map(|number| base + number)
+    };
+    text.parse()
+        .ok()
+        .or_else(|| instance("sapdp", 3200))
+        .or_else(|| instance("sapgw", 3300))
+        .ok_or_else(|| "expected a port from 0 to 65535, sapdpNN or sapgwNN".into())
 }
 
 impl Words {
@@ -192,6 +206,9 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
     let address = Address::Host { host: host.trim_matches(['[', ']']).into(), port: words.port };
     let listeners = listeners(&[address.to_string()])?;
     writeln!(out, "{}\nready for connect from client ...\n", clock::ctime(clock::wall_ns()))?;
+    if words.port == 0 {
+        listeners.iter().try_for_each(|at| writeln!(out, "listening on {}", at.local()))?;
+    }
     out.flush()?;
     let plan = ServePlan {
         max_clients: 1_000,

@@ -295,6 +295,26 @@ fn a_delay_gives_every_message_but_the_first_a_due_time() {
 }
 
 #[test]
+fn the_way_of_waiting_is_written_down() {
+    for (words, wait) in [
+        (["--count", "50", "--spin"].as_slice(), "busy poll"),
+        (&["--count", "50"], "blocking receive"),
+        (&["--count", "50", "--depth", "2"], "epoll"),
+    ] {
+        let (_, record) = measured(words);
+        let result = only_result(&record);
+        assert_eq!((&result["operations"], &result["driver"]["wait"]), (&50.into(), &wait.into()));
+        assert!(record["floor"]["method"].as_str().unwrap().contains(wait));
+    }
+}
+
+#[test]
+fn a_size_named_twice_is_measured_once() {
+    let (_, record) = measured(&["--count", "5", "--size", "1B,2B,1B"]);
+    assert_eq!(record["results"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_time_ends_a_run_that_has_no_count() {
     let (_, record) = measured(&["--for", "300ms", "--interval", "100ms"]);
     let result = only_result(&record);

@@ -109,6 +109,18 @@ fn a_rate_that_nobody_can_drive_is_judged_and_does_not_take_all_memory() {
 }
 
 #[test]
+fn a_warm_up_at_a_rate_beyond_reach_comes_to_its_end() {
+    let server = Server::start(&["--quiet"]);
+    let folder = folder();
+    let words = ["--rate", "1000000000/s", "--count", "5", "--warmup", "20ms", "--timeout", "50ms"];
+    let ended = ping(&server.address, &words, folder.path());
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    let result = &record(&only_run(folder.path()))["results"][0];
+    let count = |name: &str| result[name].as_u64().expect("a count");
+    assert_eq!(count("operations") + count("dropped"), 5, "{result:#}");
+}
+
+#[test]
 fn what_could_not_begin_in_time_is_counted_as_dropped() {
     let server = Server::start(&["--quiet"]);
     let folder = folder();
