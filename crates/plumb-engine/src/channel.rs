@@ -152,20 +152,34 @@ impl<L: Link> Channel<L> {
         }
     }
 
-    /// Sends a part of the bytes not yet consumed behind what waits already, uncopied as far as
-    /// the kernel takes them at once.
-    pub(crate) fn echo(&mut self, part: Range<usize>, shared: &[u8]) -> io::Result<()> {
-        let bytes = if self.rest.is_empty() { &shared[part] } else { &self.rest[part] };
-        let mut taken = 0;
-        if self.sent == self.out.len() {
-            match retry(|| self.link.send(self.socket.as_fd(), bytes)) {
-                Ok(count) => taken = count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+    /// Sends a part of the bytes not yet consumed; see [`send`](Self::send).
+    pub(crate) fn echo(&mut self, part: Range<usize>, shared: &[u8]) -> io::Result<u64> {
+        if self.rest.is_empty() {
+            return self.send(&shared[part]);
+        }
+        let kept = std::mem::take(&mut self.rest);
+        let sent = self.send(&kept[part]);
+        self.rest = kept;
+        sent
+    }
+
+    /// Sends `bytes` behind what waits already, uncopied as far as the kernel takes them at once,
+    /// and says how much it took.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        if self.sending() {
+            self.out.extend_from_slice(bytes);
+            return self.flush();
+        }
+        let taken = match retry(|| self.link.send(self.socket.as_fd(), bytes)) {
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(error) => return Err(error),
+        };
+        if taken == bytes.len() {
+            return Ok(taken as u64);
         }
         self.out.extend_from_slice(&bytes[taken..]);
-        Ok(())
+        Ok(taken as u64 + self.flush()?)
     }
 
     /// Copies a part of the bytes not yet consumed behind what waits to be sent.

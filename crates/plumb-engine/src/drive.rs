@@ -101,6 +101,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     starved: usize,
     pacer: Option<Pacer>,
     buffer: Vec<u8>,
+    /// What is about to be sent on one connection; empty between two.
+    requests: Vec<u8>,
     recorder: Recorder,
     outlet: Outlet,
     /// The gate was told that every connection of this thread stands.
@@ -148,6 +150,7 @@ where
             starved: 0,
             pacer: None,
             buffer: Vec::with_capacity(READ_BYTES),
+            requests: Vec::new(),
             recorder: Recorder::new(job.labels),
             outlet,
             arrived: false,

@@ -127,7 +127,11 @@ fn a_url_is_not_a_host() {
 #[test]
 fn more_threads_than_connections_are_refused() {
     let line = refused("localhost", &["--threads", "3", "--connections", "2"]);
-    assert_eq!(line, "3 threads for 2 connections: a thread needs at least one");
+    assert_eq!(
+        line,
+        "3 threads for 2 connections: a thread needs at least one; write fewer --threads or more \
+         --connections"
+    );
 }
 
 #[test]

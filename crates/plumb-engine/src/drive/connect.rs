@@ -115,10 +115,10 @@ where
     /// Says the next unrecorded message, or opens the connection when there is none.
     pub(super) fn greet(&mut self, index: usize) -> Result<(), EngineError> {
         let conn = &mut self.conns[index];
-        let Phase::Greeting { channel, .. } = &mut conn.phase else {
+        if !matches!(conn.phase, Phase::Greeting { .. }) {
             return Ok(());
-        };
-        match self.protocol.hello(&mut conn.user, &mut conn.wire, &mut channel.out) {
+        }
+        match self.protocol.hello(&mut conn.user, &mut conn.wire, &mut self.requests) {
             Some(op) => {
                 conn.flights.push_back(Flight {
                     op,

@@ -221,10 +221,10 @@ where
     /// Encodes one request; false when the user has none now.
     fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
         let conn = &mut self.conns[index];
-        let Phase::Open { channel } = &mut conn.phase else {
+        if !conn.open() {
             return false;
-        };
-        match self.protocol.encode(&mut conn.user, &mut conn.wire, &mut channel.out) {
+        }
+        match self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests) {
             Next::Send(op) => {
                 conn.flights.push_back(Flight { op, counts, due, sent: None, first: None });
                 self.in_flight += 1;
@@ -255,7 +255,11 @@ where
         for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent.is_none()) {
             flight.sent = Some(self.now);
         }
-        match channel.flush() {
+        // every connection encodes into the same few cache lines
+        let sent =
+            if self.requests.is_empty() { channel.flush() } else { channel.send(&self.requests) };
+        self.requests.clear();
+        match sent {
             Ok(taken) => {
                 self.recorder.bytes_sent += taken;
                 self.ask_wake(index);
