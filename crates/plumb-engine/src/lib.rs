@@ -1,5 +1,5 @@
 //! When things happen: the clock, the transport, the reactor, the pacer, and the two loops that
-//! drive ([`load`]) and serve ([`serve`]).
+//! drive ([`load`]) and serve ([`serve()`]).
 //!
 //! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
 //! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,

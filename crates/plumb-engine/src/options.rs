@@ -229,7 +229,7 @@ impl FromStr for TransportKind {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
-    /// Folder for the run [default: plumb-runs/<UTC time>-<layer>-<verb>]
+    /// Folder for the run [default: plumb-runs/TIME-LAYER-VERB]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
