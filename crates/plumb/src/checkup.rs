@@ -1,6 +1,5 @@
 //! `plumb checkup`: every layer of this machine, measured for some seconds each.
 
-use std::io::{self, Write as _};
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
@@ -11,10 +10,9 @@ use plumb_engine::options::OutputOptions;
 use plumb_engine::{Plain, Stop, serve};
 use plumb_measure::{RunRecord, show_count, show_ns};
 use plumb_net::{EchoServer, Event, Ping, PingOptions, ServeOptions};
-use plumb_report::{markdown, terminal};
 
 use crate::exit::Exit;
-use crate::measure::{Run, measure};
+use crate::measure::{Run, measure, print};
 use crate::signals;
 
 /// What the checkup asks of the network: messages as small as a database call and as large as a
@@ -39,16 +37,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     let output = OutputOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
     let run = network(&output, command, &stop)?;
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", run.record.to_json())?;
-    } else if output.markdown {
-        write!(out, "{}", markdown::render(&run.record))?;
-    } else {
-        writeln!(out, "{}\n", sentence(&run.record))?;
-        write!(out, "{}", terminal::render(&run.record))?;
-        writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
-    }
+    print(&run, Some(&sentence(&run.record)), &output)?;
     Ok(run.exit())
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn run_layer(
         Job::Measure(mut job) => {
             let stop = signals::stop()?;
             let run = measure(job.as_mut(), command, &stop)?;
-            print(&run, job.output())?;
+            print(&run, None, job.output())?;
             Ok(run.exit())
         }
     }
@@ -193,15 +193,21 @@ impl Watch for Keeper<'_> {
     }
 }
 
-/// Prints a run in the form asked for. Words for people about where it lies go to standard error
-/// when standard output is for machines.
-fn print(run: &Run, output: &OutputOptions) -> anyhow::Result<()> {
+/// Prints a run in the form asked for; `headline` stands above the form for people.
+pub(crate) fn print(
+    run: &Run,
+    headline: Option<&str>,
+    output: &OutputOptions,
+) -> anyhow::Result<()> {
     let mut out = io::stdout();
     if output.json {
         write!(out, "{}", run.record.to_json())?;
     } else if output.markdown {
         write!(out, "{}", markdown::render(&run.record))?;
     } else {
+        if let Some(headline) = headline {
+            writeln!(out, "{headline}\n")?;
+        }
         write!(out, "{}", terminal::render(&run.record))?;
         writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;
     }
