@@ -14,17 +14,27 @@ const TRADE_BYTES: usize = 2 << 10;
 /// neighbour triples the tail of everybody else.
 pub(crate) const READS_A_TURN: usize = 16;
 
-/// A socket, its link, what waits to be sent, and the start of a message that is not complete.
+/// A socket, its link, and what is held of either direction.
 #[derive(Debug)]
 pub(crate) struct Channel<L> {
     socket: OwnedFd,
     link: L,
-    /// Bytes to send; append here, then [`flush`](Self::flush).
-    pub(crate) out: Vec<u8>,
-    sent: usize, // of `out`
-    rest: Vec<u8>,
+    /// Made when bytes must wait for the first time. Most messages come and go whole, and what a
+    /// connection touches for each of them should stay small: with hundreds of connections it has
+    /// left the cache by the next one.
+    held: Option<Box<Held>>,
     hangup: bool,
     finished: bool,
+}
+
+/// Bytes that wait.
+#[derive(Debug, Default)]
+struct Held {
+    /// To be sent, from `sent` on.
+    out: Vec<u8>,
+    sent: usize,
+    /// The start of a message that is not complete.
+    rest: Vec<u8>,
 }
 
 /// What a read brought.
@@ -40,15 +50,7 @@ pub(crate) enum Filled {
 
 impl<L: Link> Channel<L> {
     pub(crate) fn new(socket: OwnedFd, link: L) -> Self {
-        Self {
-            socket,
-            link,
-            out: Vec::new(),
-            sent: 0,
-            rest: Vec::new(),
-            hangup: false,
-            finished: false,
-        }
+        Self { socket, link, held: None, hangup: false, finished: false }
     }
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
@@ -76,12 +78,15 @@ impl<L: Link> Channel<L> {
 
     /// Reads once: into `shared` (emptied first) when no earlier bytes are kept, else behind them.
     pub(crate) fn fill(&mut self, shared: &mut Vec<u8>) -> io::Result<Filled> {
-        let into = if self.rest.is_empty() {
-            shared.clear();
-            shared
-        } else {
-            self.rest.reserve(READ_BYTES);
-            &mut self.rest
+        let into = match &mut self.held {
+            Some(held) if !held.rest.is_empty() => {
+                held.rest.reserve(READ_BYTES);
+                &mut held.rest
+            }
+            _ => {
+                shared.clear();
+                shared
+            }
         };
         match retry(|| self.link.recv(self.socket.as_fd(), into)) {
             Ok(received) if received.bytes == 0 => Ok(Filled::End),
@@ -93,58 +98,67 @@ impl<L: Link> Channel<L> {
         }
     }
 
-    /// The bytes not yet consumed, and the buffer for replies.
-    pub(crate) fn bytes_and_out<'a>(&'a mut self, shared: &'a [u8]) -> (&'a [u8], &'a mut Vec<u8>) {
-        let bytes = if self.rest.is_empty() { shared } else { &self.rest };
-        (bytes, &mut self.out)
+    /// The bytes not yet consumed.
+    pub(crate) fn bytes<'a>(&'a self, shared: &'a [u8]) -> &'a [u8] {
+        match &self.held {
+            Some(held) if !held.rest.is_empty() => &held.rest,
+            _ => shared,
+        }
     }
 
     /// Keeps what is behind the first `consumed` bytes for the next read. The start of a long
     /// message is kept by trading buffers instead of copying.
     pub(crate) fn keep_from(&mut self, consumed: usize, shared: &mut Vec<u8>) {
-        if self.rest.is_empty() {
-            if consumed == 0 && shared.len() > TRADE_BYTES {
-                std::mem::swap(&mut self.rest, shared);
-                shared.reserve(READ_BYTES);
-            } else {
-                self.rest.extend_from_slice(&shared[consumed..]);
+        if self.kept() > 0 {
+            let rest = &mut self.held().rest;
+            rest.drain(..consumed);
+            if rest.is_empty() && rest.capacity() >= READ_BYTES {
+                *rest = Vec::new();
             }
-        } else {
-            self.rest.drain(..consumed);
-            if self.rest.is_empty() && self.rest.capacity() >= READ_BYTES {
-                self.rest = Vec::new();
-            }
+        } else if consumed == 0 && shared.len() > TRADE_BYTES {
+            std::mem::swap(&mut self.held().rest, shared);
+            shared.reserve(READ_BYTES);
+        } else if consumed < shared.len() {
+            self.held().rest.extend_from_slice(&shared[consumed..]);
         }
     }
 
     /// Bytes kept of a message that is not complete.
     pub(crate) fn kept(&self) -> usize {
-        self.rest.len()
+        self.held.as_ref().map_or(0, |held| held.rest.len())
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn unsent(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.out.len() - held.sent)
     }
 
     /// True while something waits to be sent.
     pub(crate) fn sending(&self) -> bool {
-        self.sent < self.out.len()
+        self.unsent() > 0
     }
 
-    /// The one place that sends: hands over as much of `out` as the kernel takes, and says how
-    /// much. The rest goes when the socket is writable again.
+    fn held(&mut self) -> &mut Held {
+        self.held.get_or_insert_default()
+    }
+
+    /// Hands over as much of what waits as the kernel takes, and says how much. The rest goes when
+    /// the socket is writable again.
     pub(crate) fn flush(&mut self) -> io::Result<u64> {
-        let before = self.sent;
-        while self.sending() {
-            match retry(|| self.link.send(self.socket.as_fd(), &self.out[self.sent..])) {
-                Ok(taken) => self.sent += taken,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+        let mut taken = 0;
+        if let Some(held) = &mut self.held
+            && held.sent < held.out.len()
+        {
+            let before = held.sent;
+            while held.sent < held.out.len() {
+                match retry(|| self.link.send(self.socket.as_fd(), &held.out[held.sent..])) {
+                    Ok(count) => held.sent += count,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        let taken = (self.sent - before) as u64;
-        if !self.sending() {
-            self.out.clear();
-            self.sent = 0;
-            if self.out.capacity() > 4 * READ_BYTES {
-                self.out = Vec::new();
-            }
+            taken = (held.sent - before) as u64;
+            held.forget_sent();
         }
         match retry(|| self.link.flush(self.socket.as_fd())) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
@@ -154,12 +168,12 @@ impl<L: Link> Channel<L> {
 
     /// Sends a part of the bytes not yet consumed; see [`send`](Self::send).
     pub(crate) fn echo(&mut self, part: Range<usize>, shared: &[u8]) -> io::Result<u64> {
-        if self.rest.is_empty() {
+        if self.kept() == 0 {
             return self.send(&shared[part]);
         }
-        let kept = std::mem::take(&mut self.rest);
+        let kept = std::mem::take(&mut self.held().rest);
         let sent = self.send(&kept[part]);
-        self.rest = kept;
+        self.held().rest = kept;
         sent
     }
 
@@ -167,7 +181,7 @@ impl<L: Link> Channel<L> {
     /// and says how much it took.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<u64> {
         if self.sending() {
-            self.out.extend_from_slice(bytes);
+            self.hold(bytes);
             return self.flush();
         }
         let taken = match retry(|| self.link.send(self.socket.as_fd(), bytes)) {
@@ -178,24 +192,31 @@ impl<L: Link> Channel<L> {
         if taken == bytes.len() {
             return Ok(taken as u64);
         }
-        self.out.extend_from_slice(&bytes[taken..]);
+        self.hold(&bytes[taken..]);
         Ok(taken as u64 + self.flush()?)
     }
 
-    /// Copies a part of the bytes not yet consumed behind what waits to be sent.
-    pub(crate) fn echo_later(&mut self, part: Range<usize>, shared: &[u8]) {
-        let bytes = if self.rest.is_empty() { &shared[part] } else { &self.rest[part] };
-        self.out.extend_from_slice(bytes);
+    /// Lets `bytes` wait behind what waits already; [`flush`](Self::flush) sends them.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.held().out.extend_from_slice(bytes);
+        }
     }
 
-    /// Bytes that wait to be sent.
-    pub(crate) fn unsent(&self) -> usize {
-        self.out.len() - self.sent
+    /// Lets a part of the bytes not yet consumed wait to be sent.
+    pub(crate) fn hold_part(&mut self, part: Range<usize>, shared: &[u8]) {
+        if self.kept() == 0 {
+            return self.hold(&shared[part]);
+        }
+        let held = self.held();
+        held.out.extend_from_slice(&held.rest[part]);
     }
 
     /// Forgets what is kept of a message that nobody waits for any more.
     pub(crate) fn forget_kept(&mut self) {
-        self.rest = Vec::new();
+        if let Some(held) = &mut self.held {
+            held.rest = Vec::new();
+        }
     }
 
     /// Tells the other side that nothing more will be sent. Once: each time would be an event.
@@ -203,6 +224,19 @@ impl<L: Link> Channel<L> {
         if !std::mem::replace(&mut self.finished, true) {
             // a connection that is gone already needs no farewell
             let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
+        }
+    }
+}
+
+impl Held {
+    /// Once all is sent, makes room for the next.
+    fn forget_sent(&mut self) {
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+            if self.out.capacity() > 4 * READ_BYTES {
+                self.out = Vec::new();
+            }
         }
     }
 }

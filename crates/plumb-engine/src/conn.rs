@@ -2,22 +2,61 @@
 
 use std::collections::VecDeque;
 
+use plumb_measure::Moments;
+
 use crate::channel::Channel;
 use crate::protocol::{Op, Protocol};
 use crate::timer::Wake;
 
-/// An operation under way. Times are nanoseconds on the clock of the run.
+/// A moment on the clock of the run, nanoseconds, or none yet; in eight bytes, because what a
+/// connection touches for every message should stay small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    pub(crate) const NONE: Self = Self(u64::MAX);
+
+    pub(crate) fn at(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    pub(crate) fn get(self) -> Option<u64> {
+        (self != Self::NONE).then_some(self.0)
+    }
+}
+
+impl From<Option<u64>> for Moment {
+    fn from(at: Option<u64>) -> Self {
+        at.map_or(Self::NONE, Self)
+    }
+}
+
+/// An operation under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub(crate) op: Op,
     /// It began within the recorded part of the run.
     pub(crate) counts: bool,
-    /// When it should have begun; `None`: when it was sent.
-    pub(crate) due: Option<u64>,
-    /// `None` until its bytes are handed to the kernel.
-    pub(crate) sent: Option<u64>,
-    /// `None` until the first bytes of its answer have come.
-    pub(crate) first: Option<u64>,
+    /// When it should have begun; none: when it was sent.
+    pub(crate) due: Moment,
+    /// None until its bytes are handed to the kernel.
+    pub(crate) sent: Moment,
+    /// None until the first bytes of its answer have come.
+    pub(crate) first: Moment,
+}
+
+impl Flight {
+    /// An operation whose request is not sent yet.
+    pub(crate) fn new(op: Op, counts: bool, due: Option<u64>) -> Self {
+        Self { op, counts, due: due.into(), sent: Moment::NONE, first: Moment::NONE }
+    }
+
+    /// The moments of an operation whose last byte came at `last`.
+    pub(crate) fn moments(&self, last: u64) -> Moments {
+        let sent = self.sent.get().unwrap_or(last);
+        let first = self.first.get().unwrap_or(last);
+        Moments { due: self.due.get().unwrap_or(sent), sent, first, last }
+    }
 }
 
 /// What a connection is doing.
@@ -57,7 +96,7 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) phase: Phase<L>,
     pub(crate) flights: VecDeque<Flight>,
     /// The user does nothing before this; the next operation is then due.
-    pub(crate) resume_at: Option<u64>,
+    pub(crate) resume_at: Moment,
     /// Tells events of this life from those of an earlier one.
     pub(crate) generation: u32,
     /// Lives since one in which an operation succeeded.
@@ -78,7 +117,7 @@ impl<P: Protocol, L> Conn<P, L> {
             wire: P::Wire::default(),
             phase: Phase::Down { retry_at: 0 },
             flights: VecDeque::new(),
-            resume_at: None,
+            resume_at: Moment::NONE,
             generation: 0,
             attempts: 0,
             wake: Wake::default(),
@@ -106,9 +145,9 @@ impl<P: Protocol, L> Conn<P, L> {
             | Phase::Handshaking { since, .. }
             | Phase::Greeting { since, .. } => Some(since + connect_ns),
             Phase::Open { .. } => {
-                let oldest = self.flights.front().and_then(|flight| flight.sent);
+                let oldest = self.flights.front().and_then(|flight| flight.sent.get());
                 let overdue = oldest.map(|sent| sent + operation_ns);
-                [overdue, self.resume_at].into_iter().flatten().min()
+                [overdue, self.resume_at.get()].into_iter().flatten().min()
             }
             Phase::Finished => None,
         }

@@ -271,7 +271,7 @@ where
                 self.clients += 1;
             }
             Err(farewell) => {
-                client.channel.out = farewell;
+                client.channel.hold(&farewell);
                 client.closing = Some(Ended::ByService);
             }
         }

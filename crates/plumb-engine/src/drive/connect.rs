@@ -120,13 +120,7 @@ where
         }
         match self.protocol.hello(&mut conn.user, &mut conn.wire, &mut self.requests) {
             Some(op) => {
-                conn.flights.push_back(Flight {
-                    op,
-                    counts: false,
-                    due: None,
-                    sent: None,
-                    first: None,
-                });
+                conn.flights.push_back(Flight::new(op, false, None));
                 self.in_flight += 1;
                 self.ask_wake(index);
                 self.send(index);
@@ -187,7 +181,7 @@ where
                 self.greeting_failed(index, FailureKind::TimedOut, text)
             }
             Phase::Open { .. } => {
-                if conn.resume_at.is_some_and(|at| at <= self.now) {
+                if conn.resume_at.get().is_some_and(|at| at <= self.now) {
                     self.ready_for_work(index);
                 } else {
                     self.lose(index, FailureKind::TimedOut);

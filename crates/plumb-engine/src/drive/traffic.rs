@@ -2,12 +2,12 @@
 
 use std::io;
 
-use plumb_measure::{Answer, FailureKind, Moments, Outcome};
+use plumb_measure::{Answer, FailureKind, Outcome};
 
 use super::Drive;
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
-use crate::conn::{Flight, Phase};
+use crate::conn::{Flight, Moment, Phase};
 use crate::link::Link;
 use crate::plan::Pace;
 use crate::poll::Time;
@@ -67,6 +67,11 @@ where
     /// Lets the protocol judge the bytes of one read; all answers in them share its moment.
     fn digest(&mut self, index: usize) -> Result<(), EngineError> {
         let digest = self.decode(index);
+        if digest.close || digest.trouble.is_some() {
+            self.requests.clear(); // nobody will read it
+        } else if !self.requests.is_empty() {
+            self.send(index); // the protocol answered by itself
+        }
         if let Some(kind) = digest.trouble {
             return self.fail(index, kind);
         }
@@ -77,8 +82,6 @@ where
             self.restart(index);
         } else if digest.answered {
             self.ready_for_work(index);
-        } else if self.conns[index].phase.channel().is_some_and(|channel| channel.sending()) {
-            self.send(index); // the protocol answered by itself
         }
         Ok(())
     }
@@ -90,15 +93,18 @@ where
         let Some(channel) = conn.phase.channel() else {
             return digest;
         };
-        let (bytes, out) = channel.bytes_and_out(&self.buffer);
+        let bytes = channel.bytes(&self.buffer);
+        let out = &mut self.requests;
         let mut at = 0;
         while at < bytes.len() && !digest.close {
             let op = conn.flights.front().map(|flight| flight.op);
             match self.protocol.decode(&mut conn.user, &mut conn.wire, op, &bytes[at..], out) {
                 Step::Need { consumed } => {
                     at += consumed;
-                    if let Some(flight) = conn.flights.front_mut() {
-                        flight.first.get_or_insert(self.now);
+                    if let Some(flight) = conn.flights.front_mut()
+                        && flight.first == Moment::NONE
+                    {
+                        flight.first = Moment::at(self.now);
                     }
                     break;
                 }
@@ -122,7 +128,7 @@ where
                     }
                     conn.attempts = 0;
                     if let Pace::Delay(delay) = self.job.plan.pace {
-                        conn.resume_at = Some(self.now + delay.ns());
+                        conn.resume_at = Moment::at(self.now + delay.ns());
                     }
                     self.last_done = self.now;
                     if flight.counts {
@@ -149,7 +155,7 @@ where
             return;
         }
         let conn = &mut self.conns[index];
-        conn.resume_at = conn.resume_at.filter(|at| *at > self.now);
+        conn.resume_at = conn.resume_at.get().filter(|at| *at > self.now).into();
         self.offer(index);
         self.work_off_backlog();
     }
@@ -157,12 +163,12 @@ where
     /// Closed load: begins as many operations as the depth and the user allow.
     fn issue(&mut self, index: usize) {
         let depth = self.job.plan.depth.get();
-        let due = self.conns[index].resume_at;
+        let due = self.conns[index].resume_at.get();
         if due.is_some_and(|due| due > self.now) {
             self.ask_wake(index);
             return;
         }
-        self.conns[index].resume_at = None;
+        self.conns[index].resume_at = Moment::NONE;
         if let Some(due) = due
             && self.counts(due)
         {
@@ -215,7 +221,9 @@ where
 
     fn has_room(&self, index: usize) -> bool {
         let conn = &self.conns[index];
-        conn.open() && conn.resume_at.is_none() && conn.flights.len() < self.job.plan.depth.get()
+        conn.open()
+            && conn.resume_at == Moment::NONE
+            && conn.flights.len() < self.job.plan.depth.get()
     }
 
     /// Encodes one request; false when the user has none now.
@@ -226,12 +234,12 @@ where
         }
         match self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests) {
             Next::Send(op) => {
-                conn.flights.push_back(Flight { op, counts, due, sent: None, first: None });
+                conn.flights.push_back(Flight::new(op, counts, due));
                 self.in_flight += 1;
                 true
             }
             Next::Pause(ns) => {
-                conn.resume_at = Some(self.now + ns);
+                conn.resume_at = Moment::at(self.now + ns);
                 self.ask_wake(index);
                 false
             }
@@ -252,8 +260,9 @@ where
             return;
         };
         self.now = self.time.now_ns();
-        for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent.is_none()) {
-            flight.sent = Some(self.now);
+        for flight in conn.flights.iter_mut().rev().take_while(|flight| flight.sent == Moment::NONE)
+        {
+            flight.sent = Moment::at(self.now);
         }
         // every connection encodes into the same few cache lines
         let sent =
@@ -341,13 +350,5 @@ where
         if flight.counts {
             self.recorder.record(flight.op.label, flight.moments(self.now), answer);
         }
-    }
-}
-
-impl Flight {
-    /// The moments of an operation whose last byte came at `last`.
-    fn moments(&self, last: u64) -> Moments {
-        let sent = self.sent.unwrap_or(last);
-        Moments { due: self.due.unwrap_or(sent), sent, first: self.first.unwrap_or(last), last }
     }
 }

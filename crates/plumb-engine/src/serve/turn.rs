@@ -118,7 +118,7 @@ where
         let mut at = 0;
         let mut broken = false;
         loop {
-            let (bytes, _) = client.channel.bytes_and_out(&self.buffer);
+            let bytes = client.channel.bytes(&self.buffer);
             if at >= bytes.len() {
                 break;
             }
@@ -126,12 +126,13 @@ where
             if served.echo > 0 {
                 let part = at..at + served.echo;
                 if S::SETTLES {
-                    client.channel.echo_later(part, &self.buffer);
+                    client.channel.hold_part(part, &self.buffer);
                 } else {
                     broken |= client.channel.echo(part, &self.buffer).is_err();
                 }
             }
-            client.channel.out.append(&mut self.reply);
+            client.channel.hold(&self.reply);
+            self.reply.clear();
             at += served.consumed;
             if served.close {
                 client.closing = Some(Ended::ByService);
