@@ -71,6 +71,10 @@ pub fn result_record<P>(
             quiet_closes: recorder.quiet_closes,
         },
         intervals: load.intervals.clone(),
+        batches: match recorder.rows() {
+            [row] => row.batches.means(),
+            _ => None, // operations of different kinds have no common order
+        },
     }
 }
 

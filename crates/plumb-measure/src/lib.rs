@@ -2,20 +2,29 @@
 //!
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
-//! believed ([`Validity`]) and how a run is written down ([`RunRecord`]). It is pure: it reads no
-//! clock, opens no file and knows no protocol.
+//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), and how two are compared
+//! ([`statistics`], [`Comparison`]). It is pure: it reads no clock, opens no file and knows no
+//! protocol.
 
+mod batches;
 mod clock;
+mod comparison;
 pub mod hdr;
 mod histogram;
 mod niping;
 mod outcome;
 mod record;
 mod run;
+pub mod statistics;
 mod units;
 mod validity;
 
+pub use batches::{BatchMeans, Batches};
 pub use clock::Clock;
+pub use comparison::{
+    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
+    Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
+};
 pub use histogram::Histogram;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};

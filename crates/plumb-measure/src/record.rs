@@ -1,6 +1,6 @@
 //! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
 
-use crate::{FailureKind, Failures, Histogram, Outcome};
+use crate::{Batches, FailureKind, Failures, Histogram, Outcome};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Row {
     pub service: Histogram,
     /// From the send to the first byte, nanoseconds; correct answers only.
     pub first_byte: Histogram,
+    /// The response times in the order in which they happened; correct answers only.
+    pub batches: Batches,
     /// Operations that failed after their connection stood.
     pub failures: Failures,
     /// How often each status code came, failed operations included.
@@ -65,7 +67,9 @@ impl Row {
         }
         match answer.outcome {
             Outcome::Ok => {
-                self.response.record(moments.last.saturating_sub(moments.due));
+                let response = moments.last.saturating_sub(moments.due);
+                self.response.record(response);
+                self.batches.record(response);
                 self.service.record(moments.last.saturating_sub(moments.sent));
                 self.first_byte.record(moments.first.saturating_sub(moments.sent));
                 self.lengths.record(answer.body_bytes);
@@ -74,8 +78,9 @@ impl Row {
         }
     }
 
-    /// Adds everything of `other`.
+    /// Adds everything of `other`, which happened later.
     pub fn merge(&mut self, other: &Self) {
+        self.batches.append(&other.batches);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
@@ -88,6 +93,7 @@ impl Row {
         self.response.clear();
         self.service.clear();
         self.first_byte.clear();
+        self.batches.clear();
         self.failures = Failures::default();
         self.codes = Codes::default();
         self.lengths = Lengths::default();

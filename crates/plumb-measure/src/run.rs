@@ -8,22 +8,24 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Histogram, NipingFigures, Validity, hdr};
+use crate::{BatchMeans, Histogram, NipingFigures, Validity, hdr};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
 
-/// Why a text is no run record.
+/// Why a text is no record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Not JSON, or a field is missing or of another type; the line and column are named.
-    #[error("not a run record: {0}")]
+    #[error("not a record of plumb: {0}")]
     Json(#[from] serde_json::Error),
     /// Written by another program or a newer version.
-    #[error("this run record is `{found}`; this program reads `{SCHEMA}`: use a newer plumb")]
+    #[error("this record is `{found}`; this program reads `{reads}`: use a newer plumb")]
     Schema {
         /// What the text says of itself.
         found: String,
+        /// What is read here.
+        reads: &'static str,
     },
 }
 
@@ -68,16 +70,24 @@ impl RunRecord {
     /// # Errors
     /// [`RecordError::Json`] names line and column; [`RecordError::Schema`] names the version.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
-        #[derive(Deserialize)]
-        struct Head {
-            schema: String,
-        }
-        let head: Head = serde_json::from_str(text)?;
-        if head.schema != SCHEMA {
-            return Err(RecordError::Schema { found: head.schema });
-        }
-        Ok(serde_json::from_str(text)?)
+        read_versioned(text, SCHEMA)
     }
+}
+
+/// Reads a record that says of itself that it is of `schema`.
+pub(crate) fn read_versioned<T: serde::de::DeserializeOwned>(
+    text: &str,
+    schema: &'static str,
+) -> Result<T, RecordError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let head: Head = serde_json::from_str(text)?;
+    if head.schema != schema {
+        return Err(RecordError::Schema { found: head.schema, reads: schema });
+    }
+    Ok(serde_json::from_str(text)?)
 }
 
 /// The program that wrote a record.
@@ -224,6 +234,9 @@ pub struct ResultRecord {
     /// What happened when.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub intervals: Vec<Interval>,
+    /// The response times in the order in which they happened; absent below five operations.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batches: Option<BatchMeans>,
 }
 
 impl ResultRecord {

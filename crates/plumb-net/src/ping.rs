@@ -9,6 +9,7 @@ use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
 };
+use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{ByteSize, Figure, NipingFigures, ResultRecord, Row};
 use serde_json::json;
 
@@ -174,18 +175,8 @@ fn sweep(options: &PingOptions) -> Vec<Point> {
     points
 }
 
-/// Fisher-Yates with SplitMix64, so that a seed gives the same order everywhere.
 fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
-    let mut state = seed;
-    for last in (1..points.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        let other = mixed % (last as u64 + 1);
-        points.swap(last, usize::try_from(other).unwrap_or(0));
-    }
+    SplitMix64::new(seed).shuffle(&mut points);
     points
 }
 

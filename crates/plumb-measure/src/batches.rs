@@ -1,0 +1,141 @@
+//! A load in the order in which it happened, in little memory.
+
+use serde::{Deserialize, Serialize};
+
+/// Operations of a batch at first.
+const OPERATIONS_MIN: u64 = 5;
+/// Batches kept; at this number neighbours are put together.
+const BATCHES_MAX: usize = 1_024;
+
+/// The response times of consecutive operations, added up in batches that grow with the run:
+/// never more than 1,024 of them. What a histogram forgets, the order, is kept here, for whoever
+/// asks where the warm-up ended or how alike neighbours are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batches {
+    operations: u64,
+    sums: Vec<u64>,
+    open_sum: u64,
+    open: u64,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self { operations: OPERATIONS_MIN, sums: Vec::new(), open_sum: 0, open: 0 }
+    }
+}
+
+impl Batches {
+    /// Adds the next operation, which took `ns` nanoseconds.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.open_sum += ns;
+        self.open += 1;
+        if self.open == self.operations {
+            self.close(self.open_sum);
+        }
+    }
+
+    /// Puts `later` behind. Both come to the larger size of batch; the few operations that fill
+    /// no batch go to the end.
+    pub fn append(&mut self, later: &Self) {
+        let mut later = later.clone();
+        while later.operations < self.operations {
+            later.coarsen();
+        }
+        while self.operations < later.operations {
+            self.coarsen();
+        }
+        self.sums.append(&mut later.sums);
+        self.open_sum += later.open_sum;
+        self.open += later.open;
+        while self.sums.len() >= BATCHES_MAX {
+            self.coarsen();
+        }
+        if self.open >= self.operations {
+            let share = u128::from(self.open_sum) * u128::from(self.operations);
+            self.close(u64::try_from(share / u128::from(self.open)).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.sums.clear();
+        (self.operations, self.open_sum, self.open) = (OPERATIONS_MIN, 0, 0);
+    }
+
+    /// The means of the complete batches; `None` when there is none.
+    #[must_use]
+    pub fn means(&self) -> Option<BatchMeans> {
+        let operations = self.operations;
+        let mean_ns: Vec<u64> = self.sums.iter().map(|sum| sum / operations).collect();
+        (!mean_ns.is_empty()).then_some(BatchMeans { operations, mean_ns })
+    }
+
+    /// The open batch is full, with `sum` in it.
+    fn close(&mut self, sum: u64) {
+        self.sums.push(sum);
+        self.open_sum -= sum;
+        self.open -= self.operations;
+        if self.sums.len() == BATCHES_MAX {
+            self.coarsen();
+        }
+    }
+
+    fn coarsen(&mut self) {
+        if self.sums.len() % 2 == 1 {
+            self.open_sum += self.sums.pop().unwrap_or(0);
+            self.open += self.operations;
+        }
+        self.operations *= 2;
+        self.sums = self.sums.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
+    }
+}
+
+/// Mean response times of consecutive batches of operations, in the order in which they ended.
+/// With several threads, each interval of one thread stands behind that of another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchMeans {
+    /// Operations of one batch.
+    pub operations: u64,
+    /// Mean response time of each batch, nanoseconds.
+    pub mean_ns: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Batches {
+        let mut batches = Batches::default();
+        values.into_iter().for_each(|ns| batches.record(ns));
+        batches
+    }
+
+    #[test]
+    fn batches_keep_the_order_and_grow_with_the_run() {
+        assert_eq!(
+            of([1, 2, 3, 4, 5, 10, 10, 10, 10, 10, 7]).means(),
+            Some(BatchMeans { operations: 5, mean_ns: vec![3, 10] })
+        );
+        let long = of(0..1_000_000).means().unwrap();
+        assert!((512..1_024).contains(&long.mean_ns.len()), "{}", long.mean_ns.len());
+        assert!(long.mean_ns.is_sorted());
+        assert_eq!(of([1, 2]).means(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_when_parts_are_put_together(
+            parts in prop::collection::vec(prop::collection::vec(0u64..1_000, 0..4_000), 0..5),
+        ) {
+            let mut whole = Batches::default();
+            parts.iter().for_each(|part| whole.append(&of(part.iter().copied())));
+            let sum: u64 = parts.concat().iter().sum();
+            prop_assert_eq!(whole.sums.iter().sum::<u64>() + whole.open_sum, sum);
+            let count = whole.sums.len() as u64 * whole.operations + whole.open;
+            prop_assert_eq!(count, parts.concat().len() as u64);
+            prop_assert!(whole.sums.len() < BATCHES_MAX && whole.open < whole.operations);
+        }
+    }
+}

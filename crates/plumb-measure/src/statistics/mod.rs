@@ -1,0 +1,25 @@
+//! The statistics of a comparison: exact rank tests, and what tells whether they may be used.
+//!
+//! Everything here works on effects `e = ln(candidate / baseline)`, one a pair of blocks, or on
+//! the blocks of two separate runs. Nothing is deleted from the samples, nothing is assumed of
+//! their distribution but that the two orders within a pair are alike under no effect.
+
+mod bootstrap;
+mod holm;
+mod random;
+mod rank;
+mod rank_sum;
+mod series;
+mod signed_rank;
+mod warmup;
+
+pub use bootstrap::percentile_interval;
+pub use holm::holm;
+pub use random::SplitMix64;
+pub use rank::{Interval, TestResult};
+pub use rank_sum::{mann_whitney, shift, shift_interval};
+pub use series::{
+    Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation,
+};
+pub use signed_rank::{hodges_lehmann, interval, wilcoxon};
+pub use warmup::{WarmUp, mser5};

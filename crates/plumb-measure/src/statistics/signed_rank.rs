@@ -1,0 +1,134 @@
+//! The signed-rank test of pairs, its estimate and its interval.
+
+use super::rank::{Interval, TestResult, doubled_midranks, order_interval, two_sided};
+use super::series::median_of_sorted;
+
+/// Pairs beyond this are refused by the tests: the exact distribution grows with their cube.
+const PAIRS_MAX: usize = 1_000;
+
+/// Wilcoxon's signed-rank test of the hypothesis that `effects` lie evenly around zero.
+///
+/// Exact, given the ties: the distribution is counted over all signs of the mid-ranks at hand.
+/// Effects of zero say nothing and are left out. `None` without any other effect, or above 1,000.
+///
+/// # Source
+/// Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1, 1945.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "rank sums are small")]
+pub fn wilcoxon(effects: &[f64]) -> Option<TestResult> {
+    let effects: Vec<f64> = effects.iter().copied().filter(|effect| *effect != 0.0).collect();
+    if effects.is_empty() || effects.len() > PAIRS_MAX {
+        return None;
+    }
+    let sizes: Vec<f64> = effects.iter().map(|effect| effect.abs()).collect();
+    let ranks = doubled_midranks(&sizes);
+    let positive: usize =
+        ranks.iter().zip(&effects).filter(|(_, effect)| **effect > 0.0).map(|(rank, _)| rank).sum();
+    let p = two_sided(&signed_rank_weights(&ranks), positive);
+    Some(TestResult { statistic: positive as f64 / 2.0, p })
+}
+
+/// The estimate that belongs to the signed-rank test: the median of the means of all pairs of
+/// effects, each with itself too. `None` without effects.
+///
+/// # Source
+/// Hodges and Lehmann, Estimates of location based on rank tests, Ann. Math. Statist. 34, 1963.
+#[must_use]
+pub fn hodges_lehmann(effects: &[f64]) -> Option<f64> {
+    median_of_sorted(&walsh_averages(effects))
+}
+
+/// The interval that the signed-rank test does not reject, at the smallest exact level that is at
+/// least `level`. `None` when there are too few effects for that level (below 6 for 95 %), or
+/// above 1,000.
+///
+/// # Source
+/// Tukey, The simplest signed-rank tests, Princeton memorandum 17, 1949.
+#[must_use]
+pub fn interval(effects: &[f64], level: f64) -> Option<Interval> {
+    if effects.is_empty() || effects.len() > PAIRS_MAX {
+        return None;
+    }
+    let ranks: Vec<usize> = (1..=effects.len()).collect();
+    order_interval(&walsh_averages(effects), &signed_rank_weights(&ranks), level)
+}
+
+fn walsh_averages(effects: &[f64]) -> Vec<f64> {
+    let mut averages: Vec<f64> = effects
+        .iter()
+        .enumerate()
+        .flat_map(|(at, first)| {
+            effects[at..].iter().map(move |other| f64::midpoint(*first, *other))
+        })
+        .collect();
+    averages.sort_by(f64::total_cmp);
+    averages
+}
+
+/// How probable each sum of the ranks with a positive sign is when every sign is a coin.
+fn signed_rank_weights(ranks: &[usize]) -> Vec<f64> {
+    let mut weights = vec![0.0; ranks.iter().sum::<usize>() + 1];
+    weights[0] = 1.0;
+    let mut reached = 0;
+    for rank in ranks {
+        reached += rank;
+        for sum in (0..=reached).rev() {
+            let without = weights[sum];
+            let with = if sum >= *rank { weights[sum - rank] } else { 0.0 };
+            weights[sum] = f64::midpoint(without, with);
+        }
+    }
+    weights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn evenly(n: usize) -> Vec<f64> {
+        (1..=n).map(|k| k as f64).collect()
+    }
+
+    #[test]
+    fn twelve_pairs_give_an_interval_of_95_75_percent() {
+        let found = interval(&evenly(12), 0.95).unwrap();
+        assert_eq!(format!("{:.4}", found.level), "0.9575");
+        assert_eq!((found.low, found.high), (4.0, 9.0));
+    }
+
+    #[test]
+    fn five_pairs_are_too_few_and_six_are_enough() {
+        assert_eq!(interval(&evenly(5), 0.95), None);
+        let found = interval(&evenly(6), 0.95).unwrap();
+        assert_eq!((found.low, found.high, found.level), (1.0, 6.0, 0.96875));
+        assert_eq!(wilcoxon(&evenly(5)).unwrap().p, 0.0625);
+    }
+
+    #[test]
+    fn effects_of_nothing_but_zero_say_nothing() {
+        assert_eq!(wilcoxon(&[0.0; 10]), None);
+        assert_eq!(hodges_lehmann(&[0.0; 10]), Some(0.0));
+        assert_eq!(hodges_lehmann(&[]), None);
+    }
+
+    proptest! {
+        /// The interval is the test turned round: what it leaves out is rejected.
+        #[test]
+        fn the_interval_holds_what_the_test_does_not_reject(
+            effects in prop::collection::hash_set(-1_000i32..1_000, 6..15),
+            shift in -1_500i32..1_500,
+        ) {
+            // 0.37 keeps shifted effects off zero and off each other
+            let shift = f64::from(shift) + 0.37;
+            let effects: Vec<f64> = effects.into_iter().map(f64::from).collect();
+            let shifted: Vec<f64> = effects.iter().map(|effect| effect - shift).collect();
+            let distinct = doubled_midranks(&shifted.iter().map(|e| e.abs()).collect::<Vec<_>>());
+            prop_assume!(distinct.iter().all(|rank| rank % 2 == 0));
+            let found = interval(&effects, 0.95).unwrap();
+            let inside = found.low < shift && shift < found.high;
+            let p = wilcoxon(&shifted).unwrap().p;
+            prop_assert_eq!(inside, p > 1.0 - found.level + 1e-12, "p {} level {}", p, found.level);
+        }
+    }
+}
