@@ -162,7 +162,7 @@ impl Poll {
     }
 }
 
-fn timespec(ns: u64) -> Timespec {
+pub(crate) fn timespec(ns: u64) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),

@@ -6,6 +6,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use plumb_measure::Span;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+
+use crate::poll::timespec;
+
 /// A request to stop. Every loop that waits is woken by it, and stays awake.
 #[derive(Debug)]
 pub struct Stop {
@@ -54,9 +60,36 @@ impl Stop {
         self.waker.try_clone()
     }
 
+    /// Waits for `time`, or until somebody asks.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait(&self, time: Span) -> io::Result<()> {
+        wait_for([self.socket()], time)
+    }
+
+    /// Waits until `event` is readable, for at most `time`, or until somebody asks.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_for(&self, event: BorrowedFd<'_>, time: Span) -> io::Result<()> {
+        wait_for([self.socket(), event], time)
+    }
+
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
+}
+
+/// Waits until one of `events` is readable, for at most `time`.
+///
+/// # Errors
+/// When the kernel refuses to wait.
+pub fn wait_for<const N: usize>(events: [BorrowedFd<'_>; N], time: Span) -> io::Result<()> {
+    let mut events = events.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN));
+    let limit = timespec(time.ns());
+    retry_on_intr(|| poll(&mut events, Some(&limit)))?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -44,6 +44,17 @@ impl Comparison {
         }
     }
 
+    /// The widest half of an interval of a primary figure, as a share of the baseline; `None`
+    /// when one has no interval.
+    #[must_use]
+    pub fn widest_half(&self) -> Option<f64> {
+        let halves = self.contrasts.iter().map(|contrast| {
+            let interval = contrast.endpoints.first()?.interval?;
+            Some((interval.high - interval.low) / 2.0)
+        });
+        halves.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    }
+
     /// Reads a record.
     ///
     /// # Errors
@@ -168,7 +179,7 @@ pub enum Role {
 }
 
 /// The unit of a figure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureUnit {
     /// Nanoseconds.

@@ -4,6 +4,7 @@
 //! `HdrHistogram.java`, `HistogramLogWriter.java` and `ZigZagLEB128` of the Java implementation
 //! define both forms; the Python package reads what this module writes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 
@@ -211,6 +212,86 @@ pub fn log_line(tag: &str, start_ns: u64, length_ns: u64, histogram: &Histogram)
     line
 }
 
+/// The tag of one series at one point of a plan: `response;connections=1;size=500B`.
+#[must_use]
+pub fn log_tag(series: &str, labels: &BTreeMap<String, String>) -> String {
+    let words = labels.iter().map(|(key, value)| format!(";{key}={value}"));
+    words.fold(series.to_owned(), |tag, word| tag + &word)
+}
+
+/// A line of an interval log.
+#[derive(Clone, Debug)]
+pub struct LogLine {
+    /// Which series it belongs to; empty without a tag.
+    pub tag: String,
+    /// Start after the base time, nanoseconds, to the millisecond.
+    pub start_ns: u64,
+    /// Length, nanoseconds, to the millisecond.
+    pub length_ns: u64,
+    /// The values recorded in it.
+    pub histogram: Histogram,
+}
+
+/// Why a text is no interval log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// The line has another form than `[Tag=TAG,]start,length,max,histogram`.
+    #[error("line {line}: expected [Tag=TAG,]start,length,max,histogram")]
+    Form {
+        /// Number of the line, from one.
+        line: usize,
+    },
+    /// The histogram of the line cannot be decoded.
+    #[error("line {line}: {cause}")]
+    Histogram {
+        /// Number of the line, from one.
+        line: usize,
+        /// What is wrong with it.
+        cause: DecodeError,
+    },
+}
+
+/// Reads the lines of an interval log whose tag is `tag`.
+///
+/// # Errors
+/// [`LogError`] names the line. A last line without its end, as an interruption leaves it, is
+/// left out.
+pub fn read_log(text: &str, tag: &str) -> Result<Vec<LogLine>, LogError> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = Vec::new();
+    for (number, line) in whole.lines().enumerate() {
+        if line.starts_with('#') || line.starts_with('"') || line.is_empty() {
+            continue;
+        }
+        let malformed = LogError::Form { line: number + 1 };
+        let (own, rest) = match line.strip_prefix("Tag=") {
+            Some(tagged) => tagged.split_once(',').ok_or(malformed.clone())?,
+            None => ("", line),
+        };
+        if own != tag {
+            continue;
+        }
+        let mut fields = rest.splitn(4, ',');
+        let mut time = || from_seconds(fields.next()?);
+        let (Some(start_ns), Some(length_ns)) = (time(), time()) else {
+            return Err(malformed);
+        };
+        let histogram = fields.nth(1).ok_or(malformed)?;
+        let histogram =
+            decode(histogram).map_err(|cause| LogError::Histogram { line: number + 1, cause })?;
+        lines.push(LogLine { tag: own.into(), start_ns, length_ns, histogram });
+    }
+    Ok(lines)
+}
+
+/// Seconds with up to nine decimals as nanoseconds.
+fn from_seconds(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let decimals = format!("{decimals:0<9}");
+    let below: u64 = decimals.get(..9)?.parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(below)
+}
+
 /// Nanoseconds as seconds with three decimals.
 fn seconds(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
@@ -244,7 +325,36 @@ mod tests {
         assert!(line.ends_with('\n'));
     }
 
+    #[test]
+    fn a_log_is_read_back_by_its_tags() {
+        let mut histogram = Histogram::new();
+        histogram.record(2_000_000);
+        let labels = BTreeMap::from([("size".into(), "1B".into())]);
+        let tag = log_tag("response", &labels);
+        assert_eq!(tag, "response;size=1B");
+        let mut text = log_header(1_500_000_000, "then");
+        text += &log_line(&tag, 250_000_000, 50_000_000, &histogram);
+        text += &log_line("service", 250_000_000, 50_000_000, &histogram);
+        text += "Tag=response;size=1B,9"; // cut
+        let lines = read_log(&text, &tag).unwrap();
+        assert_eq!(lines.len(), 1);
+        assert_eq!((lines[0].start_ns, lines[0].length_ns), (250_000_000, 50_000_000));
+        assert_eq!(lines[0].histogram.counters(), histogram.counters());
+    }
+
+    #[test]
+    fn a_damaged_log_is_refused_with_the_line() {
+        assert_eq!(read_log("#\n1,2\n", "").unwrap_err(), LogError::Form { line: 2 });
+        let damaged = read_log("1.0,1.0,0.1,***\n", "").unwrap_err();
+        assert_eq!(damaged.to_string(), format!("line 1: {}", DecodeError::Base64));
+    }
+
     proptest! {
+        #[test]
+        fn no_text_makes_the_log_reader_panic(text in "[0-9a-zT=,.#\\n]{0,80}") {
+            let _ = read_log(&text, "");
+        }
+
         #[test]
         fn decoding_gives_back_every_bucket(
             values in prop::collection::vec((0u64..Histogram::HIGHEST, 1u64..1 << 40), 0..60),

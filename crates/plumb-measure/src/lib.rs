@@ -33,5 +33,5 @@ pub use run::{
     CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures, Plan,
     Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
-pub use units::{ByteSize, Rate, Span, UnitError, show_count, show_ns};
+pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -56,6 +56,17 @@ impl NipingFigures {
             left_out: if n > 2 { 2 } else { 0 },
         })
     }
+
+    /// The payload that these figures are about, bytes.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was a whole number of bytes before the rate was made of it"
+    )]
+    pub fn payload_bytes(&self) -> u64 {
+        (self.tr_kb_s * 1024.0 * self.avg_ms / 1e3 / 2.0).round() as u64
+    }
 }
 
 #[cfg(test)]

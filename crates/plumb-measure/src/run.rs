@@ -179,7 +179,7 @@ pub struct Floor {
 }
 
 /// One point of the plan.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResultRecord {
     /// What distinguishes this result from the others: `size`, `connections`, ...
     pub labels: BTreeMap<String, String>,
@@ -347,7 +347,7 @@ pub struct Figure {
 }
 
 /// How busy the load generator was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverFacts {
     /// How the loop waited: `blocking receive`, `epoll` or `busy poll`.
     pub wait: String,

@@ -44,6 +44,12 @@ pub enum UnitError {
         /// The text as given.
         text: String,
     },
+    /// The share is one half or more.
+    #[error("`{text}` is 50% or more; write for example 1%")]
+    Half {
+        /// The text as given.
+        text: String,
+    },
     /// The time is longer than [`Span::LONGEST_NS`].
     #[error("`{text}` is longer than a year (8784h)")]
     Long {
@@ -227,6 +233,48 @@ impl fmt::Display for Rate {
     }
 }
 
+/// A share above zero and below one half, written in percent: `1%`, `0.5%`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Share(f64);
+
+impl Share {
+    /// The share, from 0 to 1.
+    #[must_use]
+    pub fn of_one(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (number, unit) = split(text, "1%")?;
+        if unit.is_empty() {
+            return Err(UnitError::Missing { text: text.into(), unit: "%" });
+        }
+        if unit != "%" {
+            return Err(UnitError::Unknown { unit: unit.into(), known: "%" });
+        }
+        let percent: f64 =
+            number.parse().map_err(|_| UnitError::Number { text: text.into(), example: "1%" })?;
+        if percent <= 0.0 {
+            Err(UnitError::Zero { text: text.into() })
+        } else if percent >= 50.0 {
+            Err(UnitError::Half { text: text.into() })
+        } else {
+            Ok(Self(percent / 100.0))
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", (self.0 * 1e8).round() / 1e6)
+    }
+}
+
 macro_rules! text_forms {
     ($($quantity:ty),+) => {$(
         impl TryFrom<String> for $quantity {
@@ -242,7 +290,7 @@ macro_rules! text_forms {
         }
     )+};
 }
-text_forms!(ByteSize, Span, Rate);
+text_forms!(ByteSize, Span, Rate, Share);
 
 /// The number and the unit of a text.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), UnitError> {

@@ -12,10 +12,19 @@ use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 /// `NI_PING` is answered with `NI_PONG` at any moment, a request for the NI version with the
 /// version; a message beyond the limit, and a request for a route, are refused with `NI_RTERR`.
 pub struct EchoServer<'a, C> {
-    message_bytes_max: usize,
+    limits: EchoLimits,
     clock: C,
     tell: &'a mut (dyn FnMut(Event<'_>) + Send),
     clients_so_far: u64,
+}
+
+/// How large messages may be, and how long they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EchoLimits {
+    /// The largest payload, bytes.
+    pub message_bytes_max: usize,
+    /// Time that each message occupies the server, nanoseconds; 0: no more than it must.
+    pub service_ns: u64,
 }
 
 /// One client and what it was served.
@@ -51,14 +60,17 @@ pub enum Event<'a> {
 }
 
 impl<'a, C: Clock> EchoServer<'a, C> {
-    /// A server that takes payloads of up to `message_bytes_max` bytes, and tells `tell` who comes
-    /// and goes.
-    pub fn new(
-        message_bytes_max: usize,
-        clock: C,
-        tell: &'a mut (dyn FnMut(Event<'_>) + Send),
-    ) -> Self {
-        Self { message_bytes_max, clock, tell, clients_so_far: 0 }
+    /// A server within `limits` that tells `tell` who comes and goes.
+    pub fn new(limits: EchoLimits, clock: C, tell: &'a mut (dyn FnMut(Event<'_>) + Send)) -> Self {
+        Self { limits, clock, tell, clients_so_far: 0 }
+    }
+
+    /// Computes for as long as `messages` are to take.
+    fn work(&self, messages: u64) {
+        let until = self.clock.now_ns() + messages * self.limits.service_ns;
+        while self.clock.now_ns() < until {
+            std::hint::spin_loop();
+        }
     }
 
     fn refuse(client: &mut Client, code: ReturnCode, text: String, out: &mut Vec<u8>) -> Served {
@@ -113,15 +125,16 @@ impl<C: Clock> Service for EchoServer<'_, C> {
     /// All complete messages at the front go back in one piece.
     fn serve(&mut self, client: &mut Client, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         let mut echo = 0;
+        let before = client.messages;
         while let Some(length) = ni::payload_length(&bytes[echo..]) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            if length > self.message_bytes_max {
+            if length > self.limits.message_bytes_max {
                 if echo > 0 {
                     break;
                 }
                 let text = format!(
                     "a message of {length} bytes is larger than this server's limit of {} bytes",
-                    self.message_bytes_max
+                    self.limits.message_bytes_max
                 );
                 return Self::refuse(client, ReturnCode::TOO_BIG, text, out);
             }
@@ -139,6 +152,9 @@ impl<C: Clock> Service for EchoServer<'_, C> {
             client.messages += 1;
             client.bytes += length as u64;
             echo += HEADER_BYTES + length;
+        }
+        if self.limits.service_ns > 0 {
+            self.work(client.messages - before);
         }
         Served { consumed: echo, echo, close: false }
     }
@@ -164,7 +180,7 @@ impl<C: Clock> Service for EchoServer<'_, C> {
 impl<C> fmt::Debug for EchoServer<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EchoServer")
-            .field("message_bytes_max", &self.message_bytes_max)
+            .field("limits", &self.limits)
             .field("clients_so_far", &self.clients_so_far)
             .finish_non_exhaustive()
     }
@@ -173,6 +189,8 @@ impl<C> fmt::Debug for EchoServer<'_, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LIMITS: EchoLimits = EchoLimits { message_bytes_max: 1000, service_ns: 0 };
 
     struct Still;
 
@@ -184,7 +202,7 @@ mod tests {
 
     fn with_server<R>(test: impl FnOnce(&mut EchoServer<'_, Still>, &mut Client) -> R) -> R {
         let mut ignore = |_: Event<'_>| {};
-        let mut server = EchoServer::new(1000, Still, &mut ignore);
+        let mut server = EchoServer::new(LIMITS, Still, &mut ignore);
         let mut client = server.open(&Peer::Unix).unwrap();
         test(&mut server, &mut client)
     }

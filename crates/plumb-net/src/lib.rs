@@ -12,7 +12,7 @@ mod serve;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
-pub use echo::{Client, EchoServer, Event};
+pub use echo::{Client, EchoLimits, EchoServer, Event};
 pub use error::NetError;
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;

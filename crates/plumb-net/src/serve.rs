@@ -8,9 +8,12 @@ use plumb_engine::layer::{JobError, Server};
 use plumb_engine::{
     Address, Cidr, Endpoint, EngineError, Family, Listener, Plain, ServePlan, Stop, serve,
 };
-use plumb_measure::{ByteSize, Span, show_ns};
+use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
-use crate::{EchoServer, Event, NetError, PORT};
+use crate::{EchoLimits, EchoServer, Event, NetError, PORT};
+
+/// The longest time that one message may occupy the server.
+const SERVICE_NS_MAX: u64 = 1_000_000_000;
 
 /// What the echo server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
@@ -46,6 +49,13 @@ pub struct ServeOptions {
     #[arg(long, value_name = "CIDR")]
     pub allow: Vec<Cidr>,
 
+    /// Let each message occupy the server for this long before it goes back
+    ///
+    /// The server computes meanwhile and hears nobody else, as a server with one processor does:
+    /// a target whose speed is known.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = service_time)]
+    pub service_time: Span,
+
     /// Ask again and again for messages instead of waiting: needs a core for itself
     #[arg(long)]
     pub spin: bool,
@@ -60,6 +70,15 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
+    /// What the echo server itself allows.
+    #[must_use]
+    pub fn limits(&self) -> EchoLimits {
+        EchoLimits {
+            message_bytes_max: usize::try_from(self.max_message.bytes()).unwrap_or(usize::MAX),
+            service_ns: self.service_time.ns(),
+        }
+    }
+
     /// What the engine's loop allows.
     #[must_use]
     pub fn plan(&self) -> ServePlan {
@@ -73,6 +92,16 @@ impl ServeOptions {
             spin: self.spin,
             pin: self.pin,
         }
+    }
+}
+
+/// A time that the server may be deaf for.
+fn service_time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if time.ns() <= SERVICE_NS_MAX {
+        Ok(time)
+    } else {
+        Err("the server would hear nobody for so long: at most 1s".into())
     }
 }
 
@@ -109,8 +138,7 @@ impl Server for Serve {
                 let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
             }
         };
-        let limit = usize::try_from(self.options.max_message.bytes()).unwrap_or(usize::MAX);
-        let mut server = EchoServer::new(limit, MonotonicClock, &mut tell);
+        let mut server = EchoServer::new(self.options.limits(), MonotonicClock, &mut tell);
         serve(&self.options.plan(), &listeners, &mut server, Plain::default, stop)?;
         Ok(())
     }

@@ -13,7 +13,8 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    fn new(name: &'static str, value: impl Into<String>) -> Self {
+    /// What is known under `name`.
+    pub(crate) fn new(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, value: value.into() }
     }
 }

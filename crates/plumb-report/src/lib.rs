@@ -9,16 +9,19 @@
 //! | [`markdown`] | tables to paste into a ticket |
 //! | [`html`] | one self-contained page with charts, no script |
 //! | [`niping`] | the block of figures that niping prints |
-//! | [`RunFolder`] | the folder in which a run is written down |
+//! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`RunFolder`], [`ExperimentFolder`] | the folders in which both are written down |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod chart;
+pub mod comparison;
 mod definitions;
 mod facts;
 mod figures;
 mod folder;
 pub mod html;
+mod labels;
 pub mod markdown;
 pub mod niping;
 mod notes;
@@ -29,4 +32,7 @@ pub mod terminal;
 mod verdict;
 mod wrap;
 
-pub use folder::{FolderError, RunFolder, read_record};
+pub use folder::{
+    ExperimentFolder, FolderError, RunFolder, is_experiment, read_comparison, read_intervals,
+    read_order, read_record,
+};

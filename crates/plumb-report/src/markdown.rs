@@ -3,7 +3,7 @@
 use plumb_measure::RunRecord;
 
 use crate::points::Points;
-use crate::table::{Column, Table, escaped};
+use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
 use crate::{facts, notes, tables};
 
@@ -77,10 +77,7 @@ fn results(record: &RunRecord) -> String {
 }
 
 fn repeat(record: &RunRecord) -> String {
-    let command = facts::command(record);
-    let longest = command.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat((longest + 1).max(3));
-    let mut out = format!("### To repeat it\n\n{fence}\n{command}\n{fence}\n\n");
+    let mut out = format!("### To repeat it\n\n{}\n", fenced(&facts::command(record)));
     let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
     for known in facts::repeat(record) {
         table.push(vec![known.name.into(), known.value]);

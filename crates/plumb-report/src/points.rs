@@ -1,19 +1,15 @@
 //! The points of a plan: what distinguishes the results, and in which order they are read.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use plumb_measure::{ByteSize, Rate, ResultRecord, RunRecord, Span};
+use plumb_measure::{ResultRecord, RunRecord};
 
-use crate::figures::real;
+use crate::labels::{LabelMap, Labels, by_labels, by_value, number, words_of};
 
 /// The results in the order of their labels.
 pub(crate) struct Points<'a> {
     pub(crate) results: Vec<&'a ResultRecord>,
-    /// Labels that have more than one value, in the order of their names.
-    pub(crate) varying: Vec<&'a str>,
-    /// Labels that are the same for every result, with that value.
-    pub(crate) constant: Vec<(&'a str, &'a str)>,
+    pub(crate) labels: Labels<'a>,
 }
 
 /// One label along an axis; the others make the series.
@@ -38,39 +34,20 @@ impl<'a> Points<'a> {
     /// Arranges the results of a record.
     pub(crate) fn of(record: &'a RunRecord) -> Self {
         let mut results: Vec<&ResultRecord> = record.results.iter().collect();
-        results.sort_by(|a, b| by_labels(a, b));
-        let mut values: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
-        for label in results.iter().flat_map(|result| result.labels.keys()) {
-            values
-                .entry(label)
-                .or_default()
-                .extend(results.iter().map(|result| result.labels.get(label).map(String::as_str)));
-        }
-        let (mut varying, mut constant) = (Vec::new(), Vec::new());
-        for (label, found) in values {
-            match found.iter().next() {
-                Some(Some(value)) if found.len() == 1 => constant.push((label, *value)),
-                _ => varying.push(label),
-            }
-        }
-        Self { results, varying, constant }
+        results.sort_by(|a, b| by_labels(&a.labels, &b.labels));
+        let maps: Vec<&LabelMap> = results.iter().map(|result| &result.labels).collect();
+        let labels = Labels::of(&maps);
+        Self { results, labels }
     }
 
     /// What distinguishes a result from the others; all its labels when it is the only one.
     pub(crate) fn name(&self, result: &ResultRecord) -> String {
-        let shown = if self.varying.is_empty() {
-            result.labels.keys().map(String::as_str).collect()
-        } else {
-            self.varying.clone()
-        };
-        words_of(result, shown.into_iter())
+        self.labels.name(&result.labels)
     }
 
     /// The labels that every result shares, in words.
     pub(crate) fn shared(&self) -> String {
-        let words: Vec<String> =
-            self.constant.iter().map(|(label, value)| format!("{label} {value}")).collect();
-        words.join(", ")
+        self.labels.shared()
     }
 
     /// The results that have a median response time, with it in nanoseconds, the shortest first.
@@ -92,13 +69,13 @@ impl<'a> Points<'a> {
     /// The results along the label that has most values; `None` when nothing varies, or when two
     /// results have the same labels.
     pub(crate) fn sweep(&self) -> Option<Sweep<'a>> {
-        let label = self.varying.iter().copied().max_by_key(|label| self.weight(label))?;
+        let label = self.labels.varying.iter().copied().max_by_key(|label| self.weight(label))?;
         let values = self.values(label)?;
         let numbers = values.iter().map(|value| number(value)).collect();
         let mut series: Vec<Series<'a>> = Vec::new();
         for result in &self.results {
-            let others = self.varying.iter().copied().filter(|other| *other != label);
-            let name = words_of(result, others);
+            let others = self.labels.varying.iter().copied().filter(|other| *other != label);
+            let name = words_of(&result.labels, others);
             let at = series.iter().position(|line| line.name == name).unwrap_or_else(|| {
                 series.push(Series { name, results: vec![None; values.len()] });
                 series.len() - 1
@@ -138,55 +115,9 @@ pub(crate) fn spread(count: usize, most: usize) -> Vec<usize> {
     (0..most).map(|at| (at * (count - 1) + (most - 1) / 2) / (most - 1)).collect()
 }
 
-fn words_of<'l>(result: &ResultRecord, labels: impl Iterator<Item = &'l str>) -> String {
-    let words: Vec<String> = labels
-        .filter_map(|label| result.labels.get(label).map(|value| format!("{label} {value}")))
-        .collect();
-    words.join(", ")
-}
-
-fn by_labels(a: &ResultRecord, b: &ResultRecord) -> Ordering {
-    let pairs = a.labels.iter().zip(&b.labels);
-    pairs
-        .map(|((ka, va), (kb, vb))| ka.cmp(kb).then_with(|| by_value(va, vb)))
-        .find(|order| order.is_ne())
-        .unwrap_or_else(|| a.labels.len().cmp(&b.labels.len()))
-}
-
-fn by_value(a: &str, b: &str) -> Ordering {
-    match (number(a), number(b)) {
-        (Some(x), Some(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => a.cmp(b),
-    }
-}
-
-/// A label beyond this is a name, not a number.
-const NUMBER_MAX: f64 = 1e18;
-
-/// The number that a value of a label stands for: a count, bytes, a rate or nanoseconds.
-fn number(value: &str) -> Option<f64> {
-    let within = |text: &str| text.parse::<f64>().ok().filter(|n| n.abs() <= NUMBER_MAX);
-    within(value)
-        .or_else(|| value.parse::<ByteSize>().ok().map(|size| real(size.bytes())))
-        .or_else(|| value.parse::<Rate>().ok().map(Rate::per_s).filter(|n| *n <= NUMBER_MAX))
-        .or_else(|| value.parse::<Span>().ok().map(|span| real(span.ns())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_are_ordered_by_what_they_stand_for() {
-        let mut sizes = vec!["64KiB", "1B", "10000B", "1KiB"];
-        sizes.sort_by(|a, b| by_value(a, b));
-        assert_eq!(sizes, ["1B", "1KiB", "10000B", "64KiB"]);
-        let mut mixed = vec!["all", "16", "2"];
-        mixed.sort_by(|a, b| by_value(a, b));
-        assert_eq!(mixed, ["2", "16", "all"]);
-    }
 
     #[test]
     fn a_spread_holds_both_ends_and_nothing_twice() {
@@ -197,13 +128,5 @@ mod tests {
             let places = spread(count, 6);
             assert!(places.windows(2).all(|pair| pair[0] < pair[1]), "{count}: {places:?}");
         }
-    }
-
-    #[test]
-    fn a_name_that_means_infinity_is_no_number() {
-        assert_eq!(number("inf"), None);
-        assert_eq!(number("nan"), None);
-        assert_eq!(number("2000/s"), Some(2000.0));
-        assert_eq!(number("2s"), Some(2e9));
     }
 }

@@ -65,6 +65,8 @@ impl Column {
 pub(crate) struct Row {
     pub(crate) cells: Vec<String>, // one a column
     pub(crate) trust: Trust,
+    /// True for the row that answers the question.
+    pub(crate) main: bool,
 }
 
 /// Columns and rows of text.
@@ -88,7 +90,21 @@ impl Table {
     /// Adds a row whose figures may be used as far as `trust` goes.
     pub(crate) fn push_trusted(&mut self, cells: Vec<String>, trust: Trust) {
         debug_assert_eq!(cells.len(), self.columns.len(), "a row has a cell for every column");
-        self.rows.push(Row { cells, trust });
+        self.rows.push(Row { cells, trust, main: false });
+    }
+
+    /// Adds the row that answers the question, or one beside it.
+    pub(crate) fn push_main(&mut self, cells: Vec<String>, main: bool) {
+        self.push(cells);
+        if let Some(row) = self.rows.last_mut() {
+            row.main = main;
+        }
+    }
+
+    /// The width of the whole table as text.
+    pub(crate) fn width(&self) -> usize {
+        let wide: usize = self.widths().iter().map(|width| width + GAP.len()).sum();
+        wide.saturating_sub(GAP.len())
     }
 
     /// The table within `width` columns of text, and the titles of the columns that gave way.
@@ -182,6 +198,13 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// Text that Markdown shows as it is, on lines of its own. Ends with a line end.
+pub(crate) fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}\n{text}\n{fence}\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +247,12 @@ mod tests {
     fn markdown_keeps_every_column_and_its_side() {
         let text = sizes().markdown();
         assert!(text.starts_with("| size | p50 | extra | more |\n|:--|--:|--:|--:|\n"), "{text}");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_in_its_text() {
+        assert_eq!(fenced("a"), "```\na\n```\n");
+        assert_eq!(fenced("```sh"), "````\n```sh\n````\n");
     }
 
     #[test]

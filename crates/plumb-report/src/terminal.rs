@@ -6,15 +6,11 @@ use crate::facts;
 use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
-use crate::wrap::paragraph;
+use crate::wrap::{WIDTH, fact, harmless, paragraph};
 use crate::{niping, notes, tables};
 
-/// Width of the text around the figures and of everything about a single result.
-const WIDTH: usize = 80;
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
-/// Width of the names in front of a fact.
-const NAME_WIDTH: usize = 13;
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
 
@@ -40,11 +36,6 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&fact(known.name, &known.value));
     }
     harmless(&out)
-}
-
-/// Text that cannot steer the terminal: names and banners come from the other side.
-fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
 }
 
 fn head(record: &RunRecord) -> String {
@@ -148,9 +139,4 @@ fn validity(record: &RunRecord) -> String {
         out.push_str(&fact("", &format!("and {} more findings", reasons.len() - REASONS_MAX)));
     }
     out
-}
-
-/// A name and what is said under it, with a hanging indent.
-fn fact(name: &str, text: &str) -> String {
-    paragraph(&format!("{name:<NAME_WIDTH$}  "), text, WIDTH)
 }

@@ -1,4 +1,19 @@
-//! Paragraphs with a hanging indent.
+//! Paragraphs with a hanging indent, for a terminal.
+
+/// Width of text, and of everything about a single result.
+pub(crate) const WIDTH: usize = 80;
+/// Width of the names in front of a fact.
+const NAME_WIDTH: usize = 13;
+
+/// A name and what is said under it, with a hanging indent.
+pub(crate) fn fact(name: &str, text: &str) -> String {
+    paragraph(&format!("{name:<NAME_WIDTH$}  "), text, WIDTH)
+}
+
+/// Text that cannot steer the terminal: names and banners come from the other side.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
+}
 
 /// `text` broken at blanks into lines of at most `width` columns, the first behind `head`, the
 /// others indented as far. A word longer than a line stays whole. Ends with a line end.
@@ -43,6 +58,11 @@ mod tests {
     fn a_long_word_stays_whole_and_nothing_is_one_line() {
         assert_eq!(paragraph("", "abcdefghij kl", 4), "abcdefghij\nkl\n");
         assert_eq!(paragraph("head  ", "", 10), "head\n");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_and_line_ends_stay() {
+        assert_eq!(harmless("a\u{1b}[31m\nb\t"), "a?[31m\nb?");
     }
 
     proptest! {

@@ -1,9 +1,13 @@
 //! Whatever a record holds, every format renders it, and nothing of it becomes markup.
 
+mod comparisons;
 mod records;
 
-use plumb_measure::{Distribution, Finding, FindingKind, Interval, Scope};
-use plumb_report::{html, markdown, terminal};
+use plumb_measure::{
+    Better, BlockFigures, Comparison, Distribution, FigureUnit, Finding, FindingKind, Interval,
+    LeftOut, Role, Scope, Verdict,
+};
+use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{1b}[31m";
@@ -13,8 +17,7 @@ const VOID: [&str; 2] = ["!DOCTYPE", "meta"];
 
 #[test]
 fn a_page_fetches_nothing_and_runs_nothing() {
-    for (_, record) in records::all() {
-        let page = html::render(&record);
+    for page in pages() {
         for loader in ["<script", "<link", "<iframe", "<img", "src=", "href=", "url(", "@import"] {
             assert!(!page.contains(loader), "{loader}");
         }
@@ -24,9 +27,13 @@ fn a_page_fetches_nothing_and_runs_nothing() {
 
 #[test]
 fn every_element_of_a_page_is_ended_in_its_place() {
-    for (_, record) in records::all() {
-        assert_balanced(&html::render(&record));
-    }
+    pages().iter().for_each(|page| assert_balanced(page));
+}
+
+fn pages() -> Vec<String> {
+    let runs = records::all().into_iter().map(|(_, record)| html::render(&record));
+    let comparisons = comparisons::all().into_iter().map(|(_, record)| comparison::html(&record));
+    runs.chain(comparisons).collect()
 }
 
 fn assert_balanced(page: &str) {
@@ -112,6 +119,185 @@ fn an_invalid_run_says_so_first_in_every_format() {
     assert!(page.find("INVALID").unwrap() < page.find("<table").unwrap());
 }
 
+#[test]
+fn text_of_a_comparison_never_becomes_markup_or_steers_a_terminal() {
+    let mut record = comparisons::several();
+    record.differences[0].name = HOSTILE.into();
+    record.differences[0].values = vec![HOSTILE.into()];
+    record.warnings.push(HOSTILE.into());
+    record.design.cut_short = Some(HOSTILE.into());
+    for variant in &mut record.variants {
+        variant.name = HOSTILE.into();
+        variant.command = HOSTILE.into();
+        variant.left_out.push(LeftOut { round: 1, reason: HOSTILE.into() });
+    }
+    for contrast in &mut record.contrasts {
+        contrast.candidate = HOSTILE.into();
+        contrast.baseline = HOSTILE.into();
+        contrast.sentence = HOSTILE.into();
+        contrast.labels.insert(HOSTILE.into(), HOSTILE.into());
+        contrast.checks.remarks.push(HOSTILE.into());
+        contrast.tails[0].variant = HOSTILE.into();
+        contrast.endpoints[0].name = HOSTILE.into();
+    }
+    let page = comparison::html(&record);
+    assert!(!page.contains("<script"));
+    assert_balanced(&page);
+    assert!(!comparison::terminal(&record).contains('\u{1b}'));
+    let text = comparison::markdown(&record);
+    let (before, rest) = text.split_once("```\n").unwrap(); // a fence shows its text as it is
+    let (_, after) = rest.split_once("```\n").unwrap();
+    assert!(!unescaped(before, "<script") && !unescaped(after, "<script"), "{text}");
+}
+
+/// True when `text` holds `what` without a backslash before it.
+fn unescaped(text: &str, what: &str) -> bool {
+    text.match_indices(what).any(|(at, _)| !text[..at].ends_with('\\'))
+}
+
+#[test]
+fn a_comparison_for_a_terminal_keeps_80_columns() {
+    for (name, record) in comparisons::all() {
+        let text = comparison::terminal(&record);
+        assert!(text.is_ascii());
+        for line in text.lines() {
+            assert!(line.len() <= 80, "{name}, {} columns: {line}", line.len());
+            assert_eq!(line, line.trim_end());
+        }
+    }
+}
+
+#[test]
+fn a_comparison_begins_with_its_answer_in_every_format() {
+    let record = comparisons::no_difference();
+    let sentence = record.contrasts[0].sentence.as_str();
+    let first = comparison::terminal(&record).lines().next().unwrap().to_owned();
+    assert!(sentence.starts_with(&first), "{first}");
+    let text = comparison::markdown(&record);
+    assert!(text.lines().nth(2).unwrap().starts_with("**NO DIFFERENCE SHOWN**"), "{text}");
+    assert!(text.contains("That is not equality"));
+    let page = comparison::html(&record);
+    assert!(page.find("NO DIFFERENCE SHOWN").unwrap() < page.find("<table").unwrap());
+}
+
+#[test]
+fn what_was_not_tested_has_no_p_and_too_few_pairs_have_no_whisker() {
+    let page = comparison::html(&comparisons::too_few());
+    assert!(!page.contains("class=\"whisker\"") && !page.contains("class=\"band\""));
+    assert!(page.contains("NO VERDICT"));
+    let text = comparison::markdown(&comparisons::better());
+    let described = text.lines().find(|line| line.starts_with("| av2 |")).unwrap();
+    assert!(described.ends_with("| - | - | described, not tested |"), "{described}");
+    let approximate = text.lines().find(|line| line.starts_with("| 99th")).unwrap();
+    assert!(approximate.contains("approximate, k = 12 pairs"), "{approximate}");
+}
+
+#[test]
+fn separate_runs_have_no_pairs_to_draw() {
+    let page = comparison::html(&comparisons::separate());
+    assert!(!page.contains("Effect of every pair") && !page.contains("class=\"link\""));
+    assert!(page.contains("cannot be told from the change"));
+}
+
+#[test]
+fn many_pairs_are_drawn_evenly_and_one_pair_stands_alone() {
+    let mut record = comparisons::better();
+    let block = record.contrasts[0].endpoints[0].blocks[0];
+    let many = (1..=500).map(|round| BlockFigures { round, ..block });
+    record.contrasts[0].endpoints[0].blocks = many.collect();
+    let page = comparison::html(&record);
+    assert!(page.contains("400 of 500 places are drawn"));
+    assert_eq!(page.matches("class=\"link\"").count(), 400);
+
+    record.contrasts[0].endpoints[0].blocks = vec![block];
+    assert_eq!(comparison::html(&record).matches("class=\"link\"").count(), 1);
+    record.contrasts[0].endpoints[0].blocks.clear();
+    assert!(!comparison::html(&record).contains("Both of every pair"));
+}
+
+#[test]
+fn a_comparison_of_nothing_says_so() {
+    let mut record = comparisons::better();
+    record.contrasts.clear();
+    record.variants.clear();
+    assert!(comparison::terminal(&record).starts_with("Nothing was compared."));
+    assert!(comparison::markdown(&record).contains("Nothing was compared."));
+    assert_balanced(&comparison::html(&record));
+    record = comparisons::better();
+    record.contrasts[0].endpoints.clear();
+    assert_balanced(&comparison::html(&record));
+    assert!(comparison::terminal(&record).ends_with('\n'));
+}
+
+/// Figures that a damaged or absurd experiment may hold.
+fn figure() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        Just(0.0),
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(f64::NEG_INFINITY),
+        Just(f64::MAX),
+        Just(f64::MIN_POSITIVE),
+        Just(1e-6),
+        Just(1e6),
+        -1e9..1e12f64,
+        0.5..2.0f64,
+    ]
+}
+
+prop_compose! {
+    fn compared()(
+        sides in prop::collection::vec((prop::option::of(figure()), prop::option::of(figure())), 0..5),
+        ratio in prop::option::of(figure()),
+        ends in prop::option::of((figure(), figure(), figure())),
+        p in prop::option::of(figure()),
+        margin in prop::option::of(figure()),
+        shares in (figure(), figure(), figure()),
+        role in prop::sample::select(vec![
+            Role::Primary, Role::Tested, Role::Described, Role::Approximate,
+        ]),
+        unit in prop::sample::select(vec![
+            FigureUnit::Ns, FigureUnit::PerSecond, FigureUnit::KbPerSecond, FigureUnit::Plain,
+        ]),
+        higher in any::<bool>(),
+        counts in any::<[u64; 4]>(),
+    ) -> Comparison {
+        let mut record = comparisons::better();
+        record.design.margin = margin;
+        record.design.rounds = counts[0];
+        let contrast = &mut record.contrasts[0];
+        contrast.checks.effective_samples = Some(shares.0);
+        contrast.checks.between_blocks = Some(shares.1);
+        contrast.checks.within_blocks = Some(shares.2);
+        contrast.checks.warm_up = Some(shares.0);
+        contrast.checks.without_first = ratio;
+        contrast.checks.pairs_for_one_percent = Some(counts[1]);
+        contrast.tails[0].max_ns = counts[2];
+        contrast.tails[0].beyond_ten_medians = shares.1;
+        let endpoint = &mut contrast.endpoints[0];
+        endpoint.role = role;
+        endpoint.unit = unit;
+        endpoint.better = if higher { Better::Higher } else { Better::Lower };
+        endpoint.baseline = shares.0;
+        endpoint.candidate = shares.1;
+        endpoint.ratio = ratio;
+        endpoint.interval =
+            ends.map(|(low, high, level)| plumb_measure::statistics::Interval { low, high, level });
+        endpoint.p = p;
+        endpoint.p_adjusted = p;
+        endpoint.verdict = p.map(|_| Verdict::Better);
+        endpoint.blocks = sides
+            .iter()
+            .map(|(baseline, candidate)| BlockFigures {
+                round: counts[3],
+                baseline: *baseline,
+                candidate: *candidate,
+            })
+            .collect();
+        record
+    }
+}
+
 prop_compose! {
     fn distribution()(n in any::<[u64; 11]>(), whole in any::<bool>()) -> Distribution {
         let [count, min, p25, p50, p75, p90, p95, p99, p999, max, mean] = n;
@@ -163,5 +349,17 @@ proptest! {
         assert_balanced(&page);
         prop_assert!(terminal::render(&record).ends_with('\n'));
         prop_assert!(markdown::render(&record).ends_with('\n'));
+    }
+
+    #[test]
+    fn any_comparison_is_rendered_without_a_coordinate_that_is_none(record in compared()) {
+        let page = comparison::html(&record);
+        for none in ["NaN", "inf%", "inf\"", "inf ", "-inf"] {
+            let near = page.find(none).map(|at| &page[at.saturating_sub(60)..at + 20]);
+            prop_assert!(near.is_none(), "{:?}", near);
+        }
+        assert_balanced(&page);
+        prop_assert!(!comparison::terminal(&record).contains("NaN"));
+        prop_assert!(!comparison::markdown(&record).contains("NaN"));
     }
 }

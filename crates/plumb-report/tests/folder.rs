@@ -1,11 +1,12 @@
-//! The run folder: never overwritten, readable at any moment.
+//! The folders of runs and of experiments: never overwritten, readable at any moment.
 
+mod comparisons;
 mod records;
 
 use std::fs;
 use std::path::Path;
 
-use plumb_report::{FolderError, RunFolder, read_record};
+use plumb_report::{ExperimentFolder, FolderError, RunFolder, read_comparison, read_record};
 
 #[test]
 fn a_record_that_was_written_is_read_from_the_folder_and_from_its_file() {
@@ -147,6 +148,84 @@ fn what_is_no_run_is_told_apart_from_what_cannot_be_read() {
     let error = read_record(&file).unwrap_err();
     assert!(matches!(error, FolderError::Read { .. }), "{error}");
     assert!(error.to_string().contains("not UTF-8"), "{error}");
+}
+
+#[test]
+fn an_experiment_holds_its_plan_its_order_its_blocks_and_its_result() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = ExperimentFolder::create_in(place.path(), "20260301-lab").unwrap();
+    folder.write_experiment("rounds = 12\n").unwrap();
+    folder.write_order("[]\n").unwrap();
+    let block = folder.block(7, "candidate 2").unwrap();
+    assert_eq!(block, folder.path().join("blocks/007-candidate-2"));
+    RunFolder::create_new(&block).unwrap().write_record(&records::single_ping()).unwrap();
+    let comparison = comparisons::several();
+    folder.write_comparison(&comparison).unwrap();
+    assert_eq!(folder.write_report("<!DOCTYPE html>").unwrap(), folder.path().join("report.html"));
+    let names = ["blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
+    assert_eq!(names_in(folder.path()), names);
+    assert!(read_comparison(folder.path()).unwrap() == comparison);
+    assert!(read_comparison(&folder.path().join("comparison.json")).unwrap() == comparison);
+    assert!(read_record(&block).unwrap() == records::single_ping());
+}
+
+#[test]
+fn an_experiment_and_its_blocks_are_never_overwritten() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("experiment");
+    let folder = ExperimentFolder::create_new(&path).unwrap();
+    folder.write_experiment("").unwrap();
+    let error = ExperimentFolder::create_new(&path).unwrap_err();
+    assert!(matches!(error, FolderError::HoldsExperiment { .. }), "{error}");
+    let error = RunFolder::create_new(&path).unwrap_err();
+    assert!(matches!(error, FolderError::HoldsExperiment { .. }), "{error}");
+
+    let block = folder.block(1, "baseline").unwrap();
+    RunFolder::create_new(&block).unwrap().write_record(&records::begun()).unwrap();
+    let error = folder.block(1, "baseline").unwrap_err();
+    assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
+    let error = ExperimentFolder::create_new(&block).unwrap_err();
+    assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
+}
+
+#[test]
+fn a_variant_cannot_lead_out_of_the_experiment() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = ExperimentFolder::create_new(&place.path().join("experiment")).unwrap();
+    for name in ["../../away", "/etc", "..", "", "a/b"] {
+        let block = folder.block(1, name).unwrap();
+        assert_eq!(block.parent(), Some(folder.path().join("blocks").as_path()), "{name}");
+    }
+}
+
+#[test]
+fn an_experiment_that_came_to_nothing_leaves_no_folder_and_takes_no_block_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("experiment");
+    let folder = ExperimentFolder::create_new(&path).unwrap();
+    folder.write_experiment("").unwrap();
+    folder.write_order("").unwrap();
+    folder.block(1, "baseline").unwrap();
+    folder.discard();
+    assert!(!path.exists());
+
+    let folder = ExperimentFolder::create_new(&path).unwrap();
+    folder.write_order("").unwrap();
+    let block = folder.block(1, "baseline").unwrap();
+    RunFolder::create_new(&block).unwrap().write_record(&records::begun()).unwrap();
+    folder.discard();
+    assert_eq!(names_in(&path), ["blocks", "order.json"]);
+}
+
+#[test]
+fn what_is_no_comparison_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let error = read_comparison(place.path()).unwrap_err();
+    assert!(matches!(error, FolderError::NoComparison { .. }), "{error}");
+    assert!(error.to_string().contains("comparison.json"), "{error}");
+    fs::write(place.path().join("comparison.json"), "{\"schema\": \"plumb.run/1\"}").unwrap();
+    let text = read_comparison(place.path()).unwrap_err().to_string();
+    assert!(text.contains("plumb.run/1"), "{text}");
 }
 
 fn names_in(path: &Path) -> Vec<String> {

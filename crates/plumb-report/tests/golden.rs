@@ -1,46 +1,70 @@
-//! Every format of every kind of run, as it stands. `UPDATE_GOLDEN=1` writes them anew.
+//! Every format of every kind of run and comparison, as it stands. `UPDATE_GOLDEN=1` writes them anew.
 
+mod comparisons;
 mod records;
 
 use std::fs;
 use std::path::Path;
 
-use plumb_measure::RunRecord;
-use plumb_report::{html, markdown, terminal};
+use plumb_measure::{Comparison, RunRecord};
+use plumb_report::{comparison, html, markdown, terminal};
 
 #[test]
 fn terminal() -> Result<(), String> {
-    check("txt", terminal::render)
+    runs("txt", terminal::render)
 }
 
 #[test]
 fn markdown() -> Result<(), String> {
-    check("md", markdown::render)
+    runs("md", markdown::render)
 }
 
 #[test]
 fn html() -> Result<(), String> {
-    check("html", html::render)
+    runs("html", html::render)
 }
 
-fn check(extension: &str, render: fn(&RunRecord) -> String) -> Result<(), String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for (name, record) in records::all() {
-        let file = folder.join(format!("{name}.{extension}"));
-        let got = render(&record);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&file, &got).map_err(|error| format!("{}: {error}", file.display()))?;
-        }
-        let expected = fs::read_to_string(&file).unwrap_or_default();
-        if let Some((at, (got, expected))) = first_difference(&got, &expected) {
-            return Err(format!(
-                "{} differs in line {at}:\n  expected {expected}\n  got      {got}\n\
-                 look at it, then write it anew with UPDATE_GOLDEN=1",
-                file.display()
-            ));
-        }
+#[test]
+fn comparison_in_a_terminal() -> Result<(), String> {
+    comparisons("txt", comparison::terminal)
+}
+
+#[test]
+fn comparison_as_markdown() -> Result<(), String> {
+    comparisons("md", comparison::markdown)
+}
+
+#[test]
+fn comparison_as_html() -> Result<(), String> {
+    comparisons("html", comparison::html)
+}
+
+fn runs(extension: &str, render: fn(&RunRecord) -> String) -> Result<(), String> {
+    let mut all = records::all().into_iter();
+    all.try_for_each(|(name, record)| check(&format!("{name}.{extension}"), &render(&record)))
+}
+
+fn comparisons(extension: &str, render: fn(&Comparison) -> String) -> Result<(), String> {
+    let mut all = comparisons::all().into_iter();
+    all.try_for_each(|(name, record)| {
+        check(&format!("comparison-{name}.{extension}"), &render(&record))
+    })
+}
+
+fn check(name: &str, got: &str) -> Result<(), String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, got).map_err(|error| format!("{}: {error}", file.display()))?;
     }
-    Ok(())
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    match first_difference(got, &expected) {
+        None => Ok(()),
+        Some((at, (got, expected))) => Err(format!(
+            "{} differs in line {at}:\n  expected {expected}\n  got      {got}\n\
+             look at it, then write it anew with UPDATE_GOLDEN=1",
+            file.display()
+        )),
+    }
 }
 
 fn first_difference<'a>(got: &'a str, expected: &'a str) -> Option<(usize, (&'a str, &'a str))> {

@@ -1,18 +1,15 @@
 //! `plumb checkup`: every layer of this machine, measured for some seconds each.
 
-use std::thread;
-
-use anyhow::{Context as _, anyhow};
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
-use plumb_engine::clock::MonotonicClock;
+use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Plain, Stop, serve};
 use plumb_measure::{RunRecord, show_count, show_ns};
-use plumb_net::{EchoServer, Event, Ping, PingOptions, ServeOptions};
+use plumb_net::{Ping, PingOptions};
 
 use crate::exit::Exit;
-use crate::measure::{Run, measure, print};
+use crate::loopback::with_echo_server;
+use crate::measure::{measure, print};
 use crate::signals;
 
 /// What the checkup asks of the network: messages as small as a database call and as large as a
@@ -36,34 +33,11 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
     let output = OutputOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
-    let run = network(&output, command, &stop)?;
+    let run = with_echo_server(|address| {
+        measure(&mut Checkup::of_network(address, &output)?, command, "", &stop)
+    })?;
     print(&run, Some(&sentence(&run.record)), &output)?;
     Ok(run.exit())
-}
-
-/// Measures the network path of this machine against an echo server on a thread of our own.
-fn network(output: &OutputOptions, command: Vec<String>, stop: &Stop) -> anyhow::Result<Run> {
-    let listeners = plumb_net::listeners(&["127.0.0.1:0".into()])?;
-    let address = listeners.first().context("no listener")?.local();
-    let server_stop = Stop::new()?;
-    thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            let mut quiet = |_: Event<'_>| {};
-            let words = ServeOptions::augment_args(Command::new("serve"));
-            let options = ServeOptions::from_arg_matches(&words.get_matches_from(["serve"]))?;
-            let limit = usize::try_from(options.max_message.bytes())?;
-            let mut service = EchoServer::new(limit, MonotonicClock, &mut quiet);
-            serve(&options.plan(), &listeners, &mut service, Plain::default, &server_stop)?;
-            anyhow::Ok(())
-        });
-        let measured = Checkup::of_network(&address, output)
-            .and_then(|mut checkup| measure(&mut checkup, command, stop));
-        server_stop.ask();
-        let served = server.join().map_err(|_| anyhow!("the echo server panicked"))?;
-        let run = measured?;
-        served?;
-        Ok(run)
-    })
 }
 
 /// Several measurements that make one run.

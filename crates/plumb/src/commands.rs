@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::layers::LAYERS;
-use crate::{checkup, manual, report};
+use crate::{ab, checkup, compare, lab, manual, report};
 
 /// `plumb` with every subcommand.
 pub(crate) fn all() -> Command {
@@ -24,6 +24,9 @@ pub(crate) fn all() -> Command {
         .max_term_width(100)
         .subcommand(checkup::command())
         .subcommands(LAYERS.iter().map(|layer| layer.command()))
+        .subcommand(ab::command())
+        .subcommand(compare::command())
+        .subcommand(lab::command())
         .subcommand(report::command())
         .subcommands(manual::commands())
 }

@@ -3,11 +3,15 @@
 //! Words become a [`Command`](clap::Command), a command becomes a job of one layer, a job becomes
 //! a run. Nothing else happens here.
 
+mod ab;
 mod checkup;
 mod commands;
+mod compare;
 mod exit;
 mod host;
+mod lab;
 mod layers;
+mod loopback;
 mod manual;
 mod measure;
 mod niping;
@@ -51,6 +55,9 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     match matches.subcommand() {
         Some(("checkup", words)) => checkup::run(words, command),
+        Some(("ab", words)) => ab::run(words),
+        Some(("compare", words)) => compare::run(words),
+        Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("man", words)) => manual::man(words),
         Some(("complete", words)) => manual::complete(words),

@@ -31,7 +31,7 @@ pub(crate) fn run_layer(
         Job::Serve(server) => serve(server),
         Job::Measure(mut job) => {
             let stop = signals::stop()?;
-            let run = measure(job.as_mut(), command, &stop)?;
+            let run = measure(job.as_mut(), command, "", &stop)?;
             print(&run, None, job.output())?;
             Ok(run.exit())
         }
@@ -70,9 +70,11 @@ impl Run {
 }
 
 /// Carries out a measurement and leaves its folder, with what there is even if it is interrupted.
+/// `title` stands before the progress it shows.
 pub(crate) fn measure(
     job: &mut dyn Measure,
     command: Vec<String>,
+    title: &str,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
@@ -82,8 +84,11 @@ pub(crate) fn measure(
     let record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     let began_ns = MonotonicClock.now_ns();
-    let mut keeper =
-        Keeper { record, onlooker: Onlooker::new(&mut folder, outline.points, began_ns), began_ns };
+    let mut keeper = Keeper {
+        record,
+        onlooker: Onlooker::new(&mut folder, title, outline.points, began_ns),
+        began_ns,
+    };
     let ran = job.run(&mut keeper, stop);
     keeper.onlooker.clear();
     let Keeper { mut record, onlooker, .. } = keeper;
@@ -169,8 +174,7 @@ impl Watch for Keeper<'_> {
     }
 
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
-        let words: Vec<String> = labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
-        self.onlooker.point(words.join(", "));
+        self.onlooker.point(labels);
         &mut self.onlooker
     }
 
@@ -225,6 +229,6 @@ fn raise_descriptor_limit() {
 }
 
 /// A layer's error as ours, without losing its message.
-fn plain(error: JobError) -> anyhow::Error {
+pub(crate) fn plain(error: JobError) -> anyhow::Error {
     anyhow!(error)
 }

@@ -13,7 +13,7 @@ use plumb_engine::{
     Sampler, ServePlan, reachable, serve,
 };
 use plumb_measure::{FailureKind, NipingFigures, Span};
-use plumb_net::{EchoServer, Event, NetError, PORT, Probe, listeners};
+use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, listeners};
 use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
 
@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::signals;
 
 /// The largest payload a server takes: what NI peers accept by default.
-const MESSAGE_BYTES_MAX: usize = 16 << 20;
+const LIMITS: EchoLimits = EchoLimits { message_bytes_max: 16 << 20, service_ns: 0 };
 /// Nobody waits longer for a round trip.
 const PATIENCE: Span = Span::from_ms(60_000);
 
@@ -237,7 +237,7 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
         };
         let _ = out.flush();
     };
-    let mut server = EchoServer::new(MESSAGE_BYTES_MAX, MonotonicClock, &mut tell);
+    let mut server = EchoServer::new(LIMITS, MonotonicClock, &mut tell);
     serve(&plan, &listeners, &mut server, Plain::default, &stop)?;
     Ok(Exit::Ran)
 }

@@ -1,5 +1,6 @@
 //! What looks on at a load: the interval log, and a line on the terminal for whoever waits.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plumb_engine::{IntervalRecords, Sampler};
@@ -9,11 +10,12 @@ use plumb_report::{FolderError, RunFolder};
 /// Writes each interval into the run folder, and shows it.
 pub(crate) struct Onlooker<'a> {
     folder: &'a mut RunFolder,
+    title: &'a str,
     show: bool,
     points: usize,
     /// The point that is measured, from one.
     point: usize,
-    name: String,
+    labels: BTreeMap<String, String>,
     /// Start of the run, on the monotonic clock.
     began_ns: u64,
     /// The first error of the folder; the run goes on without its interval log.
@@ -21,17 +23,23 @@ pub(crate) struct Onlooker<'a> {
 }
 
 impl<'a> Onlooker<'a> {
-    /// Looks on at `points` points in a row; shows progress if standard error is a terminal.
-    pub(crate) fn new(folder: &'a mut RunFolder, points: usize, began_ns: u64) -> Self {
+    /// Looks on at `points` points in a row; shows progress behind `title` if standard error is a
+    /// terminal.
+    pub(crate) fn new(
+        folder: &'a mut RunFolder,
+        title: &'a str,
+        points: usize,
+        began_ns: u64,
+    ) -> Self {
         let show = io::stderr().is_terminal();
-        let name = String::new();
-        Self { folder, show, points, point: 0, name, began_ns, trouble: None }
+        let labels = BTreeMap::new();
+        Self { folder, title, show, points, point: 0, labels, began_ns, trouble: None }
     }
 
-    /// The point `name` begins.
-    pub(crate) fn point(&mut self, name: String) {
+    /// The point with these labels begins.
+    pub(crate) fn point(&mut self, labels: &BTreeMap<String, String>) {
         self.point += 1;
-        self.name = name;
+        self.labels.clone_from(labels);
         self.line("connecting");
     }
 
@@ -50,7 +58,9 @@ impl<'a> Onlooker<'a> {
 
     fn line(&self, text: &str) {
         if self.show {
-            let place = format!("[{}/{}] {}", self.point, self.points, self.name);
+            let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+            let place =
+                format!("{}[{}/{}] {}", self.title, self.point, self.points, words.join(", "));
             let _ = write!(io::stderr(), "\r\x1b[K{place}: {text}");
         }
     }
@@ -64,11 +74,10 @@ impl Sampler for Onlooker<'_> {
     fn interval(&mut self, records: &IntervalRecords) {
         let figures = records.figures;
         let start_ns = records.began_ns.saturating_sub(self.began_ns) + figures.start_ns;
-        let tag = self.name.replace(", ", ";").replace(' ', "=");
         let mut lines = String::new();
         for row in records.recorder.rows() {
             for (series, histogram) in [("response", &row.response), ("service", &row.service)] {
-                let tag = format!("{series};{tag}");
+                let tag = hdr::log_tag(series, &self.labels);
                 lines += &hdr::log_line(&tag, start_ns, figures.duration_ns, histogram);
             }
         }

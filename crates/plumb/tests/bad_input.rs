@@ -307,5 +307,8 @@ fn a_folder_without_a_run_cannot_be_reported() {
     assert!(line.starts_with("no run at .: name a run folder"), "{line}");
     fs::write(folder.path().join("run.json"), "{\n").expect("a temporary folder can be written");
     let line = refusal(plumb(&["report", "."], folder.path()));
-    assert!(line.contains("run.json: not a run record: ") && line.contains("line 2"), "{line}");
+    assert!(
+        line.contains("run.json: not a record of plumb: ") && line.contains("line 2"),
+        "{line}"
+    );
 }

@@ -12,7 +12,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
-    ("plumb", &["plumb-engine", "plumb-measure", "plumb-net", "plumb-report", "plumb-wire"]),
+    ("plumb-lab", &["plumb-measure", "plumb-report"]),
+    (
+        "plumb",
+        &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-net", "plumb-report", "plumb-wire"],
+    ),
 ];
 
 #[test]

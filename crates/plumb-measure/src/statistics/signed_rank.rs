@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn evenly(n: usize) -> Vec<f64> {
-        (1..=n).map(|k| k as f64).collect()
+        (1..=n).map(|k| f64::from(u8::try_from(k).unwrap())).collect()
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(interval(&evenly(5), 0.95), None);
         let found = interval(&evenly(6), 0.95).unwrap();
         assert_eq!((found.low, found.high, found.level), (1.0, 6.0, 0.96875));
-        assert_eq!(wilcoxon(&evenly(5)).unwrap().p, 0.0625);
+        assert_eq!(wilcoxon(&evenly(5)).map(|found| found.p), Some(0.0625));
     }
 
     #[test]

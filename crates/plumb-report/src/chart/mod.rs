@@ -4,10 +4,14 @@
 //! stand side by side on a desk and one fills a phone. Colours and font sizes are the page's.
 
 mod axis;
+mod forest;
+mod pairs;
 mod percentile;
 mod sweep;
 mod timeline;
 
+pub(crate) use forest::{Group, draw as forest};
+pub(crate) use pairs::charts as pairs;
 pub(crate) use percentile::charts as percentiles;
 pub(crate) use sweep::charts as sweeps;
 pub(crate) use timeline::charts as timelines;

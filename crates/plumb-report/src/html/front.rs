@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plumb_measure::{Finding, ResultRecord, RunRecord, show_count, show_ns};
 
+use super::tile::{self, Tile};
 use crate::figures::{ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
@@ -70,26 +71,6 @@ fn reasons_list(findings: &[Finding]) -> Markup {
     }
 }
 
-/// One figure to be seen first.
-struct Tile {
-    name: String,
-    value: String,
-    about: String,
-    doubt: bool,
-}
-
-impl Tile {
-    fn new(name: impl Into<String>, value: String, about: impl Into<String>) -> Self {
-        let about = if value == ABSENT { "not measured".into() } else { about.into() };
-        Self { name: name.into(), value, about, doubt: false }
-    }
-
-    /// The same; what was not measured cannot be in doubt.
-    fn doubted(self, doubt: bool) -> Self {
-        Self { doubt: doubt && self.value != ABSENT, ..self }
-    }
-}
-
 /// The key figures as tiles.
 pub(super) fn keys(record: &RunRecord) -> Markup {
     let points = Points::of(record);
@@ -99,18 +80,7 @@ pub(super) fn keys(record: &RunRecord) -> Markup {
         _ => of_several(record, &points),
     };
     tiles.push(floor_tile(record, &points));
-    html! {
-        dl class="tiles" {
-            @for tile in &tiles {
-                div class=[tile.doubt.then_some("doubt")] {
-                    dt { (tile.name) }
-                    dd class="value" { (typeset(&tile.value)) }
-                    dd { (typeset(&tile.about)) }
-                    @if tile.doubt { dd { strong { "not valid" } } }
-                }
-            }
-        }
-    }
+    tile::tiles(&tiles)
 }
 
 fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {

@@ -1,9 +1,11 @@
 //! A run as one self-contained page: styles and charts inline, no script, nothing fetched.
 
 mod front;
-mod sheet;
+pub(crate) mod page;
+pub(crate) mod sheet;
+pub(crate) mod tile;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use plumb_measure::RunRecord;
 
 use crate::chart;
@@ -14,41 +16,24 @@ use crate::points::Points;
 use crate::verdict::{self, Trust};
 use crate::{niping, notes, tables};
 
-const STYLE: &str = include_str!("style.css");
-/// Nothing may be loaded or run, whatever a record contains.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-
 /// The record as an HTML document.
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
-    let title = verdict::title(record);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { (title) ": " (verdict::heading(record)) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body class=(front::tone(Trust::of_run(record))) {
-                (front::head(record))
-                main {
-                    (front::verdict(record))
-                    (front::keys(record))
-                    (results(record))
-                    (charts(record))
-                    @if !record.results.is_empty() { (details(record)) }
-                    (repeat(record))
-                    (how_to_read(record))
-                }
-                footer { "plumb " (record.plumb.version) ", " (record.schema) }
-            }
+    let content = html! {
+        (front::head(record))
+        main {
+            (front::verdict(record))
+            (front::keys(record))
+            (results(record))
+            (charts(record))
+            @if !record.results.is_empty() { (details(record)) }
+            (repeat(record))
+            (page::how_to_read(&definitions::of(record)))
         }
+        footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
-    page.into_string()
+    let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
+    page::document(&title, front::tone(Trust::of_run(record)), &content)
 }
 
 fn results(record: &RunRecord) -> Markup {
@@ -181,19 +166,6 @@ fn repeat(record: &RunRecord) -> Markup {
                     dl class="facts options" {
                         @for (name, value) in &options { dt { "--" (name) } dd { (value) } }
                     }
-                }
-            }
-        }
-    }
-}
-
-fn how_to_read(record: &RunRecord) -> Markup {
-    html! {
-        section {
-            details {
-                summary { "How to read this" }
-                dl class="definitions" {
-                    @for known in definitions::of(record) { dt { (known.term) } dd { (known.meaning) } }
                 }
             }
         }

@@ -3,16 +3,19 @@
 use maud::{Markup, html};
 
 use crate::figures::typeset;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, Kind, Row, Table};
 use crate::verdict::Trust;
 
 /// Columns below which a table is no wider than it needs to be.
 const SNUG_BELOW: usize = 6;
 
+/// Columns from which a table is set closer, so that the last ones are seen on a desk.
+const CLOSE_FROM: usize = 11;
+
 /// The whole table, in a frame of its own that scrolls when the page is narrow.
-pub(super) fn table(caption: &str, table: &Table) -> Markup {
+pub(crate) fn table(caption: &str, table: &Table) -> Markup {
     html! {
-        div class=(if table.columns.len() < SNUG_BELOW { "sheet snug" } else { "sheet" }) tabindex="0" role="region" aria-label=(caption) {
+        div class=(width(table)) tabindex="0" role="region" aria-label=(caption) {
             table {
                 caption { (caption) }
                 thead {
@@ -24,7 +27,7 @@ pub(super) fn table(caption: &str, table: &Table) -> Markup {
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr class=[tone(row.trust)] {
+                        tr class=[tone(row)] {
                             @for (column, cell) in table.columns.iter().zip(&row.cells) {
                                 td class=(class(column)) { (typeset(cell)) }
                             }
@@ -33,6 +36,14 @@ pub(super) fn table(caption: &str, table: &Table) -> Markup {
                 }
             }
         }
+    }
+}
+
+fn width(table: &Table) -> &'static str {
+    match table.columns.len() {
+        few if few < SNUG_BELOW => "sheet snug",
+        many if many >= CLOSE_FROM => "sheet close",
+        _ => "sheet",
     }
 }
 
@@ -46,9 +57,9 @@ fn class(column: &Column) -> &'static str {
     }
 }
 
-fn tone(trust: Trust) -> Option<&'static str> {
-    match trust {
-        Trust::Full => None,
+fn tone(row: &Row) -> Option<&'static str> {
+    match row.trust {
+        Trust::Full => row.main.then_some("main"),
         Trust::Throughput => Some("no-latency"),
         Trust::Nothing => Some("refused"),
     }

@@ -140,6 +140,7 @@ impl Load {
                 quiet_closes: 0,
             },
             intervals: self.timeline(),
+            batches: None,
             labels: self.labels,
         }
     }

@@ -1,5 +1,10 @@
 //! From figures to coordinates, and the ticks that name them.
 
+mod effect;
+
+pub(crate) use effect::Effect;
+pub(super) use effect::Effects;
+
 use crate::figures::{place, real};
 
 /// How figures spread along an axis.
@@ -49,6 +54,8 @@ pub(super) struct Axis {
 const LOG_FROM: f64 = 12.0;
 /// Beyond this no figure is told apart any more: 30 years in nanoseconds.
 const FAR: f64 = 1e18;
+/// An axis close around its figures spans at least this share of them: less is noise.
+const CLOSEST: f64 = 0.01;
 /// Width of one character of a label in user units, as wide as a phone shows it.
 const CHARACTER: f64 = 7.4;
 
@@ -130,6 +137,61 @@ impl Axis {
             .collect();
         let title = if log { format!("{title} (log scale)") } else { title.into() };
         Self { scale, ticks: thinned(ticks), title }
+    }
+
+    /// Places in time, counted from one: rounds or intervals, `first < last` or a single one.
+    pub(super) fn counted(title: &str, (first, last): (u64, u64), start: f64, end: f64) -> Self {
+        let inset = (end - start) * 0.03;
+        let (start, end) = (start + inset, end - inset);
+        let (first, last) = (real(first), real(last));
+        // a number so large that its neighbours are the same float still has room around it
+        let beside = (first * 1e-9).max(1.0);
+        let (low, high) =
+            if first < last { (first, last) } else { (first - beside, first + beside) };
+        let scale = Scale { shape: Shape::Linear, low, high, start, end };
+        let step = step_for(((high - low) / 7.0).max(1.0));
+        let from = (first / step).ceil() * step;
+        let ticks = (0..16u32)
+            .map(|at| from + f64::from(at) * step)
+            .take_while(|value| *value <= last.max(first))
+            .map(|value| Tick { at: scale.at(value), label: trimmed(value) })
+            .collect();
+        Self { scale, ticks: thinned(ticks), title: title.into() }
+    }
+
+    /// Times from `low` to `high` nanoseconds, close around them so that small changes show.
+    pub(super) fn times_around(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
+        Self::around(title, range, (start, end), &TIME)
+    }
+
+    /// Rates or plain figures from `low` to `high`, likewise.
+    pub(super) fn figures_around(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
+        Self::around(title, range, (start, end), &RATE)
+    }
+
+    fn around(title: &str, range: (f64, f64), (start, end): (f64, f64), units: &[Unit]) -> Self {
+        let (low, high) = (range.0.clamp(-FAR, FAR), range.1.clamp(-FAR, FAR));
+        if low > 1.0 / FAR && high / low >= LOG_FROM {
+            return Self::logarithmic(title, (low, high), (start, end), units);
+        }
+        let size = high.abs().max(low.abs()).max(1.0 / FAR);
+        let step = step_for((high - low).max(size * CLOSEST) / 4.5);
+        let (below, above) = ((low / step).floor(), (high / step).ceil());
+        let above = above.max(below + 1.0);
+        let scale =
+            Scale { shape: Shape::Linear, low: below * step, high: above * step, start, end };
+        let unit = unit_for(size, units);
+        let ticks = (0..16u32)
+            .map(|at| below + f64::from(at))
+            .take_while(|count| *count <= above)
+            .map(|count| {
+                let value = count * step;
+                let label = if size < 0.1 { format!("{value:.2e}") } else { named(value, unit) };
+                Tick { at: scale.at(value), label }
+            })
+            .collect();
+        let title = if below > 0.0 { format!("{title} (not from zero)") } else { title.to_owned() };
+        Self { scale, ticks, title }
     }
 
     /// The coordinate of a figure; a figure outside the axis stands at its end.
@@ -305,6 +367,26 @@ mod tests {
     }
 
     #[test]
+    fn close_figures_are_told_apart_and_the_axis_says_that_it_has_no_zero() {
+        let axis = Axis::times_around("t", (1_010_000.0, 1_060_000.0), 200.0, 0.0);
+        assert_eq!(labels(&axis), ["1 ms", "1.02 ms", "1.04 ms", "1.06 ms"]);
+        assert!(axis.title.ends_with("(not from zero)"));
+        let alike = Axis::times_around("t", (1e6, 1e6), 200.0, 0.0);
+        assert!(alike.ticks.len() > 1, "{alike:?}");
+        let tiny = Axis::figures_around("t", (1.0e-7, 1.3e-7), 200.0, 0.0);
+        assert_eq!(labels(&tiny).first(), Some(&"1.00e-7"));
+    }
+
+    #[test]
+    fn rounds_are_counted_and_a_single_one_stands_in_the_middle() {
+        let axis = Axis::counted("round", (1, 12), 0.0, 370.0);
+        assert_eq!(labels(&axis), ["2", "4", "6", "8", "10", "12"]);
+        let one = Axis::counted("round", (3, 3), 0.0, 100.0);
+        assert_eq!(labels(&one), ["3"]);
+        assert!((one.at(3.0) - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn sizes_stand_by_their_logarithm() {
         let sizes = Axis::values("size", &["1B", "10B", "100B"], &[1.0, 10.0, 100.0], (0.0, 100.0));
         let gaps: Vec<f64> = sizes.ticks.windows(2).map(|pair| pair[1].at - pair[0].at).collect();
@@ -325,6 +407,22 @@ mod tests {
             let inner = named.len().saturating_sub(1);
             for pair in named[..inner].windows(2) {
                 prop_assert!(pair[1].at - pair[0].at >= wide, "{named:?}");
+            }
+        }
+
+        #[test]
+        fn every_figure_has_a_place_around(a in any::<f64>(), b in any::<f64>(), far in -300.0f64..300.0) {
+            let finite = |value: f64| if value.is_finite() { value } else { 10f64.powf(far) };
+            let (low, high) = (finite(a).min(finite(b)), finite(a).max(finite(b)));
+            for axis in [
+                Axis::times_around("t", (low, high), 200.0, 0.0),
+                Axis::figures_around("f", (low, high), 200.0, 0.0),
+            ] {
+                for value in [low, high, 0.0] {
+                    let at = axis.at(value);
+                    prop_assert!((0.0..=200.0).contains(&at), "{at}");
+                }
+                prop_assert!((1..=12).contains(&axis.ticks.len()), "{:?}", axis.ticks);
             }
         }
 

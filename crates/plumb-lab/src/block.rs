@@ -1,0 +1,273 @@
+//! A block: one run of one variant, and the figures that stand for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use plumb_measure::statistics::{
+    WarmUp, autocorrelation, correlation_time, mser5, standard_deviation,
+};
+use plumb_measure::{
+    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, Scope, hdr,
+};
+use plumb_report::{read_intervals, read_record};
+
+use crate::LabError;
+
+/// Batches below which nothing is said about the order of operations.
+const BATCHES_MIN: usize = 20;
+
+/// One run of one variant.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Number of the variant, from zero: the baseline.
+    pub variant: usize,
+    /// Number of the round, from one.
+    pub round: u64,
+    /// The run as it was written down.
+    pub record: RunRecord,
+    /// What stands for it, one entry a point of the plan.
+    pub points: Vec<Point>,
+}
+
+/// What stands for a block at one point of its plan.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The point: `size`, `connections`, ...
+    pub labels: BTreeMap<String, String>,
+    /// Response times behind the warm-up; absent when nothing succeeded.
+    pub response: Option<Response>,
+    /// Correct answers a second behind the warm-up.
+    pub throughput_per_s: f64,
+    /// Processor time an operation of the load generator, nanoseconds, over the whole block.
+    pub client_cpu_ns: Option<f64>,
+    /// Processor time an operation of the server, nanoseconds, over the whole block.
+    pub server_cpu_ns: Option<f64>,
+    /// The figure that a command of the user printed.
+    pub figure: Option<f64>,
+    /// Share of the operations that was cut off as warm-up, from 0 to 1.
+    pub warm_up: f64,
+    /// What the order of the operations tells; absent below 100 of them.
+    pub order: Option<OrderFacts>,
+}
+
+/// Response times of a block, nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// All of them.
+    pub histogram: Histogram,
+    /// The median.
+    pub p50: f64,
+    /// The 95th percentile.
+    pub p95: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The figures of niping, where the layer gives them.
+    pub niping: Option<NipingFigures>,
+}
+
+/// What the order of the operations in a block tells.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderFacts {
+    /// So many independent operations would say as much about the mean.
+    pub effective_samples: f64,
+    /// Correlation of neighbouring batches.
+    pub autocorrelation: f64,
+    /// Standard error of the mean as a share of it.
+    pub standard_error: f64,
+}
+
+impl Block {
+    /// Reads the run in `folder` as the block of `variant` in `round`.
+    ///
+    /// # Errors
+    /// [`LabError::Folder`] when the run or its interval log cannot be read.
+    pub fn read(folder: &Path, variant: usize, round: u64) -> Result<Self, LabError> {
+        let record = read_record(folder)?;
+        let log = LazyLog { folder: folder.to_path_buf() };
+        let points = record
+            .results
+            .iter()
+            .map(|result| Point::of(result, &log))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { variant, round, record, points })
+    }
+
+    /// Why this block does not count; `None` when it does.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let found =
+            self.record.validity.reasons.iter().find(|found| found.scope == Scope::Everything);
+        if let Some(found) = found {
+            return Some(found.text.clone());
+        }
+        if self.points.is_empty() {
+            return Some("the run has no result".into());
+        }
+        let unsettled = self.points.iter().find(|point| point.warm_up > 0.5)?;
+        Some(format!(
+            "response times never settled: the best place to cut off a warm-up lies at {:.0} % of \
+             the block",
+            100.0 * unsettled.warm_up
+        ))
+    }
+}
+
+/// The interval log of a run, read only when a warm-up has to be cut off.
+struct LazyLog {
+    folder: PathBuf,
+}
+
+impl LazyLog {
+    /// The response times of `result` behind its first `operations`, whole intervals only, and
+    /// how long these intervals lasted.
+    fn behind(
+        &self,
+        result: &ResultRecord,
+        operations: u64,
+    ) -> Result<Option<(Histogram, u64)>, LabError> {
+        let mut before = 0;
+        let settled: Vec<_> = result
+            .intervals
+            .iter()
+            .skip_while(|interval| {
+                let skip = before < operations;
+                before += interval.operations;
+                skip
+            })
+            .collect();
+        if settled.is_empty() {
+            return Ok(None);
+        }
+        let tag = hdr::log_tag("response", &result.labels);
+        let mut starts = BTreeSet::new();
+        let mut histogram = Histogram::new();
+        for line in read_intervals(&self.folder, &tag)? {
+            starts.insert(line.start_ns); // several labels share one interval
+            if starts.len() > result.intervals.len() - settled.len() {
+                histogram.merge(&line.histogram);
+            }
+        }
+        let duration_ns = settled.iter().map(|interval| interval.duration_ns).sum();
+        Ok((!histogram.is_empty()).then_some((histogram, duration_ns)))
+    }
+}
+
+impl Point {
+    #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
+    fn of(result: &ResultRecord, log: &LazyLog) -> Result<Self, LabError> {
+        let warm_up = result.batches.as_ref().and_then(warm_up);
+        let behind = match warm_up {
+            Some(WarmUp { values, settled: true }) if values > 0 => {
+                let batch = result.batches.as_ref().map_or(0, |batches| batches.operations);
+                log.behind(result, values as u64 * batch)?
+            }
+            _ => None,
+        };
+        let share = match (&result.batches, warm_up, &behind) {
+            (Some(batches), Some(WarmUp { values, settled: false }), _) => {
+                values as f64 / batches.mean_ns.len() as f64
+            }
+            (_, _, Some((histogram, _))) => {
+                1.0 - histogram.count() as f64 / result.operations.max(1) as f64
+            }
+            _ => 0.0,
+        };
+        let throughput_per_s =
+            behind.as_ref().map_or(result.throughput_per_s, |(histogram, ns)| {
+                histogram.count() as f64 * 1e9 / (*ns).max(1) as f64
+            });
+        let cut = behind.map(|(histogram, _)| Response::of(histogram, result.niping));
+        let response = match (cut, &result.response_ns) {
+            (Some(cut), _) => Some(cut),
+            (None, Some(whole)) => Some(Response::whole(whole, result.niping)?),
+            (None, None) => None,
+        };
+        let order = match (&response, &result.batches) {
+            (Some(response), Some(batches)) => {
+                let skip = warm_up.map_or(0, |warm_up| warm_up.values);
+                OrderFacts::of(&response.histogram, batches, skip)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            labels: result.labels.clone(),
+            response,
+            throughput_per_s,
+            client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
+            server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
+            figure: result.figures.iter().find(|it| it.name == crate::FIGURE).map(|it| it.value),
+            warm_up: share,
+            order,
+        })
+    }
+}
+
+/// Where the warm-up ends, by the ranks of the batches: one stall late in a block would otherwise
+/// pass for a warm-up that lasts until it.
+#[expect(clippy::cast_precision_loss, reason = "places among a thousand")]
+fn warm_up(batches: &BatchMeans) -> Option<WarmUp> {
+    let means = &batches.mean_ns;
+    if means.len() < BATCHES_MIN {
+        return None;
+    }
+    let mut sorted = means.clone();
+    sorted.sort_unstable();
+    let rank = |mean: &u64| {
+        let below = sorted.partition_point(|other| other < mean);
+        let up_to = sorted.partition_point(|other| other <= mean);
+        (below + up_to) as f64
+    };
+    mser5(&means.iter().map(rank).collect::<Vec<_>>())
+}
+
+impl Response {
+    #[expect(clippy::cast_precision_loss, reason = "times of less than a year")]
+    fn of(histogram: Histogram, niping: Option<NipingFigures>) -> Self {
+        Self {
+            p50: histogram.quantile(0.5) as f64,
+            p95: histogram.quantile(0.95) as f64,
+            p99: histogram.quantile(0.99) as f64,
+            mean: histogram.mean(),
+            niping: niping.and_then(|all| NipingFigures::of(&histogram, all.payload_bytes())),
+            histogram,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "times of less than a year")]
+    fn whole(distribution: &Distribution, niping: Option<NipingFigures>) -> Result<Self, LabError> {
+        let histogram = distribution.decode().map_err(LabError::Histogram)?;
+        Ok(Self {
+            p50: distribution.p50 as f64,
+            p95: distribution.p95 as f64,
+            p99: distribution.p99 as f64,
+            mean: distribution.mean as f64,
+            niping,
+            histogram,
+        })
+    }
+}
+
+impl OrderFacts {
+    #[expect(clippy::cast_precision_loss, reason = "numbers of operations")]
+    fn of(histogram: &Histogram, batches: &BatchMeans, skip: usize) -> Option<Self> {
+        let means: Vec<f64> = batches.mean_ns.iter().skip(skip).map(|ns| *ns as f64).collect();
+        if means.len() < BATCHES_MIN {
+            return None;
+        }
+        let of_means = standard_deviation(&means)?.powi(2) * correlation_time(&means)?;
+        let error_of_mean = of_means / means.len() as f64;
+        let mean = histogram.mean();
+        let squares: f64 = histogram
+            .buckets()
+            .map(|(value, count)| (value as f64 - mean).powi(2) * count as f64)
+            .sum();
+        let variance = squares / histogram.count() as f64;
+        Some(Self {
+            effective_samples: (variance / error_of_mean).min(histogram.count() as f64),
+            autocorrelation: autocorrelation(&means)?,
+            standard_error: error_of_mean.sqrt() / mean,
+        })
+    }
+}

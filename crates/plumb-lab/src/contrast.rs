@@ -1,0 +1,331 @@
+//! One candidate against the baseline, at one point of the plan.
+
+use std::collections::BTreeMap;
+
+use plumb_measure::statistics::{
+    Drift, Interval, drift, hodges_lehmann, interval, mean, median, percentile_interval,
+    standard_deviation, wilcoxon,
+};
+use plumb_measure::{
+    Better, BlockFigures, Checks, Contrast, Endpoint, Histogram, Role, Tail, Verdict,
+};
+
+use crate::block::Point;
+use crate::figures::{FIGURES, Figure, PRINTED, TAIL, THROUGHPUT};
+
+/// The level that intervals have at least, and one minus the level of the tests.
+pub const LEVEL: f64 = 0.95;
+/// Effective samples of a block below which its median is shaky.
+const SAMPLES_MIN: f64 = 50.0;
+const RESAMPLES: usize = 2_000;
+
+/// The blocks of both variants in one complete round, at one point.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    /// The round, from one.
+    pub round: u64,
+    /// The block of the baseline.
+    pub baseline: &'a Point,
+    /// The block of the candidate.
+    pub candidate: &'a Point,
+}
+
+/// What is compared, and under which rules.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Name of the baseline.
+    pub baseline: String,
+    /// Name of the candidate.
+    pub candidate: String,
+    /// The point.
+    pub labels: BTreeMap<String, String>,
+    /// Effects within this share count as none; `None`: no margin was given.
+    pub margin: Option<f64>,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Response times may be used.
+    pub latency: bool,
+    /// Which way a figure that commands print is good.
+    pub figure: Better,
+    /// The plan sets the rate, so throughput says nothing.
+    pub open: bool,
+}
+
+/// The contrast of `pairs`, in order of time; tests are not adjusted yet.
+#[must_use]
+pub fn contrast(question: &Question, pairs: &[Pair<'_>]) -> Contrast {
+    let mut endpoints: Vec<Endpoint> = FIGURES
+        .iter()
+        .filter(|figure| question.latency || !figure.latency)
+        .filter(|figure| !(question.open && figure.key == THROUGHPUT))
+        .filter_map(|figure| endpoint(figure, question, pairs))
+        .collect();
+    if let Some(first) = endpoints.first_mut() {
+        first.role = Role::Primary;
+    }
+    let checks = endpoints.first().map_or_else(Checks::default, |it| checks(it, pairs));
+    Contrast {
+        baseline: question.baseline.clone(),
+        candidate: question.candidate.clone(),
+        labels: question.labels.clone(),
+        sentence: String::new(),
+        endpoints,
+        checks,
+        tails: [
+            tail(&question.baseline, pairs.iter().map(|pair| pair.baseline)),
+            tail(&question.candidate, pairs.iter().map(|pair| pair.candidate)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    }
+}
+
+fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<Endpoint> {
+    let blocks: Vec<BlockFigures> = pairs
+        .iter()
+        .map(|pair| BlockFigures {
+            round: pair.round,
+            baseline: (figure.of)(pair.baseline),
+            candidate: (figure.of)(pair.candidate),
+        })
+        .collect();
+    let column = |which: fn(&BlockFigures) -> Option<f64>| {
+        median(&blocks.iter().filter_map(which).collect::<Vec<_>>())
+    };
+    let (baseline, candidate) = (column(|it| it.baseline)?, column(|it| it.candidate)?);
+    let effects: Vec<f64> = blocks.iter().filter_map(|it| it.ratio()).map(f64::ln).collect();
+    let mut endpoint = Endpoint {
+        key: figure.key.into(),
+        name: figure.name.into(),
+        unit: figure.unit,
+        better: if figure.key == PRINTED { question.figure } else { figure.better },
+        role: figure.role,
+        baseline,
+        candidate,
+        blocks,
+        ratio: None,
+        interval: None,
+        p: None,
+        p_adjusted: None,
+        verdict: None,
+    };
+    if figure.key == TAIL {
+        let pooled = Pooled::of(pairs);
+        endpoint.ratio = pooled.ratio(&(0..pairs.len()).collect::<Vec<_>>());
+        endpoint.interval = (pairs.len() > 5)
+            .then(|| {
+                percentile_interval(pairs.len(), RESAMPLES, LEVEL, question.seed, |drawn| {
+                    pooled.ratio(drawn)
+                })
+            })
+            .flatten();
+        return Some(endpoint);
+    }
+    endpoint.ratio = hodges_lehmann(&effects).map(f64::exp);
+    endpoint.interval = interval(&effects, LEVEL).map(|it| Interval {
+        low: it.low.exp(),
+        high: it.high.exp(),
+        level: it.level,
+    });
+    if matches!(figure.role, Role::Primary | Role::Tested) {
+        // effects of nothing but zero agree with no effect as well as can be
+        let all_zero = !effects.is_empty() && effects.iter().all(|effect| *effect == 0.0);
+        endpoint.p = wilcoxon(&effects).map(|it| it.p).or(all_zero.then_some(1.0));
+    }
+    Some(endpoint)
+}
+
+/// What follows from the interval and the adjusted p of a tested figure.
+#[must_use]
+pub fn verdict(endpoint: &Endpoint, margin: Option<f64>) -> Verdict {
+    let (Some(interval), Some(p), Some(ratio)) =
+        (endpoint.interval, endpoint.p_adjusted, endpoint.ratio)
+    else {
+        return Verdict::None;
+    };
+    let within = |margin: f64| 1.0 - margin <= interval.low && interval.high <= 1.0 + margin;
+    if margin.is_some_and(within) {
+        Verdict::Equivalent
+    } else if p > 1.0 - LEVEL {
+        Verdict::NoDifferenceShown
+    } else if endpoint.improvement(ratio) > 0.0 {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of pairs"
+)]
+fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
+    let baselines: Vec<f64> = primary
+        .blocks
+        .iter()
+        .filter_map(|it| it.baseline)
+        .filter(|it| *it > 0.0)
+        .map(f64::ln)
+        .collect();
+    let points = || pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    let orders = || points().filter_map(|point| point.order);
+    let errors: Vec<f64> = pairs
+        .iter()
+        .filter_map(|pair| pair.baseline.order)
+        .map(|it| it.standard_error.powi(2))
+        .collect();
+    let half_width = primary.interval.map(|it| (it.high.ln() - it.low.ln()) / 2.0);
+    let mut checks = Checks {
+        drift: drift(&baselines).map(|it| Drift { change: it.change.exp_m1(), ..it }),
+        effective_samples: orders().map(|it| it.effective_samples).reduce(f64::min),
+        autocorrelation: orders().map(|it| it.autocorrelation).reduce(f64::max),
+        warm_up: points().map(|point| point.warm_up).reduce(f64::max),
+        between_blocks: standard_deviation(&baselines),
+        within_blocks: mean(&errors).map(f64::sqrt),
+        pairs_for_one_percent: half_width.map(|half| {
+            let pairs = pairs.len() as f64 * (half / 0.01_f64.ln_1p()).powi(2);
+            (pairs.ceil() as u64).max(6)
+        }),
+        without_first: without_first(primary),
+        remarks: Vec::new(),
+    };
+    checks.remarks = remarks(&checks, primary);
+    checks
+}
+
+/// The effect without the first pair, when that lies outside the range of all others.
+fn without_first(primary: &Endpoint) -> Option<f64> {
+    let effects: Vec<f64> =
+        primary.blocks.iter().filter_map(|it| it.ratio()).map(f64::ln).collect();
+    let (first, others) = effects.split_first()?;
+    let low = others.iter().copied().reduce(f64::min)?;
+    let high = others.iter().copied().reduce(f64::max)?;
+    (others.len() > 4 && !(low..=high).contains(first))
+        .then(|| hodges_lehmann(others).map(f64::exp))
+        .flatten()
+}
+
+fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let effect = primary.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
+    if let Some(drift) = checks.drift
+        && drift.p < 0.05
+        && drift.change.abs() > effect
+    {
+        remarks.push(format!(
+            "The baseline itself moved by {:+.1} % over the experiment, more than the effect: only \
+             because the blocks were interleaved does the comparison stand.",
+            100.0 * drift.change
+        ));
+    }
+    if let Some(samples) = checks.effective_samples.filter(|samples| *samples < SAMPLES_MIN) {
+        remarks.push(format!(
+            "A block is worth only {samples:.0} independent operations, so its median is shaky: \
+             lengthen the blocks."
+        ));
+    }
+    if let Some(without) = checks.without_first {
+        remarks.push(format!(
+            "The first pair lies outside the range of all others, as when something was still \
+             cold. Nothing is deleted; without it the change would be {:+.1} %.",
+            primary.improvement(without)
+        ));
+    }
+    if let (Some(between), Some(within)) = (checks.between_blocks, checks.within_blocks) {
+        if between > 2.0 * within {
+            remarks.push(format!(
+                "Blocks differ from each other by {:.1} %, far more than their own uncertainty of \
+                 {:.1} %: more pairs help, longer blocks do not.",
+                100.0 * between,
+                100.0 * within
+            ));
+        } else if within > 2.0 * between {
+            remarks.push(format!(
+                "The uncertainty within a block, {:.1} %, outweighs the {:.1} % between blocks: \
+                 longer blocks help as much as more pairs.",
+                100.0 * within,
+                100.0 * between
+            ));
+        }
+    }
+    remarks
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share of time")]
+fn tail<'a>(name: &str, points: impl Iterator<Item = &'a Point>) -> Option<Tail> {
+    let mut all = Histogram::new();
+    points.filter_map(|point| point.response.as_ref()).for_each(|it| all.merge(&it.histogram));
+    if all.is_empty() {
+        return None;
+    }
+    let far = 10 * all.quantile(0.5);
+    let beyond: u128 = all
+        .buckets()
+        .filter(|(value, _)| *value > far)
+        .map(|(value, count)| u128::from(value) * u128::from(count))
+        .sum();
+    Some(Tail {
+        variant: name.into(),
+        operations: all.count(),
+        max_ns: all.max(),
+        beyond_ten_medians: (beyond as f64 / all.sum().max(1) as f64).min(1.0),
+    })
+}
+
+/// All response times of every pair over one set of buckets, so that thousands of draws are cheap.
+struct Pooled {
+    values: Vec<u64>,
+    baseline: Vec<Vec<u64>>,
+    candidate: Vec<Vec<u64>>,
+}
+
+impl Pooled {
+    fn of(pairs: &[Pair<'_>]) -> Self {
+        let histogram = |point: &Point| point.response.as_ref().map(|it| it.histogram.clone());
+        let mut bounds = std::collections::BTreeSet::new();
+        for point in pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]) {
+            bounds.extend(
+                histogram(point)
+                    .iter()
+                    .flat_map(|it| it.buckets().map(|(value, _)| value).collect::<Vec<_>>()),
+            );
+        }
+        let values: Vec<u64> = bounds.into_iter().collect();
+        let counts = |point: &Point| {
+            let mut counts = vec![0; values.len()];
+            for (value, count) in
+                histogram(point).iter().flat_map(|it| it.buckets().collect::<Vec<_>>())
+            {
+                counts[values.partition_point(|bound| *bound < value)] += count;
+            }
+            counts
+        };
+        Self {
+            baseline: pairs.iter().map(|pair| counts(pair.baseline)).collect(),
+            candidate: pairs.iter().map(|pair| counts(pair.candidate)).collect(),
+            values,
+        }
+    }
+
+    /// The 99th percentile of the candidate over that of the baseline, of the pairs drawn.
+    #[expect(clippy::cast_precision_loss, reason = "times of less than a year")]
+    fn ratio(&self, drawn: &[usize]) -> Option<f64> {
+        let of = |side: &[Vec<u64>]| {
+            let count: u64 = drawn.iter().map(|at| side[*at].iter().sum::<u64>()).sum();
+            let wanted = count - count / 100;
+            let mut seen = 0;
+            (0..self.values.len())
+                .find(|bucket| {
+                    seen += drawn.iter().map(|at| side[*at][*bucket]).sum::<u64>();
+                    seen >= wanted
+                })
+                .filter(|_| count > 0)
+                .map(|bucket| self.values[bucket] as f64)
+        };
+        let (baseline, candidate) = (of(&self.baseline)?, of(&self.candidate)?);
+        (baseline > 0.0).then(|| candidate / baseline)
+    }
+}

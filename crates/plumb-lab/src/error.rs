@@ -1,0 +1,37 @@
+//! What can go wrong with an experiment.
+
+use plumb_measure::hdr;
+use plumb_report::FolderError;
+
+/// Why an experiment, or a comparison of stored runs, came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A folder cannot be read or written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A record holds a distribution that cannot be decoded.
+    #[error("a distribution in the record cannot be read: {0}")]
+    Histogram(hdr::DecodeError),
+    /// The order of an experiment cannot be read.
+    #[error("not the order of an experiment: {0}")]
+    Order(#[from] serde_json::Error),
+    /// The order was written by another version.
+    #[error("this experiment is `{found}`; this program reads `{reads}`: use a newer plumb")]
+    Schema {
+        /// What the text says of itself.
+        found: String,
+        /// What is read here.
+        reads: &'static str,
+    },
+    /// The runs measure different things.
+    #[error("{0}: only runs of one kind can be compared")]
+    Mismatch(String),
+    /// A run may not be compared.
+    #[error("{name} is not valid: {reason}; measure again, or add --accept-invalid")]
+    Invalid {
+        /// The run.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}

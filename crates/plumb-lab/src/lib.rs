@@ -1,0 +1,40 @@
+//! Experiments: variants in interleaved pairs, and what follows from them.
+//!
+//! An [`Order`] says which variant takes its turn, an [`Extent`] when to stop; every turn leaves a
+//! run folder, which becomes a [`Block`]. [`interleaved`] compares the blocks, [`separate`] runs
+//! that were not taken in turns, [`calibrate()`] tells what a machine can show at all. Who runs
+//! the variants is not this crate's business.
+
+mod block;
+mod calibrate;
+mod compare;
+mod contrast;
+mod error;
+mod experiment;
+mod figures;
+mod order;
+mod sentence;
+
+pub use block::{Block, OrderFacts, Point, Response};
+pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
+pub use compare::{Experiment, PAIRS_MIN, SeparateRun, VariantBlocks, interleaved, separate};
+pub use contrast::{LEVEL, Pair, Question, contrast, verdict};
+pub use error::LabError;
+pub use experiment::{
+    BlockRecord, Extent, ORDER_SCHEMA, OrderRecord, PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN,
+    Progress, VariantRecord,
+};
+pub use order::Order;
+pub use sentence::sentence;
+
+/// Name, in a run record, of the figure that a command of the user printed.
+pub const FIGURE: &str = "printed figure";
+
+/// What becomes of blocks and runs that are not valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faults {
+    /// They are left out, or refused.
+    Refuse,
+    /// They count, and the comparison says so.
+    Accept,
+}

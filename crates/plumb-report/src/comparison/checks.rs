@@ -1,0 +1,108 @@
+//! Whether the statistics of a contrast may be used, in sentences.
+
+use plumb_measure::{Checks, Contrast};
+
+use super::contrasts::primary;
+use super::figures::{percent, probability, share};
+use crate::figures::grouped;
+
+/// Above this the blocks differ so much more from each other than their own noise explains that
+/// longer blocks change little.
+const BETWEEN_RULES: f64 = 2.0;
+
+/// Every check that was made, and the remarks.
+pub(super) fn of(contrast: &Contrast) -> Vec<String> {
+    let checks = &contrast.checks;
+    let made = [
+        drift(checks),
+        effective_samples(checks),
+        autocorrelation(checks),
+        warm_up(checks),
+        spread(checks),
+        pairs_needed(checks),
+        without_first(contrast),
+    ];
+    made.into_iter().flatten().chain(checks.remarks.iter().cloned()).collect()
+}
+
+fn drift(checks: &Checks) -> Option<String> {
+    let drift = checks.drift.filter(|drift| drift.change.is_finite())?;
+    let moved = match drift.change {
+        c if c.abs() < 0.000_05 => "stayed where it was".into(),
+        c if c > 0.0 => format!("rose by {}", share(c)),
+        c => format!("fell by {}", share(-c)),
+    };
+    Some(format!(
+        "Drift: the baseline {moved} over the experiment (rank correlation with time {:+.2}, \
+         p {}).",
+        drift.correlation,
+        probability(Some(drift.p))
+    ))
+}
+
+fn effective_samples(checks: &Checks) -> Option<String> {
+    let samples = checks.effective_samples.filter(|samples| samples.is_finite())?;
+    Some(format!(
+        "Effective samples: at least {} in every block: its operations, less what they repeat of \
+         their neighbours.",
+        whole(samples)
+    ))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float is cast to the nearest integer in range"
+)]
+fn whole(value: f64) -> String {
+    grouped(value.round() as u64)
+}
+
+fn autocorrelation(checks: &Checks) -> Option<String> {
+    let most = checks.autocorrelation.filter(|most| most.is_finite())?;
+    Some(format!(
+        "Autocorrelation: neighbouring batches of a block correlate by {most:.2} at most."
+    ))
+}
+
+fn warm_up(checks: &Checks) -> Option<String> {
+    let cut = checks.warm_up.filter(|cut| cut.is_finite())?;
+    Some(if cut > 0.0 {
+        format!("Warm-up: at most {} of a block was cut off.", share(cut))
+    } else {
+        "Warm-up: nothing had to be cut off.".into()
+    })
+}
+
+fn spread(checks: &Checks) -> Option<String> {
+    let between = checks.between_blocks.filter(|between| between.is_finite())?;
+    let from_block =
+        format!("Spread: the baseline varies by {} from block to block", share(between));
+    let Some(within) = checks.within_blocks.filter(|within| within.is_finite()) else {
+        return Some(format!("{from_block}."));
+    };
+    let advice = if between > within * BETWEEN_RULES {
+        "more pairs narrow the interval, longer blocks hardly do"
+    } else {
+        "longer blocks narrow the interval as more pairs do"
+    };
+    Some(format!("{from_block} and by {} within one: {advice}.", share(within)))
+}
+
+fn pairs_needed(checks: &Checks) -> Option<String> {
+    let pairs = checks.pairs_for_one_percent?;
+    let noun = if pairs == 1 { "pair" } else { "pairs" };
+    Some(format!(
+        "Pairs: an interval of 1 % to either side would need about {} {noun}.",
+        grouped(pairs)
+    ))
+}
+
+fn without_first(contrast: &Contrast) -> Option<String> {
+    let ratio = contrast.checks.without_first?;
+    let improvement = percent(primary(contrast)?.improvement(ratio));
+    Some(format!(
+        "First pair: it lies outside the range of all others, as when something was still cold; \
+         without it the change is {improvement}."
+    ))
+}

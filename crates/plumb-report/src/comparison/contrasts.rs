@@ -1,0 +1,155 @@
+//! What is held against what, and how the contrasts of a comparison are told apart.
+
+use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
+
+use crate::labels::{LabelMap, Labels};
+
+/// The contrasts of a comparison in the order of its record.
+pub(super) struct Contrasts<'a> {
+    pub(super) all: &'a [Contrast],
+    /// True when more than one candidate is compared.
+    pub(super) several_candidates: bool,
+    pub(super) kind: DesignKind,
+    labels: Labels<'a>,
+}
+
+/// The contrasts at one point of the plan, one a candidate.
+pub(super) struct Point<'a> {
+    /// Its labels in words; empty without any.
+    pub(super) name: String,
+    pub(super) contrasts: Vec<&'a Contrast>,
+}
+
+impl<'a> Contrasts<'a> {
+    /// Arranges the contrasts of a comparison.
+    pub(super) fn of(comparison: &'a Comparison) -> Self {
+        let all = &comparison.contrasts[..];
+        let maps: Vec<&LabelMap> = all.iter().map(|contrast| &contrast.labels).collect();
+        let several_candidates = all.windows(2).any(|pair| pair[0].candidate != pair[1].candidate);
+        Self { all, several_candidates, kind: comparison.design.kind, labels: Labels::of(&maps) }
+    }
+
+    /// What distinguishes a contrast from the others; what is compared when it is the only one.
+    pub(super) fn name(&self, contrast: &Contrast) -> String {
+        let point = self.point(contrast);
+        match (self.several_candidates, point.is_empty()) {
+            (false, false) => point,
+            (true, false) => format!("{point}, {}", contrast.candidate),
+            (_, true) => contrast.candidate.clone(),
+        }
+    }
+
+    /// Candidate, baseline and point in words.
+    pub(super) fn title(&self, contrast: &Contrast) -> String {
+        let sides = format!("{} against {}", contrast.candidate, contrast.baseline);
+        let point = self.point(contrast);
+        if point.is_empty() { sides } else { format!("{sides}, {point}") }
+    }
+
+    /// The labels that every contrast shares, in words; empty for a single contrast, whose name
+    /// has them.
+    pub(super) fn shared(&self) -> String {
+        if self.labels.varying.is_empty() { String::new() } else { self.labels.shared() }
+    }
+
+    /// The contrasts, those of one point together, in the order in which the points come first.
+    pub(super) fn points(&self) -> Vec<Point<'a>> {
+        let mut points: Vec<Point<'a>> = Vec::new();
+        for contrast in self.all {
+            let same = |point: &&mut Point<'a>| {
+                point.contrasts.first().is_some_and(|first| first.labels == contrast.labels)
+            };
+            match points.iter_mut().find(same) {
+                Some(point) => point.contrasts.push(contrast),
+                None => {
+                    points.push(Point { name: self.point(contrast), contrasts: vec![contrast] });
+                }
+            }
+        }
+        points
+    }
+
+    /// The answer in a sentence, which names its contrast where there are several.
+    pub(super) fn sentence(&self, contrast: &Contrast) -> String {
+        let said = &contrast.sentence;
+        let mut names = vec![self.point(contrast)];
+        if self.several_candidates {
+            names.push(contrast.candidate.clone());
+        }
+        names.retain(|name| !name.is_empty() && !said.contains(name.as_str()));
+        if self.all.len() < 2 || names.is_empty() {
+            return said.clone();
+        }
+        format!("{}: {said}", names.join(", "))
+    }
+
+    fn point(&self, contrast: &Contrast) -> String {
+        self.labels.name(&contrast.labels)
+    }
+}
+
+/// What is compared, over a whole report.
+pub(super) fn title(comparison: &Comparison) -> String {
+    let names: Vec<&str> =
+        comparison.variants.iter().map(|variant| variant.name.as_str()).collect();
+    match names[..] {
+        [] => "comparison".into(),
+        [only] => only.into(),
+        [baseline, ref candidates @ ..] => format!("{} against {baseline}", candidates.join(", ")),
+    }
+}
+
+/// The figure that the question is about: the first, unless another is marked.
+pub(super) fn primary(contrast: &Contrast) -> Option<&Endpoint> {
+    let marked = contrast.endpoints.iter().find(|endpoint| endpoint.role == Role::Primary);
+    marked.or(contrast.endpoints.first())
+}
+
+/// What follows for the candidate of a contrast.
+pub(super) fn verdict(contrast: &Contrast) -> Verdict {
+    primary(contrast).and_then(|endpoint| endpoint.verdict).unwrap_or(Verdict::None)
+}
+
+/// What a verdict means for the reader.
+pub(super) fn meaning(verdict: Verdict, kind: DesignKind) -> &'static str {
+    match verdict {
+        Verdict::Better if kind == DesignKind::Separate => {
+            "The primary figure improved by more than chance explains; whatever else changed \
+             between the runs has its part in that."
+        }
+        Verdict::Worse if kind == DesignKind::Separate => {
+            "The primary figure got worse by more than chance explains; whatever else changed \
+             between the runs has its part in that."
+        }
+        Verdict::Better => "The primary figure improved by more than chance explains.",
+        Verdict::Worse => "The primary figure got worse by more than chance explains.",
+        Verdict::Equivalent => {
+            "The whole interval of the primary figure lies within the margin given beforehand."
+        }
+        Verdict::NoDifferenceShown => {
+            "Neither better nor worse was shown. That is not equality: every effect within the \
+             interval remains possible."
+        }
+        Verdict::None => "There are too few blocks, or the design cannot answer.",
+    }
+}
+
+/// The verdicts of several contrasts in words: `2 better, 1 no difference shown`.
+pub(super) fn counted(contrasts: &[Contrast]) -> String {
+    let words: Vec<String> = VERDICTS
+        .into_iter()
+        .map(|kind| (kind, contrasts.iter().filter(|one| verdict(one) == kind).count()))
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| format!("{count} {}", kind.words()))
+        .collect();
+    words.join(", ")
+}
+
+/// Every verdict, in the order in which they are counted.
+pub(super) const VERDICTS: [Verdict; 5] = [
+    Verdict::Better,
+    Verdict::Worse,
+    Verdict::Equivalent,
+    Verdict::NoDifferenceShown,
+    Verdict::None,
+];

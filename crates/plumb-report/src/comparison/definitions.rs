@@ -1,0 +1,113 @@
+//! The method, for readers who have only the report.
+
+use plumb_measure::{Comparison, DesignKind, Role};
+
+use crate::definitions::Definition;
+
+const CHANGE: Definition = Definition {
+    term: "Change",
+    meaning: "An improvement of the candidate in percent of the baseline: 100 (1 - r) for times \
+              and processor time, 100 (r - 1) for rates, where r is candidate over baseline. + is \
+              better.",
+};
+
+const PAIRED: Definition = Definition {
+    term: "Estimate and interval",
+    meaning: "Each round gives one effect, ln(candidate / baseline). The estimate is \
+              Hodges-Lehmann's: the median of the means of all pairs of effects, each with itself \
+              too. The interval holds every effect that Wilcoxon's exact signed-rank test does not \
+              reject; its level is the exact one, which can only take certain values and is at \
+              least 95 %. Below six pairs there is no such interval.",
+};
+
+const UNPAIRED: Definition = Definition {
+    term: "Estimate and interval",
+    meaning: "The runs have no pairs. The estimate is Hodges-Lehmann's shift: the median of all \
+              ratios of an interval of the candidate to one of the baseline. Interval and p are \
+              those of the Mann-Whitney test on the intervals of the runs.",
+};
+
+const SEPARATE: Definition = Definition {
+    term: "Separate runs",
+    meaning: "One variant ran after the other. What changed with time, such as the machine, its \
+              neighbours, its clock rate or its caches, is part of the effect and cannot be told \
+              from the change, however small p is. Interleaved pairs take that away.",
+};
+
+const INTERLEAVED: Definition = Definition {
+    term: "Interleaved pairs",
+    meaning: "Every round holds each variant once, in an order drawn from the seed, so that a \
+              change of the machine over time falls on all alike. Only rounds in which every \
+              variant has a valid block count.",
+};
+
+const P: Definition = Definition {
+    term: "p and adjusted p",
+    meaning: "p is the two-sided chance of an effect at least as strong when there is none. \
+              Adjusted p is Holm's, over the primary figures of all contrasts, or over all tests \
+              for the others: it keeps the chance of any false finding among them below the \
+              level. Intervals are not adjusted.",
+};
+
+const VERDICTS: Definition = Definition {
+    term: "Better, worse, no difference shown",
+    meaning: "Better or worse is said of a difference that chance does not explain. No difference \
+              shown is not equality: it says that these blocks could not tell, and the interval \
+              says which effects remain possible.",
+};
+
+const EQUIVALENT: Definition = Definition {
+    term: "Equivalent",
+    meaning: "The whole interval lies within the margin that was given before the experiment.",
+};
+
+const APPROXIMATE: Definition = Definition {
+    term: "Approximate",
+    meaning: "A figure without rank theory, such as a high percentile: its interval is a \
+              percentile bootstrap over whole pairs, k of them, and its level holds only about.",
+};
+
+const DESCRIBED: Definition = Definition {
+    term: "Described",
+    meaning: "A figure that readers know and that was not tested: it has no p and no verdict.",
+};
+
+const TAILS: Definition = Definition {
+    term: "Beyond ten medians",
+    meaning: "The share of all response time that was spent in operations that took more than ten \
+              times the median. Nothing is deleted from the samples.",
+};
+
+const CHECKS: Definition = Definition {
+    term: "Checks",
+    meaning: "Drift: Theil's slope of the baseline's blocks over the experiment, with Spearman's \
+              rank correlation. Effective samples: Geyer's initial positive sequence over the \
+              batches of a block. Warm-up: MSER-5. Spread: standard deviation from block to block \
+              against the standard error within one.",
+};
+
+/// The definitions that this comparison needs.
+pub(super) fn of(comparison: &Comparison) -> Vec<Definition> {
+    let endpoints = || comparison.contrasts.iter().flat_map(|contrast| &contrast.endpoints);
+    let any = |role| endpoints().any(|endpoint| endpoint.role == role);
+    let mut list = vec![CHANGE];
+    list.extend(match comparison.design.kind {
+        DesignKind::Interleaved => [INTERLEAVED, PAIRED],
+        DesignKind::Separate => [SEPARATE, UNPAIRED],
+    });
+    list.extend([P, VERDICTS]);
+    if comparison.design.margin.is_some() {
+        list.push(EQUIVALENT);
+    }
+    if any(Role::Described) {
+        list.push(DESCRIBED);
+    }
+    if any(Role::Approximate) {
+        list.push(APPROXIMATE);
+    }
+    if comparison.contrasts.iter().any(|contrast| !contrast.tails.is_empty()) {
+        list.push(TAILS);
+    }
+    list.push(CHECKS);
+    list
+}

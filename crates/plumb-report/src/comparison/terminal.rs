@@ -1,0 +1,159 @@
+//! A comparison as plain text.
+
+use plumb_measure::{Comparison, Contrast, DesignKind, Role};
+
+use super::contrasts::Contrasts;
+use super::figures::{good, verdict};
+use super::{checks, design, tables};
+use crate::table::Table;
+use crate::wrap::{WIDTH, fact, harmless, paragraph};
+
+/// How far the numbers of a figure stand below its name.
+const INDENT: usize = 2;
+
+/// The comparison as text of 80 columns. Ends with a line end.
+#[must_use]
+pub fn render(comparison: &Comparison) -> String {
+    let contrasts = Contrasts::of(comparison);
+    let mut out = answers(&contrasts);
+    if !comparison.warnings.is_empty() {
+        out.push('\n');
+        for warning in &comparison.warnings {
+            out.push_str(&fact("warning", warning));
+        }
+    }
+    for contrast in contrasts.all {
+        out.push('\n');
+        out.push_str(&one(&contrasts, contrast));
+    }
+    if !contrasts.all.is_empty() {
+        let legend = match comparison.design.kind {
+            DesignKind::Interleaved => tables::LEGEND,
+            DesignKind::Separate => tables::LEGEND_SEPARATE,
+        };
+        out.push('\n');
+        out.push_str(&paragraph("", legend, WIDTH));
+    }
+    out.push_str(&differences(comparison));
+    out.push_str(&setting(comparison));
+    harmless(&out)
+}
+
+fn answers(contrasts: &Contrasts<'_>) -> String {
+    match contrasts.all {
+        [] => "Nothing was compared.\n".into(),
+        [only] => paragraph("", &contrasts.sentence(only), WIDTH),
+        several => {
+            let lines = several.iter();
+            lines.map(|contrast| paragraph("- ", &contrasts.sentence(contrast), WIDTH)).collect()
+        }
+    }
+}
+
+fn one(contrasts: &Contrasts<'_>, contrast: &Contrast) -> String {
+    let mut out = paragraph("", &contrasts.title(contrast), WIDTH);
+    out.push_str(&figures(contrast));
+    if let Some(tails) = tables::tails(&[contrast]) {
+        out.push('\n');
+        out.push_str(&tails.text(WIDTH).0);
+    }
+    let checks = checks::of(contrast);
+    if !checks.is_empty() {
+        out.push('\n');
+        out.push_str(&listed("checks", &checks));
+    }
+    out
+}
+
+/// Two lines a figure: what it is and what follows, and below it the numbers.
+fn figures(contrast: &Contrast) -> String {
+    let numbers = numbers(contrast);
+    let (text, dropped) = numbers.text(WIDTH - INDENT);
+    let mut lines = text.lines().map(|line| format!("{:INDENT$}{line}\n", ""));
+    let mut out = lines.next().unwrap_or_default();
+    for (endpoint, line) in contrast.endpoints.iter().zip(lines) {
+        let primary = if endpoint.role == Role::Primary { ", primary" } else { "" };
+        let name = format!("{} ({} is good){primary}", endpoint.name, good(endpoint.better));
+        out.push_str(&flush(&name, &verdict(endpoint)));
+        out.push_str(&line);
+    }
+    if !dropped.is_empty() {
+        out.push_str(&format!("not shown for width: {}\n", dropped.join(", ")));
+    }
+    out
+}
+
+/// The numbers within the width: percents are named once, and if that is not enough the plain p
+/// gives way to the adjusted one.
+fn numbers(contrast: &Contrast) -> Table {
+    let mut table = Table::new(tables::number_columns());
+    contrast.endpoints.iter().for_each(|endpoint| table.push(tables::numbers(endpoint)));
+    for (at, column) in table.columns.iter_mut().enumerate() {
+        match column.title.as_str() {
+            "interval" => {
+                column.title = "interval, %".into();
+                for row in &mut table.rows {
+                    let short = row.cells[at].trim_end_matches(" %").len();
+                    row.cells[at].truncate(short);
+                }
+            }
+            "p" => column.rank = 1,
+            _ => {}
+        }
+    }
+    table
+}
+
+/// Words on the left and words on the right of a line, or below where they have no room.
+fn flush(left: &str, right: &str) -> String {
+    let used = left.chars().count() + right.chars().count();
+    if used + 2 > WIDTH {
+        let wrapped = paragraph("", left, WIDTH);
+        return format!("{wrapped}{right:>WIDTH$}\n");
+    }
+    format!("{left}{}{right}\n", " ".repeat(WIDTH - used))
+}
+
+/// Several things under one name.
+fn listed(name: &str, texts: &[String]) -> String {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(texts).map(|(name, text)| fact(name, text)).collect()
+}
+
+/// What differs between the variants: a table, or a list where a value is too long for one.
+fn differences(comparison: &Comparison) -> String {
+    let Some(table) = tables::differences(comparison) else { return String::new() };
+    if table.width() <= WIDTH {
+        return format!("\n{}", table.text(WIDTH).0);
+    }
+    let mut out = String::from("\nwhat differs\n");
+    for row in &table.rows {
+        let (name, values) = row.cells.split_first().map_or(("", &[][..]), |(n, v)| (n, v));
+        out.push_str(&paragraph("", name, WIDTH));
+        for (variant, value) in comparison.variants.iter().zip(values) {
+            out.push_str(&fact(&format!("  {}", variant.name), value));
+        }
+    }
+    out
+}
+
+/// How the blocks were taken, which were left out, and what was run.
+fn setting(comparison: &Comparison) -> String {
+    let mut out = String::from("\n");
+    if let Some(table) = tables::left_out(comparison) {
+        let reasons: Vec<String> = table
+            .rows
+            .iter()
+            .map(|row| format!("round {}, {}: {}", row.cells[0], row.cells[1], row.cells[2]))
+            .collect();
+        out.push_str(&listed("left out", &reasons));
+    }
+    for known in design::facts(comparison) {
+        out.push_str(&fact(known.name, &known.value));
+    }
+    for variant in &comparison.variants {
+        let text = format!("{}: {}", design::variant(variant), variant.command);
+        out.push_str(&fact(&variant.name, &text));
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! What can go wrong with a folder, and what to do about it.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use plumb_measure::{RecordError, hdr};
+
+use super::place::NAMES_MAX;
+use super::{COMPARISON, RECORD};
+
+/// Why a folder could not be made, written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The folder holds a run already, and a run is never overwritten.
+    #[error("{path} already holds a run, which is never overwritten: name another folder")]
+    HoldsRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds an experiment already, and an experiment is never overwritten.
+    #[error("{path} already holds an experiment, which is never overwritten: name another folder")]
+    HoldsExperiment {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds files that are neither.
+    #[error("{path} is not empty: name a folder that does not exist yet, or an empty one")]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Every name from the stem to the stem with the highest number is taken.
+    #[error(
+        "{parent} holds {NAMES_MAX} folders named after {stem}: move some away, or name a folder"
+    )]
+    NamesTaken {
+        /// Where the folder was to be made.
+        parent: PathBuf,
+        /// The name without its number.
+        stem: String,
+    },
+    /// The folder cannot be made.
+    #[error("cannot make the folder {path}: {cause}; {}", remedy(.cause))]
+    Create {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A file of the folder cannot be written. What was written before stands.
+    #[error("cannot write {path}: {cause}; {}", remedy(.cause))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// There is no run there.
+    #[error("no run at {path}: name a run folder (one with a {RECORD} in it) or its {RECORD}")]
+    NoRun {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// There is no comparison there.
+    #[error(
+        "no comparison at {path}: name the folder of an experiment (one with a {COMPARISON} in \
+         it) or its {COMPARISON}"
+    )]
+    NoComparison {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The record is there and cannot be read.
+    #[error("cannot read {path}: {cause}; {}", remedy(.cause))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The file is no interval log.
+    #[error("{path}: {cause}: the file was altered")]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        cause: hdr::LogError,
+    },
+    /// The file is no such record, or one of another version.
+    #[error("{path}: {cause}")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        cause: RecordError,
+    },
+}
+
+/// What to try after an error of the file system.
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        ErrorKind::PermissionDenied => "ask for the right to it, or name another folder",
+        ErrorKind::ReadOnlyFilesystem => "name a folder on a file system that can be written",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room, or name a folder on another file system"
+        }
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            "a file stands where a folder is needed: name another folder"
+        }
+        ErrorKind::InvalidData => "it is not UTF-8 text: it was cut or altered",
+        _ => "check the path and its file system",
+    }
+}

@@ -1,0 +1,85 @@
+//! A run is a folder, and so is an experiment; every file in them is a format that other tools
+//! already read.
+
+mod error;
+mod experiment;
+mod place;
+mod run;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use plumb_measure::{Comparison, RunRecord, hdr};
+
+pub use error::FolderError;
+pub use experiment::ExperimentFolder;
+pub use run::RunFolder;
+
+/// The record of a run.
+const RECORD: &str = "run.json";
+/// What was recorded when, of a run.
+const INTERVALS: &str = "intervals.hlog";
+/// The record of a comparison.
+const COMPARISON: &str = "comparison.json";
+/// What an experiment was asked for.
+const EXPERIMENT: &str = "experiment.toml";
+/// In which order its blocks are taken.
+const ORDER: &str = "order.json";
+/// The report for people, of either.
+const REPORT: &str = "report.html";
+
+/// Reads the record of a run: `path` is the folder or its `run.json`.
+///
+/// # Errors
+/// [`FolderError::NoRun`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no record of this version.
+pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
+    let file = if path.is_dir() { path.join(RECORD) } else { path.into() };
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    RunRecord::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// Reads the lines of the interval log in the run folder `path` whose tag is `tag`; see
+/// [`hdr::log_tag`].
+///
+/// # Errors
+/// [`FolderError::Read`] when there is none, [`FolderError::Log`] when it is damaged.
+pub fn read_intervals(path: &Path, tag: &str) -> Result<Vec<hdr::LogLine>, FolderError> {
+    let file = path.join(INTERVALS);
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    hdr::read_log(&text, tag).map_err(|cause| FolderError::Log { path: file, cause })
+}
+
+/// True when the folder `path` holds an experiment.
+#[must_use]
+pub fn is_experiment(path: &Path) -> bool {
+    path.join(ORDER).is_file()
+}
+
+/// Reads `order.json` of the experiment in the folder `path`, as it was written.
+///
+/// # Errors
+/// [`FolderError::NoRun`] when there is none, [`FolderError::Read`] when it cannot be read.
+pub fn read_order(path: &Path) -> Result<String, FolderError> {
+    text_of(&path.join(ORDER), || FolderError::NoRun { path: path.into() })
+}
+
+/// Reads the record of a comparison: `path` is the folder of the experiment or its
+/// `comparison.json`.
+///
+/// # Errors
+/// [`FolderError::NoComparison`] when nothing is there, [`FolderError::Read`] when it cannot be
+/// read, [`FolderError::Record`] when it is no comparison of this version.
+pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
+    let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
+    let text = text_of(&file, || FolderError::NoComparison { path: path.into() })?;
+    Comparison::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {
+    fs::read_to_string(file).map_err(|cause| match cause.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
+        _ => FolderError::Read { path: file.into(), cause },
+    })
+}

@@ -1,0 +1,125 @@
+//! Shell commands of the user: bounded in time and in what they may say.
+
+use std::io::Read;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context as _, bail};
+use plumb_engine::{Stop, wait_for};
+use plumb_measure::Span;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// Bytes that are kept of what a command says.
+const SAID_MAX: u64 = 1 << 20;
+/// Time to end after being asked to.
+const FAREWELL: Span = Span::from_ms(2_000);
+/// Characters of what a failed command said that are shown.
+const SHOWN: usize = 300;
+
+/// Runs `command` with `sh -c` to its end, and returns what it printed.
+pub(super) fn run(command: &str, timeout: Span, stop: &Stop) -> anyhow::Result<String> {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0) // so that it and all it starts can be ended together
+        .spawn()
+        .with_context(|| format!("cannot start `{command}`"))?;
+    let out = child.stdout.take().map(collect);
+    let err = child.stderr.take().map(collect);
+    let ended = wait(&mut child, command, timeout, stop);
+    if ended.is_err() {
+        end_group(&mut child);
+    }
+    let said = |reader: Option<thread::JoinHandle<String>>| {
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    };
+    let (out, err) = (said(out), said(err));
+    let status = ended?;
+    if !status.success() {
+        let last = err.trim_end().lines().next_back().unwrap_or("it said nothing");
+        let shown: String = last.chars().take(SHOWN).collect();
+        bail!("`{command}` failed ({status}): {shown}");
+    }
+    Ok(out)
+}
+
+/// The last number that a command printed.
+pub(super) fn figure(command: &str, printed: &str) -> anyhow::Result<f64> {
+    let line = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
+    let number = line.split_whitespace().next_back().and_then(|word| word.parse::<f64>().ok());
+    match number {
+        Some(figure) if figure.is_finite() && figure > 0.0 => Ok(figure),
+        Some(figure) => bail!("`{command}` printed {figure}; a figure above zero is needed"),
+        None => bail!("`{command}` must print a number at the end of its last line, not `{line}`"),
+    }
+}
+
+fn wait(
+    child: &mut Child,
+    command: &str,
+    timeout: Span,
+    stop: &Stop,
+) -> anyhow::Result<std::process::ExitStatus> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    stop.wait_for(ended.as_fd(), timeout)?;
+    match child.try_wait()? {
+        Some(status) => Ok(status),
+        None if stop.asked() => bail!("interrupted"),
+        None => {
+            bail!("`{command}` did not end within {timeout}: allow more with --command-timeout")
+        }
+    }
+}
+
+/// Ends the command and all it started.
+fn end_group(child: &mut Child) {
+    let group = Pid::from_child(child);
+    // a group that is gone already needs no end
+    let _ = kill_process_group(group, Signal::TERM);
+    if let Ok(ended) = pidfd_open(group, PidfdFlags::empty()) {
+        // whatever the wait says, it is ended now
+        let _ = wait_for([ended.as_fd()], FAREWELL);
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = child.wait();
+}
+
+fn collect(from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut from = from;
+        let mut said = Vec::new();
+        // what cannot be read was not said; the rest is read so that the command can go on
+        let _ = from.by_ref().take(SAID_MAX).read_to_end(&mut said);
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
+        String::from_utf8_lossy(&said).into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_the_last_line_is_the_figure() {
+        assert_eq!(figure("x", "1\ntook 12.5\n\n").ok(), Some(12.5));
+        for printed in ["", "fast\n", "12 ms\n", "0\n", "-1\n", "NaN\n", "inf\n"] {
+            assert!(figure("x", printed).is_err(), "{printed:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_fails_or_lasts_too_long_is_an_error_with_its_words() {
+        let stop = Stop::new().unwrap();
+        let minute: Span = "1m".parse().unwrap();
+        assert_eq!(run("echo 5", minute, &stop).unwrap(), "5\n");
+        let error = run("echo no such table >&2; exit 3", minute, &stop).unwrap_err().to_string();
+        assert!(error.contains("no such table") && error.contains('3'), "{error}");
+        let short: Span = "50ms".parse().unwrap();
+        let error = run("sleep 60 & sleep 60", short, &stop).unwrap_err().to_string();
+        assert!(error.contains("--command-timeout"), "{error}");
+    }
+}

@@ -1,0 +1,111 @@
+//! `plumb compare`: what stored runs, or a stored experiment, say.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::clock;
+use plumb_engine::options::OutputOptions;
+use plumb_lab::{
+    Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
+};
+use plumb_measure::Comparison;
+use plumb_report::{comparison, is_experiment, read_order, read_record};
+
+use crate::ab::{self, FailOn};
+use crate::exit::Exit;
+
+#[derive(Args, Clone, Debug)]
+struct CompareOptions {
+    /// Folders of runs, the first is the baseline; or of one experiment
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// Compare runs that are not valid; the report says so
+    #[arg(long)]
+    accept_invalid: bool,
+
+    /// Exit with 1 when a candidate is worse
+    #[arg(long, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
+
+    /// Write the page to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print the comparison as one JSON document, and nothing else
+    #[arg(long)]
+    json: bool,
+
+    /// Print Markdown, to paste into a ticket
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+/// The command line of `plumb compare`.
+pub(crate) fn command() -> Command {
+    CompareOptions::augment_args(Command::new("compare"))
+        .about("Compare stored runs, or evaluate a stored experiment again")
+        .long_about(
+            "Compares stored runs with the first of them, or evaluates the pairs of a stored \
+             experiment again. Runs that were not taken in turns get no verdict: nothing can tell \
+             the change from whatever else changed between them.",
+        )
+        .after_help(
+            "Exit codes: 0 compared; 1 --fail-on was met, or there is no verdict to meet it; 2 \
+             refused.",
+        )
+}
+
+/// Compares what `words` name.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = CompareOptions::from_arg_matches(words)?;
+    let faults = if options.accept_invalid { Faults::Accept } else { Faults::Refuse };
+    let compared = match options.runs.as_slice() {
+        [only] => {
+            ensure!(
+                is_experiment(only),
+                "{} is no experiment: name two runs or more, or the folder of one experiment",
+                only.display()
+            );
+            stored_experiment(only, faults)?
+        }
+        runs => separate_runs(runs, faults)?,
+    };
+    if let Some(file) = &options.html {
+        std::fs::write(file, comparison::html(&compared)).with_context(|| {
+            format!("cannot write {}; name a file in a folder you may write to", file.display())
+        })?;
+    }
+    let output =
+        OutputOptions { json: options.json, markdown: options.markdown, ..Default::default() };
+    ab::print(&compared, &output, None)?;
+    Ok(match options.fail_on {
+        None => Exit::Ran,
+        Some(fail_on) => ab::exit(&compared, Some(fail_on)),
+    })
+}
+
+/// Reads the blocks of an experiment and compares them anew.
+fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result<Comparison> {
+    let order = OrderRecord::from_json(&read_order(folder)?)
+        .with_context(|| format!("{}", folder.display()))?;
+    let variants = VariantBlocks::read(&order, folder)?;
+    let now = clock::utc(clock::wall_ns());
+    Ok(interleaved(&ab::program(), now, &Experiment::of(&order, faults), &variants)?)
+}
+
+fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
+    let runs = folders
+        .iter()
+        .map(|folder| {
+            ensure!(
+                !is_experiment(folder),
+                "{} is an experiment: its pairs are compared by naming it alone",
+                folder.display()
+            );
+            Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(separate(&ab::program(), clock::utc(clock::wall_ns()), &runs, faults)?)
+}

@@ -1,0 +1,187 @@
+//! `plumb lab`: what experiments on this machine can show.
+
+use std::io::{self, Write as _};
+
+use anyhow::{Context as _, bail};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::clock;
+use plumb_engine::options::OutputOptions;
+use plumb_lab::{Calibration, Extent, Faults, PAIRS, calibrate};
+use plumb_measure::{Better, Comparison, Program, Span};
+use serde::Serialize;
+
+use crate::ab::{self, Plan, Rounds, Variant};
+use crate::exit::Exit;
+use crate::loopback::with_echo_server;
+use crate::signals;
+
+/// Name and version of the form of the JSON document.
+const CALIBRATION_SCHEMA: &str = "plumb.calibration/1";
+
+#[derive(Args, Clone, Debug)]
+struct CalibrateOptions {
+    /// The words behind `plumb` of the command both variants are [default: net ping of an echo
+    /// server on loopback]
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "2m")]
+    time: Span,
+
+    /// Length of a block
+    #[arg(long, value_name = "TIME", default_value = "300ms")]
+    block: Span,
+
+    /// Seed of the order within the rounds
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// The command line of `plumb lab`.
+pub(crate) fn command() -> Command {
+    Command::new("lab")
+        .about("Experiments: what this machine can show")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            CalibrateOptions::augment_args(Command::new("calibrate"))
+                .about("Measure equal variants: false positives, and the smallest difference")
+                .long_about(
+                    "Measures two variants that are the same, many times, and prints how often \
+                     this machine calls them different, and the smallest difference that it can \
+                     show with so many pairs.",
+                ),
+        )
+}
+
+/// Does what `words` name.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    match words.subcommand() {
+        Some(("calibrate", words)) => {
+            let options = CalibrateOptions::from_arg_matches(words)?;
+            match &options.command {
+                Some(command) => calibrate_with(command, &options),
+                None => with_echo_server(|address| {
+                    calibrate_with(&format!("net ping {address} --size 1000B"), &options)
+                }),
+            }
+        }
+        _ => Ok(Exit::DidNotRun),
+    }
+}
+
+fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
+    let variant = |name: &str| Variant::plumb(name.into(), command, None, options.block);
+    let plan = Plan {
+        variants: vec![variant("one")?, variant("the same")?],
+        extent: Extent::Time(options.time.ns()),
+        seed: options.seed,
+        margin: None,
+        settle: Span::from_ms(0),
+        command_timeout: Span::from_ms(0),
+        faults: Faults::Refuse,
+        figure: Better::Lower,
+    };
+    let stop = signals::stop()?;
+    let folder = ab::open_folder(&options.output, "calibrate")?;
+    let mut rounds = Rounds::new(&plan, &folder)?;
+    if let Err(error) = rounds.run(&stop) {
+        drop(rounds);
+        folder.discard();
+        return Err(error);
+    }
+    let compared = rounds.compare()?;
+    ab::keep(&compared, &folder)?;
+    let Some(calibration) = calibrate(&effects(&compared)) else {
+        if stop.asked() {
+            return Ok(Exit::Interrupted);
+        }
+        bail!(
+            "{} gave {} complete pairs; at least {PAIRS} are needed: give more --time",
+            options.time,
+            compared.design.complete_rounds
+        );
+    };
+    let round_ns = options.time.ns() / compared.design.rounds.max(1);
+    print(&calibration, command, round_ns, &options.output)?;
+    Ok(if stop.asked() { Exit::Interrupted } else { Exit::Ran })
+}
+
+/// The effects of the primary figure, in order of time.
+fn effects(compared: &Comparison) -> Vec<f64> {
+    let primary = compared.contrasts.first().and_then(|contrast| contrast.endpoints.first());
+    primary
+        .into_iter()
+        .flat_map(|endpoint| &endpoint.blocks)
+        .filter_map(|block| block.ratio())
+        .map(f64::ln)
+        .collect()
+}
+
+fn print(
+    calibration: &Calibration,
+    command: &str,
+    round_ns: u64,
+    output: &OutputOptions,
+) -> anyhow::Result<()> {
+    let text = if output.json {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            schema: &'static str,
+            plumb: Program,
+            calibrated: String,
+            command: &'a str,
+            round_ns: u64,
+            #[serde(flatten)]
+            calibration: &'a Calibration,
+        }
+        let document = Document {
+            schema: CALIBRATION_SCHEMA,
+            plumb: ab::program(),
+            calibrated: clock::utc(clock::wall_ns()),
+            command,
+            round_ns,
+            calibration,
+        };
+        serde_json::to_string_pretty(&document)? + "\n"
+    } else {
+        in_words(calibration, command, round_ns, output.markdown)
+    };
+    let mut out = io::stdout();
+    out.write_all(text.as_bytes()).context("standard output cannot be written")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn in_words(calibration: &Calibration, command: &str, round_ns: u64, markdown: bool) -> String {
+    let Calibration { pairs, experiments, false_positives, share, effect, .. } = calibration;
+    let mut text = format!(
+        "Two variants that are the same (`{command}`), {pairs} pairs.\n\n\
+         Called different, at the 5 % level: {false_positives} of {experiments} experiments of \
+         {PAIRS} pairs\n(95 % interval of the true share: {:.1}..{:.1} %).\n\
+         Over all pairs the second measured {:+.2} % against the first.\n\n\
+         The smallest difference that is found in 8 of 10 such experiments:\n\n",
+        100.0 * share.0,
+        100.0 * share.1,
+        100.0 * (effect - 1.0),
+    );
+    let (head, bar) = if markdown {
+        ("| pairs | time | difference |\n|---:|---:|---:|\n", "| ")
+    } else {
+        ("  pairs      time  difference\n", "")
+    };
+    text += head;
+    for row in &calibration.smallest {
+        let seconds = row.pairs as f64 * round_ns as f64 / 1e9;
+        let percent = 100.0 * row.difference;
+        text += &if markdown {
+            format!("{bar}{} | {seconds:.0} s | {percent:.2} % |\n", row.pairs)
+        } else {
+            format!("{:>7}  {seconds:>6.0} s  {percent:>8.2} %\n", row.pairs)
+        };
+    }
+    text
+}
