@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use plumb_measure::statistics::{
-    WarmUp, autocorrelation, correlation_time, mser5, standard_deviation,
+    autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
     BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, Scope, hdr,
@@ -15,6 +15,8 @@ use crate::LabError;
 
 /// Batches below which nothing is said about the order of operations.
 const BATCHES_MIN: usize = 20;
+/// Rank correlation with time from which on times moved one way.
+const ONE_WAY: f64 = 0.5;
 
 /// One run of one variant.
 #[derive(Clone, Debug)]
@@ -46,8 +48,21 @@ pub struct Point {
     pub figure: Option<f64>,
     /// Share of the operations that was cut off as warm-up, from 0 to 1.
     pub warm_up: f64,
+    /// Whether response times came to a steady state.
+    pub settling: Settling,
     /// What the order of the operations tells; absent below 100 of them.
     pub order: Option<OrderFacts>,
+}
+
+/// Whether response times came to a steady state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settling {
+    /// They did, behind the warm-up if there was one, or too few are known to tell.
+    Settled,
+    /// They wavered to the end, up and down: no warm-up can be told from that, nothing is cut off.
+    Wavers,
+    /// They moved one way to the end.
+    Never,
 }
 
 /// Response times of a block, nanoseconds.
@@ -105,11 +120,14 @@ impl Block {
         if self.points.is_empty() {
             return Some("the run has no result".into());
         }
-        let unsettled = self.points.iter().find(|point| point.warm_up > 0.5)?;
+        let unsettled = self.points.iter().find(|point| point.settling == Settling::Never)?;
+        let place = match self.points.len() {
+            1 => String::new(),
+            _ => format!(" at {:?}", unsettled.labels),
+        };
         Some(format!(
-            "response times never settled: the best place to cut off a warm-up lies at {:.0} % of \
-             the block",
-            100.0 * unsettled.warm_up
+            "response times{place} never settled: they still moved one way in the second half of \
+             the block"
         ))
     }
 }
@@ -157,23 +175,15 @@ impl LazyLog {
 impl Point {
     #[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
     fn of(result: &ResultRecord, log: &LazyLog) -> Result<Self, LabError> {
-        let warm_up = result.batches.as_ref().and_then(warm_up);
-        let behind = match warm_up {
-            Some(WarmUp { values, settled: true }) if values > 0 => {
-                let batch = result.batches.as_ref().map_or(0, |batches| batches.operations);
-                log.behind(result, values as u64 * batch)?
-            }
-            _ => None,
+        let batches = result.batches.as_ref();
+        let (settling, operations) = batches.map_or((Settling::Settled, 0), warm_up);
+        let behind = match operations {
+            0 => None,
+            operations => log.behind(result, operations)?,
         };
-        let share = match (&result.batches, warm_up, &behind) {
-            (Some(batches), Some(WarmUp { values, settled: false }), _) => {
-                values as f64 / batches.mean_ns.len() as f64
-            }
-            (_, _, Some((histogram, _))) => {
-                1.0 - histogram.count() as f64 / result.operations.max(1) as f64
-            }
-            _ => 0.0,
-        };
+        let warm_up = behind.as_ref().map_or(0.0, |(histogram, _)| {
+            1.0 - histogram.count() as f64 / result.operations.max(1) as f64
+        });
         let throughput_per_s =
             behind.as_ref().map_or(result.throughput_per_s, |(histogram, ns)| {
                 histogram.count() as f64 * 1e9 / (*ns).max(1) as f64
@@ -184,10 +194,9 @@ impl Point {
             (None, Some(whole)) => Some(Response::whole(whole, result.niping)?),
             (None, None) => None,
         };
-        let order = match (&response, &result.batches) {
+        let order = match (&response, batches) {
             (Some(response), Some(batches)) => {
-                let skip = warm_up.map_or(0, |warm_up| warm_up.values);
-                OrderFacts::of(&response.histogram, batches, skip)
+                OrderFacts::of(&response.histogram, batches, operations)
             }
             _ => None,
         };
@@ -198,20 +207,21 @@ impl Point {
             client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
             figure: result.figures.iter().find(|it| it.name == crate::FIGURE).map(|it| it.value),
-            warm_up: share,
+            warm_up,
+            settling,
             order,
         })
     }
 }
 
-/// Where the warm-up ends, by the ranks of the batches: one stall late in a block would otherwise
-/// pass for a warm-up that lasts until it.
+/// How the response times settled, and how many operations belong to the warm-up.
+///
+/// The rule looks at the ranks of the batches: one stall late in a block would otherwise pass for a
+/// warm-up that lasts until it. On a machine that wavers the rule often prefers a calm moment near
+/// the end to all before it. That is no warm-up unless the times moved one way all along.
 #[expect(clippy::cast_precision_loss, reason = "places among a thousand")]
-fn warm_up(batches: &BatchMeans) -> Option<WarmUp> {
+fn warm_up(batches: &BatchMeans) -> (Settling, u64) {
     let means = &batches.mean_ns;
-    if means.len() < BATCHES_MIN {
-        return None;
-    }
     let mut sorted = means.clone();
     sorted.sort_unstable();
     let rank = |mean: &u64| {
@@ -219,7 +229,19 @@ fn warm_up(batches: &BatchMeans) -> Option<WarmUp> {
         let up_to = sorted.partition_point(|other| other <= mean);
         (below + up_to) as f64
     };
-    mser5(&means.iter().map(rank).collect::<Vec<_>>())
+    let ranks: Vec<f64> = means.iter().map(rank).collect();
+    match mser5(&ranks) {
+        Some(found) if means.len() >= BATCHES_MIN => {
+            if found.settled {
+                (Settling::Settled, found.values as u64 * batches.operations)
+            } else if trend(&ranks).abs() >= ONE_WAY {
+                (Settling::Never, 0)
+            } else {
+                (Settling::Wavers, 0)
+            }
+        }
+        _ => (Settling::Settled, 0),
+    }
 }
 
 impl Response {
@@ -251,7 +273,9 @@ impl Response {
 
 impl OrderFacts {
     #[expect(clippy::cast_precision_loss, reason = "numbers of operations")]
-    fn of(histogram: &Histogram, batches: &BatchMeans, skip: usize) -> Option<Self> {
+    /// Of the batches behind the first `operations`.
+    fn of(histogram: &Histogram, batches: &BatchMeans, operations: u64) -> Option<Self> {
+        let skip = usize::try_from(operations / batches.operations.max(1)).unwrap_or(0);
         let means: Vec<f64> = batches.mean_ns.iter().skip(skip).map(|ns| *ns as f64).collect();
         if means.len() < BATCHES_MIN {
             return None;
@@ -269,5 +293,91 @@ impl OrderFacts {
             autocorrelation: autocorrelation(&means)?,
             standard_error: error_of_mean.sqrt() / mean,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::Interval;
+    use plumb_report::RunFolder;
+
+    fn batches(mean_ns: impl Iterator<Item = u64>) -> BatchMeans {
+        BatchMeans { operations: 5, mean_ns: mean_ns.collect() }
+    }
+
+    /// A little up and down around `level`.
+    fn around(level: u64, n: u64) -> u64 {
+        level + n * 7 % 5
+    }
+
+    #[test]
+    fn a_slow_start_is_a_warm_up() {
+        let slow = batches((0..100).map(|n| around(if n < 20 { 300 } else { 100 }, n)));
+        assert_eq!(warm_up(&slow), (Settling::Settled, 100));
+        let steady = batches((0..100).map(|n| around(100, n)));
+        assert_eq!(warm_up(&steady).0, Settling::Settled);
+    }
+
+    #[test]
+    fn times_that_move_one_way_to_the_end_never_settle() {
+        let falling = batches((0..100).map(|n| 20_000 - 90 * n - n * n / 3));
+        assert_eq!(warm_up(&falling), (Settling::Never, 0));
+    }
+
+    #[test]
+    fn up_and_down_with_a_calm_end_is_no_warm_up() {
+        let wavers = batches((0..100).map(|n| match n {
+            60.. => 100,
+            n => around(50 + 100 * (n / 10 % 2), n),
+        }));
+        assert_eq!(warm_up(&wavers), (Settling::Wavers, 0));
+    }
+
+    /// A block of four intervals of 100 operations each, the first twice as slow.
+    fn result(labels: &BTreeMap<String, String>, times: &[u64]) -> ResultRecord {
+        let mut all = Histogram::new();
+        times.iter().for_each(|ns| all.record_n(*ns, 100));
+        let interval = |(at, ns): (usize, &u64)| Interval {
+            start_ns: at as u64 * 1_000_000_000,
+            duration_ns: 1_000_000_000,
+            operations: 100,
+            failures: 0,
+            p50: *ns,
+            p99: *ns,
+            max: *ns,
+        };
+        ResultRecord {
+            labels: labels.clone(),
+            operations: 100 * times.len() as u64,
+            throughput_per_s: 100.0,
+            response_ns: Distribution::of(&all),
+            intervals: times.iter().enumerate().map(interval).collect(),
+            batches: Some(batches(times.iter().flat_map(|ns| (0..20).map(|n| around(*ns, n))))),
+            ..ResultRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_warm_up_is_left_out_of_the_figures() {
+        let at = tempfile::tempdir().unwrap();
+        let mut folder = RunFolder::create_new(&at.path().join("run")).unwrap();
+        let labels = BTreeMap::from([("size".to_owned(), "1B".to_owned())]);
+        let times = [4_000, 1_000, 1_000, 1_000];
+        let mut log = hdr::log_header(0, "then");
+        for (at, ns) in times.iter().enumerate() {
+            let mut histogram = Histogram::new();
+            histogram.record_n(*ns, 100);
+            let start_ns = at as u64 * 1_000_000_000;
+            let tag = hdr::log_tag("response", &labels);
+            log += &hdr::log_line(&tag, start_ns, 1_000_000_000, &histogram);
+        }
+        folder.append_intervals(&log).unwrap();
+        let log = LazyLog { folder: folder.path().to_path_buf() };
+        let point = Point::of(&result(&labels, &times), &log).unwrap();
+        assert_eq!((point.settling, point.warm_up), (Settling::Settled, 0.25));
+        let response = point.response.unwrap();
+        assert_eq!(response.histogram.count(), 300);
+        assert!(response.mean < 1_001.0, "{}", response.mean);
     }
 }

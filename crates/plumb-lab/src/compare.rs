@@ -229,12 +229,14 @@ fn points(
     let (Some(baseline), Some(candidate)) = (baseline, candidate) else {
         return Ok(vec![(Labels::new(), Labels::new())]);
     };
-    let labels = |block: &Block| -> Vec<Labels> {
-        let all: BTreeSet<Labels> = block.points.iter().map(|point| point.labels.clone()).collect();
-        all.into_iter().collect()
-    };
+    let labels = |block: &Block| in_order(block.points.iter().map(|point| &point.labels));
     let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
-    match (of_baseline.as_slice(), of_candidate.as_slice()) {
+    matched(&of_baseline, &of_candidate)
+}
+
+/// Which points belong together: those with the same labels, or the only ones.
+fn matched(baseline: &[Labels], candidate: &[Labels]) -> Result<Vec<(Labels, Labels)>, LabError> {
+    match (baseline, candidate) {
         ([one], [other]) => Ok(vec![(one.clone(), other.clone())]),
         (all, others) if all == others => {
             Ok(all.iter().map(|it| (it.clone(), it.clone())).collect())
@@ -245,6 +247,21 @@ fn points(
             listed(others)
         ))),
     }
+}
+
+/// Points as people count: 300B before 10000B.
+fn in_order<'a>(points: impl Iterator<Item = &'a Labels>) -> Vec<Labels> {
+    let number = |value: &String| -> u64 {
+        let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or(0)
+    };
+    let key = |labels: &Labels| -> Vec<(String, u64, String)> {
+        labels.iter().map(|(key, value)| (key.clone(), number(value), value.clone())).collect()
+    };
+    let mut points: Vec<Labels> = points.cloned().collect();
+    points.sort_by_key(key);
+    points.dedup();
+    points
 }
 
 fn listed(points: &[Labels]) -> String {
@@ -446,29 +463,24 @@ fn separate_contrasts(
     baseline: &SeparateRun,
     candidate: &SeparateRun,
 ) -> Result<Vec<Contrast>, LabError> {
-    let labels = |run: &SeparateRun| -> Vec<Labels> {
-        run.record.results.iter().map(|result| result.labels.clone()).collect()
-    };
+    let labels = |run: &SeparateRun| in_order(run.record.results.iter().map(|it| &it.labels));
     let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
-    let sorted = |all: &[Labels]| all.iter().cloned().collect::<BTreeSet<_>>();
-    let together: Vec<(usize, usize)> = if of_baseline.len() == 1 && of_candidate.len() == 1 {
-        vec![(0, 0)]
-    } else if sorted(&of_baseline) == sorted(&of_candidate) {
-        let place = |labels: &Labels| of_candidate.iter().position(|other| other == labels);
-        of_baseline.iter().enumerate().filter_map(|(at, it)| Some((at, place(it)?))).collect()
-    } else {
-        return Err(LabError::Mismatch(format!(
-            "the plans have different points: {} against {}",
-            listed(&of_baseline),
-            listed(&of_candidate)
-        )));
+    let result = |run: &SeparateRun, labels: &Labels| {
+        run.record.results.iter().position(|result| result.labels == *labels)
     };
+    let together: Vec<(usize, usize)> = matched(&of_baseline, &of_candidate)?
+        .into_iter()
+        .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
+        .collect();
     Ok(together
         .into_iter()
         .map(|(one, other)| Contrast {
             baseline: baseline.name.clone(),
             candidate: candidate.name.clone(),
-            labels: common_labels(&of_baseline[one], &of_candidate[other]),
+            labels: common_labels(
+                &baseline.record.results[one].labels,
+                &candidate.record.results[other].labels,
+            ),
             sentence: String::new(),
             endpoints: separate_endpoints(
                 &baseline.record.results[one],

@@ -10,7 +10,7 @@ use plumb_measure::{
     Better, BlockFigures, Checks, Contrast, Endpoint, Histogram, Role, Tail, Verdict,
 };
 
-use crate::block::Point;
+use crate::block::{Point, Settling};
 use crate::figures::{FIGURES, Figure, PRINTED, TAIL, THROUGHPUT};
 
 /// The level that intervals have at least, and one minus the level of the tests.
@@ -193,7 +193,20 @@ fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
         remarks: Vec::new(),
     };
     checks.remarks = remarks(&checks, primary);
+    checks.remarks.extend(wavering(pairs));
     checks
+}
+
+fn wavering(pairs: &[Pair<'_>]) -> Option<String> {
+    let points = || pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    match points().filter(|point| point.settling == Settling::Wavers).count() {
+        0 => None,
+        n => Some(format!(
+            "In {n} of {} blocks response times wavered to the end: no warm-up could be told from \
+             that, and nothing was cut off.",
+            points().count()
+        )),
+    }
 }
 
 /// The effect without the first pair, when that lies outside the range of all others.
@@ -233,23 +246,6 @@ fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
              cold. Nothing is deleted; without it the change would be {:+.1} %.",
             primary.improvement(without)
         ));
-    }
-    if let (Some(between), Some(within)) = (checks.between_blocks, checks.within_blocks) {
-        if between > 2.0 * within {
-            remarks.push(format!(
-                "Blocks differ from each other by {:.1} %, far more than their own uncertainty of \
-                 {:.1} %: more pairs help, longer blocks do not.",
-                100.0 * between,
-                100.0 * within
-            ));
-        } else if within > 2.0 * between {
-            remarks.push(format!(
-                "The uncertainty within a block, {:.1} %, outweighs the {:.1} % between blocks: \
-                 longer blocks help as much as more pairs.",
-                100.0 * within,
-                100.0 * between
-            ));
-        }
     }
     remarks
 }

@@ -15,7 +15,7 @@ mod figures;
 mod order;
 mod sentence;
 
-pub use block::{Block, OrderFacts, Point, Response};
+pub use block::{Block, OrderFacts, Point, Response, Settling};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
 pub use compare::{Experiment, PAIRS_MIN, SeparateRun, VariantBlocks, interleaved, separate};
 pub use contrast::{LEVEL, Pair, Question, contrast, verdict};

@@ -72,11 +72,20 @@ fn second_part(endpoint: &Endpoint) -> String {
             format!("{} {}{range}", endpoint.name, signed(100.0 * (ratio - 1.0)))
         }
         (Some(Verdict::Equivalent), _) => format!("{} equivalent{range}", endpoint.name),
+        (Some(Verdict::NoDifferenceShown), Some(ratio)) if excludes_one(endpoint) => format!(
+            "{} {}{range}, not beyond chance among several tests",
+            endpoint.name,
+            signed(100.0 * (ratio - 1.0))
+        ),
         (Some(Verdict::NoDifferenceShown), _) => {
             format!("no difference shown in {}{range}", endpoint.name)
         }
         _ => format!("no verdict on {}", endpoint.name),
     }
+}
+
+fn excludes_one(endpoint: &Endpoint) -> bool {
+    endpoint.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)
 }
 
 fn place_of(endpoint: &Endpoint) -> &'static str {

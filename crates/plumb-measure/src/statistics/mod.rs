@@ -19,7 +19,7 @@ pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
 pub use rank_sum::{mann_whitney, shift, shift_interval};
 pub use series::{
-    Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation,
+    Drift, autocorrelation, correlation_time, drift, mean, median, standard_deviation, trend,
 };
 pub use signed_rank::{hodges_lehmann, interval, wilcoxon};
 pub use warmup::{WarmUp, mser5};

@@ -129,6 +129,14 @@ pub fn drift(series: &[f64]) -> Option<Drift> {
     Some(Drift { change: median(&slopes)? * (series.len() - 1) as f64, correlation, p })
 }
 
+/// Spearman's rank correlation of a series with time, from -1 to 1; 0 when it does not vary.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "places among a few thousand")]
+pub fn trend(series: &[f64]) -> f64 {
+    let ranks: Vec<f64> = doubled_midranks(series).into_iter().map(|rank| rank as f64).collect();
+    correlation_with_time(&ranks)
+}
+
 /// Pearson's correlation of `values` with their places; 0 when they do not vary.
 #[expect(clippy::cast_precision_loss, reason = "numbers of blocks")]
 fn correlation_with_time(values: &[f64]) -> f64 {
