@@ -11,7 +11,7 @@ use plumb_measure::{
 };
 
 use crate::block::{Block, Point};
-use crate::contrast::{LEVEL, Pair, Question, contrast, verdict};
+use crate::contrast::{Detail, LEVEL, Pair, Question, contrast, verdict};
 use crate::experiment::{OrderRecord, VariantRecord};
 use crate::sentence::sentence;
 use crate::{Faults, LabError};
@@ -54,6 +54,8 @@ pub struct Experiment {
     pub faults: Faults,
     /// Which way a figure that commands print is good.
     pub figure: Better,
+    /// How much of it is worked out.
+    pub detail: Detail,
 }
 
 impl Experiment {
@@ -67,6 +69,7 @@ impl Experiment {
             margin: order.margin,
             faults,
             figure: order.figure,
+            detail: Detail::All,
         }
     }
 }
@@ -148,6 +151,7 @@ pub fn interleaved(
                 seed: experiment.seed,
                 latency: latency(&sound[0]) && latency(&sound[at]),
                 figure: experiment.figure,
+                detail: experiment.detail,
                 open: known.iter().any(|record| record.plan.load == "open"),
             };
             let pairs: Vec<Pair<'_>> = complete

@@ -47,8 +47,19 @@ pub struct Question {
     pub latency: bool,
     /// Which way a figure that commands print is good.
     pub figure: Better,
+    /// How much of it is worked out.
+    pub detail: Detail,
     /// The plan sets the rate, so throughput says nothing.
     pub open: bool,
+}
+
+/// How much of a contrast is worked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// The primary figure: enough to see whether more rounds are needed.
+    Primary,
+    /// Everything.
+    All,
 }
 
 /// The contrast of `pairs`, in order of time; tests are not adjusted yet.
@@ -59,6 +70,7 @@ pub fn contrast(question: &Question, pairs: &[Pair<'_>]) -> Contrast {
         .filter(|figure| question.latency || !figure.latency)
         .filter(|figure| !(question.open && figure.key == THROUGHPUT))
         .filter_map(|figure| endpoint(figure, question, pairs))
+        .take(if question.detail == Detail::Primary { 1 } else { FIGURES.len() })
         .collect();
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;

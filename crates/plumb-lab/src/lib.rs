@@ -18,7 +18,7 @@ mod sentence;
 pub use block::{Block, OrderFacts, Point, Response, Settling};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
 pub use compare::{Experiment, PAIRS_MIN, SeparateRun, VariantBlocks, interleaved, separate};
-pub use contrast::{LEVEL, Pair, Question, contrast, verdict};
+pub use contrast::{Detail, LEVEL, Pair, Question, contrast, verdict};
 pub use error::LabError;
 pub use experiment::{
     BlockRecord, Extent, ORDER_SCHEMA, OrderRecord, PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN,

@@ -17,7 +17,7 @@ use plumb_measure::{
 use plumb_report::{RunFolder, html, markdown, terminal};
 
 use crate::exit::Exit;
-use crate::progress::Onlooker;
+use crate::progress::{self, Onlooker};
 use crate::{host, layers, signals};
 
 /// Runs what `matches` ask of the layer `name`.
@@ -90,7 +90,7 @@ pub(crate) fn measure(
         began_ns,
     };
     let ran = job.run(&mut keeper, stop);
-    keeper.onlooker.clear();
+    progress::clear();
     let Keeper { mut record, onlooker, .. } = keeper;
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");

@@ -11,7 +11,6 @@ use plumb_report::{FolderError, RunFolder};
 pub(crate) struct Onlooker<'a> {
     folder: &'a mut RunFolder,
     title: &'a str,
-    show: bool,
     points: usize,
     /// The point that is measured, from one.
     point: usize,
@@ -31,9 +30,8 @@ impl<'a> Onlooker<'a> {
         points: usize,
         began_ns: u64,
     ) -> Self {
-        let show = io::stderr().is_terminal();
         let labels = BTreeMap::new();
-        Self { folder, title, show, points, point: 0, labels, began_ns, trouble: None }
+        Self { folder, title, points, point: 0, labels, began_ns, trouble: None }
     }
 
     /// The point with these labels begins.
@@ -48,22 +46,24 @@ impl<'a> Onlooker<'a> {
         self.folder
     }
 
-    /// Leaves the terminal as it was.
-    pub(crate) fn clear(&self) {
-        if self.show {
-            // progress is a courtesy
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
-    }
-
     fn line(&self, text: &str) {
-        if self.show {
-            let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
-            let place =
-                format!("{}[{}/{}] {}", self.title, self.point, self.points, words.join(", "));
-            let _ = write!(io::stderr(), "\r\x1b[K{place}: {text}");
-        }
+        let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        let place = format!("{}[{}/{}] {}", self.title, self.point, self.points, words.join(", "));
+        say(&format!("{place}: {text}"));
     }
+}
+
+/// Shows one line of progress in place of the last, if standard error is a terminal.
+pub(crate) fn say(text: &str) {
+    if io::stderr().is_terminal() {
+        // progress is a courtesy
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+    }
+}
+
+/// Leaves the terminal as it was.
+pub(crate) fn clear() {
+    say("");
 }
 
 impl Sampler for Onlooker<'_> {

@@ -226,6 +226,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         (&["ab", "--exec", "echo 1", "echo 1", "--pairs", "0"], "1 to 1000"),
         (&["ab", "--exec", "echo 1", "echo 1", "--margin", "2"], "has no unit"),
         (&["ab", "--exec", "echo 1", "echo 1", "--names", "one"], "--names has 1"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--names", "one,one"], "two variants alike"),
         (&["ab", "--exec", "echo 1", "echo 1", "--pairs", "6", "--time", "1s"], "cannot be used"),
         (&["compare", "."], "is no experiment"),
         (&["compare", ".", "."], "no run at"),

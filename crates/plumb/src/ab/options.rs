@@ -108,6 +108,10 @@ impl AbOptions {
             "--names has {} names for {variants} commands: name each or none",
             self.names.len()
         );
+        let mut names = self.names.clone();
+        names.sort_unstable();
+        names.dedup();
+        ensure!(names.len() == self.names.len(), "--names names two variants alike");
         let variants = self
             .commands
             .iter()

@@ -3,8 +3,8 @@
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_lab::{
-    Block, BlockRecord, Experiment, Extent, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress,
-    VariantBlocks, VariantRecord, interleaved,
+    Block, BlockRecord, Detail, Experiment, Extent, Faults, ORDER_SCHEMA, Order, OrderRecord,
+    Progress, VariantBlocks, VariantRecord, interleaved,
 };
 use plumb_measure::{Better, Clock as _, Comparison, LeftOut, Span};
 use plumb_report::ExperimentFolder;
@@ -87,7 +87,7 @@ impl<'a> Rounds<'a> {
             let complete = self.complete(round);
             let elapsed_ns = MonotonicClock.now_ns() - began_ns;
             let half_width = match self.plan.extent {
-                Extent::Precision(_) => self.compare()?.widest_half(),
+                Extent::Precision(_) => self.compared(Detail::Primary)?.widest_half(),
                 Extent::Pairs(_) | Extent::Time(_) => None,
             };
             if self.plan.extent.reached(Progress {
@@ -104,7 +104,11 @@ impl<'a> Rounds<'a> {
 
     /// What the blocks so far say.
     pub(crate) fn compare(&self) -> anyhow::Result<Comparison> {
-        let experiment = Experiment::of(&self.order, self.plan.faults);
+        self.compared(Detail::All)
+    }
+
+    fn compared(&self, detail: Detail) -> anyhow::Result<Comparison> {
+        let experiment = Experiment { detail, ..Experiment::of(&self.order, self.plan.faults) };
         let now = clock::utc(clock::wall_ns());
         Ok(interleaved(&program(), now, &experiment, &self.variants)?)
     }

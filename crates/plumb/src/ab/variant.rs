@@ -16,7 +16,7 @@ use plumb_report::{RunFolder, html};
 
 use super::{program, shell};
 use crate::measure::{measure, plain};
-use crate::{commands, host, layers};
+use crate::{commands, host, layers, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
 const INTERVALS: u64 = 20;
@@ -105,7 +105,12 @@ impl Variant {
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), command, title, stop).map(drop)
             }
-            Kind::Shell { timeout } => self.ask_shell(*timeout, folder, stop),
+            Kind::Shell { timeout } => {
+                progress::say(&format!("{title}{}", self.command));
+                let asked = self.ask_shell(*timeout, folder, stop);
+                progress::clear();
+                asked
+            }
         }
     }
 
