@@ -69,6 +69,8 @@ pub(crate) struct Driven<P> {
     pub(crate) began_ns: u64,
     /// From the start of the recorded part to its end, nanoseconds.
     pub(crate) duration_ns: u64,
+    /// Operations of the warm-up.
+    pub(crate) warm_up_operations: u64,
     /// Processor time of the recorded part, nanoseconds.
     pub(crate) cpu_ns: u64,
     pub(crate) transport: Option<Transport>,
@@ -110,6 +112,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     /// `None` until every connection of every thread stands.
     window: Option<Window>,
     recording: bool,
+    warm_up_operations: u64,
     cpu_before_ns: u64,
     waits: u32,
     /// Reads that brought something.
@@ -156,6 +159,7 @@ where
             arrived: false,
             window: None,
             recording: false,
+            warm_up_operations: 0,
             cpu_before_ns: 0,
             waits: 0,
             reads: 0,
@@ -318,7 +322,7 @@ where
             let (per_s, offset_ns) = self.job.share.rate(rate);
             self.pacer = Some(Pacer::new(start + offset_ns, per_s));
         }
-        self.outlet.begin();
+        self.outlet.begin(self.transport.clone());
         for index in 0..self.conns.len() {
             self.ready_for_work(index);
         }
@@ -414,6 +418,7 @@ where
             ending,
             began_ns: window.from,
             duration_ns: end.saturating_sub(window.from),
+            warm_up_operations: self.warm_up_operations,
             cpu_ns,
             transport: self.transport,
         }

@@ -33,8 +33,11 @@ pub struct IntervalRecords {
 /// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
 /// the threads that measure.
 pub trait Sampler {
-    /// Every connection stands and the load begins, warm-up first.
-    fn begin(&mut self) {}
+    /// Every connection stands and the load begins, warm-up first; `transport` is what the first
+    /// connection really uses.
+    fn begin(&mut self, transport: Option<&Transport>) {
+        let _ = transport;
+    }
 
     /// One interval's time has passed, whether or not anything was recorded.
     fn tick(&mut self) {}
@@ -58,6 +61,8 @@ pub struct LoadResult<P> {
     pub began_ns: u64,
     /// Length of the recorded part, nanoseconds.
     pub duration_ns: u64,
+    /// Operations of the warm-up.
+    pub warm_up_operations: u64,
     /// Processor time of the driving threads over the recorded part, nanoseconds.
     pub cpu_ns: u64,
     /// What the first connection really used.
@@ -197,9 +202,10 @@ impl Consumer {
         loop {
             match messages.recv_timeout(Duration::from_nanos(self.every_ns)) {
                 Ok(Message::Slice(slice)) => self.take(*slice, samplers),
-                Ok(Message::Began) => {
+                Ok(Message::Began(transport)) => {
                     if !std::mem::replace(&mut began, true) {
-                        samplers.iter_mut().for_each(|sampler| sampler.begin());
+                        let transport = transport.as_deref();
+                        samplers.iter_mut().for_each(|sampler| sampler.begin(transport));
                     }
                     continue;
                 }
@@ -255,6 +261,7 @@ impl Consumer {
             ending: Ending::Complete,
             began_ns: 0,
             duration_ns: 0,
+            warm_up_operations: 0,
             cpu_ns: 0,
             transport: None,
         };
@@ -266,6 +273,7 @@ impl Consumer {
             let driven = driven?;
             result.began_ns = result.began_ns.max(driven.began_ns);
             result.duration_ns = result.duration_ns.max(driven.duration_ns);
+            result.warm_up_operations += driven.warm_up_operations;
             result.cpu_ns += driven.cpu_ns;
             result.transport = result.transport.or(driven.transport);
             if driven.ending != Ending::Complete {

@@ -2,13 +2,14 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use plumb_measure::Recorder;
+use plumb_measure::{Recorder, Transport};
 
 /// What a driving thread tells the consumer.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Every connection of every thread stands; the load begins. Each thread says so.
-    Began,
+    /// Every connection of every thread stands; the load begins. Each thread says so, and what its
+    /// first connection really uses.
+    Began(Option<Box<Transport>>),
     /// An interval is past.
     Slice(Box<Slice>),
 }
@@ -53,9 +54,9 @@ impl Outlet {
         Self { thread, every_ns, labels, full, empty, from: 0, number: 0 }
     }
 
-    /// The load begins.
-    pub(crate) fn begin(&self) {
-        let _ = self.full.send(Message::Began); // see `hand_over`
+    /// The load begins, over `transport`.
+    pub(crate) fn begin(&self, transport: Option<Transport>) {
+        let _ = self.full.send(Message::Began(transport.map(Box::new))); // see `hand_over`
     }
 
     /// The first interval starts at `from`, on the clock of the run.

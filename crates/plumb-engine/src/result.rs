@@ -58,7 +58,7 @@ pub fn result_record<P>(
             .cpu_ns
             .checked_div(attempts)
             .filter(|ns| *ns > 0)
-            .map(|client_ns_per_op| CpuUse { client_ns_per_op, server_ns_per_op: None }),
+            .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..CpuUse::default() }),
         niping: None,
         figures: Vec::new(),
         validity: Validity::of_load(recorder, facts),
@@ -69,7 +69,9 @@ pub fn result_record<P>(
             idle_passes: recorder.idle_passes,
             lag_ns: Distribution::of(&recorder.lag),
             quiet_closes: recorder.quiet_closes,
+            warm_up_operations: load.warm_up_operations,
         },
+        host: None,
         intervals: load.intervals.clone(),
         batches: match recorder.rows() {
             [row] => row.batches.means(),

@@ -11,6 +11,7 @@ mod clock;
 mod comparison;
 pub mod hdr;
 mod histogram;
+mod host_use;
 mod niping;
 mod outcome;
 mod record;
@@ -26,12 +27,13 @@ pub use comparison::{
     Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
 };
 pub use histogram::Histogram;
+pub use host_use::{HostUse, ReceiveUse};
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
 pub use run::{
-    CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures, Plan,
-    Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
+    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
+    Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
 pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, Histogram, NipingFigures, Validity, hdr};
+use crate::{BatchMeans, Histogram, HostUse, NipingFigures, Validity, hdr};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -231,6 +231,9 @@ pub struct ResultRecord {
     pub validity: Validity,
     /// How busy the load generator was.
     pub driver: DriverFacts,
+    /// What the machine that drove the load did meanwhile; absent when it was not watched.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostUse>,
     /// What happened when.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub intervals: Vec<Interval>,
@@ -323,14 +326,35 @@ pub struct LengthFigures {
     pub max: u64,
 }
 
-/// Processor time an operation, nanoseconds.
+/// Where processor time went, nanoseconds an operation, by the clock ticks of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSplit {
+    /// In programs.
+    pub user_ns_per_op: u64,
+    /// In the kernel, in the name of the programs.
+    pub system_ns_per_op: u64,
+    /// Clock ticks behind these figures, never fewer than 200.
+    pub ticks: u64,
+}
+
+/// Processor time an operation, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuUse {
     /// Of the threads that drove the load.
     pub client_ns_per_op: u64,
     /// Of the server, where it could be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_ns_per_op: Option<u64>,
+    /// The client's, split; absent with too few clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<CpuSplit>,
+    /// The server's, split; absent with too few clock ticks, or where it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<CpuSplit>,
+    /// Interrupts, hard and soft, of the machine that drove the load, in nobody's name; absent
+    /// with too few clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interrupt_ns_per_op: Option<u64>,
 }
 
 /// A figure of one layer.
@@ -362,6 +386,9 @@ pub struct DriverFacts {
     pub lag_ns: Option<Distribution>,
     /// Connections the other side ended while nothing was due on them.
     pub quiet_closes: u64,
+    /// Operations of the warm-up, which are not recorded.
+    #[serde(default)]
+    pub warm_up_operations: u64,
 }
 
 /// What happened in one interval of a run.

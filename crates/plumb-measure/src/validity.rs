@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Recorder, Span, show_ns};
+use crate::host_use::Disturbance;
+use crate::{HostUse, Recorder, Span, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,12 @@ pub enum FindingKind {
     LengthVaries,
     /// The run ended before the plan did.
     CutShort,
+    /// Processes that were not part of the measurement took processor time.
+    ForeignLoad,
+    /// The hypervisor took processor time.
+    Steal,
+    /// Memory was short: pages were swapped.
+    Paging,
     /// Too few samples for the tail that is printed.
     FewSamples,
 }
@@ -121,6 +128,21 @@ impl Validity {
     pub fn cut_short_by(self, cause: &str) -> Self {
         let text = format!("the run ended before its plan did: {cause}");
         let found = finding(FindingKind::CutShort, Scope::Everything, text);
+        Self::from_findings(self.reasons.into_iter().chain(found))
+    }
+
+    /// The same verdict with what `host` did meanwhile: `limit` is the share of all processors,
+    /// from 0 to 1, that others or the hypervisor may take.
+    #[must_use]
+    pub fn with_host(self, host: &HostUse, limit: f64) -> Self {
+        let found = host.disturbances(limit).into_iter().map(|(what, text)| {
+            let (kind, scope) = match what {
+                Disturbance::Foreign => (FindingKind::ForeignLoad, Scope::Everything),
+                Disturbance::Steal => (FindingKind::Steal, Scope::Everything),
+                Disturbance::Paging => (FindingKind::Paging, Scope::Latency),
+            };
+            Finding { kind, scope, text }
+        });
         Self::from_findings(self.reasons.into_iter().chain(found))
     }
 

@@ -20,6 +20,7 @@ mod definitions;
 mod facts;
 mod figures;
 mod folder;
+mod host;
 pub mod html;
 mod labels;
 pub mod markdown;

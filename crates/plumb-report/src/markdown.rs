@@ -5,7 +5,7 @@ use plumb_measure::RunRecord;
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
-use crate::{facts, notes, tables};
+use crate::{facts, host, notes, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -61,6 +61,7 @@ fn results(record: &RunRecord) -> String {
         ("Status codes", tables::codes(record)),
         ("Content length", tables::lengths(record)),
         ("Driver", Some(tables::driver(record))),
+        ("The machine meanwhile", host::table(record)),
         ("Also measured", Some(tables::further(record))),
     ] {
         if let Some(table) = table {

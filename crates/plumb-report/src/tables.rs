@@ -268,11 +268,11 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
 }
 
 /// The columns that tell the results apart; a single result needs none.
-fn label_columns(points: &Points<'_>) -> Vec<Column> {
+pub(crate) fn label_columns(points: &Points<'_>) -> Vec<Column> {
     points.labels.varying.iter().copied().map(Column::words).collect()
 }
 
-fn label_cells(points: &Points<'_>, result: &ResultRecord) -> Vec<String> {
+pub(crate) fn label_cells(points: &Points<'_>, result: &ResultRecord) -> Vec<String> {
     let value = |label: &&str| result.labels.get(*label).map_or(ABSENT, String::as_str).to_owned();
     points.labels.varying.iter().map(value).collect()
 }

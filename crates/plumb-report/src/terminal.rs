@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{niping, notes, tables};
+use crate::{host, niping, notes, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -32,6 +32,10 @@ pub fn render(record: &RunRecord) -> String {
     }
     out.push('\n');
     out.push_str(&validity(record));
+    let meanwhile = host::summary(record);
+    if !meanwhile.is_empty() {
+        out.push_str(&fact("host", &meanwhile));
+    }
     for known in facts::setting(record) {
         out.push_str(&fact(known.name, &known.value));
     }
@@ -75,9 +79,7 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
         out.push_str(&fact(&figure.name, &format!("{value}  = {}", figure.formula)));
     }
     if let Some(cpu) = result.cpu {
-        let client = format!("{} client", show_ns(cpu.client_ns_per_op));
-        let server = cpu.server_ns_per_op.map(|ns| format!(", {} server", show_ns(ns)));
-        out.push_str(&fact("CPU", &format!("{client}{} an operation", server.unwrap_or_default())));
+        out.push_str(&fact("CPU", &host::cpu(cpu)));
     }
     for (name, counts) in [("failures", &result.failures), ("codes", &result.codes)] {
         if !counts.is_empty() {

@@ -12,7 +12,7 @@ use plumb_engine::{
     Address, Endpoint, EngineError, Extent, Family, IntervalRecords, LoadPlan, Pace, Plain,
     Sampler, ServePlan, reachable, serve,
 };
-use plumb_measure::{FailureKind, NipingFigures, Span};
+use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
 use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, listeners};
 use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
@@ -191,7 +191,7 @@ struct Lines<'a, W> {
 }
 
 impl<W: Write> Sampler for Lines<'_, W> {
-    fn begin(&mut self) {
+    fn begin(&mut self, _: Option<&Transport>) {
         let time = clock::ctime(clock::wall_ns());
         let printed = writeln!(self.out, "{time}\nconnect to server o.k.");
         self.trouble = printed.and_then(|()| self.out.flush()).err();

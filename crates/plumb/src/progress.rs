@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plumb_engine::{IntervalRecords, Sampler};
-use plumb_measure::{hdr, show_count, show_ns};
+use plumb_measure::{Transport, hdr, show_count, show_ns};
 use plumb_report::{FolderError, RunFolder};
 
 /// Writes each interval into the run folder, and shows it.
@@ -67,7 +67,7 @@ pub(crate) fn clear() {
 }
 
 impl Sampler for Onlooker<'_> {
-    fn begin(&mut self) {
+    fn begin(&mut self, _: Option<&Transport>) {
         self.line("warming up");
     }
 

@@ -133,6 +133,8 @@ where
                     self.last_done = self.now;
                     if flight.counts {
                         self.recorder.record(flight.op.label, flight.moments(self.now), answer);
+                    } else {
+                        self.warm_up_operations += 1;
                     }
                 }
             }

@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{niping, notes, tables};
+use crate::{host, niping, notes, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -132,6 +132,18 @@ fn details(record: &RunRecord) -> Markup {
                 "Floor: " (typeset(&facts::floor(record))) "."
             }
             (sheet::table("One row a result", &tables::driver(record)))
+        }
+        @if let Some(table) = host::table(record) {
+            section {
+                h2 { "The machine meanwhile" }
+                p class="about" {
+                    "Shares of all processors of the machine that drove the load. Others are "
+                    "processes that are neither ours nor at the other end of the connection. "
+                    "Receiving CPUs: (sum x)² / sum x² of the soft interrupts of receiving that "
+                    "each processor handled."
+                }
+                (sheet::table("One row a result", &table))
+            }
         }
         @if record.results.len() > 1 && record.results.iter().any(|r| r.niping.is_some()) {
             section {

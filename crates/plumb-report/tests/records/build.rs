@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    CpuUse, Distribution, DriverFacts, Figure, Finding, FindingKind, Floor, Histogram, HostFacts,
-    Interval, LengthFigures, NipingFigures, Plan, Program, ResultRecord, RunRecord, SCHEMA, Scope,
-    Status, Target, Transport, Validity,
+    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Finding, FindingKind, Floor, Histogram,
+    HostFacts, HostUse, Interval, LengthFigures, NipingFigures, Plan, Program, ReceiveUse,
+    ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Transport, Validity,
 };
 
 /// The distribution of times: a base, a little spread, and a tail that grows with the rank.
@@ -13,6 +13,30 @@ use plumb_measure::{
 pub(super) struct Shape {
     pub(super) base_ns: u64,
     pub(super) tail_ns: u64,
+}
+
+/// What the machine did.
+fn machine() -> HostUse {
+    HostUse {
+        samples: 20,
+        covered_ns: 5_000_000_000,
+        busy_pct: Some(71.4),
+        busy_max_pct: Some(88.0),
+        interrupt_pct: Some(6.2),
+        iowait_pct: Some(0.1),
+        steal_pct: Some(0.4),
+        foreign_pct: Some(1.3),
+        tested: vec![4711],
+        retransmitted: 2,
+        receive: Some(ReceiveUse {
+            effective_cpus: 1.04,
+            cpus: 2,
+            hottest_cpu: 1,
+            findings: Vec::new(),
+        }),
+        watching_pct: 0.1,
+        ..HostUse::default()
+    }
 }
 
 impl Shape {
@@ -125,6 +149,13 @@ impl Load {
             cpu: (self.operations > 0).then(|| CpuUse {
                 client_ns_per_op: 6_900 + self.shape.base_ns / 60,
                 server_ns_per_op: self.in_pieces.then_some(self.shape.base_ns / 3),
+                client: self.watched().then_some(CpuSplit {
+                    user_ns_per_op: 1_900,
+                    system_ns_per_op: 5_000,
+                    ticks: 412,
+                }),
+                server: None,
+                interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
@@ -138,11 +169,18 @@ impl Load {
                     distribution(&Shape { base_ns, tail_ns: base_ns / 9 }.histogram(5_000))
                 }),
                 quiet_closes: 0,
+                warm_up_operations: self.operations / 20,
             },
+            host: self.watched().then(machine),
             intervals: self.timeline(),
             batches: None,
             labels: self.labels,
         }
+    }
+
+    /// The machine was watched, and long enough to say something.
+    fn watched(&self) -> bool {
+        self.payload_bytes.is_some() && self.operations > 1_000
     }
 
     /// As the labels have it.
