@@ -1,2 +1,2 @@
-"""What the benches of all layers share: rounds, placements, foreign load,
-statistics, verdicts and tables. A bench adds its peers and its cells."""
+"""What the benches of all layers share: experiments, placements, foreign load,
+verdicts and tables. A bench adds what it compares and its targets."""

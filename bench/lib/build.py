@@ -9,6 +9,8 @@ from pathlib import Path
 
 from lib.failure import BenchFailure
 
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGET = REPOSITORY / "target"
 C_FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
@@ -20,13 +22,14 @@ def c_program(source: Path, into: Path) -> Path:
     return program
 
 
-def cargo_release(repository: Path) -> None:
-    """Builds the release binaries into the target folder of the repository."""
-    _must(
-        ["cargo", "build", "--release", "--locked"]
-        + ["--manifest-path", str(repository / "Cargo.toml")]
-        + ["--target-dir", str(repository / "target")]
-    )
+def plumb(given: Path | None, build: bool) -> Path:
+    """The program that was given, or that of the repository, built first."""
+    if given is None and build:
+        _cargo_release()
+    program = (given or TARGET / "release" / "plumb").resolve()
+    if not program.exists():
+        raise BenchFailure(f"no {program}; build it, or name another with --plumb")
+    return program
 
 
 def package(command: str, name: str) -> None:
@@ -37,6 +40,14 @@ def package(command: str, name: str) -> None:
         except BenchFailure as failure:
             hint = f"install {name} by hand, or try `apt-get update`"
             raise BenchFailure(f"{failure}; {hint}") from failure
+
+
+def _cargo_release() -> None:
+    _must(
+        ["cargo", "build", "--release", "--locked"]
+        + ["--manifest-path", str(REPOSITORY / "Cargo.toml")]
+        + ["--target-dir", str(TARGET)]
+    )
 
 
 def _must(command: Sequence[str]) -> None:

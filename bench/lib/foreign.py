@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +66,17 @@ class Disturbance:
         return None
 
 
-def look(servers: Sequence[int]) -> Look:
-    """Reads the counters. `servers` are the process ids under test that live
-    on; a client under test starts and ends between two looks, as a child."""
+def look(family: Collection[int]) -> Look:
+    """Reads the counters. `family` are the processes that live on and are not
+    foreign: the servers under test, and the parents that wait for this
+    process. A client under test starts and ends between two looks, as a child."""
     busy, steal = _all_cores()
     return Look(
         at=time.monotonic(),
         busy=busy,
         steal=steal,
-        own=_own(servers),
-        others=sum(_others({os.getpid(), *servers})),
+        own=_own(family),
+        others=sum(_others({os.getpid(), *family})),
     )
 
 
@@ -106,10 +107,10 @@ def _all_cores() -> tuple[float, float]:
     return (user + nice + system + irq + softirq) * JIFFY_SECONDS, steal * JIFFY_SECONDS
 
 
-def _own(servers: Sequence[int]) -> float:
+def _own(family: Collection[int]) -> float:
     usages = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     ended = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    return ended + sum(cpu_seconds(pid) for pid in servers)
+    return ended + sum(cpu_seconds(pid) for pid in family)
 
 
 def _others(family: set[int]) -> Iterator[float]:

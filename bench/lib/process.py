@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from lib.failure import BenchFailure
@@ -16,6 +18,7 @@ from lib.failure import BenchFailure
 READY_SECONDS = 10.0
 END_SECONDS = 3.0
 POLL_SECONDS = 0.01
+SAID_CHARACTERS = 2000
 LISTEN_STATE = "0A"  # in /proc/net/tcp
 STATUS_KIB = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
 
@@ -52,17 +55,35 @@ def end(process: subprocess.Popen[str]) -> None:
             stream.close()
 
 
-def run(command: Sequence[str], timeout_seconds: float) -> str:
-    """Standard output of a program that must succeed in time."""
+@dataclass(frozen=True)
+class Ended:
+    """What a program left when it ended."""
+
+    status: int
+    out: str
+    err: str
+
+    def said(self) -> str:
+        """The end of what it said, errors first."""
+        return (self.err.strip() or self.out.strip() or "and said nothing")[-SAID_CHARACTERS:]
+
+
+def ended(command: Sequence[str], timeout_seconds: float | None = None) -> Ended:
+    """Runs a program to its end, whatever that is."""
     with running(command, stderr=subprocess.PIPE) as process:
         try:
             out, err = process.communicate(timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise BenchFailure(f"`{_shown(command)}` took over {timeout_seconds:.0f} s") from error
-    if process.returncode != 0:
-        said = (err.strip() or out.strip() or "and said nothing")[-2000:]
-        raise BenchFailure(f"`{_shown(command)}` ended with {process.returncode}: {said}")
-    return out
+    return Ended(process.returncode, out, err)
+
+
+def run(command: Sequence[str], timeout_seconds: float) -> str:
+    """Standard output of a program that must succeed in time."""
+    program = ended(command, timeout_seconds)
+    if program.status != 0:
+        raise BenchFailure(f"`{_shown(command)}` ended with {program.status}: {program.said()}")
+    return program.out
 
 
 def raise_file_limit() -> None:
@@ -116,7 +137,20 @@ def cpu_seconds(pid: int) -> float:
     The clock id is the one clock_getcpuclockid(3) returns: the complement of
     the process id above three bits, 2 for the time the scheduler counted. Its
     unit is the nanosecond, where /proc/PID/stat counts in hundredths."""
-    return time.clock_gettime((~pid << 3) | 2)
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError as error:
+        raise BenchFailure(f"process {pid} has ended; it was expected to go on") from error
+
+
+def parents(until: Collection[int]) -> Iterator[int]:
+    """The processes that wait for this one, up to one in `until` or to init,
+    neither of which is named."""
+    pid = os.getppid()
+    while pid > 1 and pid not in until:
+        yield pid
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat.rpartition(")")[2].split()[1])
 
 
 def memory_bytes(pid: int) -> dict[str, int]:

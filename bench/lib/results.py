@@ -8,11 +8,13 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
+FOLDER = Path(__file__).resolve().parents[1] / "results"
 
-def write(folder: Path, bench: str, document: object) -> Path:
+
+def write(bench: str, document: object) -> Path:
     """Writes `<UTC>-<bench>.json`; dataclasses become objects."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{bench}.json"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{bench}.json"
     path.write_text(json.dumps(document, indent=1, default=_plain) + "\n")
     return path
 

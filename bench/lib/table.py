@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lib.stats import Estimate
+from lib.experiment import Effect
 
 NOTHING = "-"
 
@@ -29,16 +29,20 @@ def figure(value: float | None) -> str:
     return NOTHING if value is None else f"{value:,.0f}"
 
 
-def ratio(found: Estimate | None) -> str:
-    """A ratio and its interval: `1.02 [0.99, 1.04]`."""
-    if found is None:
+def ratio(effect: Effect | None) -> str:
+    """A ratio and its interval, where it has one: `1.020 [0.990, 1.040]`."""
+    if effect is None or effect.ratio is None:
         return NOTHING
-    return f"{found.median:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    if effect.interval is None:
+        return f"{effect.ratio:.3f}"
+    return f"{effect.ratio:.3f} [{effect.interval.low:.3f}, {effect.interval.high:.3f}]"
 
 
-def confidence(found: Estimate | None) -> str:
-    """The true level of an interval, in percent."""
-    return NOTHING if found is None else f"{100 * found.confidence:.1f} %"
+def level(effect: Effect | None) -> str:
+    """The true level of the interval, in percent."""
+    if effect is None or effect.interval is None:
+        return NOTHING
+    return f"{100 * effect.interval.level:.1f} %"
 
 
 def mebibytes(count_bytes: float) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from lib.stats import CONFIDENCE, Estimate
+from lib.experiment import Interval
 
 
 class Verdict(Enum):
@@ -18,7 +19,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a ratio of medians, from above or from below."""
+    """A bound on a ratio, from above or from below."""
 
     sign: str
     bound: float
@@ -26,12 +27,12 @@ class Target:
     def __str__(self) -> str:
         return f"{self.sign} {self.bound:.2f}"
 
-    def judge(self, ratio: Estimate | None) -> Verdict:
+    def judge(self, interval: Interval | None) -> Verdict:
         """Met when the interval of the ratio includes the bound or beats it;
-        unknown when too few samples carry the interval."""
-        if ratio is None or ratio.confidence < CONFIDENCE:
+        unknown when there is no interval."""
+        if interval is None:
             return Verdict.UNKNOWN
-        within = ratio.low <= self.bound if self.sign == "<=" else ratio.high >= self.bound
+        within = interval.low <= self.bound if self.sign == "<=" else interval.high >= self.bound
         return Verdict.MET if within else Verdict.MISSED
 
 
@@ -45,7 +46,7 @@ def at_least(bound: float) -> Target:
     return Target(">=", bound)
 
 
-def exit_status(verdicts: list[Verdict]) -> int:
+def exit_status(verdicts: Sequence[Verdict]) -> int:
     """2 when something is unknown, else 1 when a target was missed."""
     if not verdicts or Verdict.UNKNOWN in verdicts:
         return 2

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lib import process
+from lib import echo, process
+from lib.echo import Figures
 from lib.failure import BenchFailure
 from lib.placement import PINNED, placed
 from lib.table import mebibytes
 from lib.verdict import Verdict
-from peers import Endpoint, Figures, Plumb, plumb_figures
+from peers import Endpoint, Plumb, Server
 
 SIZE, CONNECTIONS = 300, 64
 MEMORY_OPERATIONS = 10_000_000
@@ -49,8 +50,8 @@ class Resident:
 def memory(plumb: Plumb, operations: int = MEMORY_OPERATIONS) -> Check:
     """Does memory grow with the number of operations? Prints, and judges only
     that every operation was done."""
-    with placed(PINNED) as placement, plumb.serving(placement) as endpoint:
-        figures, residents = _watched_ping(plumb, endpoint, operations)
+    with placed(PINNED) as placement, plumb.serving(placement) as server:
+        figures, residents = _watched_ping(plumb, server, operations)
     if not residents:
         raise BenchFailure("the run ended before its memory could be read")
     last = residents[-1]
@@ -73,20 +74,18 @@ def _all_done(done: float, asked: int) -> Verdict:
     return Verdict.MET if done == asked else Verdict.MISSED
 
 
-def _watched_ping(
-    plumb: Plumb, endpoint: Endpoint, operations: int
-) -> tuple[Figures, list[Resident]]:
+def _watched_ping(plumb: Plumb, server: Server, operations: int) -> tuple[Figures, list[Resident]]:
     """Runs the client and reads both memories until it ends. The report goes
     to a file, because nobody empties a pipe meanwhile."""
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        command = _counted_ping(plumb, endpoint, operations, Path(scratch))
+        command = _counted_ping(plumb, server.endpoint, operations, Path(scratch))
         with open(Path(scratch, "printed"), "w+", encoding="utf-8") as printed:
             with process.running(command, stdout=printed.fileno()) as client:
-                residents = list(_residents(client, endpoint.pid))
+                residents = list(_residents(client, server.pid))
             if client.returncode != 0:
                 raise BenchFailure(f"`plumb net ping` ended with {client.returncode}")
             printed.seek(0)
-            return plumb_figures(printed.read()), residents
+            return echo.figures(printed.read()), residents
 
 
 def _counted_ping(plumb: Plumb, endpoint: Endpoint, operations: int, scratch: Path) -> list[str]:
@@ -108,20 +107,19 @@ def _residents(client: subprocess.Popen[str], server_pid: int) -> Iterator[Resid
 
 def idle(plumb: Plumb) -> Check:
     """Do idle connections survive, and cost nothing but memory, beside a load?"""
-    with placed(PINNED) as placement, plumb.serving(placement) as endpoint:
-        before = process.memory_bytes(endpoint.pid)
-        with process.running(_holder_command(endpoint), stdin=subprocess.PIPE) as holder:
+    with placed(PINNED) as placement, plumb.serving(placement) as server:
+        before = process.memory_bytes(server.pid)
+        with process.running(_holder_command(server.endpoint), stdin=subprocess.PIPE) as holder:
             _await_holding(holder)
-            held = process.memory_bytes(endpoint.pid)
-            figures, _ = _watched_ping(plumb, endpoint, IDLE_OPERATIONS)
+            held = process.memory_bytes(server.pid)
+            figures, _ = _watched_ping(plumb, server, IDLE_OPERATIONS)
             answered = _answers(holder)
     return _idle_check(figures, answered, before, held)
 
 
 def _holder_command(endpoint: Endpoint) -> list[str]:
-    place = endpoint.placement
-    words = [sys.executable, IDLE_PROGRAM, place.host, endpoint.port, IDLE_CONNECTIONS]
-    return [*place.client, *map(str, words)]
+    words = [sys.executable, IDLE_PROGRAM, endpoint.host, endpoint.port, IDLE_CONNECTIONS]
+    return [*endpoint.client, *map(str, words)]
 
 
 def _await_holding(holder: subprocess.Popen[str]) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import random
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
+import entry
+from lib import experiment
+from lib.experiment import Comparison, Effect
 from lib.failure import BenchFailure
+from lib.options import seed_of
 from lib.placement import PINNED, UNPINNED, VETH, Placement, placed
-from lib.rounds import Contender, Played, Sample, play
-from lib.stats import Estimate, estimate
 from lib.verdict import Target, Verdict, at_least, at_most
-from peers import Endpoint, Load, Peer
+from peers import Load, Peer, Server
 
 LIMIT, AGAIN, PLUMB, SOCKPERF = "limit", "again", "plumb", "sockperf"
-# (contender, base): the ratios a row shows, in its order.
+# Who takes turns with whom; the first of each is the baseline.
+EXPERIMENTS = ((LIMIT, AGAIN, PLUMB), (SOCKPERF, PLUMB))
+# (candidate, baseline): the ratios a row shows, in its order.
 OVER_LIMIT, NOISE, OVER_SOCKPERF = (PLUMB, LIMIT), (AGAIN, LIMIT), (PLUMB, SOCKPERF)
 RATIOS = (OVER_LIMIT, NOISE, OVER_SOCKPERF)
 
+LATENCY, RATE = "p50_ns", "per_s"
 ROUND_TRIP_SIZES = (500, 1500, 10_000, 50_000)
 ROUND_TRIP_TARGETS = {PINNED: at_most(1.05), UNPINNED: at_most(1.10), VETH: at_most(1.05)}
 ROUND_TRIP_SOCKPERF_TARGET = at_most(1.00)
@@ -37,10 +43,6 @@ class Effort:
     rounds: int | None
     seconds: float | None
 
-    def order(self, cell: str) -> random.Random:
-        """The same cell has the same order for the same seed, whatever else runs."""
-        return random.Random(f"{self.seed} {cell}")
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -53,22 +55,32 @@ class Judged:
 
 @dataclass(frozen=True)
 class Row:
-    """One cell: what was played, and what follows from it."""
+    """One cell: the comparison of each baseline, and what follows from them."""
 
     cell: str
     placement: str
     figure: str
     load: Load
-    played: Played
-    medians: Mapping[str, float]
-    ratios: Mapping[str, Estimate | None]
+    comparisons: Mapping[str, Comparison]
     judged: Sequence[Judged]
-    error: str | None = None
+    errors: Sequence[str]
+
+    def effect(self, candidate: str, baseline: str) -> Effect | None:
+        """None when it was not compared."""
+        return _effect(self.comparisons, candidate, baseline)
+
+    def median(self, name: str) -> float | None:
+        """Of one contender, where it was compared first."""
+        for candidate, baseline in RATIOS:
+            effect = self.effect(candidate, baseline)
+            if effect is not None and name in (candidate, baseline):
+                return effect.candidate if name == candidate else effect.baseline
+        return None
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell before it is played."""
+    """One cell before it is measured."""
 
     name: str
     figure: str
@@ -96,7 +108,7 @@ def round_trips(
     }
     seconds = effort.seconds or ROUND_TRIP_SECONDS
     rounds = effort.rounds or ROUND_TRIP_ROUNDS
-    cells = [Cell(f"{size} B", "p50_ns", Load(size, 1, seconds), targets, rounds) for size in sizes]
+    cells = [Cell(f"{size} B", LATENCY, Load(size, 1, seconds), targets, rounds) for size in sizes]
     return Group(placement, contenders, cells)
 
 
@@ -106,69 +118,88 @@ def throughput(contenders: Mapping[str, Peer], effort: Effort) -> Group:
     seconds = effort.seconds or THROUGHPUT_SECONDS
     rounds = effort.rounds or THROUGHPUT_ROUNDS
     cells = [
-        Cell(f"{THROUGHPUT_SIZE} B x {connections}", "per_s",
+        Cell(f"{THROUGHPUT_SIZE} B x {connections}", RATE,
              Load(THROUGHPUT_SIZE, connections, seconds), {OVER_LIMIT: target}, rounds)
         for connections, target in THROUGHPUT_TARGETS.items()
     ]  # fmt: skip
     return Group(PINNED, contenders, cells)
 
 
-def measure(group: Group, effort: Effort) -> Iterator[Row]:
-    """Starts each server of the group once, then plays its cells."""
+def measure(group: Group, effort: Effort, plumb: Path) -> Iterator[Row]:
+    """Starts each server of the group once, then measures its cells."""
     with ExitStack() as stack:
         placement = stack.enter_context(placed(group.placement))
-        endpoints = _endpoints(group.contenders, placement, stack)
+        servers = _servers(group.contenders, placement, stack)
         for cell in group.cells:
-            yield _row(cell, group, endpoints, effort)
+            yield _row(cell, group, servers, effort, plumb)
 
 
-def _endpoints(
+def _servers(
     contenders: Mapping[str, Peer], placement: Placement, stack: ExitStack
-) -> dict[str, Endpoint]:
+) -> dict[str, Server]:
     """The A/A contender is the same peer, and asks the same server."""
-    started: dict[int, Endpoint] = {}
-    endpoints = {}
+    started: dict[int, Server] = {}
+    servers = {}
     for name, peer in contenders.items():
         if id(peer) not in started:
             started[id(peer)] = stack.enter_context(peer.serving(placement))
-        endpoints[name] = started[id(peer)]
-    return endpoints
+        servers[name] = started[id(peer)]
+    return servers
 
 
-def _row(cell: Cell, group: Group, endpoints: Mapping[str, Endpoint], effort: Effort) -> Row:
-    entries = {
-        name: _contender(peer, endpoints[name], cell) for name, peer in group.contenders.items()
+def _row(
+    cell: Cell, group: Group, servers: Mapping[str, Server], effort: Effort, plumb: Path
+) -> Row:
+    family = [os.getpid(), *sorted({server.pid for server in servers.values()})]
+    commands = {
+        name: entry.command(peer, servers[name].endpoint, cell.load, cell.figure, family)
+        for name, peer in group.contenders.items()
     }
-    order = effort.order(f"{group.placement} {cell.name}")
-    pids = sorted({endpoint.pid for endpoint in endpoints.values()})
-    try:
-        return _judged(cell, group, play(entries, cell.rounds, order, pids), None)
-    except BenchFailure as failure:
-        return _judged(cell, group, Played([]), str(failure))
-
-
-def _contender(peer: Peer, endpoint: Endpoint, cell: Cell) -> Contender:
-    def entry() -> Sample:
-        figures = peer.ping(endpoint, cell.load)
-        return Sample(figures[cell.figure], figures)
-
-    return entry
-
-
-def _judged(cell: Cell, group: Group, played: Played, error: str | None) -> Row:
-    found = {pair: estimate(played.ratios(*pair)) for pair in RATIOS}
-    medians = {name: estimate(played.figures(name)) for name in group.contenders}
+    compared, errors = {}, []
+    for names in EXPERIMENTS:
+        if names[0] not in commands:
+            continue
+        seed = seed_of(effort.seed, f"{group.placement} {cell.name} {names[0]}")
+        try:
+            compared[names[0]] = experiment.compare(
+                plumb, {name: commands[name] for name in names}, _words(cell, seed)
+            )
+        except BenchFailure as failure:
+            errors.append(str(failure))
+    errors += [fault for comparison in compared.values() for fault in comparison.faults()]
     return Row(
         cell=cell.name,
         placement=group.placement,
         figure=cell.figure,
         load=cell.load,
-        played=played,
-        medians={name: middle.median for name, middle in medians.items() if middle is not None},
-        ratios={"/".join(pair): ratio for pair, ratio in found.items()},
-        judged=[
-            Judged("/".join(pair), target, target.judge(found[pair]))
-            for pair, target in cell.targets.items()
-        ],
-        error=error,
+        comparisons=compared,
+        judged=_judged(cell.targets, compared),
+        errors=errors,
     )
+
+
+def _words(cell: Cell, seed: int) -> list[str]:
+    words = ["--exec", "--pairs", str(cell.rounds), "--seed", str(seed)]
+    return [*words, "--higher-is-better"] if cell.figure == RATE else words
+
+
+def _judged(
+    targets: Mapping[tuple[str, str], Target], compared: Mapping[str, Comparison]
+) -> list[Judged]:
+    return [
+        Judged("/".join(pair), target, _verdict(target, pair, compared))
+        for pair, target in targets.items()
+    ]
+
+
+def _verdict(target: Target, pair: tuple[str, str], compared: Mapping[str, Comparison]) -> Verdict:
+    """A comparison in which an entry went wrong judges nothing."""
+    effect = _effect(compared, *pair)
+    if effect is None or compared[pair[1]].faults():
+        return Verdict.UNKNOWN
+    return target.judge(effect.interval)
+
+
+def _effect(compared: Mapping[str, Comparison], candidate: str, baseline: str) -> Effect | None:
+    comparison = compared.get(baseline)
+    return None if comparison is None else comparison.effect(candidate, baseline)

@@ -1,8 +1,9 @@
 """The programs compared: how each is started, asked, and understood.
 
-A peer has two sides. `serving` gives an Endpoint that lives as long as its
+A peer has two sides. `serving` gives a Server that lives as long as its
 block. `ping` runs one client against it and returns the figures it printed,
 among them `p50_ns` (median round trip) or `per_s` (messages per second).
+`words` name the peer on the command line of entry.py.
 """
 
 from __future__ import annotations
@@ -12,34 +13,42 @@ import math
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lib import process
+from lib import echo, process
+from lib.echo import Figures
 from lib.failure import BenchFailure
 from lib.placement import Placement
 
 WARM_UP_SHARE = 0.1
 PATIENCE_SECONDS = 30.0
-
-Figures = Mapping[str, float]
+PINGPONG, EPOLL, PLUMB, SOCKPERF = KINDS = ("pingpong", "epoll", "plumb", "sockperf")
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server that is ready, and where its clients run."""
+    """Where a server listens, and the words that place its clients."""
 
-    placement: Placement
+    client: tuple[str, ...]
+    host: str
     port: int
-    pid: int
 
     @property
     def address(self) -> str:
         """HOST:PORT."""
-        return f"{self.placement.host}:{self.port}"
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that is ready."""
+
+    endpoint: Endpoint
+    pid: int
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,11 @@ class Load:
 class Peer(Protocol):
     """Anything that can be compared."""
 
-    def serving(self, placement: Placement) -> AbstractContextManager[Endpoint]:
+    @property
+    def words(self) -> list[str]:
+        """Its kind, and its program where it is one of ours."""
+
+    def serving(self, placement: Placement) -> AbstractContextManager[Server]:
         """The server, until the block ends."""
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
@@ -68,18 +81,23 @@ class Limit:
     program: Path
     takes_connections: bool
 
+    @property
+    def words(self) -> list[str]:
+        """`pingpong` or `epoll`, and the program."""
+        return [EPOLL if self.takes_connections else PINGPONG, "--program", str(self.program)]
+
     @contextmanager
-    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+    def serving(self, placement: Placement) -> Iterator[Server]:
         """`limit_* server 0 HOST`."""
         command = [*placement.server, str(self.program), "server", "0", placement.host]
         with process.running(command) as server:
-            yield Endpoint(placement, process.announced_port(server), server.pid)
+            yield _ready(placement, process.announced_port(server), server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS`; prints its figures."""
-        place = endpoint.placement
         connections = [str(load.connections)] if self.takes_connections else []
-        command = [*place.client, str(self.program), "client", place.host, str(endpoint.port)]
+        command = [*endpoint.client, str(self.program), "client"]
+        command += [endpoint.host, str(endpoint.port)]
         command += [str(load.size), *connections, str(load.seconds)]
         figures: Figures = json.loads(process.run(command, load.seconds + PATIENCE_SECONDS))
         return figures
@@ -91,13 +109,16 @@ class Plumb:
 
     program: Path
 
+    @property
+    def words(self) -> list[str]:
+        """`plumb`, and the program."""
+        return [PLUMB, "--program", str(self.program)]
+
     @contextmanager
-    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+    def serving(self, placement: Placement) -> Iterator[Server]:
         """On a port the server picks and announces."""
-        command = [*placement.server, str(self.program)]
-        command += ["net", "serve", "--quiet", "--listen", f"{placement.host}:0"]
-        with process.running(command) as server:
-            yield Endpoint(placement, process.announced_port(server), server.pid)
+        with echo.serving(self.program, placement.server, placement.host) as (server, port):
+            yield _ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For a time, the first tenth of which is warm-up, as for the limit."""
@@ -108,29 +129,15 @@ class Plumb:
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
             command = self.command(endpoint, load.size, load.connections, length, Path(scratch))
             printed = process.run(command, load.seconds + PATIENCE_SECONDS)
-        return plumb_figures(printed)
+        return echo.figures(printed)
 
     def command(
         self, endpoint: Endpoint, size: int, connections: int, length: list[str], scratch: Path
     ) -> list[str]:
         """The command line of one `plumb net ping`."""
-        command = [*endpoint.placement.client, str(self.program), "net", "ping", endpoint.address]
+        command = [*endpoint.client, str(self.program), "net", "ping", endpoint.address]
         command += ["--size", f"{size}B", "--connections", str(connections), *length]
         return [*command, "--json", "--out", str(scratch / "out")]
-
-
-def plumb_figures(printed: str) -> Figures:
-    """The figures of the first result; an error when an operation was lost."""
-    result = json.loads(printed)["results"][0]
-    if result["failures"] or result["dropped"]:
-        raise BenchFailure(
-            f"plumb lost operations: failures {result['failures']}, dropped {result['dropped']}"
-        )
-    return {
-        "count": result["operations"],
-        "p50_ns": result["service_ns"]["p50"],
-        "per_s": result["throughput_per_s"],
-    }
 
 
 @dataclass(frozen=True)
@@ -138,8 +145,13 @@ class Sockperf:
     """`sockperf` over TCP. Its message is SIZE bytes with its own header in
     them; the NI frame of the others is 4 bytes longer."""
 
+    @property
+    def words(self) -> list[str]:
+        """`sockperf`, wherever it is installed."""
+        return [SOCKPERF]
+
     @contextmanager
-    def serving(self, placement: Placement) -> Iterator[Endpoint]:
+    def serving(self, placement: Placement) -> Iterator[Server]:
         """On a port found free before, for it cannot pick one."""
         port = process.free_port()
         command = [*placement.server, "sockperf", "server", "--tcp"]
@@ -147,16 +159,26 @@ class Sockperf:
         quiet = subprocess.DEVNULL
         with process.running(command, stdout=quiet, stderr=quiet) as server:
             process.await_listening(server, port)
-            yield Endpoint(placement, port, server.pid)
+            yield _ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For whole seconds; it warms up for 0.4 s of them by itself."""
-        place = endpoint.placement
         seconds = math.ceil(load.seconds)
-        command = [*place.client, "sockperf", "ping-pong", "--tcp", "--full-rtt"]
-        command += ["-i", place.host, "-p", str(endpoint.port)]
+        command = [*endpoint.client, "sockperf", "ping-pong", "--tcp", "--full-rtt"]
+        command += ["-i", endpoint.host, "-p", str(endpoint.port)]
         command += ["-m", str(load.size), "-t", str(seconds)]
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
+
+
+def named(kind: str, program: Path) -> Peer:
+    """The peer whose `words` were written."""
+    if kind == SOCKPERF:
+        return Sockperf()
+    return Plumb(program) if kind == PLUMB else Limit(program, kind == EPOLL)
+
+
+def _ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:
+    return Server(Endpoint(placement.client, placement.host, port), server.pid)
 
 
 def sockperf_figures(printed: str) -> Figures:

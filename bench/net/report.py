@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from checks import Check
-from comparisons import AGAIN, LIMIT, PLUMB, RATIOS, SOCKPERF, Row
-from lib.table import NOTHING, confidence, figure, ratio, table
+from comparisons import AGAIN, LATENCY, LIMIT, PLUMB, RATE, RATIOS, SOCKPERF, Row
+from lib.table import NOTHING, figure, level, ratio, table
 
-FIGURES = {"p50_ns": "Round trips: median in ns", "per_s": "Throughput: messages per second"}
+FIGURES = {LATENCY: "Round trips: median in ns", RATE: "Throughput: messages per second"}
 PEERS = (LIMIT, AGAIN, PLUMB, SOCKPERF)
 HEAD = (
     "cell", "placement", *PEERS, "plumb/limit", "again/limit (A/A)", "plumb/sockperf",
@@ -17,38 +17,43 @@ HEAD = (
 
 
 def comparisons(rows: Sequence[Row]) -> str:
-    """One table for each kind of figure, and the errors of cells without one."""
+    """One table for each kind of figure, and what went wrong in its cells."""
     parts = []
     for kind, title in FIGURES.items():
         chosen = [row for row in rows if row.figure == kind]
         if chosen:
             parts += [title, table(HEAD, [_cells(row) for row in chosen])]
-        parts += [
-            f"{row.cell}, {row.placement}: {row.error}" for row in chosen if row.error is not None
-        ]
+        parts += [f"{row.cell}, {row.placement}: {error}" for row in chosen for error in row.errors]
     return "\n".join(parts)
 
 
 def _cells(row: Row) -> list[str]:
-    levels = [found for found in row.ratios.values() if found is not None]
+    compared = row.comparisons.items()
     return [
         row.cell,
         row.placement,
-        *(figure(row.medians.get(peer)) for peer in PEERS),
-        *(ratio(row.ratios["/".join(pair)]) for pair in RATIOS),
-        confidence(levels[0] if levels else None),
-        str(len(row.played.kept())),
-        str(row.played.thrown()),
-        ", ".join(str(judged.target) for judged in row.judged) or NOTHING,
-        ", ".join(judged.verdict.value for judged in row.judged) or NOTHING,
+        *(figure(row.median(peer)) for peer in PEERS),
+        *(ratio(row.effect(*pair)) for pair in RATIOS),
+        _listed(level(row.effect(PLUMB, baseline)) for baseline, _ in compared),
+        _listed(str(comparison.kept()) for _, comparison in compared),
+        _listed(str(comparison.thrown()) for _, comparison in compared),
+        _listed(str(judged.target) for judged in row.judged),
+        _listed(judged.verdict.value for judged in row.judged),
     ]
+
+
+def _listed(words: Iterable[str]) -> str:
+    """The one against the limit first, then the one against sockperf."""
+    return ", ".join(words) or NOTHING
 
 
 def progress(row: Row) -> str:
     """One line when a cell is done."""
-    played = row.played
-    outcome = row.error or f"{len(played.kept())} rounds kept, {played.thrown()} thrown away"
-    return f"{row.placement}, {row.cell}: {outcome}"
+    outcomes = [
+        f"against {baseline} {comparison.kept()} rounds kept, {comparison.thrown()} thrown away"
+        for baseline, comparison in row.comparisons.items()
+    ]
+    return f"{row.placement}, {row.cell}: {'; '.join([*outcomes, *row.errors])}"
 
 
 def check(found: Check) -> str:

@@ -8,14 +8,10 @@ could not be judged. bench/README.md says how the figures are taken.
 from __future__ import annotations
 
 import argparse
-import random
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
@@ -25,26 +21,24 @@ import comparisons  # noqa: E402
 import report  # noqa: E402
 from checks import Check  # noqa: E402
 from comparisons import AGAIN, LIMIT, PLUMB, SOCKPERF, Effort, Group, Row  # noqa: E402
-from lib import build, machine, process, results  # noqa: E402
+from lib import build, console, machine, process, results  # noqa: E402
+from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
+from lib.options import add_shared, names, numbers, positive  # noqa: E402
 from lib.placement import PLACEMENTS  # noqa: E402
 from lib.verdict import Verdict, exit_status  # noqa: E402
 from peers import Limit, Peer, Plumb, Sockperf  # noqa: E402
 
-REPOSITORY = BENCH.parent
-TARGET = REPOSITORY / "target"
 CELLS = ("roundtrip", "throughput", "memory", "idle")
-INTERRUPTED = 130
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs of the run; plumb may be missing, and then is left out."""
+    """The programs of the run."""
 
     pingpong: Limit
     epoll: Limit
-    plumb: Plumb | None
+    plumb: Plumb
     sockperf: Sockperf
 
 
@@ -67,20 +61,12 @@ class Outcome:
 def main(arguments: Sequence[str]) -> int:
     """Reads the options, prepares, measures, reports; the exit status."""
     options = parse(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    tools = prepare(options)
+    outcome = Outcome(facts(tools), vars(options))
     try:
-        tools = prepare(options)
-        outcome = Outcome(facts(tools), vars(options))
-        try:
-            run(options, tools, outcome)
-        finally:
-            print_outcome(outcome)
-    except BenchFailure as failure:
-        say(f"could not run: {failure}")
-        return 2
-    except KeyboardInterrupt:
-        say("interrupted")
-        return INTERRUPTED
+        run(options, tools, outcome)
+    finally:
+        print_outcome(outcome)
     return exit_status(outcome.verdicts())
 
 
@@ -95,60 +81,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="payload bytes of the round trips: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), help="to keep; 20 for round trips, 7 for throughput")
     add("--seconds", type=positive(float), help="of each entry; 0.6 and 2.0")
-    add("--seed", type=int, default=random.SystemRandom().randrange(2**32),
-        help="of the order within the rounds; random unless given")  # fmt: skip
-    add("--no-build", action="store_true", help="do not build plumb, take it as it is")
-    add("--plumb", type=Path, help="take this plumb and do not build; else target/release/plumb")
+    add_shared(parser)
     return parser.parse_args(arguments)
-
-
-def names(allowed: Sequence[str]) -> Callable[[str], list[str]]:
-    """Reads a comma-separated list of allowed names."""
-
-    def read(text: str) -> list[str]:
-        chosen = text.split(",")
-        unknown = [name for name in chosen if name not in allowed]
-        if unknown:
-            expected = ", ".join(allowed)
-            raise argparse.ArgumentTypeError(f"no '{unknown[0]}', expected some of {expected}")
-        return chosen
-
-    return read
-
-
-def numbers(text: str) -> list[int]:
-    """Reads comma-separated positive integers."""
-    return [positive(int)(word) for word in text.split(",")]
-
-
-def positive(kind: Callable[[str], Number]) -> Callable[[str], Number]:
-    """Reads one number above zero."""
-
-    def read(text: str) -> Number:
-        with suppress(ValueError):
-            value = kind(text)
-            if 0 < value < float("inf"):
-                return value
-        raise argparse.ArgumentTypeError(f"'{text}', expected a number above 0")
-
-    return read
 
 
 def prepare(options: argparse.Namespace) -> Tools:
     """Builds and installs what the chosen cells need."""
     process.raise_file_limit()
-    if not options.no_build and options.plumb is None:
-        build.cargo_release(REPOSITORY)
+    plumb = build.plumb(options.plumb, not options.no_build)
     if "roundtrip" in options.cells:
         build.package("sockperf", "sockperf")
-    here, into = Path(__file__).parent, TARGET / "bench"
-    plumb = options.plumb or TARGET / "release" / "plumb"
-    if not plumb.exists():
-        say(f"no {plumb}: plumb is left out, and no target can be judged")
+    here, into = Path(__file__).parent, build.TARGET / "bench"
     return Tools(
         pingpong=Limit(build.c_program(here / "limit_pingpong.c", into), takes_connections=False),
         epoll=Limit(build.c_program(here / "limit_epoll.c", into), takes_connections=True),
-        plumb=Plumb(plumb) if plumb.exists() else None,
+        plumb=Plumb(plumb),
         sockperf=Sockperf(),
     )
 
@@ -159,17 +106,16 @@ def facts(tools: Tools) -> dict[str, object]:
         "cc": ["cc", "--version"],
         "rustc": ["rustc", "--version"],
         "sockperf": ["sockperf", "--version"],
+        "plumb": [str(tools.plumb.program), "--version"],
     }
-    if tools.plumb is not None:
-        commands["plumb"] = [str(tools.plumb.program), "--version"]
-    return machine.facts(REPOSITORY, commands)
+    return machine.facts(build.REPOSITORY, commands)
 
 
 def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
     """Measures the chosen cells, in the order of CELLS."""
     effort = Effort(options.seed, options.rounds, options.seconds)
     for group in groups(options, tools, effort):
-        for row in comparisons.measure(group, effort):
+        for row in comparisons.measure(group, effort, tools.plumb.program):
             outcome.rows.append(row)
             say(report.progress(row))
     for cell, check in (("memory", checks.memory), ("idle", checks.idle)):
@@ -189,16 +135,13 @@ def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterato
         yield comparisons.throughput(turns(tools.epoll, tools.plumb), effort)
 
 
-def turns(limit: Limit, plumb: Plumb | None) -> dict[str, Peer]:
-    """The limit twice, so that the noise is known, and plumb when it is there."""
-    contenders: dict[str, Peer] = {LIMIT: limit, AGAIN: limit}
-    return contenders if plumb is None else contenders | {PLUMB: plumb}
+def turns(limit: Limit, plumb: Plumb) -> dict[str, Peer]:
+    """The limit twice, so that the noise is known."""
+    return {LIMIT: limit, AGAIN: limit, PLUMB: plumb}
 
 
-def checked(cell: str, check: Callable[[Plumb], Check], plumb: Plumb | None) -> Check:
+def checked(cell: str, check: Callable[[Plumb], Check], plumb: Plumb) -> Check:
     """A check that fails to run is one that measured nothing."""
-    if plumb is None:
-        return Check(cell, Verdict.UNKNOWN, ("there is no plumb",), {})
     try:
         return check(plumb)
     except BenchFailure as failure:
@@ -209,18 +152,13 @@ def print_outcome(outcome: Outcome) -> None:
     """The tables on standard output, everything else in the results."""
     if not outcome.rows and not outcome.checks:
         return
-    path = results.write(BENCH / "results", "net", outcome)
+    path = results.write("net", outcome)
     if outcome.rows:
         print(report.comparisons(outcome.rows))
     for check in outcome.checks:
         print(report.check(check))
-    print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(REPOSITORY)}")
-
-
-def say(text: str) -> None:
-    """Progress and failures, apart from the tables."""
-    print(text, file=sys.stderr, flush=True)
+    print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(build.REPOSITORY)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(console.status_of(lambda: main(sys.argv[1:])))

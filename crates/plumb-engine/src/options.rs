@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use plumb_measure::{Rate, Span};
+use plumb_measure::{Rate, Share, Span};
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};
@@ -240,4 +240,28 @@ pub struct OutputOptions {
     /// Print Markdown, to paste into a ticket
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+
+    /// What is seen of this machine meanwhile.
+    #[command(flatten)]
+    pub host: HostOptions,
+}
+
+/// How this machine is watched while it measures.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Host")]
+pub struct HostOptions {
+    /// Sample this machine so often while it measures; 0s: not at all
+    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    pub host_interval: Span,
+
+    /// Processor time, of all processors, that others or the hypervisor may take before the
+    /// figures are not valid
+    #[arg(long, value_name = "PERCENT", default_value = "5%", env = "PLUMB_FOREIGN_LIMIT")]
+    pub foreign_limit: Share,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self { host_interval: Span::from_ms(250), foreign_limit: Share::percent(5) }
+    }
 }

@@ -6,10 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use plumb_measure::Span;
+use plumb_measure::{Clock as _, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
+use crate::clock::MonotonicClock;
 use crate::poll::timespec;
 
 /// A request to stop. Every loop that waits is woken by it, and stays awake.
@@ -45,6 +46,24 @@ impl Stop {
         self.asked.load(Ordering::Relaxed)
     }
 
+    /// Waits until somebody asks, or until `deadline_ns` on the monotonic clock; true when somebody
+    /// has asked. For whoever does something at times of its own and has no sockets to wait for.
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait.
+    pub fn wait_until(&self, deadline_ns: u64) -> io::Result<bool> {
+        loop {
+            if self.asked() {
+                return Ok(true);
+            }
+            let left_ns = deadline_ns.saturating_sub(MonotonicClock.now_ns());
+            if left_ns == 0 {
+                return Ok(false);
+            }
+            wait_for([self.socket()], Span::from_ns(left_ns))?;
+        }
+    }
+
     /// The flag behind [`asked`](Self::asked), for a signal handler: set it, then write a byte to
     /// the [`waker`](Self::waker).
     #[must_use]
@@ -58,14 +77,6 @@ impl Stop {
     /// When no descriptors are left.
     pub fn waker(&self) -> io::Result<UnixStream> {
         self.waker.try_clone()
-    }
-
-    /// Waits for `time`, or until somebody asks.
-    ///
-    /// # Errors
-    /// When the kernel refuses to wait.
-    pub fn wait(&self, time: Span) -> io::Result<()> {
-        wait_for([self.socket()], time)
     }
 
     /// Waits until `event` is readable, for at most `time`, or until somebody asks.
@@ -105,5 +116,11 @@ mod tests {
         assert!(stop.asked());
         poll.wait(None).unwrap(); // returns
         poll.wait(None).unwrap(); // and again
+        assert!(stop.wait_until(u64::MAX).unwrap());
+    }
+
+    #[test]
+    fn a_time_that_is_past_is_not_waited_for() {
+        assert!(!Stop::new().unwrap().wait_until(0).unwrap());
     }
 }

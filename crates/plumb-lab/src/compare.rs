@@ -381,6 +381,7 @@ fn facts(run: &RunRecord) -> BTreeMap<String, String> {
         .map(|(name, value)| (format!("option {name}"), value.to_string().replace('"', "")))
         .collect();
     let host = &run.host;
+    facts.extend(host.facts.iter().map(|(name, value)| (format!("host {name}"), value.clone())));
     let mut put = |name: &str, value: &str| facts.insert(name.into(), value.into());
     put("target", &run.target.address);
     put("target transport", run.target.transport.as_ref().map_or("-", |it| &it.kind));

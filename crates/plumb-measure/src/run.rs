@@ -143,6 +143,9 @@ pub struct HostFacts {
     pub clock: String,
     /// Cost of one reading of the clock, nanoseconds.
     pub clock_read_ns: u64,
+    /// What else is known of it, by name: model of the processors, interfaces, huge pages, ...
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub facts: BTreeMap<String, String>,
 }
 
 /// What was measured.

@@ -44,9 +44,9 @@ pub enum UnitError {
         /// The text as given.
         text: String,
     },
-    /// The share is one half or more.
-    #[error("`{text}` is 50% or more; write for example 1%")]
-    Half {
+    /// The share is more than all.
+    #[error("`{text}` is more than 100%")]
+    MoreThanAll {
         /// The text as given.
         text: String,
     },
@@ -233,12 +233,22 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A share above zero and below one half, written in percent: `1%`, `0.5%`.
+/// A share above zero and at most one, written in percent: `1%`, `0.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Share(f64);
 
 impl Share {
+    /// A share of `percent`.
+    ///
+    /// # Panics
+    /// When `percent` is 0 or above 100.
+    #[must_use]
+    pub const fn percent(percent: u8) -> Self {
+        assert!(percent > 0 && percent <= 100, "a share lies above 0 and is at most 100 %");
+        Self(percent as f64 / 100.0)
+    }
+
     /// The share, from 0 to 1.
     #[must_use]
     pub fn of_one(self) -> f64 {
@@ -261,8 +271,8 @@ impl FromStr for Share {
             number.parse().map_err(|_| UnitError::Number { text: text.into(), example: "1%" })?;
         if percent <= 0.0 {
             Err(UnitError::Zero { text: text.into() })
-        } else if percent >= 50.0 {
-            Err(UnitError::Half { text: text.into() })
+        } else if percent > 100.0 {
+            Err(UnitError::MoreThanAll { text: text.into() })
         } else {
             Ok(Self(percent / 100.0))
         }

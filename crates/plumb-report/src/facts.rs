@@ -1,5 +1,7 @@
 //! Under which circumstances a run was made, and what it takes to repeat it.
 
+use std::borrow::Cow;
+
 use plumb_measure::{RunRecord, show_ns};
 use serde_json::Value;
 
@@ -8,14 +10,14 @@ use crate::points::Points;
 
 /// A name and what is known under it.
 pub(crate) struct Fact {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) value: String,
 }
 
 impl Fact {
     /// What is known under `name`.
-    pub(crate) fn new(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, value: value.into() }
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into() }
     }
 }
 
@@ -45,6 +47,8 @@ pub(crate) fn repeat(record: &RunRecord) -> Vec<Fact> {
     facts.push(Fact::new("host", &record.host.name));
     facts.push(Fact::new("kernel", &record.host.kernel));
     facts.push(Fact::new("processors", grouped(record.host.cpus)));
+    let known = record.host.facts.iter();
+    facts.extend(known.map(|(name, value)| Fact::new(name.clone(), value)));
     facts.extend(setting(record));
     facts.retain(|fact| !fact.value.is_empty());
     facts

@@ -81,7 +81,7 @@ fn repeat(record: &RunRecord) -> String {
     let mut out = format!("### To repeat it\n\n{}\n", fenced(&facts::command(record)));
     let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
     for known in facts::repeat(record) {
-        table.push(vec![known.name.into(), known.value]);
+        table.push(vec![known.name.into_owned(), known.value]);
     }
     for (name, value) in facts::options(record) {
         table.push(vec![format!("--{name}"), value]);

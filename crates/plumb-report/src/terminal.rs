@@ -37,7 +37,7 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&fact("host", &meanwhile));
     }
     for known in facts::setting(record) {
-        out.push_str(&fact(known.name, &known.value));
+        out.push_str(&fact(&known.name, &known.value));
     }
     harmless(&out)
 }

@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::layers::LAYERS;
-use crate::{ab, checkup, compare, lab, manual, report};
+use crate::{ab, check, checkup, compare, lab, manual, report, show};
 
 /// `plumb` with every subcommand.
 pub(crate) fn all() -> Command {
@@ -24,9 +24,11 @@ pub(crate) fn all() -> Command {
         .max_term_width(100)
         .subcommand(checkup::command())
         .subcommands(LAYERS.iter().map(|layer| layer.command()))
+        .mut_subcommand("host", |host| host.subcommand(show::command()))
         .subcommand(ab::command())
         .subcommand(compare::command())
         .subcommand(lab::command())
         .subcommand(report::command())
+        .subcommand(check::command())
         .subcommands(manual::commands())
 }

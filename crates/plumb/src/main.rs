@@ -4,6 +4,7 @@
 //! a run. Nothing else happens here.
 
 mod ab;
+mod check;
 mod checkup;
 mod commands;
 mod compare;
@@ -17,7 +18,9 @@ mod measure;
 mod niping;
 mod progress;
 mod report;
+mod show;
 mod signals;
+mod witness;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -53,12 +56,18 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     };
     let command: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(("host", words)) = matches.subcommand()
+        && let Some(("show", words)) = words.subcommand()
+    {
+        return show::run(words);
+    }
     match matches.subcommand() {
         Some(("checkup", words)) => checkup::run(words, command),
         Some(("ab", words)) => ab::run(words),
         Some(("compare", words)) => compare::run(words),
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
+        Some(("check", words)) => check::run(words),
         Some(("man", words)) => manual::man(words),
         Some(("complete", words)) => manual::complete(words),
         Some((layer, words)) => measure::run_layer(layer, words, command),

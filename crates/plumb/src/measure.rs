@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Sampler, Stop};
+use plumb_engine::{IntervalRecords, Sampler, Stop};
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
@@ -18,6 +18,7 @@ use plumb_report::{RunFolder, html, markdown, terminal};
 
 use crate::exit::Exit;
 use crate::progress::{self, Onlooker};
+use crate::witness::Witness;
 use crate::{host, layers, signals};
 
 /// Runs what `matches` ask of the layer `name`.
@@ -83,20 +84,22 @@ pub(crate) fn measure(
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
+    let witness = Witness::start(job.output().host, folder.path())?;
     let began_ns = MonotonicClock.now_ns();
-    let mut keeper = Keeper {
-        record,
-        onlooker: Onlooker::new(&mut folder, title, outline.points, began_ns),
-        began_ns,
-    };
+    let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
+    let mut keeper = Keeper { record, onlooker, witness, began_ns };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
-    let Keeper { mut record, onlooker, .. } = keeper;
+    let Keeper { mut record, onlooker, witness, .. } = keeper;
+    let watched = witness.map_or_else(Vec::new, Witness::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
     }
     record.status = match ran {
         Err(error) if record.results.is_empty() => {
+            for file in &watched {
+                let _ = std::fs::remove_file(file); // what is left stays for whoever looks
+            }
             folder.discard();
             return Err(plain(error));
         }
@@ -161,6 +164,7 @@ fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunReco
 struct Keeper<'a> {
     record: RunRecord,
     onlooker: Onlooker<'a>,
+    witness: Option<Witness>,
     began_ns: u64,
 }
 
@@ -175,10 +179,13 @@ impl Watch for Keeper<'_> {
 
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
         self.onlooker.point(labels);
-        &mut self.onlooker
+        self
     }
 
     fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
+        if let Some(witness) = &mut self.witness {
+            witness.testify(&mut result, began_ns);
+        }
         let offset_ns = began_ns.saturating_sub(self.began_ns);
         result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);
         self.record.results.push(result);
@@ -194,6 +201,23 @@ impl Watch for Keeper<'_> {
             Validity::of_all(named.iter().map(|(name, validity)| (name.as_str(), *validity)));
         self.onlooker.folder().write_record(&self.record)?;
         Ok(())
+    }
+}
+
+impl Sampler for Keeper<'_> {
+    fn begin(&mut self, transport: Option<&Transport>) {
+        self.onlooker.begin(transport);
+        if let Some(witness) = &mut self.witness {
+            witness.begin(transport);
+        }
+    }
+
+    fn tick(&mut self) {
+        self.onlooker.tick();
+    }
+
+    fn interval(&mut self, records: &IntervalRecords) {
+        self.onlooker.interval(records);
     }
 }
 

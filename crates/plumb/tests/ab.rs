@@ -103,6 +103,18 @@ fn a_command_that_never_works_ends_the_experiment_early() {
 }
 
 #[test]
+fn a_command_that_was_disturbed_is_tried_again() {
+    let at = folder();
+    let disturbed = "echo x >> count; test $(wc -l < count) -gt 4 || { echo noise >&2; exit 75; }; \
+                     echo 10";
+    let document = exec(&["--pairs", "6"], &["echo 10", disturbed], at.path()).with(0).json();
+    assert_eq!(document["design"]["rounds"], 10);
+    let left_out = &document["variants"][1]["left_out"];
+    assert_eq!(left_out.as_array().map(Vec::len), Some(4));
+    assert_eq!(left_out[0]["reason"], "disturbed: noise");
+}
+
+#[test]
 fn when_nothing_works_there_is_one_line_and_no_folder() {
     let at = folder();
     let ended = plumb(&["ab", "--exec", "false", "false"], at.path()).with(2);

@@ -50,6 +50,16 @@ fn the_help_of_serve() {
 }
 
 #[test]
+fn the_help_of_watch() {
+    help("host-watch", &["host", "watch"]);
+}
+
+#[test]
+fn the_help_of_record() {
+    help("host-record", &["host", "record"]);
+}
+
+#[test]
 fn the_help_of_report() {
     help("report", &["report"]);
 }
@@ -215,7 +225,9 @@ fn the_form_of_the_run_record() {
     let mut paths = BTreeSet::new();
     for (address, words, code) in runs {
         let folder = folder();
-        let words = [words, &["--warmup", "0s", "--timeout", "50s"]].concat();
+        // what is seen of the machine depends on the machine
+        let words = [words, &["--warmup", "0s", "--timeout", "50s", "--host-interval", "0s"]];
+        let words = words.concat();
         ping(address, &words, folder.path()).with(code);
         collect("", &record(&only_run(folder.path())), &mut paths);
     }
@@ -224,7 +236,7 @@ fn the_form_of_the_run_record() {
 }
 
 /// Lists `value` and all inside as `path: type`. Arrays count as one element, and the keys of
-/// `failures` as one key, since those are names that came up.
+/// `failures` as one key, since those are names that came up; so are those of the facts of the host.
 fn collect(path: &str, value: &Value, into: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Null => "null",
@@ -242,7 +254,11 @@ fn collect(path: &str, value: &Value, into: &mut BTreeSet<String>) {
         }
         Value::Object(fields) => {
             for (name, field) in fields {
-                let name = if path.ends_with(".failures") { "{kind}" } else { name };
+                let name = match path {
+                    _ if path.ends_with(".failures") => "{kind}",
+                    ".host.facts" => "{fact}",
+                    _ => name,
+                };
                 collect(&format!("{path}.{name}"), field, into);
             }
         }

@@ -11,11 +11,20 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-wire", &[]),
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
     ("plumb-lab", &["plumb-measure", "plumb-report"]),
     (
         "plumb",
-        &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-net", "plumb-report", "plumb-wire"],
+        &[
+            "plumb-engine",
+            "plumb-host",
+            "plumb-lab",
+            "plumb-measure",
+            "plumb-net",
+            "plumb-report",
+            "plumb-wire",
+        ],
     ),
 ];
 

@@ -5,8 +5,17 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 7] =
-    [&[], &["checkup"], &["net", "ping"], &["net", "serve"], &["report"], &["man"], &["complete"]];
+const COMMANDS: [&[&str]; 9] = [
+    &[],
+    &["checkup"],
+    &["net", "ping"],
+    &["net", "serve"],
+    &["host", "watch"],
+    &["host", "record"],
+    &["report"],
+    &["man"],
+    &["complete"],
+];
 
 fn said(words: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");

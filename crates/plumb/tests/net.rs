@@ -6,7 +6,10 @@ mod kit;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use kit::{Ended, Program, Server, names_in, only_run, ping, plumb, read, record, runs};
+use kit::{
+    Ended, FILES_OF_A_RUN, Program, Server, files_of, names_in, only_run, ping, plumb, read,
+    record, runs,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
@@ -180,7 +183,7 @@ fn a_run_is_a_folder_of_its_own_and_two_runs_are_two_folders() {
         assert!(folder.path().join(named.expect("the page is named last")).exists());
     }
     for run in runs(folder.path()) {
-        assert_eq!(names_in(&run), ["intervals.hlog", "report.html", "run.json"]);
+        assert_eq!(files_of(&run), FILES_OF_A_RUN);
         let name = run.file_name().expect("a name").to_string_lossy().into_owned();
         let digits = |c: char| if c.is_ascii_digit() { '9' } else { c };
         let shape: String = name.chars().map(digits).collect();
@@ -198,7 +201,7 @@ fn a_folder_that_is_named_is_made_with_its_parents() {
     let words = [CALM, &["--count", "10", "--out", "a/b/c"]].concat();
     ping(&server.address, &words, folder.path()).with(0);
     let run = folder.path().join("a/b/c");
-    assert_eq!(names_in(&run), ["intervals.hlog", "report.html", "run.json"]);
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
     assert_eq!(names_in(folder.path()), ["a"]);
 }
 

@@ -7,12 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kit::peer::{Misdeed, Peer, silent};
-use kit::{PLUMB, Program, Server, names_in, only_run, ping, plumb, record, runs};
+use kit::{FILES_OF_A_RUN, PLUMB, Program, Server, files_of, only_run, ping, plumb, record, runs};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
-
-const WHOLE: [&str; 3] = ["intervals.hlog", "report.html", "run.json"];
 
 fn folder() -> TempDir {
     tempdir().expect("a temporary folder")
@@ -30,7 +28,7 @@ fn every_eleventh_fails(misdeed: Misdeed, kind: &str) {
     assert_eq!(result["operations"], 30, "{result:#}");
     assert_eq!(result["failures"], json!({ kind: 2 }));
     assert_eq!(result["response_ns"]["count"], 30);
-    assert_eq!(names_in(&run), WHOLE);
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
     for validity in [&record["validity"], &result["validity"]] {
         assert_eq!(
             (&validity["valid"], &validity["latency_valid"]),
@@ -79,7 +77,7 @@ fn a_load_whose_server_has_gone_ends_with_its_record() {
     assert_eq!((&result["operations"], &result["failures"]["closed"]), (&10.into(), &1.into()));
     assert!(result["failures"]["connect-refused"].as_u64() >= Some(1), "{result:#}");
     assert_eq!(record["validity"]["valid"], false);
-    assert_eq!(names_in(&run), WHOLE);
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
 }
 
 #[test]
@@ -95,7 +93,7 @@ fn a_sweep_whose_server_has_gone_keeps_what_was_measured() {
     assert_eq!(record["results"][0]["operations"], 10);
     assert_eq!(record["validity"]["valid"], false);
     assert_ne!(record["status"], "running", "nobody works on this run any more");
-    assert_eq!(names_in(&run), WHOLE);
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
 }
 
 #[test]
@@ -159,7 +157,7 @@ fn ctrl_c_leaves_a_readable_run() {
     let ended = interrupted(Signal::INT, &[], folder.path());
     let run = only_run(folder.path());
     assert_interrupted(&record(&run));
-    assert_eq!(names_in(&run), WHOLE);
+    assert_eq!(files_of(&run), FILES_OF_A_RUN);
     let name = run.strip_prefix(folder.path()).expect("it is inside").display().to_string();
     let again = plumb(&["report", &name], folder.path()).with(0);
     assert_eq!(format!("{}report: {name}/report.html\n", again.stdout), ended.stdout);
@@ -220,5 +218,5 @@ fn a_reader_that_has_gone_is_no_error() {
     drop(child.stdout.take());
     let ended = child.wait_with_output().expect("it was started");
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()));
-    assert_eq!(names_in(&only_run(folder.path())), WHOLE);
+    assert_eq!(files_of(&only_run(folder.path())), FILES_OF_A_RUN);
 }

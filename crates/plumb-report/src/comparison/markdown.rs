@@ -97,7 +97,7 @@ fn repeat(comparison: &Comparison) -> String {
     let mut out = format!("\n### To repeat it\n\n{commands}\n");
     let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
     for known in design::facts(comparison) {
-        table.push(vec![known.name.into(), known.value]);
+        table.push(vec![known.name.into_owned(), known.value]);
     }
     for variant in &comparison.variants {
         table.push(vec![variant.name.clone(), design::variant(variant)]);

@@ -149,7 +149,7 @@ fn setting(comparison: &Comparison) -> String {
         out.push_str(&listed("left out", &reasons));
     }
     for known in design::facts(comparison) {
-        out.push_str(&fact(known.name, &known.value));
+        out.push_str(&fact(&known.name, &known.value));
     }
     for variant in &comparison.variants {
         let text = format!("{}: {}", design::variant(variant), variant.command);

@@ -299,6 +299,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
             placement: "load on processor 3, pinned; 8 processors in all".into(),
             clock: "CLOCK_MONOTONIC".into(),
             clock_read_ns: 22,
+            facts: BTreeMap::from([("cpu model".into(), "Example 9000".into())]),
         },
         target: Target {
             address: address.into(),

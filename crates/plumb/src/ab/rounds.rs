@@ -11,7 +11,7 @@ use plumb_report::ExperimentFolder;
 use serde::Serialize;
 
 use super::program;
-use super::shell;
+use super::shell::{self, Disturbed};
 use super::variant::Variant;
 
 /// A variant that failed in so many rounds and never succeeded ends the experiment.
@@ -38,6 +38,8 @@ pub(crate) struct Rounds<'a> {
     folder: &'a ExperimentFolder,
     order: OrderRecord,
     variants: Vec<VariantBlocks>,
+    /// Blocks of each variant that failed for good, not for a moment.
+    failures: Vec<usize>,
 }
 
 impl<'a> Rounds<'a> {
@@ -64,7 +66,8 @@ impl<'a> Rounds<'a> {
             cut_short: None,
         };
         let variants = VariantBlocks::of(&order);
-        Ok(Self { plan, folder, order, variants })
+        let failures = vec![0; variants.len()];
+        Ok(Self { plan, folder, order, variants, failures })
     }
 
     /// Measures round after round until the plan is fulfilled or `stop` is asked.
@@ -129,7 +132,9 @@ impl<'a> Rounds<'a> {
         match measured {
             Ok(block) => self.variants[variant].blocks.push(block),
             Err(error) => {
-                self.variants[variant].failed.push(LeftOut { round, reason: format!("{error:#}") })
+                self.failures[variant] += usize::from(!error.is::<Disturbed>());
+                let reason = format!("{error:#}");
+                self.variants[variant].failed.push(LeftOut { round, reason });
             }
         }
         let folder = path.strip_prefix(self.folder.path()).unwrap_or(&path);
@@ -142,7 +147,7 @@ impl<'a> Rounds<'a> {
     fn switch_to(&self, variant: &Variant, stop: &Stop) -> anyhow::Result<()> {
         if let Some(before) = &variant.before {
             shell::run(before, self.plan.command_timeout, stop)?;
-            stop.wait(self.plan.settle)?;
+            stop.wait_until(MonotonicClock.now_ns() + self.plan.settle.ns())?;
         }
         Ok(())
     }
@@ -159,10 +164,10 @@ impl<'a> Rounds<'a> {
 
     /// Why going on is of no use.
     fn hopeless(&self) -> Option<String> {
-        let never = self
-            .variants
-            .iter()
-            .find(|variant| variant.blocks.is_empty() && variant.failed.len() >= FAILURES_MAX)?;
+        let hopeless = |(variant, failures): &(&VariantBlocks, &usize)| {
+            variant.blocks.is_empty() && **failures >= FAILURES_MAX
+        };
+        let (never, _) = self.variants.iter().zip(&self.failures).find(hopeless)?;
         let reason = never.failed.last().map_or("", |failed| failed.reason.as_str());
         Some(format!("{} failed in each of {FAILURES_MAX} rounds: {reason}", never.name))
     }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use plumb_engine::{Stop, wait_for};
 use plumb_measure::Span;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -15,6 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 const SAID_MAX: u64 = 1 << 20;
 /// Time to end after being asked to.
 const FAREWELL: Span = Span::from_ms(2_000);
+/// The exit code of a command that may succeed another time: `EX_TEMPFAIL` of sysexits.h.
+const TEMPORARY: i32 = 75;
 /// Characters of what a failed command said that are shown.
 const SHOWN: usize = 300;
 
@@ -39,12 +41,24 @@ pub(super) fn run(command: &str, timeout: Span, stop: &Stop) -> anyhow::Result<S
     };
     let (out, err) = (said(out), said(err));
     let status = ended?;
+    if status.code() == Some(TEMPORARY) {
+        return Err(anyhow!(Disturbed(last_words(&err))));
+    }
     if !status.success() {
-        let last = err.trim_end().lines().next_back().unwrap_or("it said nothing");
-        let shown: String = last.chars().take(SHOWN).collect();
-        bail!("`{command}` failed ({status}): {shown}");
+        bail!("`{command}` failed ({status}): {}", last_words(&err));
     }
     Ok(out)
+}
+
+/// A command that says it could not measure now, and may succeed another time.
+#[derive(Debug, thiserror::Error)]
+#[error("disturbed: {0}")]
+pub(super) struct Disturbed(String);
+
+/// The last line of what a command complained about.
+fn last_words(complaint: &str) -> String {
+    let last = complaint.trim_end().lines().next_back().unwrap_or("it said nothing");
+    last.chars().take(SHOWN).collect()
 }
 
 /// The last number that a command printed.

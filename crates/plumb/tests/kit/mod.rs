@@ -65,6 +65,7 @@ impl Program {
             .current_dir(folder)
             .env("COLUMNS", "100")
             .env("TZ", "UTC")
+            .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
             .env_remove("CLICOLOR_FORCE")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -226,6 +227,19 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// What [`files_of`] finds in the folder of a run.
+pub(crate) const FILES_OF_A_RUN: [&str; 5] =
+    ["HOST.csv", "HOST.nmon", "intervals.hlog", "report.html", "run.json"];
+
+/// The names in the folder of a run, that of this machine as `HOST`, sorted.
+pub(crate) fn files_of(run: &Path) -> Vec<String> {
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let mut names: Vec<String> =
+        names_in(run).iter().map(|name| name.replacen(&machine, "HOST", 1)).collect();
     names.sort();
     names
 }

@@ -1,0 +1,34 @@
+//! Do the figures of a table agree with each other?
+//!
+//! A [`Table`] is a CSV or JSON file whose header says what its columns mean. [`Table::check`]
+//! works every figure out again from the others, with the rounding of every printed figure
+//! included, so that a [`Finding`] is never a matter of rounding. The format of the header is in
+//! `docs/check.md`.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`open`], [`read_csv`], [`read_json`] | a file becomes a [`Table`] |
+//! | [`Table::check`] | a [`Report`] of [`Finding`]s |
+//! | [`of_nmon`] | the same for the summary of a host recording |
+//! | [`Interval`] | all values that a printed figure may stand for |
+
+mod arithmetic;
+mod cell;
+mod csv;
+mod figure;
+mod finding;
+mod formula;
+mod header;
+mod interval;
+mod json;
+mod likely;
+mod recording;
+mod rules;
+mod table;
+mod unit;
+
+pub use figure::{Figure, Rounding, Style};
+pub use finding::{Finding, Kind, Report};
+pub use interval::Interval;
+pub use recording::of_nmon;
+pub use table::{ReadError, Table, open, read_csv, read_json};

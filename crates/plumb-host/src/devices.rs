@@ -1,0 +1,138 @@
+//! What /sys tells of disks and interfaces. It is asked once a device, not once a sample.
+
+use std::collections::BTreeMap;
+
+use crate::kernel::{DiskKind, Diskstats, InterfaceKind, NetDev};
+use crate::label::Label;
+use crate::root::Root;
+
+/// Devices seen so far.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    root: Root,
+    disks: BTreeMap<Label, DiskKind>,
+    interfaces: BTreeMap<Label, (InterfaceKind, Option<u64>)>,
+}
+
+impl Devices {
+    pub(crate) fn new(root: Root) -> Self {
+        Self { root, disks: BTreeMap::new(), interfaces: BTreeMap::new() }
+    }
+
+    /// Says of every disk what it stands for.
+    pub(crate) fn tell_disks(&mut self, diskstats: &mut Diskstats) {
+        for disk in &mut diskstats.disks {
+            let root = &self.root;
+            let kind = self.disks.entry(disk.name).or_insert_with(|| disk_kind(root, disk.name));
+            disk.kind = *kind;
+        }
+    }
+
+    /// Says of every interface what it stands for, and how fast its link is.
+    pub(crate) fn tell_interfaces(&mut self, net_dev: &mut NetDev) {
+        for interface in &mut net_dev.interfaces {
+            let root = &self.root;
+            let name = interface.name;
+            let known = self.interfaces.entry(name).or_insert_with(|| {
+                (interface_kind(root, name.as_str()), link_speed(root, name.as_str()))
+            });
+            (interface.kind, interface.speed_mbit) = *known;
+        }
+    }
+}
+
+fn disk_kind(root: &Root, name: Label) -> DiskKind {
+    // a slash in the name of a device stands as an exclamation mark in /sys
+    let name = name.as_str().replace('/', "!");
+    let by_name = DiskKind::by_name(&name);
+    let folder = root.sys(&format!("class/block/{name}"));
+    if !folder.exists() {
+        by_name
+    } else if folder.join("partition").exists() {
+        DiskKind::Partition
+    } else if !crate::root::names_in(&folder.join("slaves")).is_empty() {
+        DiskKind::Stacked
+    } else if by_name == DiskKind::Partition {
+        DiskKind::Whole // a virtual machine may be given a disk that is called vda1
+    } else {
+        by_name
+    }
+}
+
+/// What an interface stands for.
+pub(crate) fn interface_kind(root: &Root, name: &str) -> InterfaceKind {
+    if name == "lo" {
+        InterfaceKind::Loopback
+    } else if root.sys(&format!("class/net/{name}/device")).exists() {
+        InterfaceKind::Hardware
+    } else {
+        InterfaceKind::Virtual
+    }
+}
+
+/// The speed of a link, Mbit/s; `None` when it tells none, as those of most hypervisors.
+pub(crate) fn link_speed(root: &Root, name: &str) -> Option<u64> {
+    let speed: i64 = root.sys_line(&format!("class/net/{name}/speed"))?.parse().ok()?;
+    u64::try_from(speed).ok().filter(|speed| *speed > 0 && *speed < u64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Disk, Interface};
+    use std::fs;
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let root = Root::below(folder.path());
+        (folder, root)
+    }
+
+    #[test]
+    fn sys_knows_better_than_the_name() {
+        let (_folder, root) = machine(&[
+            ("sys/class/block/vda1/size", "1"),
+            ("sys/class/block/sdb/partition", "1"),
+            ("sys/class/block/nvme0n1/slaves/nvme0c0n1", ""),
+        ]);
+        let mut devices = Devices::new(root);
+        let disk = |name: &str| Disk { name: Label::new(name.as_bytes()), ..Disk::default() };
+        let mut all =
+            Diskstats { disks: ["vda1", "sdb", "nvme0n1", "sdc1"].into_iter().map(disk).collect() };
+        devices.tell_disks(&mut all);
+        let kinds: Vec<DiskKind> = all.disks.iter().map(|disk| disk.kind).collect();
+        assert_eq!(
+            kinds,
+            [DiskKind::Whole, DiskKind::Partition, DiskKind::Stacked, DiskKind::Partition]
+        );
+    }
+
+    #[test]
+    fn an_interface_tells_its_speed_or_none() {
+        let (_folder, root) = machine(&[
+            ("sys/class/net/eth0/speed", "25000\n"),
+            ("sys/class/net/eth0/device/vendor", "x"),
+            ("sys/class/net/veth1/speed", "-1\n"),
+        ]);
+        let mut devices = Devices::new(root);
+        let interface =
+            |name: &str| Interface { name: Label::new(name.as_bytes()), ..Interface::default() };
+        let mut all =
+            NetDev { interfaces: ["eth0", "veth1", "lo"].into_iter().map(interface).collect() };
+        devices.tell_interfaces(&mut all);
+        let told: Vec<_> = all.interfaces.iter().map(|each| (each.kind, each.speed_mbit)).collect();
+        assert_eq!(
+            told,
+            [
+                (InterfaceKind::Hardware, Some(25_000)),
+                (InterfaceKind::Virtual, None),
+                (InterfaceKind::Loopback, None)
+            ]
+        );
+    }
+}

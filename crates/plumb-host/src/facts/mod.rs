@@ -1,0 +1,183 @@
+//! What a machine is, read once a run.
+
+mod interface;
+
+use serde::Serialize;
+
+pub use interface::InterfaceFacts;
+
+use crate::fields::{Words, lines};
+use crate::kernel::{Counters as _, Meminfo, Stat};
+use crate::root::{Root, names_in};
+
+/// What a machine is. What it does not tell is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostFacts {
+    /// Its name.
+    pub name: String,
+    /// `Linux`, release, version, architecture.
+    pub system: Vec<String>,
+    /// Model of its processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// Processors that are switched on.
+    pub cpus_online: u32,
+    /// Hypervisor it runs under; absent on bare metal, and where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<String>,
+    /// How the clock speed is chosen, each way once; empty where the machine leaves it to others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub governors: Vec<String>,
+    /// Where the kernel takes time from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_source: Option<String>,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// Swap space, bytes.
+    pub swap_bytes: u64,
+    /// Huge pages reserved, bytes.
+    pub huge_bytes: u64,
+    /// Whether the kernel uses huge pages by itself: `always`, `madvise` or `never`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transparent_huge_pages: Option<String>,
+    /// Clock ticks a second in which the kernel counts processor time.
+    pub ticks_per_s: u64,
+    /// Network interfaces.
+    pub interfaces: Vec<InterfaceFacts>,
+    /// What is not read, and how to find it.
+    pub not_read: Vec<String>,
+}
+
+impl HostFacts {
+    /// Asks the machine.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let system = rustix::system::uname();
+        let words = [system.sysname(), system.release(), system.version(), system.machine()];
+        let mut meminfo = Meminfo::default();
+        let text = std::fs::read(root.proc("meminfo")).unwrap_or_default();
+        if meminfo.parse(&text).is_err() {
+            meminfo = Meminfo::default();
+        }
+        let mut stat = Stat::default();
+        let text = std::fs::read(root.proc("stat")).unwrap_or_default();
+        let cpus = stat.parse(&text).map_or(0, |()| stat.cpus.len());
+        Self {
+            name: system.nodename().to_string_lossy().into_owned(),
+            system: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            cpu_model: cpu_model(root),
+            cpus_online: u32::try_from(cpus).unwrap_or(u32::MAX),
+            hypervisor: hypervisor(root),
+            governors: governors(root),
+            clock_source: root
+                .sys_line("devices/system/clocksource/clocksource0/current_clocksource"),
+            memory_bytes: meminfo.total.saturating_mul(1024),
+            swap_bytes: meminfo.swap_total.saturating_mul(1024),
+            huge_bytes: meminfo.huge_pages.saturating_mul(meminfo.huge_page.saturating_mul(1024)),
+            transparent_huge_pages: root
+                .sys_line("kernel/mm/transparent_hugepage/enabled")
+                .and_then(|line| chosen(&line)),
+            ticks_per_s: rustix::param::clock_ticks_per_second(),
+            interfaces: names_in(&root.sys("class/net"))
+                .iter()
+                .filter_map(|name| InterfaceFacts::read(root, name))
+                .collect(),
+            not_read: vec![
+                "offloads of the interfaces (ethtool -k)".into(),
+                "interrupt coalescing (ethtool -c)".into(),
+                "IPsec policies (ip xfrm policy count)".into(),
+            ],
+        }
+    }
+
+    /// The facts as lines for people.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+        let mut lines = vec![
+            format!("host {}", self.name),
+            format!("kernel {}", self.system.join(" ")),
+            format!("processors {}", self.cpus_online),
+            format!("memory {}, swap {}", mib(self.memory_bytes), mib(self.swap_bytes)),
+        ];
+        let mut add = |name: &str, value: Option<&str>| {
+            lines.extend(value.map(|value| format!("{name} {value}")));
+        };
+        add("processor model", self.cpu_model.as_deref());
+        add("hypervisor", self.hypervisor.as_deref());
+        add("governor", (!self.governors.is_empty()).then(|| self.governors.join(" ")).as_deref());
+        add("clock source", self.clock_source.as_deref());
+        add("transparent huge pages", self.transparent_huge_pages.as_deref());
+        add("huge pages", (self.huge_bytes > 0).then(|| mib(self.huge_bytes)).as_deref());
+        lines.extend(self.interfaces.iter().map(ToString::to_string));
+        lines.extend(self.not_read.iter().map(|what| format!("not read: {what}")));
+        lines
+    }
+
+    /// Receive queues of the interface `name`.
+    #[must_use]
+    pub fn receive_queues(&self, name: &str) -> Option<u64> {
+        self.interfaces.iter().find(|each| each.name == name).map(|each| each.receive_queues)
+    }
+}
+
+/// `madvise` of `always [madvise] never`.
+fn chosen(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once('[')?;
+    rest.split_once(']').map(|(chosen, _)| chosen.to_owned())
+}
+
+fn cpu_model(root: &Root) -> Option<String> {
+    let text = std::fs::read(root.proc("cpuinfo")).ok()?;
+    // x86 and s390 say "model name", POWER says "cpu", ARM says nothing of the kind
+    let value = |name: &[u8]| {
+        lines(&text).find_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            (line[..colon].trim_ascii() == name).then(|| line[colon + 1..].trim_ascii())
+        })
+    };
+    let model = value(b"model name").or_else(|| value(b"cpu"))?;
+    let words: Vec<_> = Words::of(model).map(String::from_utf8_lossy).collect();
+    Some(words.join(" "))
+}
+
+fn hypervisor(root: &Root) -> Option<String> {
+    if let Some(kind) = root.sys_line("hypervisor/type") {
+        return Some(kind);
+    }
+    let text = std::fs::read(root.proc("cpuinfo")).ok()?;
+    let flags = lines(&text).find(|line| line.starts_with(b"flags"))?;
+    let is_guest = Words::of(flags).any(|flag| flag == b"hypervisor");
+    let vendor = root.sys_line("class/dmi/id/sys_vendor").filter(|vendor| !vendor.is_empty());
+    is_guest.then(|| vendor.unwrap_or_else(|| "one that does not give its name".into()))
+}
+
+fn governors(root: &Root) -> Vec<String> {
+    let policies = "devices/system/cpu/cpufreq";
+    let mut governors: Vec<String> = names_in(&root.sys(policies))
+        .iter()
+        .filter_map(|policy| root.sys_line(&format!("{policies}/{policy}/scaling_governor")))
+        .collect();
+    governors.sort();
+    governors.dedup();
+    governors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_word_stands_in_brackets() {
+        assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
+        assert_eq!(chosen("none"), None);
+    }
+
+    #[test]
+    fn this_machine_tells_what_it_is() {
+        let facts = HostFacts::read(&Root::default());
+        assert!(facts.cpus_online > 0 && facts.memory_bytes > 0);
+        assert!(facts.interfaces.iter().any(|each| each.name == "lo"), "{facts:?}");
+        assert!(facts.lines().iter().any(|line| line.starts_with("kernel Linux ")));
+    }
+}

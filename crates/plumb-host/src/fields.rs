@@ -1,0 +1,127 @@
+//! Bytes of /proc as lines, words and numbers. Nothing here allocates, and no byte makes it panic.
+
+/// The lines of a text, without their ends.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+}
+
+/// The words of a line, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn of(line: &'a [u8]) -> Self {
+        Self { rest: line }
+    }
+
+    /// The next word as a decimal number; `None` at the end, or when it is none.
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        number(self.next()?)
+    }
+
+    /// What has not been taken yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest.trim_ascii()
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|byte| !is_blank(*byte))?;
+        let rest = &self.rest[start..];
+        let end = rest.iter().position(|byte| is_blank(*byte)).unwrap_or(rest.len());
+        self.rest = &rest[end..];
+        Some(&rest[..end])
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// A decimal number that is nothing else.
+pub(crate) fn number(word: &[u8]) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    let mut value: u64 = 0;
+    for byte in word {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    Some(value)
+}
+
+/// A decimal number that may be negative.
+pub(crate) fn signed(word: &[u8]) -> Option<i64> {
+    match word.strip_prefix(b"-") {
+        Some(digits) => i64::try_from(number(digits)?).ok().map(|value| -value),
+        None => i64::try_from(number(word)?).ok(),
+    }
+}
+
+/// A hexadecimal number without a prefix.
+pub(crate) fn hexadecimal(word: &[u8]) -> Option<u64> {
+    if word.is_empty() || word.len() > 16 {
+        return None;
+    }
+    word.iter().try_fold(0, |value: u64, byte| {
+        char::from(*byte).to_digit(16).map(|digit| value << 4 | u64::from(digit))
+    })
+}
+
+/// The number behind a word such as `cpu`: 3 of `cpu3`.
+pub(crate) fn numbered(word: &[u8], prefix: &[u8]) -> Option<u32> {
+    u32::try_from(number(word.strip_prefix(prefix)?)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_read_to_the_last_bit() {
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"18446744073709551616"), None);
+        assert_eq!(number(b"12a"), None);
+        assert_eq!(number(b""), None);
+        assert_eq!(signed(b"-1"), Some(-1));
+        assert_eq!(hexadecimal(b"14f2793d"), Some(351_435_069));
+        assert_eq!(numbered(b"cpu12", b"cpu"), Some(12));
+        assert_eq!(numbered(b"cpu", b"cpu"), None);
+    }
+
+    #[test]
+    fn words_are_separated_by_any_blanks() {
+        let words: Vec<&[u8]> = Words::of(b"  a \t bc  ").collect();
+        assert_eq!(words, [b"a".as_slice(), b"bc"]);
+        let mut words = Words::of(b"x: 7 the rest ");
+        assert_eq!((words.next(), words.number()), (Some(b"x:".as_slice()), Some(7)));
+        assert_eq!(words.rest(), b"the rest");
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_that_is_written_is_read(value: u64) {
+            prop_assert_eq!(number(value.to_string().as_bytes()), Some(value));
+            prop_assert_eq!(hexadecimal(format!("{value:x}").as_bytes()), Some(value));
+        }
+
+        #[test]
+        fn any_bytes_are_words(bytes: Vec<u8>) {
+            for line in lines(&bytes) {
+                Words::of(line).for_each(|word| {
+                    let _ = (number(word), signed(word), hexadecimal(word));
+                });
+            }
+        }
+    }
+}

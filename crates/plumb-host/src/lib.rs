@@ -1,0 +1,84 @@
+//! What the machine did while it was measured.
+//!
+//! A [`Monitor`] reads the kernel's own counters over descriptors that stay open: a [`Snapshot`]
+//! holds them as they are, a [`Sample`] says what happened between two of them in percent, rates
+//! and bytes. A [`Recorder`] takes samples on a thread of its own and writes them down; a
+//! [`Usage`] sums up the samples of a run, a [`Ledger`] says whose work it was. [`Host`] is the
+//! layer as the program sees it.
+
+pub mod check;
+mod counter;
+mod devices;
+mod error;
+pub mod facts;
+mod fields;
+mod foreign;
+pub mod kernel;
+mod label;
+mod monitor;
+pub mod nmon;
+mod options;
+pub mod process;
+pub mod rdma;
+pub mod record;
+mod root;
+pub mod sample;
+pub mod smc;
+mod snapshot;
+mod source;
+mod spread;
+mod state;
+mod usage;
+pub mod view;
+mod watch;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::layer::{Job, JobError, Layer};
+
+pub use error::HostError;
+pub use facts::HostFacts;
+pub use foreign::{CpuPerOperation, ForeignLoad, Ledger, NotMeasured, TICKS_MIN};
+pub use label::Label;
+pub use monitor::{Cost, Monitor, MonitorPlan, Subject};
+pub use options::WatchedOptions;
+pub use record::{Record, RecordOptions, Recorded, Recorder, RecorderPlan};
+pub use root::Root;
+pub use sample::Sample;
+pub use snapshot::{Part, Snapshot};
+pub use spread::{ReceiveFinding, ReceiveSpread};
+pub use state::State;
+pub use usage::{CpuUsage, DiskUsage, Range, Usage};
+pub use watch::{Watch, WatchOptions};
+
+/// The host layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Host;
+
+impl Layer for Host {
+    fn command(&self) -> Command {
+        // the words for people come last: the options bring words of their own
+        let watch = WatchOptions::augment_args(Command::new("watch")).about(
+            "Watch this machine: processors, memory, disks, network, receive work, processes",
+        );
+        let record = RecordOptions::augment_args(Command::new("record"))
+            .about("Record this machine, as CSV and as a file for nmon's readers");
+        Command::new("host")
+            .about("This machine: watch it, or record what it does")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(watch)
+            .subcommand(record)
+    }
+
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
+        match matches.subcommand() {
+            Some(("watch", words)) => {
+                Ok(Job::Serve(Box::new(Watch::new(WatchOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("record", words)) => {
+                Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
+            }
+            _ => Err(HostError::NoVerb.into()),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Everything this machine is watched by: one reading after the other, over open descriptors.
+
+use clap::ValueEnum;
+use plumb_engine::clock;
+use plumb_measure::Clock;
+use serde::Serialize;
+
+use crate::devices::Devices;
+use crate::kernel::Counters;
+use crate::process::{Chosen, Everyone, Wanted};
+use crate::rdma::Rdma;
+use crate::root::Root;
+use crate::sample::Sample;
+use crate::smc::Smc;
+use crate::snapshot::{Part, Snapshot};
+use crate::source::{Buffer, Shape, Source};
+use crate::state::State;
+
+/// What is watched, each by a sampler of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// Time of the processors, context switches
+    Cpu,
+    /// Load averages, threads
+    Load,
+    /// Memory
+    Memory,
+    /// Swapping, major faults, refaults
+    Paging,
+    /// Disks
+    Disks,
+    /// Network interfaces
+    Network,
+    /// Counters of TCP and UDP
+    Tcp,
+    /// Linux's own counters of TCP
+    TcpExtra,
+    /// Soft interrupts by processor
+    Softirqs,
+    /// Packet queues by processor
+    Softnet,
+    /// Interrupts by device
+    Interrupts,
+    /// Open files
+    Files,
+    /// Time in which tasks waited for a processor
+    PressureCpu,
+    /// Time in which tasks waited for memory
+    PressureMemory,
+    /// Time in which tasks waited for disks
+    PressureIo,
+    /// Ports of RDMA devices
+    Rdma,
+    /// Shared memory communications
+    Smc,
+    /// The processes named with --process
+    Processes,
+    /// The processes that use most
+    Top,
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.to_possible_value() {
+            Some(value) => f.write_str(value.get_name()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Subjects that one file of the kernel tells, in the order in which they are read: the time of
+/// the processors first, because everything else is compared with it.
+const FILES: [(Subject, &str, Shape); 15] = [
+    (Subject::Cpu, "stat", Shape::Whole),
+    (Subject::Load, "loadavg", Shape::Whole),
+    (Subject::Memory, "meminfo", Shape::Whole),
+    (Subject::Paging, "vmstat", Shape::FixedRecords),
+    (Subject::Disks, "diskstats", Shape::Records),
+    (Subject::Network, "net/dev", Shape::Records),
+    (Subject::Tcp, "net/snmp", Shape::Whole),
+    (Subject::TcpExtra, "net/netstat", Shape::Whole),
+    (Subject::Softirqs, "softirqs", Shape::Whole),
+    (Subject::Softnet, "net/softnet_stat", Shape::Records),
+    (Subject::Interrupts, "interrupts", Shape::Records),
+    (Subject::Files, "sys/fs/file-nr", Shape::Line),
+    (Subject::PressureCpu, "pressure/cpu", Shape::Whole),
+    (Subject::PressureMemory, "pressure/memory", Shape::Whole),
+    (Subject::PressureIo, "pressure/io", Shape::Whole),
+];
+
+/// The lines of interrupts and the hundreds of counters of `netstat` cost the kernel as much as all
+/// other files together; they are read no more often than this. A little less than a second, so
+/// that a sample a second has them although it may come a little early.
+const SLOW_NS: u64 = 900_000_000;
+
+/// What is to be watched.
+#[derive(Clone, Debug, Default)]
+pub struct MonitorPlan {
+    /// Where /proc and /sys are.
+    pub root: Root,
+    /// Subjects nobody wants.
+    pub without: Vec<Subject>,
+    /// Processes to follow.
+    pub processes: Vec<Wanted>,
+    /// Time between two looks at all processes, nanoseconds; `None`: never.
+    pub top_every_ns: Option<u64>,
+}
+
+/// What one sampler costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// What it watches.
+    pub subject: Subject,
+    /// Processor time of one reading, nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Watches one machine. Taking a sample opens nothing and allocates nothing once the first two are
+/// taken and as long as the machine has the same devices.
+pub struct Monitor {
+    clock: Box<dyn Clock + Send>,
+    buffer: Buffer,
+    files: [Source; FILES.len()],
+    devices: Devices,
+    rdma: Rdma,
+    smc: Smc,
+    chosen: Chosen,
+    everyone: Option<Everyone>,
+    without: Vec<Subject>,
+    before: Snapshot,
+    now: Snapshot,
+    taken: u64,
+    sample: Sample,
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor").field("taken", &self.taken).finish_non_exhaustive()
+    }
+}
+
+impl Monitor {
+    /// A monitor by `clock`, which has not read anything yet.
+    #[must_use]
+    pub fn new(plan: &MonitorPlan, clock: Box<dyn Clock + Send>) -> Self {
+        let root = &plan.root;
+        let has = |subject: Subject| !plan.without.contains(&subject);
+        let files = FILES.map(|(subject, path, shape)| {
+            let mut source = Source::new(root.proc(path), shape);
+            if !has(subject) {
+                source.disable();
+            }
+            source
+        });
+        let everyone = plan.top_every_ns.filter(|_| has(Subject::Top));
+        Self {
+            clock,
+            buffer: Buffer::new(),
+            files,
+            devices: Devices::new(root.clone()),
+            rdma: if has(Subject::Rdma) { Rdma::new(root) } else { Rdma::disabled() },
+            smc: if has(Subject::Smc) { Smc::new(root) } else { Smc::disabled() },
+            chosen: Chosen::new(root.clone(), plan.processes.clone()),
+            everyone: everyone.map(|every_ns| Everyone::new(root.clone(), every_ns)),
+            without: plan.without.clone(),
+            before: Snapshot::default(),
+            now: Snapshot::default(),
+            taken: 0,
+            sample: Sample::default(),
+        }
+    }
+
+    /// Reads everything, and says what happened since the last reading; `None` the first time,
+    /// when there is nothing to compare with.
+    pub fn sample(&mut self) -> Option<&Sample> {
+        self.take();
+        if self.taken < 2 {
+            return None;
+        }
+        self.sample.fill(&self.before, &self.now);
+        Some(&self.sample)
+    }
+
+    /// The counters of the last reading.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.now
+    }
+
+    /// What has become of each sampler.
+    #[must_use]
+    pub fn states(&self) -> Vec<(Subject, State)> {
+        let files = FILES.iter().zip(&self.files);
+        let mut states: Vec<(Subject, State)> =
+            files.map(|((subject, ..), source)| (*subject, source.state().clone())).collect();
+        states.push((Subject::Rdma, self.rdma.state().clone()));
+        states.push((Subject::Smc, self.smc.state().clone()));
+        let active = |yes: bool| if yes { State::Active } else { State::Disabled };
+        let followed = self.chosen.wants_any() && !self.without.contains(&Subject::Processes);
+        states.push((Subject::Processes, active(followed)));
+        states.push((Subject::Top, active(self.everyone.is_some())));
+        states
+    }
+
+    /// What each sampler costs, as the mean of `rounds` readings. Reads everything that often; the
+    /// next sample reaches back to the last round.
+    pub fn costs(&mut self, rounds: u32) -> Vec<Cost> {
+        let rounds = rounds.max(1);
+        let subjects: Vec<Subject> = self
+            .states()
+            .into_iter()
+            .filter(|(_, state)| state.is_active())
+            .map(|(s, _)| s)
+            .collect();
+        let mut costs = Vec::new();
+        for subject in subjects {
+            self.read(subject); // opens what is not open yet
+            let start_ns = clock::thread_cpu_ns();
+            (0..rounds).for_each(|_| self.read(subject));
+            let used_ns = clock::thread_cpu_ns() - start_ns;
+            costs.push(Cost { subject, cpu_ns: used_ns / u64::from(rounds) });
+        }
+        costs
+    }
+
+    fn take(&mut self) {
+        std::mem::swap(&mut self.before, &mut self.now);
+        self.taken += 1;
+        self.now.wall_ns = clock::wall_ns();
+        self.now.at_ns = self.clock.now_ns();
+        self.now.ticks_per_s = rustix::param::clock_ticks_per_second();
+        self.now.page_bytes = rustix::param::page_size() as u64;
+        for (subject, ..) in FILES {
+            // what is not read now stays the one to compare the next reading with
+            match subject {
+                Subject::Interrupts if !self.is_slow_due(self.before.interrupts.at_ns) => {
+                    std::mem::swap(&mut self.before.interrupts, &mut self.now.interrupts);
+                }
+                Subject::TcpExtra if !self.is_slow_due(self.before.netstat.at_ns) => {
+                    std::mem::swap(&mut self.before.netstat, &mut self.now.netstat);
+                }
+                _ => self.read(subject),
+            }
+        }
+        for subject in [Subject::Rdma, Subject::Smc, Subject::Processes] {
+            self.read(subject);
+        }
+        match &self.everyone {
+            Some(everyone) if everyone.is_due(self.now.at_ns) => self.read(Subject::Top),
+            _ => std::mem::swap(&mut self.before.everyone, &mut self.now.everyone),
+        }
+        self.now.thread_cpu_ns = clock::thread_cpu_ns();
+    }
+
+    /// True when something that was last read at `last_ns` should be read again, although that
+    /// costs as much as all else together.
+    fn is_slow_due(&self, last_ns: Option<u64>) -> bool {
+        last_ns.is_none_or(|at_ns| self.now.at_ns.saturating_sub(at_ns) >= SLOW_NS)
+    }
+
+    fn read(&mut self, subject: Subject) {
+        match subject {
+            Subject::Cpu => self.read_file(subject, |now| &mut now.stat),
+            Subject::Load => self.read_file(subject, |now| &mut now.loadavg),
+            Subject::Memory => self.read_file(subject, |now| &mut now.meminfo),
+            Subject::Paging => self.read_file(subject, |now| &mut now.vmstat),
+            Subject::Disks => {
+                self.read_file(subject, |now| &mut now.diskstats);
+                self.devices.tell_disks(&mut self.now.diskstats.counters);
+            }
+            Subject::Network => {
+                self.read_file(subject, |now| &mut now.net_dev);
+                self.devices.tell_interfaces(&mut self.now.net_dev.counters);
+            }
+            Subject::Tcp => self.read_file(subject, |now| &mut now.snmp),
+            Subject::TcpExtra => self.read_file(subject, |now| &mut now.netstat),
+            Subject::Softirqs => self.read_file(subject, |now| &mut now.softirqs),
+            Subject::Softnet => self.read_file(subject, |now| &mut now.softnet),
+            Subject::Interrupts => self.read_file(subject, |now| &mut now.interrupts),
+            Subject::Files => self.read_file(subject, |now| &mut now.file_nr),
+            Subject::PressureCpu => self.read_file(subject, |now| &mut now.pressure[0]),
+            Subject::PressureMemory => self.read_file(subject, |now| &mut now.pressure[1]),
+            Subject::PressureIo => self.read_file(subject, |now| &mut now.pressure[2]),
+            Subject::Rdma => {
+                let at_ns = self.clock.now_ns();
+                let read = self.rdma.read(&mut self.buffer, &mut self.now.rdma.counters);
+                self.now.rdma.at_ns = read.then_some(at_ns);
+            }
+            Subject::Smc => {
+                let at_ns = self.clock.now_ns();
+                let read = self.smc.read(&mut self.now.smc.counters);
+                self.now.smc.at_ns = read.then_some(at_ns);
+            }
+            Subject::Processes => {
+                let wanted = self.chosen.wants_any() && !self.without.contains(&subject);
+                let at_ns = self.clock.now_ns();
+                if wanted {
+                    self.chosen.read(at_ns, &mut self.now.chosen.counters);
+                }
+                self.now.chosen.at_ns = wanted.then_some(at_ns);
+            }
+            Subject::Top => {
+                let at_ns = self.clock.now_ns();
+                if let Some(everyone) = &mut self.everyone {
+                    everyone.read(at_ns, &mut self.now.everyone.counters);
+                    self.now.everyone.at_ns = Some(at_ns);
+                }
+            }
+        }
+    }
+
+    /// Reads the file that tells `subject`.
+    fn read_file<T: Counters>(
+        &mut self,
+        subject: Subject,
+        part: impl FnOnce(&mut Snapshot) -> &mut Part<T>,
+    ) {
+        let Some(place) = FILES.iter().position(|(of, ..)| *of == subject) else { return };
+        let source = &mut self.files[place];
+        let part = part(&mut self.now);
+        part.at_ns = None;
+        let at_ns = self.clock.now_ns();
+        let Some(text) = source.read(&mut self.buffer) else { return };
+        match part.counters.parse(text) {
+            Ok(()) => part.at_ns = Some(at_ns),
+            Err(lacking) => {
+                let path = source.path();
+                source.fail(format!("{path} is of an unknown form: {lacking}"));
+            }
+        }
+    }
+}

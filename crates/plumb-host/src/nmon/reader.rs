@@ -1,0 +1,215 @@
+//! A file is read twice: for what may stand anywhere in it, and for its figures.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::cell::Line;
+use super::input::{Lines, Next, Text};
+use super::outline::{Outline, Part};
+use super::reading::Reading;
+use super::recording::Recording;
+use super::trouble::{TroubleKind, Troubles};
+
+/// Most figures that are kept in series: 512 MiB.
+const SERIES_FIGURES_MAX: usize = 1 << 26;
+
+/// What is kept beside statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The columns whose every figure is kept.
+    pub series: Series,
+}
+
+/// Columns whose figures are kept one by one, eight bytes each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Series {
+    /// None: only statistics.
+    #[default]
+    None,
+    /// Those of the sections of these names.
+    Of(Vec<String>),
+    /// All.
+    All,
+}
+
+impl Series {
+    pub(super) fn holds(&self, section: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Of(names) => names.iter().any(|name| name == section),
+            Self::All => true,
+        }
+    }
+}
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub struct Nmon {
+    /// What was recorded; more than one when files were put together.
+    pub recordings: Vec<Recording>,
+    /// What was wrong with the file, by line.
+    pub troubles: Troubles,
+}
+
+/// There is nothing to show of a file.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be opened: check its name and its permissions.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Reading failed midway, for example because a disk or network share has gone: read again.
+    #[error("cannot read on behind line {line}: {source}")]
+    Read {
+        /// The last line that was read.
+        line: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is of another kind.
+    #[error(
+        "not an nmon file: no AAA, ZZZZ or snapshot line in {lines} lines (the first is {first:?}); \
+         expected the file that `nmon -f` or `topas_nmon` writes, plain or compressed with gzip"
+    )]
+    NotNmon {
+        /// Lines read.
+        lines: u64,
+        /// The first line, shortened.
+        first: String,
+    },
+}
+
+/// Reads a file, plain or compressed with gzip.
+///
+/// # Errors
+/// [`ReadError`] when it cannot be read or is no nmon file. Anything wrong within the file is in
+/// [`Nmon::troubles`].
+pub fn open(path: &Path, options: &Options) -> Result<Nmon, ReadError> {
+    read_from(
+        || File::open(path),
+        options,
+        |source| ReadError::Open { path: path.to_owned(), source },
+    )
+}
+
+/// Reads a file that is in memory.
+///
+/// # Errors
+/// [`ReadError::NotNmon`].
+pub fn read(bytes: &[u8], options: &Options) -> Result<Nmon, ReadError> {
+    read_from(|| Ok(bytes), options, |source| ReadError::Read { line: 0, source })
+}
+
+/// Reads what `source` gives; it is asked twice, each time for the whole from its beginning.
+/// `unopened` makes the error of a source that cannot be had.
+///
+/// # Errors
+/// As [`open`].
+pub fn read_from<R: Read>(
+    mut source: impl FnMut() -> io::Result<R>,
+    options: &Options,
+    unopened: impl Fn(io::Error) -> ReadError,
+) -> Result<Nmon, ReadError> {
+    let mut troubles = Troubles::default();
+    let mut outline = Outline::default();
+    each_line(source().map_err(&unopened)?, |next| {
+        match next {
+            Next::Line(line) => outline.line(line, &mut troubles),
+            Next::TooLong(line) => troubles.add(line, TroubleKind::LongLine),
+            Next::Broken(line, why) => {
+                troubles.add(line, TroubleKind::Truncated(format!("compressed data: {why}")));
+            }
+            Next::End => {}
+        }
+        true
+    })?;
+    outline.finish(&mut troubles);
+
+    let (lines, first, last_is_cut) = (outline.lines, outline.first, outline.cut);
+    let mut pass = Pass::over(outline.parts, options, &mut troubles);
+    each_line(source().map_err(&unopened)?, |next| {
+        if let Next::Line(line) = next {
+            pass.line(line, last_is_cut && line.number == lines);
+            return line.number < lines; // a file may grow while it is read
+        }
+        true
+    })?;
+    let recordings = pass.finish(lines);
+    if recordings.is_empty() {
+        return Err(ReadError::NotNmon { lines, first });
+    }
+    troubles.sort();
+    Ok(Nmon { recordings, troubles })
+}
+
+/// Hands every line to `book` until it has enough.
+fn each_line(source: impl Read, mut book: impl FnMut(Next<'_>) -> bool) -> Result<(), ReadError> {
+    let failed = |line| move |source| ReadError::Read { line, source };
+    let mut lines = Lines::new(source).map_err(failed(0))?;
+    let mut number = 0;
+    loop {
+        let next = lines.next().map_err(failed(number))?;
+        let last = matches!(next, Next::End | Next::Broken(..));
+        if let Next::Line(line) = next {
+            number = line.number;
+        }
+        if !book(next) || last {
+            return Ok(());
+        }
+    }
+}
+
+/// The second pass.
+struct Pass<'t> {
+    parts: Vec<Reading>,
+    at: usize,
+    troubles: &'t mut Troubles,
+    figures: Vec<f64>,
+}
+
+impl<'t> Pass<'t> {
+    fn over(parts: Vec<Part>, options: &Options, troubles: &'t mut Troubles) -> Self {
+        let mut room = SERIES_FIGURES_MAX;
+        let parts = parts
+            .into_iter()
+            .map(|part| Reading::new(part, &options.series, &mut room, troubles))
+            .collect();
+        Self { parts, at: 0, troubles, figures: Vec::new() }
+    }
+
+    fn line(&mut self, line: Text<'_>, cut_off: bool) {
+        while self.parts.get(self.at + 1).is_some_and(|next| next.part.line <= line.number) {
+            self.at += 1;
+        }
+        let Some(reading) = self.parts.get_mut(self.at) else { return };
+        let mut content = line.text.trim_ascii_end();
+        if cut_off {
+            let what = "its last line does not end; the last cell is left out".to_owned();
+            self.troubles.add(line.number, TroubleKind::Truncated(what));
+            let end = content.iter().rposition(|byte| matches!(byte, b',' | b';')).unwrap_or(0);
+            content = &content[..end];
+        }
+        let Some(split) = Line::split(content) else { return };
+        match split.section {
+            b"TOP" => reading.process(&split, line.number, self.troubles),
+            b"AAA" | b"ZZZZ" | b"UARG" | b"ERROR" => {}
+            section if section.starts_with(b"BBB") => {}
+            _ => reading.row(&split, line.number, &mut self.figures, self.troubles),
+        }
+    }
+
+    /// The recordings that have anything to show.
+    fn finish(self, lines: u64) -> Vec<Recording> {
+        let mut recordings = Vec::new();
+        for reading in self.parts {
+            reading.judge(lines, self.troubles);
+            recordings.extend(reading.finish());
+        }
+        recordings
+    }
+}

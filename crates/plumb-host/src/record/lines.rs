@@ -1,0 +1,244 @@
+//! A sample as a line of an nmon file.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::kernel::DiskKind;
+use crate::nmon;
+use crate::sample::{CpuShare, Sample};
+
+/// `sample` as the nmon writer takes it, by the wall clock of `zone`.
+pub(crate) fn snapshot(sample: &Sample, zone: &TimeZone) -> nmon::Snapshot {
+    nmon::Snapshot {
+        time: local(sample.wall_ns, zone),
+        cpu: sample.cpu.map_or_else(nmon::CpuShares::default, |cpu| shares(&cpu.share)),
+        cpus: sample.cpus.iter().map(|share| (share.number, shares(share))).collect(),
+        cpus_online: sample.cpu.map_or(0, |cpu| u32::try_from(cpu.online).unwrap_or(u32::MAX)),
+        memory: memory(sample),
+        paging: paging(sample),
+        processes: nmon::Processes {
+            runnable: sample.cpu.map(|cpu| whole(cpu.running)),
+            blocked: sample.cpu.map(|cpu| whole(cpu.blocked)),
+            switches_per_s: sample.cpu.map(|cpu| cpu.context_switches_per_s),
+            forks_per_s: sample.cpu.map(|cpu| cpu.forks_per_s),
+        },
+        interfaces: interfaces(sample),
+        disks: disks(sample),
+        mount_points: Vec::new(),
+        top: sample.top.iter().map(process).collect(),
+        tables: tables(sample),
+    }
+}
+
+/// The wall clock of `zone`.
+pub(crate) fn local(wall_ns: u64, zone: &TimeZone) -> jiff::civil::DateTime {
+    let time = Timestamp::from_nanosecond(i128::from(wall_ns)).unwrap_or_default();
+    time.to_zoned(zone.clone()).datetime()
+}
+
+fn whole(count: u64) -> f64 {
+    crate::counter::float(count)
+}
+
+fn kb(bytes: f64) -> f64 {
+    bytes / 1024.0
+}
+
+fn mb(bytes: u64) -> f64 {
+    whole(bytes) / 1_048_576.0
+}
+
+/// nmon counts nice with user, and interrupts with system.
+fn shares(share: &CpuShare) -> nmon::CpuShares {
+    nmon::CpuShares {
+        user: Some(share.user_pct + share.nice_pct),
+        system: Some(share.system_pct + share.irq_pct + share.softirq_pct),
+        wait: Some(share.iowait_pct),
+        idle: Some(share.idle_pct),
+        steal: share.steal_pct,
+    }
+}
+
+fn memory(sample: &Sample) -> nmon::Memory {
+    let Some(memory) = &sample.memory else {
+        return nmon::Memory::default();
+    };
+    nmon::Memory {
+        total: Some(mb(memory.total_bytes)),
+        free: Some(mb(memory.free_bytes)),
+        shared: Some(mb(memory.shared_bytes)),
+        cached: Some(mb(memory.cached_bytes)),
+        active: Some(mb(memory.active_bytes)),
+        inactive: Some(mb(memory.inactive_bytes)),
+        buffers: Some(mb(memory.buffers_bytes)),
+        swap_total: Some(mb(memory.swap_total_bytes)),
+        swap_free: Some(mb(memory.swap_total_bytes.saturating_sub(memory.swap_used_bytes))),
+        swap_cached: Some(mb(memory.swap_cached_bytes)),
+    }
+}
+
+fn paging(sample: &Sample) -> Vec<(String, Option<f64>)> {
+    let paging = sample.paging.as_ref();
+    let count = |name: &str, value: Option<u64>| (name.to_owned(), value.map(whole));
+    vec![
+        count("pswpin", paging.map(|paging| paging.swapped_in)),
+        count("pswpout", paging.map(|paging| paging.swapped_out)),
+        count("pgmajfault", paging.map(|paging| paging.major_faults)),
+        count("allocstall", paging.map(|paging| paging.direct_reclaims)),
+        count("workingset_refault_anon", paging.map(|paging| paging.refaults_anonymous)),
+        count("workingset_refault_file", paging.map(|paging| paging.refaults_file)),
+        count("oom_kill", paging.map(|paging| paging.oom_kills)),
+    ]
+}
+
+fn interfaces(sample: &Sample) -> Vec<nmon::Interface> {
+    let each = sample.interfaces.iter().map(|interface| nmon::Interface {
+        name: interface.name.to_string(),
+        read_kb_per_s: Some(kb(interface.received_bytes_per_s)),
+        write_kb_per_s: Some(kb(interface.sent_bytes_per_s)),
+        read_packets_per_s: Some(interface.received_packets_per_s),
+        write_packets_per_s: Some(interface.sent_packets_per_s),
+    });
+    each.collect()
+}
+
+fn disks(sample: &Sample) -> Vec<nmon::Disk> {
+    let whole_disks = sample.disks.iter().filter(|disk| disk.kind == DiskKind::Whole);
+    let each = whole_disks.map(|disk| {
+        let transfers = disk.reads_per_s + disk.writes_per_s;
+        let bytes = disk.read_bytes_per_s + disk.write_bytes_per_s;
+        nmon::Disk {
+            name: disk.name.to_string(),
+            busy_percent: Some(disk.busy_pct),
+            read_kb_per_s: Some(kb(disk.read_bytes_per_s)),
+            write_kb_per_s: Some(kb(disk.write_bytes_per_s)),
+            transfers_per_s: Some(transfers),
+            block_kb: (transfers > 0.0).then(|| kb(bytes) / transfers),
+        }
+    });
+    each.collect()
+}
+
+fn process(process: &crate::sample::ProcessSample) -> nmon::TopProcess {
+    nmon::TopProcess {
+        pid: process.pid,
+        command: process.name.to_string(),
+        cpu_percent: Some(process.cpu_pct),
+        user_percent: Some(process.user_pct),
+        system_percent: Some(process.system_pct),
+        resident_kb: Some(kb(whole(process.resident_bytes))),
+        major_faults: Some(whole(process.major_faults)),
+        threads: Some(whole(process.threads)),
+        ..nmon::TopProcess::default()
+    }
+}
+
+/// What nmon has no section for.
+fn tables(sample: &Sample) -> Vec<nmon::Table> {
+    let mut tables = Vec::new();
+    let mut table = |section: &str, title: &str, cells: Vec<(String, Option<f64>)>| {
+        if cells.is_empty() {
+            return;
+        }
+        let (columns, figures) = cells.into_iter().unzip();
+        tables.push(nmon::Table { section: section.into(), title: title.into(), columns, figures });
+    };
+    let net_rx =
+        sample.receive.iter().map(|each| (format!("CPU{:03}", each.cpu), Some(whole(each.net_rx))));
+    table("NETRX", "Soft interrupts of receiving by CPU", net_rx.collect());
+    let read = |port: &crate::sample::RdmaSample| port.received_bytes_per_s.map(kb);
+    let ports = sample.rdma.iter().map(|port| (format!("{}-read-KB/s", port.name), read(port)));
+    table("IBREAD", "InfiniBand Read KB/s", ports.collect());
+    let ports = sample
+        .rdma
+        .iter()
+        .map(|port| (format!("{}-write-KB/s", port.name), port.sent_bytes_per_s.map(kb)));
+    table("IBWRITE", "InfiniBand Write KB/s", ports.collect());
+    if let Some(smc) = &sample.smc {
+        let cell = |name: &str, value: f64| (name.to_owned(), Some(value));
+        let cells = vec![
+            cell("r-connections", whole(smc.smc_r.connections)),
+            cell("r-read-KB/s", kb(smc.smc_r.received_bytes_per_s)),
+            cell("r-write-KB/s", kb(smc.smc_r.sent_bytes_per_s)),
+            cell("d-connections", whole(smc.smc_d.connections)),
+            cell("fallbacks", whole(smc.fallbacks)),
+        ];
+        table("SMC", "SMC connections and fallbacks", cells);
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::label::Label;
+
+    #[test]
+    fn interrupts_are_the_systems_and_times_are_local() {
+        let share = CpuShare {
+            user_pct: 10.0,
+            nice_pct: 2.0,
+            system_pct: 3.0,
+            softirq_pct: 4.0,
+            ..CpuShare::default()
+        };
+        let sample =
+            Sample { wall_ns: 1_300_634_013_250_000_000, cpus: vec![share], ..Sample::default() };
+        let snapshot = snapshot(&sample, &TimeZone::fixed(jiff::tz::offset(1)));
+        assert_eq!(snapshot.time.to_string(), "2011-03-20T16:13:33.25");
+        let (_, cpu) = snapshot.cpus[0];
+        assert_eq!((cpu.user, cpu.system, cpu.steal), (Some(12.0), Some(7.0), None));
+        assert_eq!(snapshot.memory.total, None);
+        assert!(snapshot.tables.is_empty());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let sample = Sample {
+            wall_ns: 1_300_634_013_000_000_000,
+            cpu: Some(crate::sample::CpuSample { online: 2, ..Default::default() }),
+            cpus: vec![
+                CpuShare::default(),
+                CpuShare { number: 1, user_pct: 25.0, ..CpuShare::default() },
+            ],
+            disks: vec![crate::sample::DiskSample {
+                name: Label::new(b"sda"),
+                ..Default::default()
+            }],
+            rdma: vec![crate::sample::RdmaSample {
+                name: Label::new(b"mlx5_0/1"),
+                ..Default::default()
+            }],
+            receive: vec![crate::sample::ReceiveSample { net_rx: 7, ..Default::default() }],
+            smc: Some(crate::sample::SmcSample { fallbacks: 3, ..Default::default() }),
+            ..Sample::default()
+        };
+        let host = nmon::Host {
+            name: "db7".into(),
+            system: vec!["Linux".into()],
+            command: "plumb host record".into(),
+            version: "1".into(),
+            started: local(sample.wall_ns, &TimeZone::UTC),
+            interval_s: 1,
+            snapshots: None,
+            cpus: 2,
+            notes: Vec::new(),
+        };
+        let mut writer = nmon::Writer::new(Vec::new(), host).unwrap();
+        for second in 0..3 {
+            let wall_ns = sample.wall_ns + second * 1_000_000_000;
+            writer
+                .snapshot(&snapshot(&Sample { wall_ns, ..sample.clone() }, &TimeZone::UTC))
+                .unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let read = nmon::read(&bytes, &nmon::Options::default()).unwrap();
+        let [recording] = read.recordings.as_slice() else { panic!("one recording") };
+        assert_eq!(recording.timeline.stamps().len(), 3);
+        let sections: Vec<&str> =
+            recording.sections.iter().map(|each| each.name.as_str()).collect();
+        for name in ["CPU_ALL", "CPU002", "MEM", "DISKBUSY", "NETRX", "IBREAD", "SMC"] {
+            assert!(sections.contains(&name), "{name} is not among {sections:?}");
+        }
+    }
+}

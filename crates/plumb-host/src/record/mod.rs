@@ -1,0 +1,205 @@
+//! `plumb host record`: samples written down as CSV and as an nmon file.
+
+mod csv;
+mod files;
+mod folder;
+mod lines;
+mod recorder;
+mod row;
+mod ticker;
+
+use std::io::{IsTerminal as _, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use plumb_engine::Stop;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::{JobError, Server};
+use plumb_measure::{Clock as _, Span};
+use serde_json::json;
+
+pub(crate) use recorder::sees;
+pub use recorder::{EVERY_LEAST, Recorded, Recorder, RecorderPlan};
+pub(crate) use ticker::Ticker;
+
+use crate::HostError;
+use crate::facts::HostFacts;
+use crate::options::WatchedOptions;
+use crate::sample::Sample;
+
+/// Name and version of `host.json`.
+pub const SCHEMA: &str = "plumb.host/1";
+/// Time between two lines of progress.
+const PROGRESS_NS: u64 = 1_000_000_000;
+
+/// What is recorded, and where to.
+#[derive(Args, Clone, Debug)]
+pub struct RecordOptions {
+    /// What is watched, and how often.
+    #[command(flatten)]
+    pub watched: WatchedOptions,
+
+    /// Length of the recording [default: until it is stopped with Ctrl-C]
+    #[arg(long = "for", value_name = "TIME")]
+    pub length: Option<Span>,
+
+    /// Folder for the recording [default: plumb-runs/TIME-host-record]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// A recording as a job.
+#[derive(Debug)]
+pub struct Record {
+    options: RecordOptions,
+}
+
+impl Record {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// [`HostError`] when they ask for the impossible.
+    pub fn new(options: RecordOptions) -> Result<Self, HostError> {
+        options.watched.plan()?;
+        let every = options.watched.every;
+        match options.length {
+            Some(length) if length < every => Err(HostError::TooShort { length, every }),
+            _ => Ok(Self { options }),
+        }
+    }
+
+    fn record(
+        &self,
+        out: &mut dyn Write,
+        log: &mut dyn Write,
+        stop: &Stop,
+    ) -> Result<(), HostError> {
+        let monitor = self.options.watched.plan()?;
+        let facts = HostFacts::read(&monitor.root);
+        let folder = folder::create(self.options.out.as_deref(), clock::wall_ns())?;
+        let plan = RecorderPlan {
+            monitor,
+            every: self.options.watched.every,
+            folder: Some(folder.clone()),
+            command: "plumb host record".into(),
+        };
+        let recorder = match Recorder::start(&plan) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                folder::discard(&folder);
+                return Err(error);
+            }
+        };
+        writeln!(out, "recording into {}", folder.display())?;
+        out.flush()?;
+        let waited = self.wait(&recorder, log, stop);
+        let recorded = recorder.stop()?;
+        waited?;
+        let path = folder.join("host.json");
+        let text = summary(&self.options, &facts, &recorded);
+        std::fs::write(&path, text).map_err(HostError::write(&path))?;
+        say(out, &recorded)
+    }
+
+    /// Waits for the end, and shows what is seen meanwhile to whoever looks.
+    fn wait(&self, recorder: &Recorder, log: &mut dyn Write, stop: &Stop) -> Result<(), HostError> {
+        let began_ns = MonotonicClock.now_ns();
+        let end_ns = self.options.length.map_or(u64::MAX, |length| began_ns + length.ns());
+        let shown = std::io::stderr().is_terminal();
+        loop {
+            let now_ns = MonotonicClock.now_ns();
+            let asked = stop.wait_until(end_ns.min(now_ns + PROGRESS_NS));
+            let asked = asked.map_err(HostError::system("wait"))?;
+            let now_ns = MonotonicClock.now_ns();
+            if asked || now_ns >= end_ns || recorder.has_ended() {
+                break;
+            }
+            if let Some(sample) = recorder.latest().filter(|_| shown) {
+                let seconds = (now_ns - began_ns) / 1_000_000_000;
+                // progress is a courtesy
+                let _ = write!(log, "\r\x1b[K{seconds} s: {}", crate::view::line(&sample));
+            }
+        }
+        if shown {
+            let _ = write!(log, "\r\x1b[K");
+        }
+        Ok(())
+    }
+}
+
+impl Server for Record {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        Ok(self.record(out, log, stop)?)
+    }
+}
+
+/// `host.json`: what the machine is, what became of every sampler, and everything summed up.
+fn summary(options: &RecordOptions, facts: &HostFacts, recorded: &Recorded) -> String {
+    let samplers: serde_json::Map<String, serde_json::Value> = recorded
+        .states
+        .iter()
+        .map(|(subject, state)| (subject.to_string(), json!(state)))
+        .collect();
+    let costs: serde_json::Map<String, serde_json::Value> =
+        recorded.costs.iter().map(|cost| (cost.subject.to_string(), json!(cost.cpu_ns))).collect();
+    let receive = recorded.usage.receive();
+    let document = json!({
+        "schema": SCHEMA,
+        "plumb": env!("CARGO_PKG_VERSION"),
+        "host": facts,
+        "every": options.watched.every,
+        "missed": recorded.missed,
+        "left_out": recorded.left_out,
+        "samplers": samplers,
+        "cost_ns": costs,
+        "usage": recorded.usage,
+        "receive": receive,
+    });
+    format!("{document:#}\n")
+}
+
+/// What was recorded, in some lines.
+fn say(out: &mut dyn Write, recorded: &Recorded) -> Result<(), HostError> {
+    let usage = &recorded.usage;
+    let seconds = usage.covered_ns / 1_000_000_000;
+    writeln!(
+        out,
+        "{} samples over {seconds} s; sampling used {:.3} % of one processor",
+        usage.samples, usage.own_cost_pct
+    )?;
+    if recorded.missed > 0 {
+        writeln!(out, "{} samples were due but could not be taken in time", recorded.missed)?;
+    }
+    for finding in usage.receive().iter().flat_map(|receive| receive.findings(None)) {
+        writeln!(out, "finding: {finding}")?;
+    }
+    if !recorded.left_out.is_empty() {
+        let devices = recorded.left_out.join(", ");
+        writeln!(out, "appeared while it ran, and has no columns in the CSV file: {devices}")?;
+    }
+    for file in &recorded.files {
+        writeln!(out, "{}", file.display())?;
+    }
+    Ok(())
+}
+
+/// One sample as a line of JSON.
+pub(crate) fn json_line(host: &str, sample: &Sample) -> String {
+    #[derive(serde::Serialize)]
+    struct Line<'a> {
+        schema: &'a str,
+        host: &'a str,
+        #[serde(flatten)]
+        sample: &'a Sample,
+    }
+    let line = Line { schema: crate::sample::SCHEMA, host, sample };
+    match serde_json::to_string(&line) {
+        Ok(text) => text + "\n",
+        Err(error) => unreachable!("a sample is made of plain values: {error}"),
+    }
+}

@@ -1,0 +1,262 @@
+//! Samples taken on a thread of their own, kept and written down.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use plumb_engine::Stop;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_measure::{Clock as _, Span};
+
+use super::files::Files;
+use super::ticker::Ticker;
+use crate::HostError;
+use crate::monitor::{Cost, Monitor, MonitorPlan, Subject};
+use crate::sample::Sample;
+use crate::state::State;
+use crate::usage::Usage;
+
+/// The shortest time between two samples.
+pub const EVERY_LEAST: Span = Span::from_ns(10_000_000);
+/// Samples that are kept: an hour of seconds, six minutes of tenths. Memory is bounded by them.
+const KEPT_MAX: usize = 3_600;
+
+/// Readings by which the cost of a sampler is measured.
+const COST_ROUNDS: u32 = 5;
+
+/// What to record.
+#[derive(Clone, Debug)]
+pub struct RecorderPlan {
+    /// What is watched.
+    pub monitor: MonitorPlan,
+    /// Time between two samples.
+    pub every: Span,
+    /// Where `HOST.csv` and `HOST.nmon` are written; `None`: nowhere.
+    pub folder: Option<PathBuf>,
+    /// The command that records, for the nmon file.
+    pub command: String,
+}
+
+/// A recording that is under way on a thread of its own.
+#[derive(Debug)]
+pub struct Recorder {
+    stop: Arc<Stop>,
+    shared: Arc<Mutex<Kept>>,
+    thread: JoinHandle<Result<(), HostError>>,
+}
+
+/// What a recording has come to.
+#[derive(Clone, Debug, Default)]
+pub struct Recorded {
+    /// Everything summed up.
+    pub usage: Usage,
+    /// Samples that were due and could not be taken in time. Those taken carry their true times.
+    pub missed: u64,
+    /// What has become of each sampler.
+    pub states: Vec<(Subject, State)>,
+    /// What each sampler costs, asked for at the end.
+    pub costs: Vec<Cost>,
+    /// Devices that appeared while it was recorded, for which the CSV file has no columns.
+    pub left_out: Vec<String>,
+    /// The files written.
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    samples: VecDeque<Sample>,
+    recorded: Recorded,
+}
+
+impl Recorder {
+    /// Begins to record.
+    ///
+    /// # Errors
+    /// [`HostError`] when the pace is too fast, a file cannot be made, or the time of the
+    /// processors cannot be read.
+    pub fn start(plan: &RecorderPlan) -> Result<Self, HostError> {
+        if plan.every < EVERY_LEAST {
+            return Err(HostError::TooOften { every: plan.every, least: EVERY_LEAST });
+        }
+        let mut monitor = Monitor::new(&plan.monitor, Box::new(MonotonicClock));
+        monitor.sample(); // the first has nothing to compare with
+        sees(&monitor)?;
+        let files = plan.folder.as_ref().map(|folder| Files::create(folder, plan)).transpose()?;
+        let stop = Arc::new(Stop::new().map_err(HostError::system("make a socket pair"))?);
+        let shared = Arc::<Mutex<Kept>>::default();
+        let ticker = Ticker::aligned(plan.every.ns(), MonotonicClock.now_ns(), clock::wall_ns());
+        let taker = Taker { monitor, files, ticker, stop: stop.clone(), shared: shared.clone() };
+        let thread = thread::Builder::new()
+            .name("plumb-host".into())
+            .spawn(move || taker.run())
+            .map_err(HostError::system("start a thread"))?;
+        Ok(Self { stop, shared, thread })
+    }
+
+    /// The last sample; `None` before the first.
+    #[must_use]
+    pub fn latest(&self) -> Option<Sample> {
+        lock(&self.shared).samples.back().cloned()
+    }
+
+    /// What was recorded so far.
+    #[must_use]
+    pub fn so_far(&self) -> Recorded {
+        lock(&self.shared).recorded.clone()
+    }
+
+    /// What happened from `from_ns` to `to_ns` on the monotonic clock: the samples whose greater
+    /// part lies within. Only the last 3,600 samples are kept.
+    #[must_use]
+    pub fn window(&self, from_ns: u64, to_ns: u64) -> Usage {
+        let kept = lock(&self.shared);
+        let within = |sample: &&Sample| {
+            let middle_ns = sample.monotonic_ns.saturating_sub(sample.interval_ns / 2);
+            (from_ns..=to_ns).contains(&middle_ns)
+        };
+        Usage::of(kept.samples.iter().filter(within))
+    }
+
+    /// True once it has ended by itself, because something could not be written.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends the recording with a last sample up to this moment.
+    ///
+    /// # Errors
+    /// [`HostError`] when something could not be written; what was written before stands.
+    pub fn stop(self) -> Result<Recorded, HostError> {
+        self.stop.ask();
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(std::mem::take(&mut lock(&self.shared).recorded))
+    }
+}
+
+/// A monitor that cannot read the time of the processors is no use.
+pub(crate) fn sees(monitor: &Monitor) -> Result<(), HostError> {
+    let cpu = monitor.states().into_iter().find(|(subject, _)| *subject == Subject::Cpu);
+    match cpu {
+        Some((_, State::Unsupported(reason) | State::Failed(reason))) => {
+            Err(HostError::Blind(format!("{reason}; is /proc mounted?")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The thread that takes the samples.
+#[derive(Debug)]
+struct Taker {
+    monitor: Monitor,
+    files: Option<Files>,
+    ticker: Ticker,
+    stop: Arc<Stop>,
+    shared: Arc<Mutex<Kept>>,
+}
+
+impl Taker {
+    fn run(mut self) -> Result<(), HostError> {
+        let result = self.take_all();
+        let costs = self.monitor.costs(COST_ROUNDS);
+        let mut kept = lock(&self.shared);
+        kept.recorded.missed = self.ticker.missed();
+        kept.recorded.states = self.monitor.states();
+        kept.recorded.costs = costs;
+        let Some(files) = self.files else { return result };
+        kept.recorded.left_out = files.left_out();
+        kept.recorded.files = files.paths();
+        result.and_then(|()| files.finish())
+    }
+
+    fn take_all(&mut self) -> Result<(), HostError> {
+        loop {
+            let asked = self.stop.wait_until(self.ticker.next_ns());
+            let asked = asked.map_err(HostError::system("wait for the next sample"))?;
+            let now_ns = MonotonicClock.now_ns();
+            let since_ns = now_ns.saturating_sub(self.monitor.snapshot().at_ns);
+            // the last sample may be short, but not so short that it is nothing but noise
+            if !asked || since_ns >= EVERY_LEAST.ns() {
+                self.take()?;
+            }
+            if asked {
+                return Ok(());
+            }
+            self.ticker.taken(now_ns);
+        }
+    }
+
+    fn take(&mut self) -> Result<(), HostError> {
+        let Some(sample) = self.monitor.sample() else {
+            return Ok(());
+        };
+        {
+            let mut kept = lock(&self.shared);
+            kept.recorded.usage.add(sample);
+            if kept.samples.len() >= KEPT_MAX {
+                kept.samples.pop_front();
+            }
+            kept.samples.push_back(sample.clone());
+        }
+        if let Some(files) = &mut self.files {
+            files.write(sample)?;
+            files.write_line(self.monitor.snapshot())?;
+        }
+        Ok(())
+    }
+}
+
+/// Kept samples stay good when another thread panicked while it looked at them.
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    fn plan(every_ns: u64) -> RecorderPlan {
+        RecorderPlan {
+            monitor: MonitorPlan::default(),
+            every: Span::from_ns(every_ns),
+            folder: None,
+            command: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_pace_that_is_too_fast_is_refused_with_the_remedy() {
+        let error = Recorder::start(&plan(9_999_999)).unwrap_err();
+        assert!(error.to_string().contains("--every 10ms"), "{error}");
+    }
+
+    #[test]
+    fn a_machine_without_proc_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let monitor = MonitorPlan { root: Root::below(folder.path()), ..MonitorPlan::default() };
+        let error = Recorder::start(&RecorderPlan { monitor, ..plan(1_000_000_000) }).unwrap_err();
+        assert!(error.to_string().contains("proc/stat"), "{error}");
+    }
+
+    #[test]
+    fn samples_are_kept_and_summed_up() {
+        let recorder = Recorder::start(&plan(10_000_000)).unwrap();
+        while recorder.so_far().usage.samples < 3 && !recorder.has_ended() {
+            thread::yield_now();
+        }
+        let latest = recorder.latest().unwrap();
+        assert!(latest.interval_ns >= 1_000_000, "{latest:?}");
+        assert!(recorder.window(0, u64::MAX).samples >= 3);
+        assert_eq!(recorder.window(0, 1).samples, 0);
+        let recorded = recorder.stop().unwrap();
+        assert!(recorded.usage.samples >= 3);
+        assert!(
+            recorded
+                .states
+                .iter()
+                .any(|(subject, state)| { *subject == Subject::Cpu && state.is_active() })
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! Network interfaces, TCP.
+
+use serde::Serialize;
+
+use super::earlier;
+use super::transport::RdmaSample;
+use crate::counter::{float, moved, moved_32, per_s, percent};
+use crate::kernel::{Interface, InterfaceKind};
+use crate::label::Label;
+use crate::snapshot::Snapshot;
+
+/// One network interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct InterfaceSample {
+    /// Its name.
+    pub name: Label,
+    /// What it stands for; sums are made over hardware where there is any.
+    pub kind: InterfaceKind,
+    /// Bytes received a second.
+    pub received_bytes_per_s: f64,
+    /// Bytes sent a second.
+    pub sent_bytes_per_s: f64,
+    /// Packets received a second.
+    pub received_packets_per_s: f64,
+    /// Packets sent a second.
+    pub sent_packets_per_s: f64,
+    /// Packets received with an error, and packets that could not be sent.
+    pub errors: u64,
+    /// Packets thrown away in either direction.
+    pub drops: u64,
+    /// Speed of the link, Mbit/s; absent when it tells none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_mbit: Option<u64>,
+    /// The busier direction as a share of the link's speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_pct: Option<f64>,
+}
+
+/// Traffic of the whole machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Traffic {
+    /// Bytes received a second.
+    pub received_bytes_per_s: f64,
+    /// Bytes sent a second.
+    pub sent_bytes_per_s: f64,
+    /// Of both, bytes a second over RDMA.
+    pub rdma_bytes_per_s: f64,
+    /// Packets received a second, without RDMA.
+    pub received_packets_per_s: f64,
+    /// Packets sent a second, without RDMA.
+    pub sent_packets_per_s: f64,
+    /// Errors and drops, RDMA included.
+    pub trouble: u64,
+}
+
+/// TCP and UDP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TcpSample {
+    /// Segments received a second.
+    pub received_per_s: f64,
+    /// Segments sent a second, those sent again not counted.
+    pub sent_per_s: f64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// The same as a share of all segments sent.
+    pub retransmitted_pct: f64,
+    /// Connections made from here a second.
+    pub opened_per_s: f64,
+    /// Connections taken a second.
+    pub accepted_per_s: f64,
+    /// Connections that were reset.
+    pub resets: u64,
+    /// Connections that stand, at the end of the interval.
+    pub established: u64,
+    /// Connections turned away because nobody took them fast enough. This and the following are
+    /// read about once a second, and count from one such reading to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_overflows: Option<u64>,
+    /// Connections turned away for that and any other reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_drops: Option<u64>,
+    /// Retransmission timers that ran out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<u64>,
+    /// Requests to connect that were sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syn_retransmits: Option<u64>,
+    /// Datagrams received a second.
+    pub udp_received_per_s: f64,
+    /// Datagrams sent a second.
+    pub udp_sent_per_s: f64,
+    /// Datagrams thrown away because nobody read fast enough.
+    pub udp_overflows: u64,
+}
+
+pub(super) fn each(before: &Snapshot, now: &Snapshot, samples: &mut Vec<InterfaceSample>) {
+    samples.clear();
+    let Some((before, now, interval_ns)) = now.net_dev.since(&before.net_dev) else { return };
+    for (place, interface) in now.interfaces.iter().enumerate() {
+        let earlier = earlier(&before.interfaces, place, |earlier| earlier.name == interface.name);
+        samples.extend(earlier.and_then(|earlier| between(earlier, interface, interval_ns)));
+    }
+}
+
+/// `None` when the counters began again: bytes alone may wrap at 32 bits in old drivers, packets
+/// that fall with them tell of a new device.
+fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<InterfaceSample> {
+    let packets_in = moved(now.received_packets, before.received_packets)?;
+    let packets_out = moved(now.sent_packets, before.sent_packets)?;
+    let bytes_in = moved_32(now.received_bytes, before.received_bytes)?;
+    let bytes_out = moved_32(now.sent_bytes, before.sent_bytes)?;
+    let errors = moved(now.receive_errors, before.receive_errors)?
+        .saturating_add(moved(now.send_errors, before.send_errors)?);
+    let drops = moved(now.receive_drops, before.receive_drops)?
+        .saturating_add(moved(now.send_drops, before.send_drops)?);
+    let received_bytes_per_s = per_s(bytes_in, interval_ns);
+    let sent_bytes_per_s = per_s(bytes_out, interval_ns);
+    let busier = received_bytes_per_s.max(sent_bytes_per_s);
+    Some(InterfaceSample {
+        name: now.name,
+        kind: now.kind,
+        received_bytes_per_s,
+        sent_bytes_per_s,
+        received_packets_per_s: per_s(packets_in, interval_ns),
+        sent_packets_per_s: per_s(packets_out, interval_ns),
+        errors,
+        drops,
+        speed_mbit: now.speed_mbit,
+        used_pct: now.speed_mbit.map(|mbit| busier * 8.0 / (float(mbit) * 1e6) * 100.0),
+    })
+}
+
+pub(super) fn tcp(before: &Snapshot, now: &Snapshot) -> Option<TcpSample> {
+    let is_fresh = now.netstat.at_ns.is_some_and(|at_ns| at_ns >= now.at_ns);
+    let extra = now.netstat.since(&before.netstat).filter(|_| is_fresh);
+    let (before, now, interval_ns) = now.snmp.since(&before.snmp)?;
+    let rate = |now, before| Some(per_s(moved(now, before)?, interval_ns));
+    let sent = moved(now.sent, before.sent)?;
+    let retransmitted = moved(now.retransmitted, before.retransmitted)?;
+    let mut sample = TcpSample {
+        received_per_s: rate(now.received, before.received)?,
+        sent_per_s: per_s(sent, interval_ns),
+        retransmitted,
+        retransmitted_pct: percent(retransmitted, sent.saturating_add(retransmitted)),
+        opened_per_s: rate(now.active_opens, before.active_opens)?,
+        accepted_per_s: rate(now.passive_opens, before.passive_opens)?,
+        resets: moved(now.resets, before.resets)?,
+        established: now.established,
+        udp_received_per_s: rate(now.udp_received, before.udp_received)?,
+        udp_sent_per_s: rate(now.udp_sent, before.udp_sent)?,
+        udp_overflows: moved(now.udp_receive_overflows, before.udp_receive_overflows)?,
+        ..TcpSample::default()
+    };
+    if let Some((before, now, _)) = extra {
+        let count = |now: Option<u64>, before: Option<u64>| moved(now?, before?);
+        sample.listen_overflows = count(now.listen_overflows, before.listen_overflows);
+        sample.listen_drops = count(now.listen_drops, before.listen_drops);
+        sample.timeouts = count(now.timeouts, before.timeouts);
+        sample.syn_retransmits = count(now.syn_retransmits, before.syn_retransmits);
+    }
+    Some(sample)
+}
+
+pub(super) fn sum(interfaces: &[InterfaceSample], rdma: &[RdmaSample]) -> Traffic {
+    let hardware = interfaces.iter().any(|each| each.kind == InterfaceKind::Hardware);
+    let counts = |each: &&InterfaceSample| match each.kind {
+        InterfaceKind::Hardware => true,
+        InterfaceKind::Virtual => !hardware,
+        InterfaceKind::Loopback => false,
+    };
+    let mut traffic = Traffic::default();
+    for each in interfaces.iter().filter(counts) {
+        traffic.received_bytes_per_s += each.received_bytes_per_s;
+        traffic.sent_bytes_per_s += each.sent_bytes_per_s;
+        traffic.received_packets_per_s += each.received_packets_per_s;
+        traffic.sent_packets_per_s += each.sent_packets_per_s;
+        traffic.trouble += each.errors + each.drops;
+    }
+    for port in rdma {
+        let (received, sent) = (port.received_bytes_per_s, port.sent_bytes_per_s);
+        traffic.received_bytes_per_s += received.unwrap_or(0.0);
+        traffic.sent_bytes_per_s += sent.unwrap_or(0.0);
+        traffic.rdma_bytes_per_s += received.unwrap_or(0.0) + sent.unwrap_or(0.0);
+        traffic.trouble += port.trouble;
+    }
+    traffic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(bytes: u64, packets: u64) -> Interface {
+        Interface {
+            received_bytes: bytes,
+            received_packets: packets,
+            speed_mbit: Some(1000),
+            ..Interface::default()
+        }
+    }
+
+    #[test]
+    fn bytes_may_wrap_alone() {
+        let before = interface(u64::from(u32::MAX) - 999, 500);
+        let seen = between(&before, &interface(124_999_000, 600), 1_000_000_000).unwrap();
+        assert!((seen.received_bytes_per_s - 125e6).abs() < 1.0, "{seen:?}");
+        assert!((seen.used_pct.unwrap() - 100.0).abs() < 1e-6);
+        assert_eq!(between(&before, &interface(10, 1), 1), None, "it is a new device");
+    }
+
+    #[test]
+    fn a_bond_is_not_added_to_its_hardware() {
+        let of = |kind, rate| InterfaceSample {
+            kind,
+            received_bytes_per_s: rate,
+            ..InterfaceSample::default()
+        };
+        let bonded = [of(InterfaceKind::Hardware, 5.0), of(InterfaceKind::Virtual, 5.0)];
+        assert!((sum(&bonded, &[]).received_bytes_per_s - 5.0).abs() < 1e-9);
+        let container = [of(InterfaceKind::Virtual, 7.0), of(InterfaceKind::Loopback, 9.0)];
+        assert!((sum(&container, &[]).received_bytes_per_s - 7.0).abs() < 1e-9);
+    }
+}

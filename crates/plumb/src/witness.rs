@@ -1,0 +1,161 @@
+//! What this machine did while it was measured: watched beside every run, from its own thread.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plumb_engine::options::HostOptions;
+use plumb_host::process::{Owners, owners_of_tcp, owners_of_unix};
+use plumb_host::{HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
+use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Transport};
+
+/// Watches this machine, and says of each result what it saw.
+pub(crate) struct Witness {
+    recorder: Recorder,
+    root: Root,
+    /// Share of all processors that others may take.
+    limit: f64,
+    began: Option<Began>,
+}
+
+/// What was known when a load began.
+struct Began {
+    ledger: Ledger,
+    tested: Vec<u32>,
+}
+
+impl Witness {
+    /// Begins to watch, and to write down what it sees into `folder`; `None` when it is not wanted.
+    ///
+    /// # Errors
+    /// When this machine cannot be watched.
+    pub(crate) fn start(options: HostOptions, folder: &Path) -> anyhow::Result<Option<Self>> {
+        if options.host_interval.ns() == 0 {
+            return Ok(None);
+        }
+        let root = Root::of_this_machine();
+        let recorder = Recorder::start(&RecorderPlan {
+            monitor: MonitorPlan::default(),
+            every: options.host_interval,
+            folder: Some(folder.to_path_buf()),
+            command: "plumb".into(),
+        })?;
+        let limit = options.foreign_limit.of_one();
+        Ok(Some(Self { recorder, root, limit, began: None }))
+    }
+
+    /// A load begins over `transport`.
+    pub(crate) fn begin(&mut self, transport: Option<&Transport>) {
+        let tested = transport.map_or_else(Vec::new, |it| under_test(&self.root, it));
+        self.began = Ledger::take(&self.root).map(|ledger| Began { ledger, tested });
+    }
+
+    /// Adds what happened while `result`, whose recorded part began at `began_ns`, was measured.
+    pub(crate) fn testify(&mut self, result: &mut ResultRecord, began_ns: u64) {
+        let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
+        let mut host = of_usage(&usage);
+        if let Some(began) = self.began.take()
+            && let Some(after) = Ledger::take(&self.root)
+        {
+            let ours = std::process::id();
+            let load = began.ledger.foreign_until(&after, ours, &began.tested);
+            host.foreign_pct = load.share_pct();
+            add_cpu(result, &began, &after);
+            host.tested = began.tested;
+        }
+        result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
+        result.host = Some(host);
+    }
+
+    /// Ends the watching; the files that were written.
+    pub(crate) fn stop(self) -> Vec<PathBuf> {
+        // a file that could not be written is missing, and the run stands without it
+        self.recorder.stop().map_or_else(|_| Vec::new(), |recorded| recorded.files)
+    }
+}
+
+/// The processes at the other end of `transport`, when they run on this machine.
+fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
+    let owners = if transport.kind == "unix" {
+        owners_of_unix(root, Path::new(&transport.peer))
+    } else {
+        match (transport.local.parse(), transport.peer.parse()) {
+            (Ok(local), Ok(peer)) => owners_of_tcp(root, local, peer),
+            _ => Owners::NotHere,
+        }
+    };
+    match owners {
+        Owners::Found(processes) => processes,
+        Owners::NotHere | Owners::Hidden => Vec::new(),
+    }
+}
+
+fn of_usage(usage: &Usage) -> HostUse {
+    HostUse {
+        samples: usage.samples,
+        covered_ns: usage.covered_ns,
+        busy_pct: usage.cpu_busy_pct.map(|it| it.mean),
+        busy_max_pct: usage.cpu_busy_pct.map(|it| it.max),
+        interrupt_pct: usage.cpu_interrupt_pct.map(|it| it.mean),
+        iowait_pct: usage.cpu_iowait_pct.map(|it| it.mean),
+        steal_pct: usage.steal_pct.map(|it| it.mean),
+        foreign_pct: None,
+        tested: Vec::new(),
+        swapped_pages: usage.swapped_in + usage.swapped_out,
+        major_faults: usage.major_faults,
+        retransmitted: usage.retransmitted,
+        receive: usage.receive().map(|it| ReceiveUse {
+            effective_cpus: it.effective_cpus,
+            cpus: it.cpus,
+            hottest_cpu: it.hottest_cpu,
+            findings: it.findings(None).iter().map(ToString::to_string).collect(),
+        }),
+        watching_pct: usage.own_cost_pct,
+    }
+}
+
+/// Adds the processor time of both sides, as far as the clock ticks tell.
+fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger) {
+    let failures: u64 = result.failures.values().sum();
+    // the ticks are of the warm-up too
+    let operations = result.operations + failures + result.driver.warm_up_operations;
+    let Some(cpu) = &mut result.cpu else {
+        return;
+    };
+    let ours = std::process::id();
+    let split = |ours: u32, tested: &[u32]| {
+        let used = began.ledger.cpu_per_operation(after, ours, tested, operations).ok()?;
+        Some(CpuSplit {
+            user_ns_per_op: used.user_ns,
+            system_ns_per_op: used.system_ns,
+            ticks: used.ticks,
+        })
+    };
+    cpu.client = split(0, &[ours]);
+    cpu.server = split(ours, &began.tested);
+    cpu.server_ns_per_op = cpu.server.map(|it| it.user_ns_per_op + it.system_ns_per_op);
+    let load = began.ledger.foreign_until(after, ours, &began.tested);
+    cpu.interrupt_ns_per_op = after.interrupt_ns_per_operation(&load, operations);
+}
+
+/// What else is known of this machine, for the record.
+pub(crate) fn facts() -> BTreeMap<String, String> {
+    let facts = HostFacts::read(&Root::of_this_machine());
+    let mut known = BTreeMap::new();
+    let mut put = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            known.insert(name.to_owned(), value);
+        }
+    };
+    put("cpu model", facts.cpu_model);
+    put("hypervisor", facts.hypervisor);
+    put("governor", (!facts.governors.is_empty()).then(|| facts.governors.join(", ")));
+    put("clock source", facts.clock_source);
+    put("memory", Some(format!("{} MiB", facts.memory_bytes >> 20)));
+    put("huge pages", (facts.huge_bytes > 0).then(|| format!("{} MiB", facts.huge_bytes >> 20)));
+    put("transparent huge pages", facts.transparent_huge_pages);
+    for interface in facts.interfaces {
+        let name = format!("interface {}", interface.name);
+        put(&name, Some(interface.to_string()));
+    }
+    known
+}

@@ -1,0 +1,107 @@
+//! `plumb host watch` and `plumb host record`, end to end.
+
+mod kit;
+
+use std::path::Path;
+
+use kit::{Program, names_in, plumb, read};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[test]
+fn watching_prints_a_line_of_json_a_sample() {
+    let words = ["host", "watch", "--json", "--every", "20ms", "--for", "100ms"];
+    let ended = plumb(&words, Path::new(".")).with(0);
+    let samples: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    assert!(samples.len() >= 2, "{ended:#?}");
+    for sample in &samples {
+        assert_eq!(sample["schema"], "plumb.sample/1");
+        assert_eq!(sample["host"], host_name());
+        assert!(sample["interval_ns"].as_u64().is_some_and(|ns| ns > 0), "{sample}");
+        assert!(sample["memory"]["total_bytes"].is_u64(), "{sample}");
+    }
+    let time = |sample: &Value| sample["monotonic_ns"].as_u64();
+    assert!(samples.windows(2).all(|pair| time(&pair[0]) < time(&pair[1])));
+}
+
+#[test]
+fn watching_into_a_pipe_prints_a_line_a_sample() {
+    let words = ["host", "watch", "--every", "50ms", "--for", "200ms"];
+    let ended = plumb(&words, Path::new(".")).with(0);
+    assert!(ended.stdout.lines().count() >= 2, "{ended:#?}");
+    assert!(ended.stdout.lines().all(|line| line.contains("  cpu ") && line.contains("  net in ")));
+    assert!(!ended.stdout.contains('\x1b'), "a pipe is no terminal");
+}
+
+#[test]
+fn watching_ends_when_it_is_asked_to() {
+    let program = Program::start(&["host", "watch", "--every", "20ms"], Path::new("."));
+    program.line();
+    program.signal(Signal::TERM);
+    program.wait().with(0);
+}
+
+#[test]
+fn a_recording_is_a_folder_that_others_can_read() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["host", "record", "--every", "20ms", "--for", "200ms", "--out", "run"];
+    let ended = plumb(&words, folder.path()).with(0);
+    assert!(ended.stdout.contains("recording into run\n"), "{ended:#?}");
+    let run = folder.path().join("run");
+    let name = host_name();
+    let (csv, nmon) = (format!("{name}.csv"), format!("{name}.nmon"));
+    let mut expected = vec![csv.clone(), nmon.clone(), "host.json".into()];
+    expected.sort();
+    assert_eq!(names_in(&run), expected);
+    let csv = read(&run.join(csv));
+    let mut lines = csv.lines();
+    let header = lines.next().expect("a heading");
+    assert!(header.starts_with("time,monotonic_s,interval_s,cpu_busy_pct,"), "{header}");
+    let rows: Vec<&str> = lines.collect();
+    assert!(rows.len() >= 3, "{csv}");
+    assert!(rows.iter().all(|row| row.split(',').count() == header.split(',').count()));
+    assert!(read(&run.join(nmon)).starts_with("AAA,progname,plumb\n"));
+    let host: Value = serde_json::from_str(&read(&run.join("host.json"))).expect("it is JSON");
+    assert_eq!(host["schema"], "plumb.host/1");
+    assert_eq!(host["samplers"]["cpu"]["state"], "active");
+    assert!(host["usage"]["samples"].as_u64().is_some_and(|samples| samples >= 3), "{host}");
+    plumb(&words, folder.path()).with(2); // it is never overwritten
+}
+
+#[test]
+fn a_recording_that_is_interrupted_is_complete() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["host", "record", "--every", "20ms", "--process", "plumb"];
+    let program = Program::start(&words, folder.path());
+    let line = program.line();
+    let run = folder.path().join(line.strip_prefix("recording into ").expect("a folder"));
+    program.signal(Signal::INT);
+    program.wait().with(0);
+    assert_eq!(names_in(&run).len(), 3);
+    assert!(read(&run.join("host.json")).ends_with("}\n"));
+}
+
+#[test]
+fn the_impossible_is_refused_with_the_remedy() {
+    for (words, remedy) in [
+        (["watch", "--every", "5ms"], "--every 10ms or more"),
+        (["record", "--every", "0s"], "--every 10ms or more"),
+        (["record", "--for", "100ms"], "shorter than --every"),
+        (["watch", "--process", "4194304"], "there is no process 4194304"),
+        (["watch", "--without", "everything"], "[possible values: cpu,"),
+        (["watch", "--root", "/nowhere"], "is /proc mounted?"),
+    ] {
+        let ended = plumb(&[&["host"], &words[..]].concat(), Path::new(".")).with(2);
+        assert!(ended.stderr.contains(remedy), "{words:?}: {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+}
