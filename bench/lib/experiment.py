@@ -18,7 +18,8 @@ COMPARED = (0, 1)
 # Of an entry that somebody disturbed, EX_TEMPFAIL of sysexits.h: its round is
 # repeated. Any other failure of an entry is a fault.
 DISTURBED = 75
-DISTURBED_MARK = f"failed (exit status: {DISTURBED})"
+# How `plumb ab` begins the reason for a block that ended so.
+DISTURBED_MARK = "disturbed: "
 UNDECIDED = "none"
 
 
@@ -78,7 +79,7 @@ class Comparison:
             yield self.document["design"]["cut_short"]
         for variant in self.document["variants"]:
             reasons = [left_out["reason"] for left_out in variant["left_out"]]
-            broken = [reason for reason in reasons if DISTURBED_MARK not in reason]
+            broken = [reason for reason in reasons if not reason.startswith(DISTURBED_MARK)]
             if broken:
                 yield f"{variant['name']} failed in {len(broken)} of the rounds: {broken[-1]}"
 

@@ -256,7 +256,13 @@ pub struct HostOptions {
 
     /// Processor time, of all processors, that others or the hypervisor may take before the
     /// figures are not valid
-    #[arg(long, value_name = "PERCENT", default_value = "5%", env = "PLUMB_FOREIGN_LIMIT")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "5%",
+        env = "PLUMB_FOREIGN_LIMIT",
+        hide_env_values = true
+    )]
     pub foreign_limit: Share,
 }
 

@@ -39,11 +39,15 @@ pub(crate) fn summary(record: &RunRecord) -> String {
 }
 
 fn spread(receive: &ReceiveUse) -> String {
-    format!("receive work is handled by {:.1} of {} CPUs", receive.effective_cpus, receive.cpus)
+    let ReceiveUse { effective_cpus, cpus, hottest_cpu, .. } = receive;
+    format!(
+        "receive work is handled by {effective_cpus:.1} of {cpus} CPUs, most of it by CPU \
+         {hottest_cpu}"
+    )
 }
 
 /// Processor time an operation of both sides, split as far as it is known.
-pub(crate) fn cpu(cpu: CpuUse) -> String {
+pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
     let side = |ns: u64, split: Option<CpuSplit>, name: &str| {
         let split = split.map_or_else(String::new, |it| {
             let (user, system) = (show_ns(it.user_ns_per_op), show_ns(it.system_ns_per_op));
@@ -52,9 +56,16 @@ pub(crate) fn cpu(cpu: CpuUse) -> String {
         format!("{} {name}{split}", show_ns(ns))
     };
     let mut words = vec![side(cpu.client_ns_per_op, cpu.client, "client")];
-    words.extend(cpu.server_ns_per_op.map(|ns| side(ns, cpu.server, "server")));
+    match (cpu.server_ns_per_op, host) {
+        (Some(ns), _) => words.push(side(ns, cpu.server, "server")),
+        (None, Some(host)) if host.tested.is_empty() => {
+            words.push("server not measured (not a process of this machine)".into());
+        }
+        (None, Some(_)) => words.push("server not measured (fewer than 200 clock ticks)".into()),
+        (None, None) => {}
+    }
     words.extend(cpu.interrupt_ns_per_op.map(|ns| format!("{} interrupts", show_ns(ns))));
-    format!("{} an operation", words.join(", "))
+    format!("an operation: {}", words.join(", "))
 }
 
 /// What the machine did, a row a result; `None` when it was not watched.

@@ -79,7 +79,7 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
         out.push_str(&fact(&figure.name, &format!("{value}  = {}", figure.formula)));
     }
     if let Some(cpu) = result.cpu {
-        out.push_str(&fact("CPU", &host::cpu(cpu)));
+        out.push_str(&fact("CPU", &host::cpu(cpu, result.host.as_ref())));
     }
     for (name, counts) in [("failures", &result.failures), ("codes", &result.codes)] {
         if !counts.is_empty() {

@@ -163,12 +163,12 @@ impl Table {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be read: check its name and its permissions.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is larger than any table that is written for people.
     #[error("{} is larger than 64 MiB: give a table of results, not of samples", path.display())]
@@ -197,7 +197,7 @@ impl ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn open(path: &Path) -> Result<Table, ReadError> {
-    let failed = |source| ReadError::File { path: path.to_owned(), source };
+    let failed = |cause| ReadError::File { path: path.to_owned(), cause };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(failed)?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -56,20 +56,20 @@ pub struct Nmon {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be opened: check its name and its permissions.
-    #[error("cannot open {}: {source}", path.display())]
+    #[error("cannot open {}: {cause}", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Reading failed midway, for example because a disk or network share has gone: read again.
-    #[error("cannot read on behind line {line}: {source}")]
+    #[error("cannot read on behind line {line}: {cause}")]
     Read {
         /// The last line that was read.
         line: u64,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is of another kind.
     #[error(
@@ -93,7 +93,7 @@ pub fn open(path: &Path, options: &Options) -> Result<Nmon, ReadError> {
     read_from(
         || File::open(path),
         options,
-        |source| ReadError::Open { path: path.to_owned(), source },
+        |cause| ReadError::Open { path: path.to_owned(), cause },
     )
 }
 
@@ -102,7 +102,7 @@ pub fn open(path: &Path, options: &Options) -> Result<Nmon, ReadError> {
 /// # Errors
 /// [`ReadError::NotNmon`].
 pub fn read(bytes: &[u8], options: &Options) -> Result<Nmon, ReadError> {
-    read_from(|| Ok(bytes), options, |source| ReadError::Read { line: 0, source })
+    read_from(|| Ok(bytes), options, |cause| ReadError::Read { line: 0, cause })
 }
 
 /// Reads what `source` gives; it is asked twice, each time for the whole from its beginning.
@@ -149,7 +149,7 @@ pub fn read_from<R: Read>(
 
 /// Hands every line to `book` until it has enough.
 fn each_line(source: impl Read, mut book: impl FnMut(Next<'_>) -> bool) -> Result<(), ReadError> {
-    let failed = |line| move |source| ReadError::Read { line, source };
+    let failed = |line| move |cause| ReadError::Read { line, cause };
     let mut lines = Lines::new(source).map_err(failed(0))?;
     let mut number = 0;
     loop {
