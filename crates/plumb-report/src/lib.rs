@@ -10,6 +10,7 @@
 //! | [`html`] | one self-contained page with charts, no script |
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
 //! | [`RunFolder`], [`ExperimentFolder`] | the folders in which both are written down |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
@@ -27,6 +28,7 @@ pub mod markdown;
 pub mod niping;
 mod notes;
 mod points;
+pub mod recording;
 mod table;
 mod tables;
 pub mod terminal;

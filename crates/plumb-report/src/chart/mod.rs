@@ -5,12 +5,15 @@
 
 mod axis;
 mod forest;
+mod history;
 mod pairs;
 mod percentile;
 mod sweep;
+mod thin;
 mod timeline;
 
 pub(crate) use forest::{Group, draw as forest};
+pub(crate) use history::{chart as history, joined};
 pub(crate) use pairs::charts as pairs;
 pub(crate) use percentile::charts as percentiles;
 pub(crate) use sweep::charts as sweeps;

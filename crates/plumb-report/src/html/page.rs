@@ -10,6 +10,11 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The whole document; `tone` is the class that carries the colours of a verdict.
 pub(crate) fn document(title: &str, tone: &str, content: &Markup) -> String {
+    styled(title, tone, "", content)
+}
+
+/// The same with styles of its own behind those of every page.
+pub(crate) fn styled(title: &str, tone: &str, own: &'static str, content: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -19,7 +24,7 @@ pub(crate) fn document(title: &str, tone: &str, content: &Markup) -> String {
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(own)) }
             }
             body class=(tone) { (content) }
         }

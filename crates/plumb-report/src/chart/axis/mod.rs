@@ -1,7 +1,9 @@
 //! From figures to coordinates, and the ticks that name them.
 
+mod clock;
 mod effect;
 
+pub(super) use clock::{day, time_of_day};
 pub(crate) use effect::Effect;
 pub(super) use effect::Effects;
 

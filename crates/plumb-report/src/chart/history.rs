@@ -1,0 +1,237 @@
+//! What a host did over time: lines with their gaps, and the peaks of joined figures.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::axis::{Axis, day, time_of_day};
+use super::thin::{Place, Slots};
+use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, line, n};
+use crate::figures::{ABSENT, typeset, with_unit};
+use crate::recording::{self, Series, Time};
+
+/// Strips that tell their figures when they are pointed at.
+const STRIPS_MAX: usize = 120;
+
+/// The chart of a recording; nothing without two moments or without any figure.
+pub(crate) fn chart(chart: &recording::Chart, time: &Time) -> Option<Markup> {
+    let last_s = time.at_s.last().copied().filter(|last| *last > 0.0)?;
+    let there: Vec<&Series> = chart.series.iter().filter(|one| largest(one).is_some()).collect();
+    let high = there.iter().filter_map(|one| largest(one)).reduce(f64::max)?;
+    // a line along zero tells less than its name does
+    let (idle, mut drawn): (Vec<&Series>, Vec<&Series>) =
+        there.into_iter().partition(|one| high > 0.0 && largest(one) == Some(0.0));
+    let mut notes = chart.notes.clone();
+    if drawn.len() > LINES_MAX {
+        notes.push(format!("{LINES_MAX} of {} lines are drawn.", drawn.len()));
+        drawn.truncate(LINES_MAX);
+    }
+    if !idle.is_empty() {
+        let names: Vec<&str> = idle.iter().map(|one| one.name.as_str()).collect();
+        notes.push(format!("Zero throughout: {}.", names.join(", ")));
+    }
+    let x = moments(time, last_s);
+    let top = if high > 0.0 { high } else { 1.0 };
+    let y = Axis::rates(&chart.axis, (0.0, top), BOTTOM, TOP);
+    let slots = Slots::of_line(&time.at_s);
+    let lines: Vec<Vec<Vec<Place>>> =
+        drawn.iter().map(|one| slots.stretches(&time.at_s, &one.values)).collect();
+    let joined = slots.width_s().is_some();
+    let marks = html! {
+        @if joined {
+            @for (colour, stretches) in lines.iter().enumerate().rev() {
+                @for places in stretches { (spread(places, colour, &x, &y)) }
+            }
+        }
+        @for (colour, stretches) in lines.iter().enumerate().rev() {
+            @for places in stretches { (mean(places, colour, &x, &y)) }
+        }
+        (strips(chart, &drawn, time, &x))
+    };
+    let keys =
+        drawn.iter().enumerate().map(|(at, one)| Key::new(format!("s{at}"), one.name.clone()));
+    let keys = keys.collect();
+    let title = match drawn[..] {
+        // a single line has no legend
+        [only] if !only.name.is_empty() => format!("{}: {}", chart.title, only.name),
+        _ => chart.title.clone(),
+    };
+    Some(Chart { title, keys, x, y, marks, notes }.draw())
+}
+
+/// What a reader must know of figures that were joined; `None` when every one is drawn.
+pub(crate) fn joined(time: &Time) -> Option<String> {
+    let width_s = Slots::of_line(&time.at_s).width_s()?;
+    let width = if width_s < 100.0 {
+        format!("{width_s:.1} s")
+    } else {
+        format!("{:.1} min", width_s / 60.0)
+    };
+    Some(typeset(&format!(
+        "Each place joins the moments of {width}: the line is their mean, the shade reaches from \
+         the smallest to the largest figure."
+    )))
+}
+
+/// The largest figure of a line; `None` without any.
+fn largest(series: &Series) -> Option<f64> {
+    series.values.iter().copied().filter(|value| value.is_finite()).reduce(f64::max)
+}
+
+/// The axis of time; its places are nanoseconds.
+fn moments(time: &Time, last_s: f64) -> Axis {
+    let last_ns = nanoseconds(last_s);
+    let clock = time.clock_s.and_then(|start| Axis::clock(start, last_ns, LEFT, RIGHT));
+    clock.unwrap_or_else(|| Axis::since_start(last_ns, LEFT, RIGHT))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float is cast to the nearest integer in range"
+)]
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+fn at(x: &Axis, seconds: f64) -> f64 {
+    x.at(seconds * 1e9)
+}
+
+/// The line of the means; a dot for a stretch of one place.
+fn mean(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
+    let points: Vec<(f64, f64)> =
+        places.iter().map(|place| (at(x, place.at_s()), y.at(place.mean))).collect();
+    html! {
+        @match points[..] {
+            [] => {},
+            [(x, y)] => g class={ "dot s" (colour) } { circle cx=(n(x)) cy=(n(y)) r="1.8" {} },
+            _ => path class={ "line s" (colour) } d=(line(&points)) {},
+        }
+    }
+}
+
+/// The shade from the smallest to the largest figure of every place.
+fn spread(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
+    let mut path = String::new();
+    let upper = places.iter().map(|place| (place, place.max));
+    let lower = places.iter().rev().map(|place| (place, place.min));
+    for (index, (place, value)) in upper.chain(lower).enumerate() {
+        let step = if index == 0 { "M" } else { "L" };
+        // writing to a String does not fail
+        let _ = write!(path, "{step}{} {}", n(at(x, place.at_s())), n(y.at(value)));
+    }
+    html! { @if !path.is_empty() { path class={ "spread s" (colour) } d={ (path) "Z" } {} } }
+}
+
+/// Strips over the chart that tell their figures when they are pointed at.
+fn strips(chart: &recording::Chart, drawn: &[&Series], time: &Time, x: &Axis) -> Markup {
+    let slots = Slots::new(&time.at_s, STRIPS_MAX, STRIPS_MAX);
+    let moments: Vec<Place> =
+        slots.stretches(&time.at_s, &time.at_s).into_iter().flatten().collect();
+    let lines: Vec<Vec<Place>> = drawn
+        .iter()
+        .map(|one| slots.stretches(&time.at_s, &one.values).into_iter().flatten().collect())
+        .collect();
+    let centres: Vec<f64> = moments.iter().map(|place| at(x, place.at_s())).collect();
+    let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    let borders: Vec<f64> = std::iter::once(LEFT).chain(middles).chain([RIGHT]).collect();
+    html! {
+        @for (moment, border) in moments.iter().zip(borders.windows(2)) {
+            @let words = said(chart, drawn, &lines, time, moment);
+            rect class="hover" x=(n(border[0])) y=(n(TOP)) width=(n(border[1] - border[0]))
+                height=(n(BOTTOM - TOP)) { title { (typeset(&words)) } }
+        }
+    }
+}
+
+fn said(
+    chart: &recording::Chart,
+    drawn: &[&Series],
+    lines: &[Vec<Place>],
+    time: &Time,
+    moment: &Place,
+) -> String {
+    let mut words = span(time, moment);
+    for (series, places) in drawn.iter().zip(lines) {
+        let found = places
+            .binary_search_by(|place| place.slot.total_cmp(&moment.slot))
+            .ok()
+            .map(|index| &places[index]);
+        let figure = match found {
+            None => ABSENT.to_owned(),
+            Some(one) if one.from_s < one.to_s => format!(
+                "{} ({} to {})",
+                with_unit(one.mean, &chart.unit),
+                with_unit(one.min, ""),
+                with_unit(one.max, "")
+            ),
+            Some(one) => with_unit(one.mean, &chart.unit),
+        };
+        words += if words.ends_with(':') { " " } else { ", " };
+        words += &format!("{} {figure}", series.name);
+    }
+    words
+}
+
+/// The moments of a place in words, with a colon behind.
+fn span(time: &Time, moment: &Place) -> String {
+    let whole = |seconds: f64| i64::try_from(nanoseconds(seconds) / 1_000_000_000).unwrap_or(0);
+    let named = |seconds: f64| match time.clock_s {
+        Some(start) => {
+            let moment = start.saturating_add(whole(seconds));
+            if day(start) == day(moment) {
+                time_of_day(moment)
+            } else {
+                format!("{} {}", day(moment), time_of_day(moment))
+            }
+        }
+        None => format!("{} s", whole(seconds)),
+    };
+    if moment.from_s < moment.to_s {
+        format!("{} to {}:", named(moment.from_s), named(moment.to_s))
+    } else {
+        format!("{}:", named(moment.from_s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(values: &[&[f64]]) -> Option<String> {
+        let series = values
+            .iter()
+            .zip(["one", "two", "three"])
+            .map(|(values, name)| Series { name: name.into(), values: values.to_vec() })
+            .collect();
+        let chart = recording::Chart { unit: "%".into(), series, ..recording::Chart::default() };
+        let time = Time { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
+        super::chart(&chart, &time).map(Markup::into_string)
+    }
+
+    #[test]
+    fn a_missing_figure_is_a_gap_and_no_zero() {
+        let page = drawn(&[&[5.0, 6.0, f64::NAN, 7.0]]).unwrap();
+        assert_eq!(page.matches("class=\"line s0\"").count(), 1, "{page}");
+        assert_eq!(page.matches("class=\"dot s0\"").count(), 1, "{page}");
+        assert!(page.contains("20\u{a0}s: one -<"), "{page}");
+        assert!(page.contains("30\u{a0}s: one 7.00\u{a0}%<"), "{page}");
+    }
+
+    #[test]
+    fn a_line_along_zero_is_named_beside_others() {
+        let page = drawn(&[&[0.0, 0.0, 0.0, 0.0], &[1.0, 2.0, 3.0, 4.0]]).unwrap();
+        assert!(page.contains("Zero throughout: one."), "{page}");
+        let alone = drawn(&[&[0.0, 0.0, 0.0, 0.0]]).unwrap();
+        assert!(alone.contains("class=\"line s0\""), "{alone}");
+    }
+
+    #[test]
+    fn without_figures_there_is_no_chart() {
+        assert!(drawn(&[&[f64::NAN; 4]]).is_none());
+        assert!(drawn(&[]).is_none());
+        let chart = recording::Chart::default();
+        assert!(super::chart(&chart, &Time::default()).is_none());
+    }
+}

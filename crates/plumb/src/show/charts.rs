@@ -1,0 +1,371 @@
+//! Which figures of a recording are drawn over time, and how they are put together.
+
+use std::collections::BTreeSet;
+
+use plumb_host::nmon::{Column, Recording, Section};
+use plumb_report::recording::{Chart, Series};
+
+use super::moments::Moments;
+
+/// Columns of a section that are told apart in one chart.
+const FEW: usize = 6;
+
+/// Further sections that are drawn; a page is read by people.
+const FURTHER_MAX: usize = 24;
+
+/// Sections of which the charts take what they need.
+const KNOWN: [&str; 12] = [
+    "CPU_ALL",
+    "LPAR",
+    "MEM",
+    "PROC",
+    "NET",
+    "IBREAD",
+    "IBWRITE",
+    "DISKBUSY",
+    "DISKREAD",
+    "DISKWRITE",
+    "VM",
+    "PAGE",
+];
+
+/// The sections whose figures are drawn.
+pub(super) fn sections(recording: &Recording) -> Vec<&str> {
+    let names = recording.sections.iter().map(|section| section.name.as_str());
+    let known = names.filter(|name| KNOWN.contains(&family(name)));
+    known.chain(few(recording).map(|section| section.name.as_str())).collect()
+}
+
+/// The name without the number that tells parts of one section apart.
+fn family(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Sections beside the known ones that have few columns, and figures other than zero.
+fn few(recording: &Recording) -> impl Iterator<Item = &Section> {
+    let moves = |column: &Column| column.stat.max().is_some_and(|max| max > 0.0);
+    recording
+        .sections
+        .iter()
+        .filter(|section| !KNOWN.contains(&family(&section.name)) && !of_one_cpu(&section.name))
+        .filter(|section| section.columns.len() <= FEW)
+        .filter(move |section| section.columns.iter().any(moves))
+        .take(FURTHER_MAX)
+}
+
+/// True for the sections of single processors, which others sum up.
+fn of_one_cpu(name: &str) -> bool {
+    matches!(family(name), "CPU" | "PCPU" | "SCPU")
+}
+
+/// Names of sections that have figures and are not drawn, those of single processors apart.
+pub(super) fn left_out(recording: &Recording) -> Vec<&str> {
+    let drawn: BTreeSet<&str> = sections(recording).into_iter().collect();
+    let there = recording.sections.iter().filter(|section| section.rows > 0);
+    let names = there.map(|section| section.name.as_str());
+    names.filter(|name| !drawn.contains(name) && !of_one_cpu(name)).collect()
+}
+
+/// What a reader looks at first, and the titles of those charts that would be zero throughout.
+pub(super) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Vec<String>) {
+    let draw = Draw { recording, moments };
+    let charts = vec![
+        draw.shares(),
+        draw.partition(),
+        draw.queue(),
+        draw.memory(),
+        draw.paging(),
+        draw.disk_traffic(),
+        draw.disks_busy(),
+        draw.network(),
+        draw.interfaces(),
+        draw.rdma(),
+    ];
+    let there = charts.into_iter().filter(|chart| !chart.series.is_empty());
+    let (drawn, idle): (Vec<Chart>, Vec<Chart>) = there.partition(moves);
+    (drawn, idle.into_iter().map(|chart| chart.title).collect())
+}
+
+/// True for a chart with any figure other than zero.
+fn moves(chart: &Chart) -> bool {
+    chart.series.iter().flat_map(|line| &line.values).any(|value| *value > 0.0)
+}
+
+/// Every further section with few columns.
+pub(super) fn further(recording: &Recording, moments: &Moments) -> Vec<Chart> {
+    few(recording).map(|section| whole(recording, section, moments)).collect()
+}
+
+fn whole(recording: &Recording, section: &Section, moments: &Moments) -> Chart {
+    let host = recording.facts.host().unwrap_or_default();
+    let title = section.title.strip_suffix(host).unwrap_or(&section.title).trim();
+    let series = section
+        .columns
+        .iter()
+        .map(|column| Series { name: column.name.clone(), values: moments.values(&column.series) });
+    Chart {
+        title: if title.is_empty() { section.name.clone() } else { title.to_owned() },
+        axis: section.name.clone(),
+        series: series.filter(known).collect(),
+        ..Chart::default()
+    }
+}
+
+/// True for a line with any figure.
+fn known(series: &Series) -> bool {
+    series.values.iter().any(|value| value.is_finite())
+}
+
+struct Draw<'r> {
+    recording: &'r Recording,
+    moments: &'r Moments,
+}
+
+impl Draw<'_> {
+    /// A column as one line; `None` without figures.
+    fn line(&self, name: &str, section: &str, column: &str) -> Option<Series> {
+        let column = self.recording.column(section, column)?;
+        let line = Series { name: name.to_owned(), values: self.moments.values(&column.series) };
+        Some(line).filter(known)
+    }
+
+    /// The columns of all sections of a family that `counts` takes.
+    fn columns(&self, wanted: &str, counts: impl Fn(&str) -> bool) -> Vec<&Column> {
+        let sections = self.recording.sections.iter().filter(|one| family(&one.name) == wanted);
+        sections.flat_map(|one| &one.columns).filter(|column| counts(&column.name)).collect()
+    }
+
+    /// Columns put together into one line: a figure for every moment that has what `join` needs.
+    fn joined(&self, name: &str, columns: &[&Column], join: fn(f64, f64) -> f64) -> Option<Series> {
+        let lines = columns.iter().map(|column| self.moments.values(&column.series));
+        let values = lines.reduce(|mut all, line| {
+            all.iter_mut().zip(line).for_each(|(sum, value)| *sum = join(*sum, value));
+            all
+        })?;
+        Some(Series { name: name.to_owned(), values }).filter(known)
+    }
+
+    /// A sum, which needs all its figures.
+    fn sum(&self, name: &str, columns: &[&Column]) -> Option<Series> {
+        self.joined(name, columns, |one, other| one + other)
+    }
+
+    fn shares(&self) -> Chart {
+        let mut lines = Vec::new();
+        let free: Vec<&Column> = ["Idle%", "Wait%"]
+            .iter()
+            .filter_map(|name| self.recording.column("CPU_ALL", name))
+            .collect();
+        if free.len() == 2
+            && let Some(free) = self.sum("busy", &free)
+        {
+            let busy = |free: &f64| (100.0 - free).clamp(0.0, 100.0);
+            lines.push(Series { values: free.values.iter().map(busy).collect(), ..free });
+        }
+        for (name, column) in
+            [("user", "User%"), ("system", "Sys%"), ("wait", "Wait%"), ("stolen", "Steal%")]
+        {
+            lines.extend(self.line(name, "CPU_ALL", column));
+        }
+        chart("Processors", "% of all processors", "%", lines)
+    }
+
+    fn partition(&self) -> Chart {
+        let lines = [
+            ("busy", "PhysicalCPU"),
+            ("entitled", "entitled"),
+            ("virtual processors", "virtualCPUs"),
+        ];
+        let lines = lines.iter().filter_map(|(name, column)| self.line(name, "LPAR", column));
+        chart("Processors of the partition", "processors", "", lines.collect())
+    }
+
+    fn queue(&self) -> Chart {
+        let lines = [("runnable", "Runnable"), ("blocked", "Blocked"), ("swapped in", "Swap-in")];
+        let lines = lines.iter().filter_map(|(name, column)| self.line(name, "PROC", column));
+        chart("Run queue", "processes", "", lines.collect())
+    }
+
+    fn memory(&self) -> Chart {
+        let linux = ["memfree", "cached", "buffers"];
+        let available: Vec<&Column> =
+            linux.iter().filter_map(|name| self.recording.column("MEM", name)).collect();
+        let mut lines = Vec::new();
+        if available.len() == linux.len() {
+            lines.extend(self.sum("free or cached", &available));
+        }
+        for (name, column) in [
+            ("free", "memfree"),
+            ("free", "Real free(MB)"),
+            ("swap free", "swapfree"),
+            ("paging space free", "Virtual free(MB)"),
+        ] {
+            lines.extend(self.line(name, "MEM", column));
+        }
+        let total = ["memtotal", "Real total(MB)"]
+            .iter()
+            .find_map(|name| self.recording.column("MEM", name)?.stat.max());
+        let (unit, factor) = scale("MB", &mut lines);
+        let note = total.map(|total| format!("{:.1} {unit} of memory in all.", total / factor));
+        Chart { notes: note.into_iter().collect(), ..chart("Memory", &unit, &unit, lines) }
+    }
+
+    fn paging(&self) -> Chart {
+        let stamps = self.recording.timeline.stamps();
+        let mut lines = Vec::new();
+        for (name, column) in
+            [("swapped in", "pswpin"), ("swapped out", "pswpout"), ("major faults", "pgmajfault")]
+        {
+            // counts of an interval
+            let Some(column) = self.recording.column("VM", column) else { continue };
+            let rates: Vec<f64> = column
+                .series
+                .iter()
+                .zip(stamps)
+                .map(|(count, stamp)| count / f64::from(stamp.seconds.max(1)))
+                .collect();
+            let line = Series { name: name.to_owned(), values: self.moments.values(&rates) };
+            lines.extend(Some(line).filter(known));
+        }
+        lines.extend(self.line("swapped in", "PAGE", "pgsin"));
+        lines.extend(self.line("swapped out", "PAGE", "pgsout"));
+        chart("Paging", "pages or faults a second", "1/s", lines)
+    }
+
+    fn disk_traffic(&self) -> Chart {
+        let counted = self.recording.disks().map(|disks| disks.counted).unwrap_or_default();
+        let counts = |name: &str| counted.iter().any(|one| one == name);
+        let mut lines = Vec::new();
+        lines.extend(self.sum("read", &self.columns("DISKREAD", counts)));
+        lines.extend(self.sum("written", &self.columns("DISKWRITE", counts)));
+        traffic("Disks", lines)
+    }
+
+    fn disks_busy(&self) -> Chart {
+        let counted = self.recording.disks().map(|disks| disks.counted);
+        let counts = |name: &str| {
+            counted.as_ref().is_none_or(|counted| counted.iter().any(|one| one == name))
+        };
+        let columns = self.columns("DISKBUSY", counts);
+        let lines = if columns.len() <= FEW {
+            let each = columns.iter().filter_map(|column| self.sum(&column.name, &[*column]));
+            each.collect()
+        } else {
+            // a largest needs any of its figures
+            let name = format!("the busiest of {}", columns.len());
+            self.joined(&name, &columns, f64::max).into_iter().collect()
+        };
+        chart("Disks busy", "% of the time", "%", lines)
+    }
+
+    fn network(&self) -> Chart {
+        let mut lines = Vec::new();
+        for (name, ending) in [("received", "-read-KB/s"), ("sent", "-write-KB/s")] {
+            lines.extend(self.sum(name, &self.interface_columns(ending)));
+        }
+        traffic("Network", lines)
+    }
+
+    /// Both ways of every interface that is counted, where more than one is.
+    fn interfaces(&self) -> Chart {
+        let (read, write) =
+            (self.interface_columns("-read-KB/s"), self.interface_columns("-write-KB/s"));
+        let mut lines = Vec::new();
+        if (2..=FEW).contains(&read.len()) {
+            for column in read {
+                let name = column.name.trim_end_matches("-read-KB/s");
+                let back = format!("{name}-write-KB/s");
+                let both: Vec<&Column> = std::iter::once(column)
+                    .chain(write.iter().copied().filter(|other| other.name == back))
+                    .collect();
+                lines.extend(self.sum(name, &both));
+            }
+        }
+        traffic("Network by interface, both ways", lines)
+    }
+
+    /// The columns of the interfaces whose traffic is counted.
+    fn interface_columns(&self, ending: &str) -> Vec<&Column> {
+        let counted = self.recording.network().map(|network| network.counted).unwrap_or_default();
+        self.columns("NET", |name| {
+            name.strip_suffix(ending).is_some_and(|name| counted.iter().any(|one| one == name))
+        })
+    }
+
+    fn rdma(&self) -> Chart {
+        let mut lines = Vec::new();
+        lines.extend(self.sum("received", &self.columns("IBREAD", |_| true)));
+        lines.extend(self.sum("sent", &self.columns("IBWRITE", |_| true)));
+        traffic("RDMA", lines)
+    }
+}
+
+fn chart(title: &str, axis: &str, unit: &str, series: Vec<Series>) -> Chart {
+    let (title, axis, unit) = (title.to_owned(), axis.to_owned(), unit.to_owned());
+    Chart { title, axis, unit, series, notes: Vec::new() }
+}
+
+/// Lines of KB/s, or of a larger unit where that reads better.
+fn traffic(title: &str, mut lines: Vec<Series>) -> Chart {
+    let (unit, _) = scale("KB", &mut lines);
+    let unit = format!("{unit}/s");
+    chart(title, &unit, &unit, lines)
+}
+
+/// Brings lines to the unit that keeps their figures short; the unit, and how many of the first
+/// one it holds.
+fn scale(first: &str, lines: &mut [Series]) -> (String, f64) {
+    const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
+    const SHORT: f64 = 10_000.0;
+    let figures = lines.iter().flat_map(|line| &line.values).copied();
+    let mut largest = figures.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let mut units = UNITS.iter().skip_while(|unit| **unit != first);
+    let (mut unit, mut factor) = (units.next().copied().unwrap_or(first), 1.0);
+    for larger in units {
+        if largest < SHORT {
+            break;
+        }
+        (unit, factor, largest) = (*larger, factor * 1024.0, largest / 1024.0);
+    }
+    for line in lines {
+        line.values.iter_mut().for_each(|value| *value /= factor);
+    }
+    (unit.to_owned(), factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_host::nmon::{self, Options};
+
+    use super::*;
+
+    fn drawn(file: &str) -> Vec<Chart> {
+        let options = Options { series: nmon::Series::All };
+        let read = nmon::read(file.as_bytes(), &options).unwrap();
+        let recording = &read.recordings[0];
+        first(recording, &Moments::of(&recording.timeline)).0
+    }
+
+    #[test]
+    fn a_sum_lacks_what_any_of_its_parts_lacks() {
+        let charts = drawn(
+            "AAA,host,h\nDISKREAD,Disk Read,sda,sdb\nDISKBUSY,Busy,sda,sdb\n\
+             ZZZZ,T0001,10:00:00,01-MAY-2026\nDISKREAD,T0001,1,2\nDISKBUSY,T0001,5,6\n\
+             ZZZZ,T0002,10:00:01,01-MAY-2026\nDISKREAD,T0002,1,\nDISKBUSY,T0002,7,\n",
+        );
+        let [traffic, busy] = &charts[..] else { panic!("{charts:?}") };
+        assert_eq!(format!("{:?}", traffic.series[0].values), "[3.0, NaN]");
+        let names: Vec<&str> = busy.series.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names, ["sda", "sdb"]);
+        assert_eq!(format!("{:?}", busy.series[1].values), "[6.0, NaN]");
+    }
+
+    #[test]
+    fn figures_are_kept_short_by_their_unit() {
+        let line = |values: &[f64]| Series { name: String::new(), values: values.to_vec() };
+        let mut lines = [line(&[20_480.0, f64::NAN])];
+        assert_eq!(scale("KB", &mut lines), ("MB".to_owned(), 1024.0));
+        assert_eq!(format!("{:?}", lines[0].values), "[20.0, NaN]");
+        assert_eq!(scale("MB", &mut [line(&[9_000.0])]), ("MB".to_owned(), 1.0));
+    }
+}

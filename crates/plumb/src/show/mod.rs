@@ -1,0 +1,95 @@
+//! `plumb host show`: what recordings of hosts say, as text, Markdown, JSON or a page with charts.
+
+mod charts;
+mod figures;
+mod json;
+mod moments;
+mod page;
+mod text;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_host::nmon::{self, Nmon, Options, Series};
+use plumb_report::recording;
+
+use crate::exit::Exit;
+
+#[derive(Args, Clone, Debug)]
+struct ShowOptions {
+    /// Recording of nmon, topas_nmon or plumb
+    #[arg(value_name = "FILE", required = true)]
+    file: Vec<PathBuf>,
+
+    /// Write a page with charts over time to FILE
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Print one JSON document, and nothing else
+    #[arg(long)]
+    json: bool,
+
+    /// Print Markdown, to paste into a ticket
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+/// A file and what was read of it.
+#[derive(Debug)]
+struct Shown {
+    path: PathBuf,
+    read: Nmon,
+}
+
+/// The command line of `plumb host show`.
+pub(crate) fn command() -> Command {
+    ShowOptions::augment_args(Command::new("show"))
+        .about("Sum up recordings of hosts: average, minimum and maximum of every counter")
+        .long_about(
+            "Sum up recordings of hosts: average, minimum and maximum of every counter, processors \
+             busy with the rule by which they were counted, processor seconds, and the traffic of \
+             disks and networks. Reads nmon files of Linux and AIX, plain or compressed with gzip. \
+             --html draws them over time, on one page for all files.",
+        )
+}
+
+/// Shows the files that `words` name.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = ShowOptions::from_arg_matches(words)?;
+    let shown = options
+        .file
+        .iter()
+        .map(|path| Ok(Shown { path: path.clone(), read: read(path, options.html.is_some())? }))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    if let Some(file) = &options.html {
+        std::fs::write(file, recording::html(&page::of(&shown))).with_context(|| {
+            format!("cannot write {}; name a file in a folder you may write to", file.display())
+        })?;
+    }
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", json::of(&shown)?)?;
+    } else if options.markdown {
+        write!(out, "{}", recording::markdown(&page::of(&shown)))?;
+    } else {
+        for one in &shown {
+            text::file(&mut out, &one.path, &one.read)?;
+        }
+    }
+    Ok(Exit::Ran)
+}
+
+/// Reads a file; for charts once more, with every figure of the sections that are drawn: those of
+/// all sections would take hundreds of times the memory.
+fn read(path: &Path, charts: bool) -> anyhow::Result<Nmon> {
+    let read = nmon::open(path, &Options::default())?;
+    if !charts {
+        return Ok(read);
+    }
+    let drawn: BTreeSet<&str> = read.recordings.iter().flat_map(charts::sections).collect();
+    let series = Series::Of(drawn.into_iter().map(str::to_owned).collect());
+    Ok(nmon::open(path, &Options { series })?)
+}

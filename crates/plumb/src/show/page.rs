@@ -1,0 +1,216 @@
+//! Recordings in the words and figures that a report shows.
+
+use plumb_host::check;
+use plumb_host::nmon::{Recording, Row, Troubles};
+use plumb_report::recording::{
+    Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
+};
+
+use super::moments::Moments;
+use super::{charts, figures};
+
+/// Names of sections that are spelled out.
+const NAMED: usize = 20;
+
+/// All files on one page.
+pub(super) fn of(files: &[super::Shown]) -> Recordings {
+    let list = files.iter().flat_map(|file| {
+        let recordings = &file.read.recordings;
+        recordings.iter().enumerate().map(move |(at, recording)| {
+            let ends = recordings.get(at + 1).map_or(u64::MAX, |next| next.line);
+            let begins = if at == 0 { 0 } else { recording.line };
+            let last = at + 1 == recordings.len();
+            let troubles = &file.read.troubles;
+            Shown {
+                file: file.path.display().to_string(),
+                troubles: remarks(troubles, begins, ends),
+                troubles_left_out: if last { troubles.left_out() } else { 0 },
+                ..one(recording)
+            }
+        })
+    });
+    Recordings { version: env!("CARGO_PKG_VERSION").into(), list: list.collect() }
+}
+
+/// The troubles from line `begins` to before `ends`.
+fn remarks(troubles: &Troubles, begins: u64, ends: u64) -> Vec<Remark> {
+    let here = troubles.list().iter().filter(|trouble| (begins..ends).contains(&trouble.line));
+    here.map(|trouble| Remark { line: trouble.line, text: trouble.kind.to_string() }).collect()
+}
+
+fn one(recording: &Recording) -> Shown {
+    let moments = Moments::of(&recording.timeline);
+    let rows = recording.summary();
+    let totals = figures::totals(recording);
+    let (charts, idle) = charts::first(recording, &moments);
+    Shown {
+        host: figures::host(recording),
+        about: format!("{} \u{b7} {}", figures::recorded(recording), figures::span(recording)),
+        keys: keys(recording, &rows),
+        counters: rows.iter().map(counter).collect(),
+        totals: totals.into_iter().map(|(name, value)| fact(name, value)).collect(),
+        commands: commands(recording),
+        charts,
+        further: charts::further(recording, &moments),
+        notes: notes(recording, &moments, &idle),
+        time: moments.time,
+        facts: facts(recording),
+        check: checked(recording),
+        ..Shown::default()
+    }
+}
+
+fn fact(name: &str, value: impl Into<String>) -> Fact {
+    Fact { name: name.to_owned(), value: value.into() }
+}
+
+fn counter(row: &Row) -> Counter {
+    Counter {
+        name: row.counter.clone(),
+        unit: row.unit.to_owned(),
+        average: row.stat.average(),
+        min: row.stat.min(),
+        max: row.stat.max(),
+        missing: row.stat.missing(),
+        source: row.source.clone(),
+    }
+}
+
+fn commands(recording: &Recording) -> Vec<Command> {
+    let commands = recording.processes.iter().map(|process| Command {
+        name: process.command.clone(),
+        cpu_s: process.cpu_s,
+        cpu_max_percent: process.cpu_max_percent,
+        resident_max_kib: process.resident_max_kib,
+    });
+    commands.collect()
+}
+
+/// The figures asked for first, as far as they were recorded.
+fn keys(recording: &Recording, rows: &[Row]) -> Vec<Key> {
+    let row = |name: &str| rows.iter().find(|row| row.counter == name);
+    let mut keys = Vec::new();
+    if let Some(busy) = recording.cores_busy() {
+        let (average, most) = (busy.stat.average(), figures::figure(busy.stat.max()));
+        keys.push(key("cores busy", figures::figure(average), format!("at most {most}")));
+        let time = format!("{:.1} s", busy.cpu_s());
+        keys.push(key("processor time", time, format!("in {:.0} s", busy.stat.seconds())));
+    }
+    if let Some(busy) = row("Processor busy").and_then(|row| Some((row, row.stat.average()?))) {
+        let most = busy.0.stat.max().unwrap_or_default();
+        keys.push(key(
+            "processors busy",
+            format!("{:.1} %", busy.1),
+            format!("at most {most:.1} %"),
+        ));
+    }
+    let memory = row("Memory free or cached").or_else(|| row("Memory free"));
+    if let Some((row, least)) = memory.and_then(|row| Some((row, row.stat.min()?))) {
+        let about = format!("least of it; average {}", megabytes(row.stat.average()));
+        keys.push(key(&row.counter.to_lowercase(), megabytes(Some(least)), about));
+    }
+    for (name, [read, write], traffic) in [
+        ("disks", ["read", "written"], recording.disks()),
+        ("network", ["received", "sent"], recording.network()),
+    ] {
+        let Some(traffic) = traffic else { continue };
+        let [reads, writes] =
+            [traffic.read_bytes(), traffic.write_bytes()].map(|bytes| Some(figures::mib(bytes)));
+        let all = reads.zip(writes).map(|(one, other)| one + other);
+        let about = format!("{} {read}, {} {write}", megabytes(reads), megabytes(writes));
+        keys.push(key(name, megabytes(all), about));
+    }
+    keys
+}
+
+fn key(name: &str, value: String, about: String) -> Key {
+    Key { name: name.to_owned(), value, about }
+}
+
+/// Figures in MB of 1,024 x 1,024 bytes, or in KB or GB where that is shorter.
+fn megabytes(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(mb) if mb >= 10_000.0 => format!("{:.1} GB", mb / 1024.0),
+        Some(mb) if mb >= 100.0 => format!("{mb:.0} MB"),
+        Some(mb) if mb >= 1.0 => format!("{mb:.1} MB"),
+        Some(mb) => format!("{:.0} KB", mb * 1024.0),
+    }
+}
+
+/// What a reader must know of the charts.
+fn notes(recording: &Recording, moments: &Moments, idle: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let snapshots = recording.timeline.stamps().len();
+    if snapshots < 2 {
+        notes.push("Nothing is drawn over time: that takes two snapshots or more.".to_owned());
+        return notes;
+    }
+    if moments.time.clock_s.is_none() {
+        notes.push(
+            "The clock of the host was set meanwhile: time counts from the first snapshot."
+                .to_owned(),
+        );
+    }
+    if !idle.is_empty() {
+        notes.push(format!("Zero throughout: {}.", idle.join(", ")));
+    }
+    let names = charts::left_out(recording);
+    if !names.is_empty() {
+        let (named, more) = names.split_at(names.len().min(NAMED));
+        let more = match more.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        notes.push(format!(
+            "Not drawn, because they have more than six columns or nothing but zeros, or come \
+             after too many others: {}{more}.",
+            named.join(", ")
+        ));
+    }
+    notes
+}
+
+/// What the recorder said, as far as people ask for it.
+fn facts(recording: &Recording) -> Vec<Fact> {
+    const KEYS: [(&str, &str); 9] = [
+        ("OS", "system"),
+        ("AIX", "AIX"),
+        ("TL", "technology level"),
+        ("hardware", "hardware"),
+        ("MachineType", "machine type"),
+        ("LPARNumberName", "partition"),
+        ("cpus", "processors"),
+        ("boottime", "started"),
+        ("command", "recorded with"),
+    ];
+    let known = KEYS.iter().filter_map(|(key, name)| {
+        let value = recording.facts.get(key)?.trim().trim_matches(',');
+        (!value.is_empty()).then(|| fact(name, value.replace(',', ", ")))
+    });
+    let mut facts: Vec<Fact> = known.collect();
+    if let Some(interval) = recording.timeline.interval_s() {
+        facts.push(fact("interval", format!("{interval} s")));
+    }
+    let count = recording.timeline.stamps().len();
+    facts.push(fact("snapshots", count.to_string()));
+    if let Some([first, last]) = figures::ends(recording) {
+        facts.push(fact("first snapshot", first));
+        facts.push(fact("last snapshot", last));
+    }
+    facts
+}
+
+fn checked(recording: &Recording) -> Check {
+    let report = check::of_nmon(recording);
+    let findings = report.findings().iter().map(|finding| {
+        let (line, text) = (finding.line, finding.to_string());
+        let own = text.strip_prefix(&format!("line {line}")).unwrap_or(&text);
+        Remark { line, text: own.trim_start_matches([',', ' ']).to_owned() }
+    });
+    Check {
+        comparisons: report.checks(),
+        findings: findings.collect(),
+        left_out: report.left_out(),
+    }
+}

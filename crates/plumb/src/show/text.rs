@@ -1,0 +1,80 @@
+//! Recordings as tables of text.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use plumb_host::nmon::{Nmon, Recording, Row};
+
+use super::figures;
+
+/// One file with all its recordings.
+pub(super) fn file(out: &mut impl Write, path: &Path, read: &Nmon) -> io::Result<()> {
+    for recording in &read.recordings {
+        writeln!(out, "{}", path.display())?;
+        facts(out, recording)?;
+        counters(out, &recording.summary())?;
+        totals(out, recording)?;
+        processes(out, recording)?;
+    }
+    for trouble in read.troubles.list() {
+        writeln!(out, "{}: {trouble}", path.display())?;
+    }
+    match read.troubles.left_out() {
+        0 => Ok(()),
+        more => writeln!(out, "{}: and {more} more messages", path.display()),
+    }
+}
+
+fn facts(out: &mut impl Write, recording: &Recording) -> io::Result<()> {
+    writeln!(out, "  {}, {}", figures::host(recording), figures::recorded(recording))?;
+    writeln!(out, "  {}", figures::span(recording))
+}
+
+fn counters(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+    let words: Vec<[String; 6]> = rows
+        .iter()
+        .map(|row| {
+            let [average, min, max] =
+                [row.stat.average(), row.stat.min(), row.stat.max()].map(figures::figure);
+            let missing = match row.stat.missing() {
+                0 => String::new(),
+                missing => format!("; {missing} missing"),
+            };
+            let source = format!("{}{missing}", row.source);
+            [row.counter.clone(), row.unit.to_owned(), average, min, max, source]
+        })
+        .collect();
+    let titles = ["counter", "unit", "average", "min", "max", "from"].map(str::to_owned);
+    let all: Vec<&[String; 6]> = std::iter::once(&titles).chain(&words).collect();
+    let width = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..6).map(width).collect();
+    writeln!(out)?;
+    for [counter, unit, average, min, max, source] in all {
+        writeln!(
+            out,
+            "  {counter:<c$}  {unit:<u$}  {average:>a$}  {min:>l$}  {max:>h$}  {source}",
+            c = widths[0],
+            u = widths[1],
+            a = widths[2],
+            l = widths[3],
+            h = widths[4],
+        )?;
+    }
+    writeln!(out)
+}
+
+fn totals(out: &mut impl Write, recording: &Recording) -> io::Result<()> {
+    for (name, value) in figures::totals(recording) {
+        writeln!(out, "  {name:<14}  {value}")?;
+    }
+    Ok(())
+}
+
+/// The commands that used most processor time.
+fn processes(out: &mut impl Write, recording: &Recording) -> io::Result<()> {
+    for process in recording.processes.iter().take(5) {
+        let (cpu_s, command) = (process.cpu_s, &process.command);
+        writeln!(out, "  process         {cpu_s:.1} s of processor time: {command}")?;
+    }
+    Ok(())
+}

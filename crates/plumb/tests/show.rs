@@ -1,0 +1,96 @@
+//! `plumb host show` from end to end: text, page, Markdown and JSON of the same recordings.
+
+mod kit;
+
+use std::fs;
+use std::path::Path;
+
+use kit::golden::check;
+use kit::{Ended, plumb};
+use tempfile::{TempDir, tempdir};
+
+/// A folder with the recordings of these names.
+fn folder(names: &[&str]) -> TempDir {
+    let folder = tempdir().expect("a temporary folder");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-host/tests/fixtures/nmon");
+    for name in names {
+        fs::copy(fixtures.join(name), folder.path().join(name)).expect("it can be copied");
+    }
+    folder
+}
+
+fn show(folder: &TempDir, words: &[&str]) -> Ended {
+    plumb(&[&["host", "show"], words].concat(), folder.path())
+}
+
+/// The page that `words` write.
+fn page(folder: &TempDir, words: &[&str]) -> String {
+    show(folder, &[words, &["--html", "page.html"]].concat()).with(0);
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("it was written");
+    page.replace(&format!("plumb {}", env!("CARGO_PKG_VERSION")), "plumb VERSION")
+}
+
+#[test]
+fn the_page_of_a_small_recording() {
+    let folder = folder(&["small.nmon"]);
+    check("host-show.html", &page(&folder, &["small.nmon"]));
+}
+
+#[test]
+fn the_markdown_and_the_json_of_a_partition() {
+    let folder = folder(&["aix-shared.nmon"]);
+    let markdown = show(&folder, &["aix-shared.nmon", "--markdown"]).with(0).stdout;
+    check("host-show.md", &markdown);
+    let json = show(&folder, &["aix-shared.nmon", "--json"]).with(0);
+    assert_eq!(json.json()["schema"], "plumb.show/1");
+    check("host-show.json", &json.stdout);
+}
+
+#[test]
+fn several_recordings_share_a_page() {
+    let names = ["aix-shared.nmon", "linux-16n.nmon", "small.nmon", "aix-locale.nmon"];
+    let folder = folder(&names);
+    let page = page(&folder, &names);
+    for expected in [
+        "4 recordings",
+        "<h2 class=\"host\">aix01</h2>",
+        "<h2 class=\"host\">host01</h2>",
+        "the clock jumped by -3600 s: daylight saving time?",
+        "The clock of the host was set meanwhile",
+        "Processors of the partition",
+        "clock of the host, 2026-11-21",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    assert!(!page.contains("<script") && !page.contains("LNaN"), "{page}");
+}
+
+#[test]
+fn figures_that_cannot_be_true_are_named_on_the_page() {
+    let folder = folder(&[]);
+    let file = "AAA,progname,nmon\nAAA,host,<i>h\nCPU_ALL,CPU,User%,Sys%,Wait%,Idle%\n\
+                ZZZZ,T0001,10:00:00,01-MAY-2026\nCPU_ALL,T0001,50,20,0,70\n\
+                ZZZZ,T0002,10:00:01,01-MAY-2026\nCPU_ALL,T0002,10,20,0,70\n";
+    fs::write(folder.path().join("wrong.nmon"), file).expect("it can be written");
+    let page = page(&folder, &["wrong.nmon"]);
+    assert!(page.contains("NOT CONSISTENT"), "{page}");
+    assert!(page.contains("&lt;i&gt;h") && !page.contains("<i>h"), "{page}");
+}
+
+#[test]
+fn a_recording_without_figures_is_a_page_all_the_same() {
+    let folder = folder(&[]);
+    fs::write(folder.path().join("empty.nmon"), "AAA,host,idle01\n").expect("it can be written");
+    let page = page(&folder, &["empty.nmon"]);
+    assert!(page.contains("Nothing is drawn over time"), "{page}");
+    assert!(!page.contains("<svg"), "{page}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_refused_with_the_remedy() {
+    let folder = folder(&["small.nmon"]);
+    let ended = show(&folder, &["small.nmon", "--html", "no/such/folder.html"]).with(2);
+    assert!(ended.stderr.contains("name a file in a folder you may write to"), "{ended:#?}");
+    let both = show(&folder, &["small.nmon", "--json", "--markdown"]).with(2);
+    assert!(both.stderr.contains("cannot be used with"), "{both:#?}");
+}
