@@ -74,7 +74,9 @@ impl EngineError {
         move |cause| Self::System { what, cause }
     }
 
-    pub(crate) fn connect(address: String, error: &io::Error) -> Self {
+    /// The error of a connection that could not be made.
+    #[must_use]
+    pub fn connect(address: String, error: &io::Error) -> Self {
         let kind = connect_failure(error);
         let remedy = match kind {
             _ if out_of_descriptors(error) => {

@@ -246,8 +246,8 @@ pub struct OutputOptions {
     pub host: HostOptions,
 }
 
-/// How this machine is watched while it measures.
-#[derive(Args, Clone, Copy, Debug)]
+/// How this machine, and one at the other end, are watched while it is measured.
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Host")]
 pub struct HostOptions {
     /// Sample this machine so often while it measures; 0s: not at all
@@ -264,10 +264,14 @@ pub struct HostOptions {
         hide_env_values = true
     )]
     pub foreign_limit: Share,
+
+    /// Record the machine at the other end too: HOST:PORT or unix:PATH of its `plumb host serve`
+    #[arg(long, value_name = "ADDRESS")]
+    pub far_host: Option<String>,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { host_interval: Span::from_ms(250), foreign_limit: Share::percent(5) }
+        Self { host_interval: Span::from_ms(250), foreign_limit: Share::percent(5), far_host: None }
     }
 }

@@ -72,6 +72,7 @@ pub fn result_record<P>(
             warm_up_operations: load.warm_up_operations,
         },
         host: None,
+        far: None,
         intervals: load.intervals.clone(),
         batches: match recorder.rows() {
             [row] => row.batches.means(),

@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use crate::EngineError;
-use crate::address::{Endpoint, show};
+use crate::address::{Address, Endpoint, Family, show};
 use crate::clock::MonotonicClock;
 use crate::poll::{Poll, Token};
 use crate::service::Peer;
@@ -146,6 +146,23 @@ impl Listener {
         }
         listen(&socket, BACKLOG)?;
         Ok(Self { socket, endpoint: endpoint.clone() })
+    }
+
+    /// Listens on every address of `listen`, each as a user writes it; a port that is not written
+    /// is `default_port`.
+    ///
+    /// # Errors
+    /// [`EngineError`] names the address that cannot be listened on.
+    pub fn bind_all(listen: &[String], default_port: u16) -> Result<Vec<Self>, EngineError> {
+        let mut listeners = Vec::new();
+        for text in listen {
+            for endpoint in Endpoint::resolve(&Address::parse(text, default_port)?, Family::Any)? {
+                let listener = Self::bind(&endpoint)
+                    .map_err(|cause| EngineError::listen(endpoint.to_string(), &cause))?;
+                listeners.push(listener);
+            }
+        }
+        Ok(listeners)
     }
 
     /// The address as clients reach it.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use plumb_engine::EngineError;
 use plumb_measure::Span;
 
 use crate::nmon::WriteError;
@@ -11,7 +12,7 @@ use crate::nmon::WriteError;
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// No verb was named.
-    #[error("name a verb: watch or record")]
+    #[error("name a verb: watch, record or serve")]
     NoVerb,
     /// Samples at that pace would cost more than they show.
     #[error("samples every {every} are too many: write --every {least} or more")]
@@ -56,6 +57,17 @@ pub enum HostError {
     /// The time of the processors cannot be read, without which nothing else means much.
     #[error("cannot watch this machine: {0}")]
     Blind(String),
+    /// The engine could not connect or listen.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Whoever answers at the address of a far host is none.
+    #[error("{address} {complaint}")]
+    NoFarHost {
+        /// Where.
+        address: String,
+        /// What it does instead of answering.
+        complaint: String,
+    },
     /// The kernel refused a service that every recording needs.
     #[error("cannot {what}: {cause}")]
     System {

@@ -3,14 +3,16 @@
 //! A [`Monitor`] reads the kernel's own counters over descriptors that stay open: a [`Snapshot`]
 //! holds them as they are, a [`Sample`] says what happened between two of them in percent, rates
 //! and bytes. A [`Recorder`] takes samples on a thread of its own and writes them down; a
-//! [`Usage`] sums up the samples of a run, a [`Ledger`] says whose work it was. [`Host`] is the
-//! layer as the program sees it.
+//! [`Usage`] sums up the samples of a run, a [`Ledger`] says whose work it was. A [`FarRecorder`]
+//! does the same with the samples that another machine serves. [`Host`] is the layer as the program
+//! sees it.
 
 pub mod check;
 mod counter;
 mod devices;
 mod error;
 pub mod facts;
+pub mod far;
 mod fields;
 mod foreign;
 pub mod kernel;
@@ -37,6 +39,7 @@ use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::HostError;
 pub use facts::HostFacts;
+pub use far::{FarHost, FarRecorder, FarServe, FarServeOptions};
 pub use foreign::{CpuPerOperation, ForeignLoad, Ledger, NotMeasured, TICKS_MIN};
 pub use label::Label;
 pub use monitor::{Cost, Monitor, MonitorPlan, Subject};
@@ -62,12 +65,15 @@ impl Layer for Host {
         );
         let record = RecordOptions::augment_args(Command::new("record"))
             .about("Record this machine, as CSV and as a file for nmon's readers");
+        let serve = FarServeOptions::augment_args(Command::new("serve"))
+            .about("Let other machines record this one while they measure it (their --far-host)");
         Command::new("host")
-            .about("This machine: watch it, or record what it does")
+            .about("This machine: watch it, record what it does, or let others record it")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(watch)
             .subcommand(record)
+            .subcommand(serve)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -77,6 +83,9 @@ impl Layer for Host {
             }
             Some(("record", words)) => {
                 Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("serve", words)) => {
+                Ok(Job::Serve(Box::new(FarServe::new(FarServeOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(HostError::NoVerb.into()),
         }

@@ -136,9 +136,9 @@ impl Usage {
     /// Takes one more sample.
     pub fn add(&mut self, sample: &Sample) {
         let ns = sample.interval_ns;
-        self.samples += 1;
-        self.covered_ns += ns;
-        self.own_cost_ns += sample.cost_ns;
+        raise(&mut self.samples, 1);
+        raise(&mut self.covered_ns, ns);
+        raise(&mut self.own_cost_ns, sample.cost_ns);
         self.own_cost_pct = crate::counter::percent(self.own_cost_ns, self.covered_ns);
         self.add_cpu(sample, ns);
         self.add_memory(sample, ns);
@@ -172,7 +172,7 @@ impl Usage {
     fn add_cpu(&mut self, sample: &Sample, ns: u64) {
         if let Some(cpu) = &sample.cpu {
             let share = &cpu.share;
-            self.ticks += share.ticks;
+            raise(&mut self.ticks, share.ticks);
             Range::take(&mut self.cpu_busy_pct, share.busy_pct, ns);
             Range::take(&mut self.cpu_user_pct, share.user_pct + share.nice_pct, ns);
             Range::take(&mut self.cpu_system_pct, share.system_pct, ns);
@@ -189,9 +189,9 @@ impl Usage {
             Range::take(&mut usage.softirq_pct, share.softirq_pct, ns);
         }
         for receive in &sample.receive {
-            self.cpus.entry(receive.cpu).or_default().net_rx += receive.net_rx;
-            self.softnet_dropped += receive.dropped.unwrap_or(0);
-            self.softnet_squeezed += receive.squeezed.unwrap_or(0);
+            raise(&mut self.cpus.entry(receive.cpu).or_default().net_rx, receive.net_rx);
+            raise(&mut self.softnet_dropped, receive.dropped.unwrap_or(0));
+            raise(&mut self.softnet_squeezed, receive.squeezed.unwrap_or(0));
         }
     }
 
@@ -200,11 +200,14 @@ impl Usage {
             Range::take(&mut self.available_bytes, float(available), ns);
         }
         if let Some(paging) = &sample.paging {
-            self.swapped_in += paging.swapped_in;
-            self.swapped_out += paging.swapped_out;
-            self.major_faults += paging.major_faults;
-            self.refaults += paging.refaults_anonymous + paging.refaults_file;
-            self.oom_kills += paging.oom_kills;
+            raise(&mut self.swapped_in, paging.swapped_in);
+            raise(&mut self.swapped_out, paging.swapped_out);
+            raise(&mut self.major_faults, paging.major_faults);
+            raise(
+                &mut self.refaults,
+                paging.refaults_anonymous.saturating_add(paging.refaults_file),
+            );
+            raise(&mut self.oom_kills, paging.oom_kills);
         }
     }
 
@@ -212,22 +215,27 @@ impl Usage {
         let traffic = sample.traffic();
         Range::take(&mut self.received_bytes_per_s, traffic.received_bytes_per_s, ns);
         Range::take(&mut self.sent_bytes_per_s, traffic.sent_bytes_per_s, ns);
-        self.network_trouble += traffic.trouble;
+        raise(&mut self.network_trouble, traffic.trouble);
         if let Some(used) =
             sample.interfaces.iter().filter_map(|each| each.used_pct).reduce(f64::max)
         {
             Range::take(&mut self.link_used_pct, used, ns);
         }
         if let Some(tcp) = &sample.tcp {
-            self.retransmitted += tcp.retransmitted;
-            self.listen_overflows += tcp.listen_overflows.unwrap_or(0);
+            raise(&mut self.retransmitted, tcp.retransmitted);
+            raise(&mut self.listen_overflows, tcp.listen_overflows.unwrap_or(0));
         }
         if let Some(smc) = &sample.smc {
-            let connections = smc.smc_r.connections + smc.smc_d.connections;
-            *self.smc_connections.get_or_insert(0) += connections;
-            *self.smc_fallbacks.get_or_insert(0) += smc.fallbacks;
+            let connections = smc.smc_r.connections.saturating_add(smc.smc_d.connections);
+            raise(self.smc_connections.get_or_insert(0), connections);
+            raise(self.smc_fallbacks.get_or_insert(0), smc.fallbacks);
         }
     }
+}
+
+/// Adds to a sum. Samples of another machine may hold anything.
+fn raise(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod kit;
 
 use kit::{Machine, check};
 use plumb_host::facts::HostFacts;
-use plumb_host::{State, Subject, Usage};
+use plumb_host::{Sample, State, Subject, Usage};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -28,6 +28,18 @@ fn a_machine_of_96_processors_with_rdma() {
 #[test]
 fn an_old_kernel() {
     golden("old");
+}
+
+#[test]
+fn what_is_written_as_json_is_read_back() {
+    for name in ["two", "large", "old"] {
+        let sample = Machine::new(name).second(SECOND);
+        let text = serde_json::to_string(&sample).expect("a sample is plain values");
+        assert_eq!(serde_json::from_str::<Sample>(&text).expect("it was just written"), sample);
+        let facts = HostFacts::read(&Machine::new(name).root());
+        let text = serde_json::to_string(&facts).expect("facts are plain values");
+        assert_eq!(serde_json::from_str::<HostFacts>(&text).expect("it was just written"), facts);
+    }
 }
 
 #[test]

@@ -1,8 +1,13 @@
-//! What the machine that drove a load did meanwhile.
+//! What the machine that drove a load did meanwhile, and a far one that was recorded with it.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the machine that drove the load did while a result was recorded. Percentages of processor
+use crate::{Finding, FindingKind, Scope};
+
+/// What a machine did while a result was recorded: the one that drove the load, or a far one, of
+/// whose processes (`foreign_pct`, `tested`) nothing is known. Percentages of processor
 /// time are of all processors together, averaged over the result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
@@ -58,38 +63,74 @@ pub struct ReceiveUse {
     pub findings: Vec<String>,
 }
 
+/// A far machine that was recorded with the one that drove the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarHost {
+    /// Its name.
+    pub name: String,
+    /// Where it answered, as the user named it.
+    pub address: String,
+    /// Kernel name, release, version and architecture.
+    pub kernel: String,
+    /// Its processors.
+    pub cpus: u64,
+    /// Time of a question and its answer when the run began, nanoseconds: its samples are placed
+    /// to half of that.
+    pub round_trip_ns: u64,
+    /// Its wall clock before that of the machine that drove the load when the run began,
+    /// nanoseconds. Its samples carry the time of the machine that drove the load.
+    pub clock_ahead_ns: i64,
+    /// What else is known of it, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub facts: BTreeMap<String, String>,
+}
+
 impl HostUse {
-    /// What takes figures away, in words: `limit` is the share of all processors, from 0 to 1, that
-    /// others or the hypervisor may take.
-    pub(crate) fn disturbances(&self, limit: f64) -> Vec<(Disturbance, String)> {
+    /// What takes figures away: `limit` is the share of all processors, from 0 to 1, that others or
+    /// the hypervisor may take. `whose` stands before each text.
+    pub(crate) fn disturbances(&self, limit: f64, whose: &str) -> Vec<Finding> {
         let percent = 100.0 * limit;
         let mut found = Vec::new();
+        let mut add = |kind, scope, text| {
+            found.push(Finding { kind, scope, text: format!("{whose}{text}") });
+        };
         if let Some(foreign) = self.foreign_pct.filter(|foreign| *foreign > percent) {
             let text = format!(
                 "foreign load: processes that were not part of the measurement took {foreign:.1} % \
                  of all processors, more than the {percent:.0} % allowed"
             );
-            found.push((Disturbance::Foreign, text));
+            add(FindingKind::ForeignLoad, Scope::Everything, text);
         }
         if let Some(steal) = self.steal_pct.filter(|steal| *steal > percent) {
             let text = format!(
                 "steal: the hypervisor took {steal:.1} % of all processors, more than the \
                  {percent:.0} % allowed"
             );
-            found.push((Disturbance::Steal, text));
+            add(FindingKind::Steal, Scope::Everything, text);
         }
         if self.swapped_pages > 0 {
             let text = format!("paging: {} pages were swapped in or out", self.swapped_pages);
-            found.push((Disturbance::Paging, text));
+            add(FindingKind::Paging, Scope::Latency, text);
         }
         found
     }
 }
 
-/// What disturbed a measurement from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Disturbance {
-    Foreign,
-    Steal,
-    Paging,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Validity;
+
+    #[test]
+    fn a_far_host_that_is_robbed_or_lost_is_named() {
+        let far = HostUse { steal_pct: Some(9.0), swapped_pages: 3, ..HostUse::default() };
+        let validity = Validity::of_all([]);
+        let robbed = validity.clone().with_far(&far, 0.05, "db7");
+        assert!(!robbed.valid);
+        assert!(robbed.reasons.iter().all(|it| it.text.starts_with("far host db7: ")));
+        let lost = validity.without_far("db7", "closed the connection");
+        assert!(lost.valid && lost.latency_valid);
+        let [remark] = lost.reasons.as_slice() else { panic!("one remark") };
+        assert_eq!((remark.kind, remark.scope), (FindingKind::FarHostLost, Scope::Nothing));
+    }
 }

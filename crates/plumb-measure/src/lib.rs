@@ -27,7 +27,7 @@ pub use comparison::{
     Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
 };
 pub use histogram::Histogram;
-pub use host_use::{HostUse, ReceiveUse};
+pub use host_use::{FarHost, HostUse, ReceiveUse};
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};

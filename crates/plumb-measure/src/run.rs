@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -44,6 +44,9 @@ pub struct RunRecord {
     pub plan: Plan,
     /// The machine that drove the load.
     pub host: HostFacts,
+    /// The far machine that was recorded too; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far: Option<FarHost>,
     /// What was measured.
     pub target: Target,
     /// The verdict over all results.
@@ -237,6 +240,9 @@ pub struct ResultRecord {
     /// What the machine that drove the load did meanwhile; absent when it was not watched.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub host: Option<HostUse>,
+    /// What the far machine did meanwhile; absent when there was no sample of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far: Option<HostUse>,
     /// What happened when.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub intervals: Vec<Interval>,

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::host_use::Disturbance;
 use crate::{HostUse, Recorder, Span, show_ns};
 
 /// Which figures a finding takes away.
@@ -41,6 +40,8 @@ pub enum FindingKind {
     Steal,
     /// Memory was short: pages were swapped.
     Paging,
+    /// The far machine could not be recorded to the end.
+    FarHostLost,
     /// Too few samples for the tail that is printed.
     FewSamples,
 }
@@ -127,23 +128,31 @@ impl Validity {
     #[must_use]
     pub fn cut_short_by(self, cause: &str) -> Self {
         let text = format!("the run ended before its plan did: {cause}");
-        let found = finding(FindingKind::CutShort, Scope::Everything, text);
-        Self::from_findings(self.reasons.into_iter().chain(found))
+        self.and(finding(FindingKind::CutShort, Scope::Everything, text))
     }
 
     /// The same verdict with what `host` did meanwhile: `limit` is the share of all processors,
     /// from 0 to 1, that others or the hypervisor may take.
     #[must_use]
     pub fn with_host(self, host: &HostUse, limit: f64) -> Self {
-        let found = host.disturbances(limit).into_iter().map(|(what, text)| {
-            let (kind, scope) = match what {
-                Disturbance::Foreign => (FindingKind::ForeignLoad, Scope::Everything),
-                Disturbance::Steal => (FindingKind::Steal, Scope::Everything),
-                Disturbance::Paging => (FindingKind::Paging, Scope::Latency),
-            };
-            Finding { kind, scope, text }
-        });
-        Self::from_findings(self.reasons.into_iter().chain(found))
+        self.and(host.disturbances(limit, ""))
+    }
+
+    /// The same verdict with what the far machine `name` did meanwhile.
+    #[must_use]
+    pub fn with_far(self, far: &HostUse, limit: f64, name: &str) -> Self {
+        self.and(far.disturbances(limit, &format!("far host {name}: ")))
+    }
+
+    /// The same verdict with a remark: the far machine `name` could be recorded no longer.
+    #[must_use]
+    pub fn without_far(self, name: &str, cause: &str) -> Self {
+        let text = format!("far host {name}: no samples from here on: it {cause}");
+        self.and(finding(FindingKind::FarHostLost, Scope::Nothing, text))
+    }
+
+    fn and(self, more: impl IntoIterator<Item = Finding>) -> Self {
+        Self::from_findings(self.reasons.into_iter().chain(more))
     }
 
     fn from_findings(findings: impl Iterator<Item = Finding>) -> Self {

@@ -5,9 +5,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
-use plumb_engine::{
-    Address, Cidr, Endpoint, EngineError, Family, Listener, Plain, ServePlan, Stop, serve,
-};
+use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
 use crate::{EchoLimits, EchoServer, Event, NetError, PORT};
@@ -149,15 +147,7 @@ impl Server for Serve {
 /// # Errors
 /// [`NetError`] names the address that cannot be listened on.
 pub fn listeners(listen: &[String]) -> Result<Vec<Listener>, NetError> {
-    let mut listeners = Vec::new();
-    for text in listen {
-        for endpoint in Endpoint::resolve(&Address::parse(text, PORT)?, Family::Any)? {
-            let listener = Listener::bind(&endpoint)
-                .map_err(|cause| EngineError::listen(endpoint.to_string(), &cause))?;
-            listeners.push(listener);
-        }
-    }
-    Ok(listeners)
+    Ok(Listener::bind_all(listen, PORT)?)
 }
 
 impl std::fmt::Display for Event<'_> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plumb_measure::{RunRecord, show_ns};
+use plumb_measure::{FarHost, RunRecord, show_ns};
 use serde_json::Value;
 
 use crate::figures::grouped;
@@ -49,8 +49,28 @@ pub(crate) fn repeat(record: &RunRecord) -> Vec<Fact> {
     facts.push(Fact::new("processors", grouped(record.host.cpus)));
     let known = record.host.facts.iter();
     facts.extend(known.map(|(name, value)| Fact::new(name.clone(), value)));
+    facts.extend(record.far.iter().flat_map(far));
     facts.extend(setting(record));
     facts.retain(|fact| !fact.value.is_empty());
+    facts
+}
+
+/// The far machine that was recorded too.
+fn far(far: &FarHost) -> Vec<Fact> {
+    let clock = format!(
+        "{} {} ours, to {}",
+        show_ns(far.clock_ahead_ns.unsigned_abs()),
+        if far.clock_ahead_ns < 0 { "behind" } else { "ahead of" },
+        show_ns(far.round_trip_ns / 2)
+    );
+    let mut facts = vec![
+        Fact::new("far host", format!("{} at {}", far.name, far.address)),
+        Fact::new("far kernel", &far.kernel),
+        Fact::new("far processors", grouped(far.cpus)),
+        Fact::new("far clock", clock),
+    ];
+    let known = far.facts.iter();
+    facts.extend(known.map(|(name, value)| Fact::new(format!("far {name}"), value)));
     facts
 }
 

@@ -1,6 +1,6 @@
 //! What the machine did meanwhile, for people.
 
-use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, ResultRecord, RunRecord, show_ns};
+use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, RunRecord, show_ns};
 
 use crate::figures::{ABSENT, grouped};
 use crate::points::Points;
@@ -8,34 +8,58 @@ use crate::table::{Column, Table};
 use crate::tables::{label_cells, label_columns};
 use crate::verdict::Trust;
 
-/// The machine over all results, in one line; empty when it was not watched.
+/// The machine that drove the load over all results, in one line; empty when it was not watched.
 pub(crate) fn summary(record: &RunRecord) -> String {
-    let uses = || record.results.iter().filter_map(|result| result.host.as_ref());
-    let most = |of: fn(&HostUse) -> Option<f64>| uses().filter_map(of).reduce(f64::max);
+    let uses: Vec<&HostUse> =
+        record.results.iter().filter_map(|result| result.host.as_ref()).collect();
     let mut words = Vec::new();
-    if let Some(busy) = most(|host| host.busy_pct) {
-        words.push(format!("{busy:.0} % of all processors busy"));
-    }
-    match most(|host| host.foreign_pct) {
+    words.extend(busy(&uses));
+    match most(&uses, |host| host.foreign_pct) {
         Some(foreign) => words.push(format!("others took {foreign:.1} %")),
-        None if uses().next().is_some() => {
+        None if !uses.is_empty() => {
             words.push("too short to say what others took".into());
         }
         None => {}
     }
-    if let Some(steal) = most(|host| host.steal_pct).filter(|steal| *steal > 0.0) {
-        words.push(format!("the hypervisor took {steal:.1} %"));
+    words.extend(rest(&uses));
+    over_all(record, &words)
+}
+
+/// The far machine over all results, in one line; empty when there is none.
+pub(crate) fn far_summary(record: &RunRecord) -> String {
+    let Some(far) = &record.far else {
+        return String::new();
+    };
+    let uses: Vec<&HostUse> =
+        record.results.iter().filter_map(|result| result.far.as_ref()).collect();
+    let words: Vec<String> = busy(&uses).into_iter().chain(rest(&uses)).collect();
+    if words.is_empty() {
+        return format!("{}: no samples", far.name);
     }
-    let receive = uses().filter_map(|host| host.receive.as_ref());
+    format!("{}: {}", far.name, over_all(record, &words))
+}
+
+fn most(uses: &[&HostUse], of: fn(&HostUse) -> Option<f64>) -> Option<f64> {
+    uses.iter().filter_map(|host| of(host)).reduce(f64::max)
+}
+
+fn busy(uses: &[&HostUse]) -> Option<String> {
+    most(uses, |host| host.busy_pct).map(|busy| format!("{busy:.0} % of all processors busy"))
+}
+
+/// What the hypervisor took, and who received.
+fn rest(uses: &[&HostUse]) -> Vec<String> {
+    let steal = most(uses, |host| host.steal_pct).filter(|steal| *steal > 0.0);
+    let steal = steal.map(|steal| format!("the hypervisor took {steal:.1} %"));
+    let receive = uses.iter().filter_map(|host| host.receive.as_ref());
     let by_share = |a: &&ReceiveUse, b: &&ReceiveUse| a.effective_cpus.total_cmp(&b.effective_cpus);
-    if let Some(receive) = receive.min_by(by_share) {
-        words.push(spread(receive));
-    }
-    if record.results.len() > 1 && !words.is_empty() {
-        words.insert(0, "at most".into());
-        return words.join(", ").replacen("at most, ", "at most ", 1);
-    }
-    words.join(", ")
+    steal.into_iter().chain(receive.min_by(by_share).map(spread)).collect()
+}
+
+/// The words about all results, of which there may be many.
+fn over_all(record: &RunRecord, words: &[String]) -> String {
+    let many = record.results.len() > 1 && !words.is_empty();
+    format!("{}{}", if many { "at most " } else { "" }, words.join(", "))
 }
 
 fn spread(receive: &ReceiveUse) -> String {
@@ -68,10 +92,10 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
     format!("an operation: {}", words.join(", "))
 }
 
-/// What the machine did, a row a result; `None` when it was not watched.
+/// What the machines did, a row a result and machine; `None` when none was watched.
 pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
-    let watched = record.results.iter().any(|result| result.host.is_some());
+    let watched = record.results.iter().any(|result| result.host.is_some() || result.far.is_some());
     let titles = [
         "busy",
         "busiest",
@@ -84,18 +108,28 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         "receiving CPUs",
     ];
     let mut columns = label_columns(&points);
+    columns.extend(record.far.as_ref().map(|_| Column::words("machine")));
     columns.extend(titles.map(Column::figure));
     let mut table = Table::new(columns);
     for result in &points.results {
-        let mut row = label_cells(&points, result);
-        row.extend(cells(result));
-        table.push_trusted(row, Trust::of(&result.validity));
+        let mut push = |machine: Option<&str>, host: Option<&HostUse>| {
+            let mut row = label_cells(&points, result);
+            row.extend(machine.map(str::to_owned));
+            row.extend(cells(host));
+            table.push_trusted(row, Trust::of(&result.validity));
+        };
+        match &record.far {
+            None => push(None, result.host.as_ref()),
+            Some(far) => {
+                push(Some(&record.host.name), result.host.as_ref());
+                push(Some(&format!("{} (far host)", far.name)), result.far.as_ref());
+            }
+        }
     }
     watched.then_some(table)
 }
 
-fn cells(result: &ResultRecord) -> [String; 9] {
-    let host = result.host.as_ref();
+fn cells(host: Option<&HostUse>) -> [String; 9] {
     let percent = |of: fn(&HostUse) -> Option<f64>| {
         host.and_then(of).map_or_else(|| ABSENT.into(), |share| format!("{share:.1} %"))
     };

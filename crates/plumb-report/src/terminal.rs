@@ -32,9 +32,12 @@ pub fn render(record: &RunRecord) -> String {
     }
     out.push('\n');
     out.push_str(&validity(record));
-    let meanwhile = host::summary(record);
-    if !meanwhile.is_empty() {
-        out.push_str(&fact("host", &meanwhile));
+    for (name, meanwhile) in
+        [("host", host::summary(record)), ("far host", host::far_summary(record))]
+    {
+        if !meanwhile.is_empty() {
+            out.push_str(&fact(name, &meanwhile));
+        }
     }
     for known in facts::setting(record) {
         out.push_str(&fact(&known.name, &known.value));

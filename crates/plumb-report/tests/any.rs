@@ -3,9 +3,11 @@
 mod comparisons;
 mod records;
 
+use std::collections::BTreeMap;
+
 use plumb_measure::{
-    Better, BlockFigures, Comparison, Distribution, FigureUnit, Finding, FindingKind, Interval,
-    LeftOut, Role, Scope, Verdict,
+    Better, BlockFigures, Comparison, Distribution, FarHost, FigureUnit, Finding, FindingKind,
+    Interval, LeftOut, Role, Scope, Verdict,
 };
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
@@ -52,9 +54,15 @@ fn assert_balanced(page: &str) {
 
 #[test]
 fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
-    let mut record = records::single_ping();
+    let mut record = records::far_host();
     record.target.address = HOSTILE.into();
     record.target.server = Some(HOSTILE.into());
+    record.far = Some(FarHost {
+        name: HOSTILE.into(),
+        address: HOSTILE.into(),
+        facts: BTreeMap::from([(HOSTILE.into(), HOSTILE.into())]),
+        ..FarHost::default()
+    });
     record.host.placement = HOSTILE.into();
     record.plan.command = vec![HOSTILE.into()];
     record.plan.options.insert(HOSTILE.into(), HOSTILE.into());

@@ -9,6 +9,7 @@ mod checkup;
 mod commands;
 mod compare;
 mod exit;
+mod far;
 mod host;
 mod lab;
 mod layers;

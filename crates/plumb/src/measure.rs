@@ -17,6 +17,7 @@ use plumb_measure::{
 use plumb_report::{RunFolder, html, markdown, terminal};
 
 use crate::exit::Exit;
+use crate::far::FarWitness;
 use crate::progress::{self, Onlooker};
 use crate::witness::Witness;
 use crate::{host, layers, signals};
@@ -79,12 +80,20 @@ pub(crate) fn measure(
     stop: &Stop,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
+    let far_host = FarWitness::reach(&job.output().host)?;
     let outline = job.outline();
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
-    let record = new_record(&outline, command, start_ns);
+    let mut record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
-    let witness = Witness::start(job.output().host, folder.path())?;
+    record.far = far_host.as_ref().map(FarWitness::facts);
+    let witness = match Witness::start(&job.output().host, far_host, folder.path()) {
+        Ok(witness) => witness,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
     let mut keeper = Keeper { record, onlooker, witness, began_ns };
@@ -153,6 +162,7 @@ fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunReco
             seed: outline.seed,
         },
         host: host::facts(&outline.pin),
+        far: None,
         target: Target { address: outline.target.clone(), transport: None, server: None },
         validity: Validity::default(),
         floor: None,

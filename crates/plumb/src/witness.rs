@@ -8,9 +8,12 @@ use plumb_host::process::{Owners, owners_of_tcp, owners_of_unix};
 use plumb_host::{HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
 use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Transport};
 
-/// Watches this machine, and says of each result what it saw.
+use crate::far::{FarRecording, FarWitness};
+
+/// Watches this machine, and a far one that is wanted, and says of each result what it saw.
 pub(crate) struct Witness {
     recorder: Recorder,
+    far: Option<FarRecording>,
     root: Root,
     /// Share of all processors that others may take.
     limit: f64,
@@ -27,8 +30,12 @@ impl Witness {
     /// Begins to watch, and to write down what it sees into `folder`; `None` when it is not wanted.
     ///
     /// # Errors
-    /// When this machine cannot be watched.
-    pub(crate) fn start(options: HostOptions, folder: &Path) -> anyhow::Result<Option<Self>> {
+    /// When this machine cannot be watched, or a file cannot be made.
+    pub(crate) fn start(
+        options: &HostOptions,
+        far: Option<FarWitness>,
+        folder: &Path,
+    ) -> anyhow::Result<Option<Self>> {
         if options.host_interval.ns() == 0 {
             return Ok(None);
         }
@@ -39,8 +46,9 @@ impl Witness {
             folder: Some(folder.to_path_buf()),
             command: "plumb".into(),
         })?;
+        let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
         let limit = options.foreign_limit.of_one();
-        Ok(Some(Self { recorder, root, limit, began: None }))
+        Ok(Some(Self { recorder, far, root, limit, began: None }))
     }
 
     /// A load begins over `transport`.
@@ -64,12 +72,17 @@ impl Witness {
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
         result.host = Some(host);
+        if let Some(far) = &self.far {
+            far.testify(result, began_ns, self.limit);
+        }
     }
 
     /// Ends the watching; the files that were written.
     pub(crate) fn stop(self) -> Vec<PathBuf> {
+        let far = self.far.map_or_else(Vec::new, FarRecording::stop);
         // a file that could not be written is missing, and the run stands without it
-        self.recorder.stop().map_or_else(|_| Vec::new(), |recorded| recorded.files)
+        let ours = self.recorder.stop().map_or_else(|_| Vec::new(), |recorded| recorded.files);
+        ours.into_iter().chain(far).collect()
     }
 }
 
@@ -89,7 +102,8 @@ fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
     }
 }
 
-fn of_usage(usage: &Usage) -> HostUse {
+/// A window of samples as the record has it.
+pub(crate) fn of_usage(usage: &Usage) -> HostUse {
     HostUse {
         samples: usage.samples,
         covered_ns: usage.covered_ns,
@@ -100,7 +114,7 @@ fn of_usage(usage: &Usage) -> HostUse {
         steal_pct: usage.steal_pct.map(|it| it.mean),
         foreign_pct: None,
         tested: Vec::new(),
-        swapped_pages: usage.swapped_in + usage.swapped_out,
+        swapped_pages: usage.swapped_in.saturating_add(usage.swapped_out),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
         receive: usage.receive().map(|it| ReceiveUse {
@@ -139,7 +153,11 @@ fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger) {
 
 /// What else is known of this machine, for the record.
 pub(crate) fn facts() -> BTreeMap<String, String> {
-    let facts = HostFacts::read(&Root::of_this_machine());
+    known(HostFacts::read(&Root::of_this_machine()))
+}
+
+/// The facts of a machine that a record keeps by name.
+pub(crate) fn known(facts: HostFacts) -> BTreeMap<String, String> {
     let mut known = BTreeMap::new();
     let mut put = |name: &str, value: Option<String>| {
         if let Some(value) = value {

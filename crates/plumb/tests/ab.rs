@@ -266,7 +266,7 @@ fn calibration_tells_false_positives_and_the_smallest_difference() {
     let at = folder();
     let server = Server::start(&[]);
     let command = format!("net ping {} --size 1000B --count 300 --warmup 0s", server.address);
-    let words = ["lab", "calibrate", &command, "--time", "8s", "--json"];
+    let words = ["lab", "calibrate", &command, "--time", "15s", "--json"];
     let document = plumb(&words, at.path()).with(0).json();
     assert_eq!(document["schema"], "plumb.calibration/1");
     let experiments = document["experiments"].as_u64().expect("a number");

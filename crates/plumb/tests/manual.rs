@@ -5,14 +5,19 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 15] = [
     &[],
     &["checkup"],
     &["net", "ping"],
     &["net", "serve"],
     &["host", "watch"],
     &["host", "record"],
+    &["host", "serve"],
     &["host", "show"],
+    &["ab"],
+    &["compare"],
+    &["lab", "calibrate"],
+    &["check"],
     &["report"],
     &["man"],
     &["complete"],

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::devices::{interface_kind, link_speed};
 use crate::kernel::InterfaceKind;
 use crate::root::{Root, names_in};
 
 /// What a network interface is, as far as /sys tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceFacts {
     /// Its name.
     pub name: String,

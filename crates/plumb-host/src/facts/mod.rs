@@ -2,7 +2,7 @@
 
 mod interface;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use interface::InterfaceFacts;
 
@@ -11,7 +11,7 @@ use crate::kernel::{Counters as _, Meminfo, Stat};
 use crate::root::{Root, names_in};
 
 /// What a machine is. What it does not tell is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Its name.
     pub name: String,
@@ -26,7 +26,7 @@ pub struct HostFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// How the clock speed is chosen, each way once; empty where the machine leaves it to others.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub governors: Vec<String>,
     /// Where the kernel takes time from.
     #[serde(skip_serializing_if = "Option::is_none")]

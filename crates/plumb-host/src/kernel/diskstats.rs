@@ -6,7 +6,7 @@ use crate::label::Label;
 
 /// What a block device stands for. Sums are made over whole disks only: a partition and a device
 /// on top of others repeat what their disk counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskKind {
     /// A disk.

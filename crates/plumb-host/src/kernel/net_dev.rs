@@ -6,7 +6,7 @@ use crate::label::Label;
 
 /// What an interface stands for. Sums are made over hardware where there is any: a bond, bridge
 /// or VLAN repeats what its hardware counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceKind {
     /// A network adapter, real or of a hypervisor.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use plumb_engine::clock;
+use plumb_measure::Span;
 
-use super::RecorderPlan;
 use super::csv::Columns;
 use super::lines;
 use crate::HostError;
@@ -23,7 +23,7 @@ const LEFT_OUT_MAX: usize = 100;
 
 /// The open files of a recording.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(crate) struct Files {
     csv_path: PathBuf,
     csv: File,
     columns: Option<Columns>,
@@ -39,20 +39,25 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Makes both files, which must not be there.
-    pub(super) fn create(folder: &Path, plan: &RecorderPlan) -> Result<Self, HostError> {
-        let facts = HostFacts::read(&plan.monitor.root);
+    /// Makes the files `STEM.csv` and `STEM.nmon` of samples every `every`, which must not be
+    /// there.
+    pub(crate) fn create(
+        folder: &Path,
+        stem: &str,
+        facts: &HostFacts,
+        every: Span,
+        command: &str,
+    ) -> Result<Self, HostError> {
         let zone = TimeZone::system();
         // an nmon file has no finer time than a second
-        let line_every_s = plan.every.ns().div_ceil(SECOND_NS).max(1);
-        let name = facts.name.replace('/', "_");
-        let csv_path = folder.join(format!("{name}.csv"));
-        let nmon_path = folder.join(format!("{name}.nmon"));
+        let line_every_s = every.ns().div_ceil(SECOND_NS).max(1);
+        let csv_path = folder.join(format!("{stem}.csv"));
+        let nmon_path = folder.join(format!("{stem}.nmon"));
         let csv = create_new(&csv_path)?;
         let host = Host {
             name: facts.name.clone(),
             system: facts.system.clone(),
-            command: plan.command.clone(),
+            command: command.into(),
             version: env!("CARGO_PKG_VERSION").into(),
             started: lines::local(clock::wall_ns(), &zone),
             interval_s: u32::try_from(line_every_s).unwrap_or(u32::MAX),
@@ -77,7 +82,7 @@ impl Files {
     }
 
     /// Writes a sample into the CSV file.
-    pub(super) fn write(&mut self, sample: &Sample) -> Result<(), HostError> {
+    pub(crate) fn write(&mut self, sample: &Sample) -> Result<(), HostError> {
         self.row.clear();
         let columns = match &self.columns {
             Some(columns) => columns,
@@ -98,35 +103,45 @@ impl Files {
     }
 
     /// Writes a line into the nmon file, if it is time: over everything since the last one.
-    pub(super) fn write_line(&mut self, now: &Snapshot) -> Result<(), HostError> {
+    pub(crate) fn write_line(&mut self, now: &Snapshot) -> Result<(), HostError> {
         let Some(from) = &self.line_from else {
             self.line_from = Some(now.clone());
             return Ok(());
         };
-        // a sample that comes a moment early still ends its second
-        let early_ns = self.line_every_ns / 100;
-        if now.at_ns.saturating_sub(from.at_ns) + early_ns < self.line_every_ns {
+        if !self.is_line_due(now.at_ns.saturating_sub(from.at_ns)) {
             return Ok(());
         }
         let sample = Sample::between(from, now);
         self.line_from = Some(now.clone());
-        let line = lines::snapshot(&sample, &self.zone);
+        self.write_whole(&sample)
+    }
+
+    /// True when a line of the nmon file is due, `since_ns` after the last one.
+    pub(crate) fn is_line_due(&self, since_ns: u64) -> bool {
+        // a sample that comes a moment early still ends its second
+        let early_ns = self.line_every_ns / 100;
+        since_ns.saturating_add(early_ns) >= self.line_every_ns
+    }
+
+    /// Writes a sample into the nmon file that reaches back to the last such sample.
+    pub(crate) fn write_whole(&mut self, sample: &Sample) -> Result<(), HostError> {
+        let line = lines::snapshot(sample, &self.zone);
         self.nmon.snapshot(&line).map_err(HostError::nmon(&self.nmon_path))
     }
 
     /// Ends both files.
-    pub(super) fn finish(self) -> Result<(), HostError> {
+    pub(crate) fn finish(self) -> Result<(), HostError> {
         self.nmon.finish().map_err(HostError::nmon(&self.nmon_path))?;
         Ok(())
     }
 
     /// Devices that appeared too late for a column.
-    pub(super) fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<String> {
         self.left_out.clone()
     }
 
     /// Where the files are.
-    pub(super) fn paths(&self) -> Vec<PathBuf> {
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
         vec![self.csv_path.clone(), self.nmon_path.clone()]
     }
 }

@@ -3,6 +3,7 @@
 mod csv;
 mod files;
 mod folder;
+mod kept;
 mod lines;
 mod recorder;
 mod row;
@@ -18,6 +19,8 @@ use plumb_engine::layer::{JobError, Server};
 use plumb_measure::{Clock as _, Span};
 use serde_json::json;
 
+pub(crate) use files::Files;
+pub(crate) use kept::{Kept, lock};
 pub(crate) use recorder::sees;
 pub use recorder::{EVERY_LEAST, Recorded, Recorder, RecorderPlan};
 pub(crate) use ticker::Ticker;

@@ -1,8 +1,7 @@
 //! Samples taken on a thread of their own, kept and written down.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use plumb_engine::Stop;
@@ -10,8 +9,10 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, Span};
 
 use super::files::Files;
+use super::kept::{Kept, lock};
 use super::ticker::Ticker;
 use crate::HostError;
+use crate::facts::HostFacts;
 use crate::monitor::{Cost, Monitor, MonitorPlan, Subject};
 use crate::sample::Sample;
 use crate::state::State;
@@ -19,9 +20,6 @@ use crate::usage::Usage;
 
 /// The shortest time between two samples.
 pub const EVERY_LEAST: Span = Span::from_ns(10_000_000);
-/// Samples that are kept: an hour of seconds, six minutes of tenths. Memory is bounded by them.
-const KEPT_MAX: usize = 3_600;
-
 /// Readings by which the cost of a sampler is measured.
 const COST_ROUNDS: u32 = 5;
 
@@ -42,7 +40,7 @@ pub struct RecorderPlan {
 #[derive(Debug)]
 pub struct Recorder {
     stop: Arc<Stop>,
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<Shared>>,
     thread: JoinHandle<Result<(), HostError>>,
 }
 
@@ -64,8 +62,8 @@ pub struct Recorded {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    samples: VecDeque<Sample>,
+struct Shared {
+    kept: Kept,
     recorded: Recorded,
 }
 
@@ -82,9 +80,14 @@ impl Recorder {
         let mut monitor = Monitor::new(&plan.monitor, Box::new(MonotonicClock));
         monitor.sample(); // the first has nothing to compare with
         sees(&monitor)?;
-        let files = plan.folder.as_ref().map(|folder| Files::create(folder, plan)).transpose()?;
+        let files = plan.folder.as_ref().map(|folder| {
+            let facts = HostFacts::read(&plan.monitor.root);
+            let stem = facts.name.replace('/', "_");
+            Files::create(folder, &stem, &facts, plan.every, &plan.command)
+        });
+        let files = files.transpose()?;
         let stop = Arc::new(Stop::new().map_err(HostError::system("make a socket pair"))?);
-        let shared = Arc::<Mutex<Kept>>::default();
+        let shared = Arc::<Mutex<Shared>>::default();
         let ticker = Ticker::aligned(plan.every.ns(), MonotonicClock.now_ns(), clock::wall_ns());
         let taker = Taker { monitor, files, ticker, stop: stop.clone(), shared: shared.clone() };
         let thread = thread::Builder::new()
@@ -97,7 +100,7 @@ impl Recorder {
     /// The last sample; `None` before the first.
     #[must_use]
     pub fn latest(&self) -> Option<Sample> {
-        lock(&self.shared).samples.back().cloned()
+        lock(&self.shared).kept.latest().cloned()
     }
 
     /// What was recorded so far.
@@ -110,12 +113,7 @@ impl Recorder {
     /// part lies within. Only the last 3,600 samples are kept.
     #[must_use]
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Usage {
-        let kept = lock(&self.shared);
-        let within = |sample: &&Sample| {
-            let middle_ns = sample.monotonic_ns.saturating_sub(sample.interval_ns / 2);
-            (from_ns..=to_ns).contains(&middle_ns)
-        };
-        Usage::of(kept.samples.iter().filter(within))
+        lock(&self.shared).kept.window(from_ns, to_ns)
     }
 
     /// True once it has ended by itself, because something could not be written.
@@ -153,20 +151,20 @@ struct Taker {
     files: Option<Files>,
     ticker: Ticker,
     stop: Arc<Stop>,
-    shared: Arc<Mutex<Kept>>,
+    shared: Arc<Mutex<Shared>>,
 }
 
 impl Taker {
     fn run(mut self) -> Result<(), HostError> {
         let result = self.take_all();
         let costs = self.monitor.costs(COST_ROUNDS);
-        let mut kept = lock(&self.shared);
-        kept.recorded.missed = self.ticker.missed();
-        kept.recorded.states = self.monitor.states();
-        kept.recorded.costs = costs;
+        let mut shared = lock(&self.shared);
+        shared.recorded.missed = self.ticker.missed();
+        shared.recorded.states = self.monitor.states();
+        shared.recorded.costs = costs;
         let Some(files) = self.files else { return result };
-        kept.recorded.left_out = files.left_out();
-        kept.recorded.files = files.paths();
+        shared.recorded.left_out = files.left_out();
+        shared.recorded.files = files.paths();
         result.and_then(|()| files.finish())
     }
 
@@ -192,12 +190,9 @@ impl Taker {
             return Ok(());
         };
         {
-            let mut kept = lock(&self.shared);
-            kept.recorded.usage.add(sample);
-            if kept.samples.len() >= KEPT_MAX {
-                kept.samples.pop_front();
-            }
-            kept.samples.push_back(sample.clone());
+            let mut shared = lock(&self.shared);
+            shared.recorded.usage.add(sample);
+            shared.kept.push(sample.clone());
         }
         if let Some(files) = &mut self.files {
             files.write(sample)?;
@@ -205,11 +200,6 @@ impl Taker {
         }
         Ok(())
     }
-}
-
-/// Kept samples stay good when another thread panicked while it looked at them.
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Processors: shares of their time.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use crate::counter::{per_s, percent, rise};
@@ -8,7 +8,7 @@ use crate::kernel::{CpuTicks, Ticks};
 use crate::snapshot::Snapshot;
 
 /// All processors together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuSample {
     /// Shares of the time of all processors.
     #[serde(flatten)]
@@ -33,7 +33,7 @@ pub struct CpuSample {
 /// `iowait`.
 ///
 /// The kernel counts in ticks: below some hundred of them (`ticks`) a share is rough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuShare {
     /// Number of the processor; 0 for all together.
     #[serde(rename = "cpu")]

@@ -1,6 +1,6 @@
 //! Disks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use crate::counter::{float, moved, moved_32, per_s, percent, ratio};
@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 const SECTOR: f64 = 512.0;
 
 /// One block device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskSample {
     /// Its name.
     pub name: Label,

@@ -1,12 +1,12 @@
 //! Memory and paging.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::counter::{moved, per_s};
 use crate::snapshot::Snapshot;
 
 /// Where the memory is, at the end of the interval, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemorySample {
     /// All of it.
     pub total_bytes: u64,
@@ -55,7 +55,7 @@ impl MemorySample {
 
 /// Paging. What counts is `swapped_in` and `swapped_out` together with `major_faults`; reading and
 /// writing files is no paging.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingSample {
     /// Pages brought back from the swap space.
     pub swapped_in: u64,

@@ -14,7 +14,7 @@ mod receive;
 mod system;
 mod transport;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use cpu::{CpuSample, CpuShare};
 pub use disk::DiskSample;
@@ -31,7 +31,7 @@ use crate::snapshot::Snapshot;
 pub const SCHEMA: &str = "plumb.sample/1";
 
 /// What happened in one interval.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// End of the interval, nanoseconds since 1970-01-01T00:00:00Z.
     pub wall_ns: u64,
@@ -45,7 +45,7 @@ pub struct Sample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuSample>,
     /// Each processor.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub cpus: Vec<CpuShare>,
     /// Load averages and threads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,10 +57,10 @@ pub struct Sample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingSample>,
     /// Each disk.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub disks: Vec<DiskSample>,
     /// Each network interface.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub interfaces: Vec<InterfaceSample>,
     /// TCP and UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,10 +69,10 @@ pub struct Sample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub softirqs: Option<SoftirqSample>,
     /// The work of receiving, by processor.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub receive: Vec<ReceiveSample>,
     /// The busiest lines of interrupts, the busiest first; about once a second.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub interrupts: Vec<InterruptSample>,
     /// Time in which tasks waited for something.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,17 +81,17 @@ pub struct Sample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesSample>,
     /// Each port of an RDMA device.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rdma: Vec<RdmaSample>,
     /// Shared memory communications.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smc: Option<SmcSample>,
     /// The processes that were asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub processes: Vec<ProcessSample>,
     /// The processes that used most, the busiest first; only in samples for which all were looked
     /// at.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub top: Vec<ProcessSample>,
 }
 

@@ -1,6 +1,6 @@
 //! Network interfaces, TCP.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use super::transport::RdmaSample;
@@ -10,7 +10,7 @@ use crate::label::Label;
 use crate::snapshot::Snapshot;
 
 /// One network interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceSample {
     /// Its name.
     pub name: Label,
@@ -37,7 +37,7 @@ pub struct InterfaceSample {
 }
 
 /// Traffic of the whole machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Bytes received a second.
     pub received_bytes_per_s: f64,
@@ -54,7 +54,7 @@ pub struct Traffic {
 }
 
 /// TCP and UDP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpSample {
     /// Segments received a second.
     pub received_per_s: f64,
@@ -174,14 +174,15 @@ pub(super) fn sum(interfaces: &[InterfaceSample], rdma: &[RdmaSample]) -> Traffi
         traffic.sent_bytes_per_s += each.sent_bytes_per_s;
         traffic.received_packets_per_s += each.received_packets_per_s;
         traffic.sent_packets_per_s += each.sent_packets_per_s;
-        traffic.trouble += each.errors + each.drops;
+        let trouble = each.errors.saturating_add(each.drops);
+        traffic.trouble = traffic.trouble.saturating_add(trouble);
     }
     for port in rdma {
         let (received, sent) = (port.received_bytes_per_s, port.sent_bytes_per_s);
         traffic.received_bytes_per_s += received.unwrap_or(0.0);
         traffic.sent_bytes_per_s += sent.unwrap_or(0.0);
         traffic.rdma_bytes_per_s += received.unwrap_or(0.0) + sent.unwrap_or(0.0);
-        traffic.trouble += port.trouble;
+        traffic.trouble = traffic.trouble.saturating_add(port.trouble);
     }
     traffic
 }

@@ -1,6 +1,6 @@
 //! Processes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use crate::counter::{float, moved, per_s};
@@ -12,7 +12,7 @@ use crate::snapshot::{Part, Snapshot};
 const TOP_MAX: usize = 12;
 
 /// One process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessSample {
     /// Its number.
     pub pid: u32,

@@ -1,6 +1,6 @@
 //! Which processor does the work of the network, and which device interrupts it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::earlier;
 use crate::counter::{moved_32, per_s, ratio, sum_moved_32};
@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 const LINES_MAX: usize = 16;
 
 /// Soft interrupts of all processors, a second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SoftirqSample {
     /// Timers.
     pub timer_per_s: f64,
@@ -31,7 +31,7 @@ pub struct SoftirqSample {
 }
 
 /// The work of receiving and sending that one processor did, as counts within the interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiveSample {
     /// Number of the processor.
     pub cpu: u32,
@@ -54,7 +54,7 @@ pub struct ReceiveSample {
 }
 
 /// One line of interrupts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InterruptSample {
     /// Its number, or the kernel's letters for those that are no device's.
     pub line: Label,

@@ -1,13 +1,13 @@
 //! Load, pressure, open files.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::counter::{float, moved, percent};
 use crate::kernel::Pressure;
 use crate::snapshot::{Part, Snapshot};
 
 /// Load averages and threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
     /// Load over one minute.
     pub load_1: f64,
@@ -23,7 +23,7 @@ pub struct LoadSample {
 
 /// Shares of the interval in which tasks waited for something. `some`: at least one; `full`: every
 /// one that had work. Absent where the kernel does not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PressureSample {
     /// For a processor.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +43,7 @@ pub struct PressureSample {
 }
 
 /// Open files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesSample {
     /// File handles in use (Windows calls them handles).
     pub open: u64,

@@ -1,6 +1,6 @@
 //! RDMA and shared memory communications.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::counter::{float, moved, per_s};
 use crate::label::Label;
@@ -9,7 +9,7 @@ use crate::smc::{SmcCounters, SmcTraffic};
 use crate::snapshot::Snapshot;
 
 /// One port of an RDMA device. `/proc/net/dev` sees nothing of this traffic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RdmaSample {
     /// Device and port: `mlx5_0/1`.
     pub name: Label,
@@ -35,7 +35,7 @@ pub struct RdmaSample {
 }
 
 /// Shared memory communications.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SmcSample {
     /// Over RDMA.
     pub smc_r: SmcTrafficSample,
@@ -49,7 +49,7 @@ pub struct SmcSample {
 }
 
 /// One technology of SMC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SmcTrafficSample {
     /// Connections that really used it.
     pub connections: u64,

@@ -141,6 +141,10 @@ fn details(record: &RunRecord) -> Markup {
                     "processes that are neither ours nor at the other end of the connection. "
                     "Receiving CPUs: (sum x)² / sum x² of the soft interrupts of receiving that "
                     "each processor handled."
+                    @if record.far.is_some() {
+                        " The far host tells its own shares, not whose they are, at the times of "
+                        "the machine that drove the load."
+                    }
                 }
                 (sheet::table("One row a result", &table))
             }

@@ -16,7 +16,7 @@ pub(super) struct Shape {
 }
 
 /// What the machine did.
-fn machine() -> HostUse {
+pub(super) fn machine() -> HostUse {
     HostUse {
         samples: 20,
         covered_ns: 5_000_000_000,
@@ -172,6 +172,7 @@ impl Load {
                 warm_up_operations: self.operations / 20,
             },
             host: self.watched().then(machine),
+            far: None,
             intervals: self.timeline(),
             batches: None,
             labels: self.labels,
@@ -301,6 +302,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
             clock_read_ns: 22,
             facts: BTreeMap::from([("cpu model".into(), "Example 9000".into())]),
         },
+        far: None,
         target: Target {
             address: address.into(),
             transport: Some(Transport {

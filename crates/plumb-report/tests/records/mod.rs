@@ -3,15 +3,20 @@
 
 mod build;
 
-use plumb_measure::{FindingKind, RunRecord, Scope, Status, Target, Transport};
+use std::collections::BTreeMap;
+
+use plumb_measure::{
+    FarHost, FindingKind, HostUse, RunRecord, Scope, Status, Target, Transport, Validity,
+};
 use serde_json::json;
 
-use build::{Load, Shape, labels, run};
+use build::{Load, Shape, labels, machine, run};
 
 /// Every record below under the name of its golden files.
 pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
     vec![
         ("single", single_ping()),
+        ("far-host", far_host()),
         ("published", published()),
         ("two-messages", two_messages()),
         ("sweep", sweep()),
@@ -38,6 +43,34 @@ pub(crate) fn single_ping() -> RunRecord {
         words("plumb net ping 10.20.0.5:3298 --for 10s --size 1000B --out runs/a");
     record.plan.options =
         options(&[("connections", json!([1])), ("for", json!("10s")), ("size", json!(["1000B"]))]);
+    record
+}
+
+/// The same beside a far host that was recorded, and lost before the end.
+pub(crate) fn far_host() -> RunRecord {
+    let mut record = single_ping();
+    record.far = Some(FarHost {
+        name: "db7".into(),
+        address: "10.20.0.5:3299".into(),
+        kernel: "Linux 6.12.9 s390x".into(),
+        cpus: 16,
+        round_trip_ns: 210_000,
+        clock_ahead_ns: -4_200_000,
+        facts: BTreeMap::from([("memory".into(), "65536 MiB".into())]),
+    });
+    let result = &mut record.results[0];
+    result.far = Some(HostUse {
+        busy_pct: Some(12.5),
+        busy_max_pct: Some(19.0),
+        steal_pct: Some(0.0),
+        foreign_pct: None,
+        tested: Vec::new(),
+        receive: None,
+        ..machine()
+    });
+    result.validity =
+        std::mem::take(&mut result.validity).without_far("db7", "closed the connection");
+    record.validity = Validity::of_all([("", &record.results[0].validity)]);
     record
 }
 

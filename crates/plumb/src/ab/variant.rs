@@ -164,6 +164,7 @@ fn record_of(command: &str, started: String, figure: f64, duration_ns: u64) -> R
             seed: 0,
         },
         host: host::facts(&[]),
+        far: None,
         target: Target {
             address: "whatever the command measures".into(),
             transport: None,

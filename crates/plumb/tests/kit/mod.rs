@@ -126,7 +126,7 @@ pub(crate) fn ping(address: &str, words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["net", "ping", address], words].concat(), folder)
 }
 
-/// `plumb net serve`, ready.
+/// `plumb net serve` or `plumb host serve`, ready.
 #[derive(Debug)]
 pub(crate) struct Server {
     program: Program,
@@ -150,6 +150,12 @@ impl Server {
     pub(crate) fn limited(limit: &str) -> Self {
         let words = ["net", "serve", "--listen", "127.0.0.1:0"];
         Self::ready(Program::limited(limit, &words, Path::new(".")))
+    }
+
+    /// A server of samples on a free port of 127.0.0.1.
+    pub(crate) fn of_samples(words: &[&str]) -> Self {
+        let words = [&["host", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::ready(Program::start(&words, Path::new(".")))
     }
 
     fn ready(program: Program) -> Self {
