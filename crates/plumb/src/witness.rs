@@ -1,11 +1,12 @@
 //! What this machine did while it was measured: watched beside every run, from its own thread.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
 use plumb_host::process::{Owners, owners_of_tcp, owners_of_unix};
-use plumb_host::{HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
+use plumb_host::{HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
 use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Transport};
 
 use crate::far::{FarRecording, FarWitness};
@@ -40,12 +41,21 @@ impl Witness {
             return Ok(None);
         }
         let root = Root::of_this_machine();
-        let recorder = Recorder::start(&RecorderPlan {
+        let started = Recorder::start(&RecorderPlan {
             monitor: MonitorPlan::default(),
             every: options.host_interval,
             folder: Some(folder.to_path_buf()),
             command: "plumb".into(),
-        })?;
+        });
+        let recorder = match started {
+            Ok(recorder) => recorder,
+            // a machine that shows nothing can still measure; its records then say nothing of it
+            Err(error @ HostError::Blind(_)) if far.is_none() => {
+                writeln!(io::stderr(), "plumb: {error}; the run goes on without")?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
         let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
         let limit = options.foreign_limit.of_one();
         Ok(Some(Self { recorder, far, root, limit, began: None }))
