@@ -23,7 +23,7 @@ const INTERVALS_MAX: usize = 100;
 /// What separate runs cannot exclude.
 const SEPARATE: &str = "The runs were not interleaved: whatever changed on the machine, the network \
      or the target between them is part of the difference, and no statistics can take it out. In \
-     simulation this design called identical systems different in more than nine of ten cases. \
+     simulation this design called identical systems different in three of four cases and more. \
      Measure both in turns with `plumb ab` before you conclude anything.";
 
 /// A variant of an interleaved experiment.

@@ -163,7 +163,7 @@ impl Table {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file cannot be read: check its name and its permissions.
-    #[error("cannot read {}: {cause}", path.display())]
+    #[error("cannot be read: {cause}")]
     File {
         /// The file.
         path: PathBuf,
@@ -171,7 +171,7 @@ pub enum ReadError {
         cause: io::Error,
     },
     /// The file is larger than any table that is written for people.
-    #[error("{} is larger than 64 MiB: give a table of results, not of samples", path.display())]
+    #[error("larger than 64 MiB: give a table of results, not of samples")]
     TooLarge {
         /// The file.
         path: PathBuf,
