@@ -16,7 +16,9 @@ mod niping;
 mod outcome;
 mod record;
 mod run;
+mod stalls;
 pub mod statistics;
+mod tcp;
 mod units;
 mod validity;
 
@@ -35,5 +37,7 @@ pub use run::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
     Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
+pub use stalls::StallEvidence;
+pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
 };
@@ -44,6 +45,10 @@ pub struct PingOptions {
     #[command(flatten)]
     pub transport: TransportOptions,
 
+    /// Whether the connections are encrypted.
+    #[command(flatten)]
+    pub tls: TlsOptions,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
@@ -63,6 +68,8 @@ pub struct Ping {
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
+    /// Makes encrypted connections; none without `--tls`.
+    tls: Option<TlsConnector>,
 }
 
 impl Ping {
@@ -83,7 +90,8 @@ impl Ping {
             options.load.plan(point.connections).check()?;
         }
         let endpoints = options.transport.endpoints(&options.host, PORT)?;
-        Ok(Self { options, endpoints, points, seed })
+        let tls = options.tls.connector(&options.host, &[])?;
+        Ok(Self { options, endpoints, points, seed, tls })
     }
 
     fn measure(
@@ -99,7 +107,11 @@ impl Ping {
         let load = {
             let sampler = watch.point(&labels);
             let mut stage = Stage { endpoint, stop, samplers: &mut [sampler] };
-            load::run(&plan, &mut stage, 1, || Probe::new(size), Plain::default)?
+            let probe = || Probe::new(size);
+            match &self.tls {
+                None => load::run(&plan, &mut stage, 1, probe, Plain::default)?,
+                Some(tls) => load::run(&plan, &mut stage, 1, probe, || tls.link())?,
+            }
         };
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         add_figures(&mut result, point.size, &load);
@@ -117,6 +129,7 @@ impl Measure for Ping {
         in_force.insert("size".into(), json!(options.size));
         in_force.insert("connections".into(), json!(options.connections));
         in_force.extend(options.transport.in_force());
+        in_force.extend(options.tls.in_force());
         Outline {
             layer: "net",
             verb: "ping",
