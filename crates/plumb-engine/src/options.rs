@@ -188,14 +188,10 @@ impl TransportOptions {
             TransportKind::Tcp => "tcp".into(),
             TransportKind::Unix(path) => format!("unix:{}", path.display()),
         };
-        let family = match self.family() {
-            Family::Any => "any",
-            Family::V4 => "ipv4",
-            Family::V6 => "ipv6",
-        };
         let mut options = Map::new();
         options.insert("transport".into(), json!(transport));
-        options.insert("family".into(), json!(family));
+        options.insert("ipv4".into(), json!(self.v4));
+        options.insert("ipv6".into(), json!(self.v6));
         options
     }
 

@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::layers::LAYERS;
-use crate::{ab, check, checkup, compare, lab, manual, report, show};
+use crate::{ab, check, checkup, compare, lab, manual, options_file, report, show};
 
 /// `plumb` with every subcommand.
 pub(crate) fn all() -> Command {
@@ -31,4 +31,5 @@ pub(crate) fn all() -> Command {
         .subcommand(report::command())
         .subcommand(check::command())
         .subcommands(manual::commands())
+        .mut_subcommands(options_file::offer)
 }

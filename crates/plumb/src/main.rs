@@ -17,6 +17,7 @@ mod loopback;
 mod manual;
 mod measure;
 mod niping;
+mod options_file;
 mod progress;
 mod report;
 mod show;
@@ -48,13 +49,19 @@ fn main() -> ExitCode {
 }
 
 fn run(words: &[OsString]) -> anyhow::Result<Exit> {
-    let matches = match commands::all().try_get_matches_from(words) {
+    let mut all = commands::all();
+    let expanded = options_file::expand(&all, words)?;
+    let matches = match all.try_get_matches_from_mut(expanded) {
         Ok(matches) => matches,
         Err(message) => {
             message.print()?;
             return Ok(if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran });
         }
     };
+    if let Some(text) = options_file::in_force(&all, &matches)? {
+        write!(io::stdout(), "{text}")?;
+        return Ok(Exit::Ran);
+    }
     let command: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(("host", words)) = matches.subcommand()

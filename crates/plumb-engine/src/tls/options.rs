@@ -85,13 +85,12 @@ impl TlsOptions {
 }
 
 impl TrustOptions {
-    /// Every option with the value in force, for the run record.
+    /// Every option with the value in force, for the run record. Without `ca` the authorities are
+    /// those this machine trusts.
     #[must_use]
     pub fn in_force(&self) -> Map<String, Value> {
         let mut options = Map::new();
-        let ca = self.ca.as_ref().map_or("of this machine".into(), |file| json!(file));
-        options.insert("ca".into(), ca);
-        for (name, file) in [("cert", &self.cert), ("key", &self.key)] {
+        for (name, file) in [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)] {
             if let Some(file) = file {
                 options.insert(name.into(), json!(file));
             }

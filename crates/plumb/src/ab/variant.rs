@@ -1,10 +1,12 @@
 //! One of the things compared, and how a block of it is measured.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, Measure};
@@ -16,14 +18,16 @@ use plumb_report::{RunFolder, html};
 
 use super::{program, shell};
 use crate::measure::{measure, plain};
-use crate::{commands, host, layers, progress};
+use crate::{commands, host, layers, options_file, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
 const INTERVALS: u64 = 20;
 const INTERVAL_MIN_MS: u64 = 50;
 const INTERVAL_MAX_MS: u64 = 1_000;
-/// Options that a block gets from the experiment.
-const OURS: [&str; 3] = ["--out", "--json", "--markdown"];
+/// Options that a block gets from the experiment, by their names in the definition.
+const OURS: [&str; 4] = ["out", "json", "markdown", options_file::PRINT];
+/// Words of a command that measures: its layer and its verb.
+const COMMAND_WORDS: usize = 2;
 
 /// One of the things compared.
 #[derive(Clone, Debug)]
@@ -68,31 +72,27 @@ impl Variant {
             Some((first, rest)) if first == "plumb" => rest.to_vec(),
             _ => words,
         };
-        if let Some(word) = words.iter().find(|word| OURS.contains(&word.as_str())) {
-            bail!("`{command}`: {word} belongs to plumb ab itself, not to one of its commands");
-        }
-        let mut variant =
-            Self { name, command: command.into(), before, kind: Kind::Plumb(words.clone()) };
+        let mut words = with_options(&words).with_context(|| format!("`{command}`"))?;
         let (_, matches) = parse(&words).with_context(|| format!("`{command}`"))?;
-        let Kind::Plumb(words) = &mut variant.kind else {
-            return Ok(variant);
-        };
         let leaf = leaf(&matches);
-        let lacks = |id: &str| {
-            leaf.try_contains_id(id).is_ok()
-                && leaf.value_source(id) != Some(clap::parser::ValueSource::CommandLine)
-        };
+        let takes = |id: &str| leaf.try_contains_id(id).is_ok();
+        let says = |id: &str| leaf.value_source(id) == Some(ValueSource::CommandLine);
+        let lacks = |id: &str| takes(id) && !says(id);
+        if let Some(id) = OURS.iter().find(|id| takes(id) && says(id)) {
+            let option = id.replace('_', "-");
+            bail!("`{command}`: --{option} belongs to plumb ab itself, not to one of its commands");
+        }
         if lacks("for_time") && lacks("count") {
-            words.push(format!("--for={block}"));
+            add(&mut words, format!("--for={block}"));
         }
         if lacks("interval") {
             let length = leaf.try_get_one::<Span>("for_time").ok().flatten();
             let ms = length.unwrap_or(&block).ns() / 1_000_000 / INTERVALS;
-            words.push(format!("--interval={}ms", ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS)));
+            let ms = ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS);
+            add(&mut words, format!("--interval={ms}ms"));
         }
-        let words = words.clone();
         job(&words).with_context(|| format!("`{command}`"))?;
-        Ok(variant)
+        Ok(Self { name, command: command.into(), before, kind: Kind::Plumb(words) })
     }
 
     /// Measures one block of it into `folder`; `title` stands before the progress.
@@ -100,7 +100,7 @@ impl Variant {
         match &self.kind {
             Kind::Plumb(words) => {
                 let mut words = words.clone();
-                words.push(format!("--out={}", folder.display()));
+                add(&mut words, format!("--out={}", folder.display()));
                 let mut job = job(&words)?;
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), command, title, stop).map(drop)
@@ -174,6 +174,21 @@ fn record_of(command: &str, started: String, figure: f64, duration_ns: u64) -> R
         floor: None,
         results: vec![result],
     }
+}
+
+/// `words` with the options of the file that they name, which is read only now: what is in it
+/// later changes nothing.
+fn with_options(words: &[String]) -> anyhow::Result<Vec<String>> {
+    let line: Vec<OsString> =
+        std::iter::once("plumb").chain(words.iter().map(String::as_str)).map(Into::into).collect();
+    let line = options_file::expand(&commands::all(), &line)?;
+    let words = line.into_iter().skip(1).map(OsString::into_string);
+    words.collect::<Result<_, _>>().map_err(|word| anyhow!("{} is not UTF-8", word.display()))
+}
+
+/// Adds an option in front of the others, since positional arguments may end them.
+fn add(words: &mut Vec<String>, option: String) {
+    words.insert(COMMAND_WORDS.min(words.len()), option);
 }
 
 /// The layer and the options that `words` name.

@@ -1,0 +1,56 @@
+//! How the arguments of a command are called in a file.
+
+use clap::{Arg, ArgAction, Command};
+
+use super::{FILE, PRINT};
+
+/// The arguments of a command that may stand in a file.
+pub(super) fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|argument| {
+        let asks = matches!(
+            argument.get_action(),
+            ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+        );
+        !asks && ![FILE, PRINT].contains(&argument.get_id().as_str())
+    })
+}
+
+/// The key of an argument: its long name, or the name of its value as the help shows it, in lower
+/// case.
+pub(super) fn of(argument: &Arg) -> String {
+    let shown = || argument.get_value_names()?.first().map(|name| name.to_lowercase());
+    let name = argument.get_long().map(str::to_owned).or_else(shown);
+    name.unwrap_or_else(|| argument.get_id().as_str().replace('_', "-"))
+}
+
+/// True for an argument that takes no value: it is there or not.
+pub(super) fn is_switch(argument: &Arg) -> bool {
+    !argument.get_action().takes_values()
+}
+
+/// Values that stand behind one mention of the argument, at least and at most.
+pub(super) fn values(argument: &Arg) -> (usize, usize) {
+    argument.get_num_args().map_or((1, 1), |range| (range.min_values(), range.max_values()))
+}
+
+/// True for an argument that takes a list.
+pub(super) fn is_list(argument: &Arg) -> bool {
+    matches!(argument.get_action(), ArgAction::Append) || values(argument).1 > 1
+}
+
+/// True when the two must not be given together.
+pub(super) fn exclude(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let names = |one, other: &Arg| {
+        let named = command.get_arg_conflicts_with(one);
+        named.iter().any(|named| named.get_id() == other.get_id())
+    };
+    names(one, other) || names(other, one)
+}
+
+/// Whichever of `names` looks most like `wrong`, if one does.
+pub(super) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    // the measure and the bound by which the command line finds what was meant
+    let alike = |name: String| (strsim::jaro(wrong, &name), name);
+    let near = names.map(alike).filter(|(likeness, _)| *likeness > 0.7);
+    near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
+}
