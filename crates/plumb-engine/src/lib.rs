@@ -45,6 +45,6 @@ pub use poll::{Poll, Time};
 pub use protocol::{Next, Op, Protocol, Step, Then};
 pub use result::{Lengths, result_record};
 pub use serve::{ServePlan, serve};
-pub use service::{Ended, Peer, Served, Service, TurnedAway};
+pub use service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use transport::{Listener, reachable};

@@ -16,7 +16,7 @@ use crate::cidr::Cidr;
 use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::poll::{Poll, Readiness, Time, Token};
-use crate::service::{Ended, Peer, Service, TurnedAway};
+use crate::service::{Ended, Peer, Seat, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::transport::Listener;
@@ -78,6 +78,10 @@ pub(crate) struct Client<C, L> {
     closing: Option<Ended>,
     /// Not read while what was said before waits to be sent.
     paused: bool,
+    /// Some of its replies wait for the service to settle: nothing may be sent.
+    unsettled: bool,
+    /// Not served until the service has answered what it asked last.
+    waiting: bool,
     last_heard: u64,
     wake: Wake,
 }
@@ -175,7 +179,10 @@ where
         if self.lone.client.is_none() || self.hear_the_only_one() {
             self.look_around()?;
         }
-        if S::SETTLES && !self.unsettled.is_empty() {
+        if S::WAITS {
+            self.answer_late();
+        }
+        if S::SETTLES && (S::WAITS || !self.unsettled.is_empty()) {
             self.settle().map_err(EngineError::system("make what was served last"))?;
         }
         self.on_time();
@@ -189,6 +196,9 @@ where
             .wait(&mut self.poll, deadline)
             .map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
+        if S::WAITS {
+            self.service.due(self.now);
+        }
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
             match ready.token.index.checked_sub(FIRST_LISTENER) {
@@ -210,7 +220,11 @@ where
         if self.plan.spin || !self.again.is_empty() || self.lone.client.is_some() {
             return Some(0);
         }
-        [self.timers.next(), self.quit_at(), self.accept_again_at].into_iter().flatten().min()
+        let service = if S::WAITS { self.service.wake_at() } else { None };
+        [self.timers.next(), self.quit_at(), self.accept_again_at, service]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn listen(&self) -> io::Result<()> {
@@ -262,12 +276,16 @@ where
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
         let index = self.seat(channel);
+        let generation = self.slots[index].generation;
         let Some(client) = &mut self.slots[index].client else {
             return;
         };
         match opened {
             Ok(conn) => {
-                client.conn = Some(conn);
+                let conn = client.conn.insert(conn);
+                if S::WAITS {
+                    self.service.seated(conn, Seat { index, generation });
+                }
                 self.clients += 1;
             }
             Err(farewell) => {
@@ -311,6 +329,8 @@ where
             shaken: false,
             closing: None,
             paused: false,
+            unsettled: false,
+            waiting: false,
             last_heard: self.now,
             wake: Wake::default(),
         };
@@ -380,6 +400,9 @@ impl<C, L: Link> Client<C, L> {
     fn overdue(&self, plan: &ServePlan) -> Option<(u64, Ended)> {
         if let Some(ended) = self.closing {
             return Some((self.last_heard + FAREWELL_NS, ended));
+        }
+        if self.waiting && !self.channel.sending() {
+            return None; // it is our turn
         }
         if !self.shaken || self.channel.kept() > 0 || self.channel.sending() {
             return Some((self.last_heard + plan.stall.ns(), Ended::Stalled));

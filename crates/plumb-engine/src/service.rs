@@ -32,6 +32,14 @@ pub struct Served {
     pub close: bool,
 }
 
+/// A connection, as a service names it to the loop that serves it. It means nobody once the
+/// connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Seat {
+    pub(crate) index: usize,
+    pub(crate) generation: u32,
+}
+
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -69,6 +77,42 @@ pub trait Service {
 
     /// True when replies must wait for [`settle`](Self::settle).
     const SETTLES: bool = false;
+
+    /// True for a service that has something to do at times of its own, or lets clients wait.
+    const WAITS: bool = false;
+
+    /// When [`due`](Self::due) is to be called even if nobody sends anything, nanoseconds on the
+    /// monotonic clock. Asked before every wait, where [`WAITS`](Self::WAITS).
+    fn wake_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// It is `now`. Called after every wait, before anybody is served, where
+    /// [`WAITS`](Self::WAITS).
+    fn due(&mut self, now: u64) {
+        let _ = now;
+    }
+
+    /// Where a connection that was just opened sits, where [`WAITS`](Self::WAITS).
+    fn seated(&mut self, conn: &mut Self::Conn, seat: Seat) {
+        let _ = (conn, seat);
+    }
+
+    /// True when the client waits for something else than its own next bytes: these are shown once
+    /// [`late_reply`](Self::late_reply) has answered it, and a client that hangs up meanwhile is
+    /// closed. Asked after [`serve`](Self::serve), where [`WAITS`](Self::WAITS).
+    fn waits(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// Appends to `out` what a client has waited for, and says whose it is; `None` when nobody's
+    /// wait is over. Called once a wake and until `None`, before [`settle`](Self::settle), where
+    /// [`WAITS`](Self::WAITS).
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+        let _ = out;
+        None
+    }
 
     /// A client connected. `Err` holds the farewell that is sent before the connection is closed.
     ///

@@ -5,11 +5,15 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["checkup"],
     &["net", "ping"],
     &["net", "serve"],
+    &["lock", "serve"],
+    &["lock", "journal", "dump"],
+    &["lock", "journal", "verify"],
+    &["lock", "journal", "repair"],
     &["host", "watch"],
     &["host", "record"],
     &["host", "serve"],

@@ -28,6 +28,10 @@ where
         };
         if ready.hangup {
             client.channel.set_hangup();
+            if S::WAITS && client.waiting {
+                // nobody is there to be told: what it waited for goes to somebody else
+                return self.close(index, Ended::ByClient);
+            }
         }
         if !client.shaken {
             match client.channel.handshake() {
@@ -39,9 +43,10 @@ where
                 Err(_) => return self.close(index, Ended::Broken),
             }
         }
-        let owes = self
-            .client(index)
-            .is_some_and(|client| client.channel.sending() || client.closing.is_some());
+        let owes = self.client(index).is_some_and(|client| {
+            // what is not settled yet is sent once it is, whatever the socket says meanwhile
+            !client.unsettled && (client.channel.sending() || client.closing.is_some())
+        });
         if ready.writable && owes {
             self.flush(index);
         }
@@ -58,6 +63,9 @@ where
             let Some(client) = self.slots[index].client.as_mut() else {
                 return turn > 0;
             };
+            if S::WAITS && client.waiting {
+                return turn > 0;
+            }
             let holds_back = if S::SETTLES {
                 client.channel.unsent() > UNSENT_MAX
             } else {
@@ -137,17 +145,54 @@ where
             if served.close {
                 client.closing = Some(Ended::ByService);
             }
-            if served.consumed == 0 || served.close || broken {
+            client.waiting = S::WAITS && self.service.waits(conn);
+            if served.consumed == 0 || served.close || client.waiting || broken {
                 break;
             }
         }
         client.channel.keep_from(at, &mut self.buffer);
+        if S::WAITS && client.waiting && client.channel.hung_up() {
+            return self.close(index, Ended::ByClient);
+        }
         if broken {
             self.close(index, Ended::Broken);
-        } else if S::SETTLES {
-            self.unsettled.push(index);
         } else {
-            self.flush(index);
+            self.owe(index);
+        }
+    }
+
+    /// Sends what is held, or has it sent once the service has settled.
+    fn owe(&mut self, index: usize) {
+        if !S::SETTLES {
+            return self.flush(index);
+        }
+        if let Some(client) = self.client(index)
+            && !std::mem::replace(&mut client.unsettled, true)
+        {
+            self.unsettled.push(index);
+        }
+    }
+
+    /// Replies to those whose wait is over; then they are served again.
+    pub(super) fn answer_late(&mut self) {
+        self.service.due(self.now);
+        while let Some(seat) = self.service.late_reply(&mut self.reply) {
+            let slot = self.slots.get_mut(seat.index);
+            let slot = slot.filter(|slot| slot.generation == seat.generation);
+            let client = slot.and_then(|slot| slot.client.as_mut());
+            if let Some(client) = client {
+                client.channel.hold(&self.reply);
+                client.waiting = false;
+                client.last_heard = self.now; // it may be silent for as long as anybody
+            }
+            self.reply.clear();
+            self.again.push_back(seat.index); // what came meanwhile was announced already
+            let kept = self.slots.get(seat.index).and_then(|slot| slot.client.as_ref());
+            if kept.is_some_and(|client| client.channel.kept() > 0) {
+                self.serve_bytes(seat.index);
+            } else {
+                self.owe(seat.index);
+            }
         }
     }
 
@@ -155,6 +200,9 @@ where
     pub(super) fn settle(&mut self) -> io::Result<()> {
         self.service.settle()?;
         while let Some(index) = self.unsettled.pop() {
+            if let Some(client) = self.client(index) {
+                client.unsettled = false;
+            }
             self.flush(index);
         }
         Ok(())
