@@ -43,7 +43,7 @@ pub use pacer::Pacer;
 pub use plan::{Extent, LoadPlan, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use protocol::{Next, Op, Protocol, Step, Then};
-pub use result::{Lengths, result_record};
+pub use result::{Lengths, part_record, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};

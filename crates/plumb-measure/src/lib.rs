@@ -14,9 +14,11 @@ mod histogram;
 mod host_use;
 mod niping;
 mod outcome;
+mod part;
 mod record;
 mod run;
 pub mod statistics;
+mod told;
 mod units;
 mod validity;
 
@@ -30,10 +32,12 @@ pub use histogram::Histogram;
 pub use host_use::{FarHost, HostUse, ReceiveUse};
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
+pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
 pub use run::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
     Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
+pub use told::Told;
 pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

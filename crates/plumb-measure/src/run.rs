@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{
+    BatchMeans, FarHost, Histogram, HostUse, NipingFigures, PairRecord, PartRecord, Validity, hdr,
+};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -214,9 +216,15 @@ pub struct ResultRecord {
     /// Time of the TLS handshake; absent without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls_ns: Option<Distribution>,
+    /// From the due time to the failure, of operations that failed; absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed_ns: Option<Distribution>,
     /// How often each status code came; empty where the protocol has none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub codes: BTreeMap<String, u64>,
+    /// Of these, the codes that were not expected.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub unexpected_codes: BTreeMap<String, u64>,
     /// Content length of the correct answers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub length: Option<LengthFigures>,
@@ -230,6 +238,12 @@ pub struct ResultRecord {
     /// The figures of niping.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub niping: Option<NipingFigures>,
+    /// The parts of the load, where its operations are of several kinds: one a URL.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub parts: Vec<PartRecord>,
+    /// What one part takes longer than another; absent when that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pair: Option<PairRecord>,
     /// Further figures of the layer, each with its unit and formula.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub figures: Vec<Figure>,

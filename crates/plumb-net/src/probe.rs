@@ -1,7 +1,7 @@
 //! What one round trip is: a frame there, the same frame back, every byte compared.
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_measure::{Answer, FailureKind};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
 /// The start of a payload that is long enough for it.
@@ -176,8 +176,7 @@ impl Protocol for Probe {
             return Step::Need { consumed: here };
         }
         wire.at = 0;
-        let answer =
-            Answer { outcome: Outcome::Ok, code: None, body_bytes: (total - HEADER_BYTES) as u64 };
+        let answer = Answer::ok((total - HEADER_BYTES) as u64);
         Step::Done { consumed: here, answer, then: Then::Keep }
     }
 

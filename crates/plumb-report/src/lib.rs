@@ -27,6 +27,7 @@ mod labels;
 pub mod markdown;
 pub mod niping;
 mod notes;
+mod parts;
 mod points;
 pub mod recording;
 mod table;

@@ -5,7 +5,7 @@ use plumb_measure::RunRecord;
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
-use crate::{facts, host, notes, tables};
+use crate::{facts, host, notes, parts, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -56,6 +56,16 @@ fn results(record: &RunRecord) -> String {
     }
     out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
     out.push('\n');
+    for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
+        let (title, about) = (section.title, escaped(section.about));
+        out += &format!("### {title}\n\n{about}\n\n{}\n", section.table.markdown());
+    }
+    for known in parts::facts(record) {
+        out += &format!("- {}: {}\n", escaped(&known.name), escaped(&known.value));
+    }
+    if !parts::facts(record).is_empty() {
+        out.push('\n');
+    }
     for (title, table) in [
         ("Failures by kind", tables::failures(record)),
         ("Status codes", tables::codes(record)),

@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{host, niping, notes, tables};
+use crate::{host, niping, notes, parts, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -23,6 +23,7 @@ pub fn render(record: &RunRecord) -> String {
     } else if !record.results.is_empty() {
         out.push_str(&several(record));
     }
+    out.push_str(&pages(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
         out.push('\n');
@@ -124,6 +125,26 @@ fn several(record: &RunRecord) -> String {
     if !dropped.is_empty() {
         let note = format!("not shown for width: {}", dropped.join(", "));
         out.push_str(&paragraph("", &note, WIDTH));
+    }
+    out
+}
+
+/// The parts of the loads, and how their URLs were resolved.
+fn pages(record: &RunRecord) -> String {
+    let mut out = String::new();
+    for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
+        let (text, dropped) = section.table.text(TABLE_WIDTH);
+        out += &format!("\n{}\n{text}", section.title);
+        if !dropped.is_empty() {
+            out += &paragraph("", &format!("not shown for width: {}", dropped.join(", ")), WIDTH);
+        }
+    }
+    let facts = parts::facts(record);
+    if !facts.is_empty() {
+        out.push('\n');
+    }
+    for known in facts {
+        out += &fact(&known.name, &known.value);
     }
     out
 }

@@ -86,12 +86,22 @@ pub(crate) fn title(record: &RunRecord) -> String {
 
 /// The verdict and how the run ended: `INVALID, interrupted`.
 pub(crate) fn heading(record: &RunRecord) -> String {
-    let word = Trust::of_run(record).word();
+    let word = word_of(record);
     match record.status {
-        Status::Complete => word.into(),
+        Status::Complete => word,
         Status::Interrupted => format!("{word}, interrupted"),
         Status::Running => format!("{word}, not finished"),
         Status::Broken => format!("{word}, broken off"),
+    }
+}
+
+/// The word over a report; what was mostly refused is said at once.
+fn word_of(record: &RunRecord) -> String {
+    let word = Trust::of_run(record).word();
+    let wrong = record.results.iter().flat_map(|result| &result.unexpected_codes);
+    match wrong.max_by_key(|(_, n)| **n) {
+        Some((code, _)) => format!("{word}: unexpected status {code}"),
+        None => word.into(),
     }
 }
 

@@ -290,6 +290,8 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         FailureKind::HandshakeFailed
         | FailureKind::UnexpectedStatus
         | FailureKind::Garbled
+        | FailureKind::HeadTooLarge
+        | FailureKind::BodyTooLarge
         | FailureKind::Closed
         | FailureKind::Reset => ReturnCode::CONN_BROKEN,
     }

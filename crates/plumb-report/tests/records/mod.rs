@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes the records that it needs")]
 
 mod build;
+mod pages;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
         ("interrupted", interrupted()),
         ("nobody", nobody_there()),
         ("begun", begun()),
+        ("pages", pages::pages()),
+        ("refused", pages::refused()),
     ]
 }
 

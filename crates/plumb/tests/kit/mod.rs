@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
 pub(crate) mod golden;
+pub(crate) mod http;
 pub(crate) mod ni;
 pub(crate) mod peer;
 
@@ -60,6 +61,16 @@ impl Program {
 
     /// Starts the program at `path` in `folder`, where it finds neither a terminal nor colours.
     pub(crate) fn start_as(path: &Path, words: &[&str], folder: &Path) -> Self {
+        Self::start_told(path, words, folder, &[])
+    }
+
+    /// Starts the program at `path` in `folder` with something in its environment.
+    pub(crate) fn start_told(
+        path: &Path,
+        words: &[&str],
+        folder: &Path,
+        told: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(path)
             .args(words)
             .current_dir(folder)
@@ -67,6 +78,7 @@ impl Program {
             .env("TZ", "UTC")
             .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
             .env_remove("CLICOLOR_FORCE")
+            .envs(told.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
