@@ -151,8 +151,11 @@ fn drive<P: Protocol, L: Link>(
     driven
 }
 
-/// Puts the thread on its processor and asks for timers without slack.
-pub(crate) fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
+/// Puts the calling thread on a processor, if one is named, and asks for timers without slack.
+///
+/// # Errors
+/// [`EngineError::Plan`] when this machine has no such processor, or the thread may not use it.
+pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     // a kernel that refuses leaves the usual slack of 50 us, which the scheduling lag will show
     let _ = set_current_timer_slack(NonZeroU64::new(1));

@@ -60,6 +60,8 @@ pub fn result_record<P>(
             .filter(|ns| *ns > 0)
             .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..CpuUse::default() }),
         niping: None,
+        clients: Vec::new(),
+        stream: None,
         figures: Vec::new(),
         validity: Validity::of_load(recorder, facts),
         driver: DriverFacts {

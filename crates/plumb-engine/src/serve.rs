@@ -78,6 +78,8 @@ pub(crate) struct Client<C, L> {
     closing: Option<Ended>,
     /// Not read while what was said before waits to be sent.
     paused: bool,
+    /// Whole messages may be among what is kept: they are served before more is read.
+    unserved: bool,
     last_heard: u64,
     wake: Wake,
 }
@@ -311,6 +313,7 @@ where
             shaken: false,
             closing: None,
             paused: false,
+            unserved: false,
             last_heard: self.now,
             wake: Wake::default(),
         };
@@ -343,6 +346,34 @@ where
         if let Some(conn) = client.conn {
             self.clients -= 1;
             self.service.close(conn, client.closing.unwrap_or(ended));
+        }
+    }
+
+    /// Lets the service go on with a connection by itself.
+    fn hand_over(&mut self, index: usize) {
+        let ready = self.client(index).is_some_and(|client| {
+            !client.channel.encrypted()
+                && client.channel.flush().is_ok()
+                && !client.channel.sending()
+        });
+        if !ready {
+            return self.close(index, Ended::Broken);
+        }
+        let slot = &mut self.slots[index];
+        let Some(client) = slot.client.take() else {
+            return;
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        if self.lone.client == Some(index) {
+            self.lone = Lone::default();
+        }
+        // a socket that is not in the set needs no removal
+        let _ = self.poll.remove(client.channel.socket());
+        let (socket, unread) = client.channel.into_parts();
+        if let Some(conn) = client.conn {
+            self.clients -= 1;
+            self.service.hand_over(conn, socket, unread);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,23 @@ pub trait Service {
     /// When what was served cannot be made to last: the loop then ends without sending replies.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// True when connections may leave the loop; see [`hand_over`](Self::hand_over).
+    const HANDS_OVER: bool = false;
+
+    /// True when this connection is to leave the loop, asked after its bytes were served.
+    fn leaves(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// The connection has left the loop with all its replies sent: from here on the socket, which
+    /// does not block, and the bytes that came behind those served are the service's own. An
+    /// encrypted connection, and one that does not take its replies at once, is closed instead.
+    fn hand_over(&mut self, conn: Self::Conn, socket: OwnedFd, unread: Vec<u8>) {
+        let _ = (socket, unread);
+        self.close(conn, Ended::ByService);
     }
 
     /// The connection is gone.

@@ -7,6 +7,7 @@
 //! protocol.
 
 mod batches;
+mod clients;
 mod clock;
 mod comparison;
 pub mod hdr;
@@ -17,10 +18,12 @@ mod outcome;
 mod record;
 mod run;
 pub mod statistics;
+mod stream;
 mod units;
 mod validity;
 
 pub use batches::{BatchMeans, Batches};
+pub use clients::{ClientFigures, counts_differ};
 pub use clock::Clock;
 pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
@@ -35,5 +38,6 @@ pub use run::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
     Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
+pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{
+    BatchMeans, ClientFigures, FarHost, Histogram, HostUse, NipingFigures, StreamFigures, Validity,
+    hdr,
+};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -230,6 +233,12 @@ pub struct ResultRecord {
     /// The figures of niping.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub niping: Option<NipingFigures>,
+    /// Each client, where several ran at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub clients: Vec<ClientFigures>,
+    /// What streams have carried; absent where messages were exchanged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<StreamFigures>,
     /// Further figures of the layer, each with its unit and formula.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub figures: Vec<Figure>,

@@ -40,6 +40,8 @@ pub enum FindingKind {
     Steal,
     /// Memory was short: pages were swapped.
     Paging,
+    /// Two sides counted the same thing differently.
+    CountsDiffer,
     /// The far machine could not be recorded to the end.
     FarHostLost,
     /// Too few samples for the tail that is printed.
@@ -108,6 +110,12 @@ impl Validity {
         )
     }
 
+    /// The verdict that `findings` make.
+    #[must_use]
+    pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
+        Self::from_findings(findings.into_iter())
+    }
+
     /// The verdict over several results: the findings of all, each text once.
     #[must_use]
     pub fn of_all<'a>(results: impl IntoIterator<Item = (&'a str, &'a Self)>) -> Self {
@@ -121,6 +129,12 @@ impl Validity {
                 ..*finding
             })
         }))
+    }
+
+    /// The same verdict with one more finding, if there is one.
+    #[must_use]
+    pub fn with(self, finding: Option<Finding>) -> Self {
+        self.and(finding)
     }
 
     /// The same verdict with one more finding: the run ended before its plan did, because of

@@ -1,22 +1,40 @@
-//! The network layer: how long a message takes there and back, and an echo server to ask.
+//! The network layer: how long a message takes there and back, how many bytes go one way, and a
+//! server to ask.
 //!
 //! [`Probe`] is the client half of niping as a [`plumb_engine::Protocol`], [`EchoServer`] its
-//! server half as a [`plumb_engine::Service`]. [`Net`] is the layer as the program sees it.
+//! server half as a [`plumb_engine::Service`]. Where both sides are plumb, [`Exchange`] asks for
+//! replies of another size and number, and [`Stream`] carries bytes on threads of its own, which
+//! block. [`Net`] is the layer as the program sees it.
 
+mod account;
+mod aside;
+mod carriage;
+mod clients;
 mod echo;
 mod error;
+mod exchange;
+mod far_side;
+mod ledger;
 mod ping;
 mod probe;
+mod pump;
 mod serve;
+mod stream;
+mod streams;
+mod talk;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
-pub use echo::{Client, EchoLimits, EchoServer, Event};
+pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
 pub use error::NetError;
+pub use exchange::Exchange;
+pub use ledger::Ledger;
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
 pub use serve::{Serve, ServeOptions, listeners};
+pub use stream::{Stream, StreamOptions};
+pub use streams::{Farewell, Streams};
 
 /// The port of an echo server when none is named; niping's own.
 pub const PORT: u16 = 3298;
@@ -30,13 +48,16 @@ impl Layer for Net {
         // the words for people come last: the options bring words of their own
         let ping = PingOptions::augment_args(Command::new("ping"))
             .about("Measure round trips to an NI echo server (plumb net serve, niping -s)");
+        let stream = StreamOptions::augment_args(Command::new("stream"))
+            .about("Measure how many bytes a second go one way, or both (needs plumb net serve)");
         let serve = ServeOptions::augment_args(Command::new("serve"))
             .about("Run an NI echo server, for plumb net ping and niping -c");
         Command::new("net")
-            .about("The network: round trips, and an echo server to measure against")
+            .about("The network: round trips, streams, and a server to measure against")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(stream)
             .subcommand(serve)
     }
 
@@ -44,6 +65,9 @@ impl Layer for Net {
         match matches.subcommand() {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("stream", words)) => {
+                Ok(Job::Measure(Box::new(Stream::new(StreamOptions::from_arg_matches(words)?)?)))
             }
             Some(("serve", words)) => {
                 Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))

@@ -1,6 +1,9 @@
 //! `plumb net serve`: the echo server with its options and its log.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
@@ -8,10 +11,14 @@ use plumb_engine::layer::{JobError, Server};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
-use crate::{EchoLimits, EchoServer, Event, NetError, PORT};
+use crate::ledger;
+use crate::{EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT, Streams};
 
 /// The longest time that one message may occupy the server.
 const SERVICE_NS_MAX: u64 = 1_000_000_000;
+
+/// Lines of the log that may wait to be written before the server waits for them.
+const LINES_WAITING: usize = 1_024;
 
 /// What the echo server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
@@ -61,6 +68,15 @@ pub struct ServeOptions {
     /// Run on this processor
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
+
+    /// Streams of `plumb net stream` carried at once, each on threads of its own
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub max_streams: usize,
+
+    /// Return every message as it came, as niping does: without replies of another size, streams
+    /// and totals
+    #[arg(long)]
+    pub echo_only: bool,
 
     /// Do not log who comes and goes
     #[arg(long)]
@@ -129,16 +145,60 @@ impl Server for Serve {
             writeln!(out, "listening on {}", listener.local())?;
         }
         out.flush()?;
+        thread::scope(|scope| {
+            let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
+            let log = scope.spawn(move || {
+                for line in written {
+                    // a log that cannot be written must not end the service
+                    let _ = writeln!(log, "{line}");
+                }
+            });
+            let served = self.serve(&listeners, &lines, stop);
+            drop(lines);
+            // the thread ends once everything is written
+            let _ = log.join();
+            served
+        })
+    }
+}
+
+impl Serve {
+    /// Serves `listeners` and says on `lines` who comes and goes.
+    fn serve(
+        &self,
+        listeners: &[Listener],
+        lines: &SyncSender<String>,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
         let quiet = self.options.quiet;
-        let mut tell = |event: Event<'_>| {
+        let say = move |lines: &SyncSender<String>, event: &Event<'_>| {
             if !quiet {
-                // a log that cannot be written must not end the service
-                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+                // whoever writes is there for as long as we are
+                let _ = lines.send(format!("{} {event}", clock::utc(clock::wall_ns())));
             }
         };
-        let mut server = EchoServer::new(self.options.limits(), MonotonicClock, &mut tell);
-        serve(&self.options.plan(), &listeners, &mut server, Plain::default, stop)?;
-        Ok(())
+        let ledger = Ledger::default();
+        let farewell: Farewell = {
+            let lines = lines.clone();
+            Arc::new(move |client, served_ns, ended| {
+                say(&lines, &Event::Closed(client, served_ns, ended));
+            })
+        };
+        let options = &self.options;
+        let streams = Streams::new(options.max_streams, options.stall, ledger.clone(), farewell);
+        let mut tell = |event: Event<'_>| say(lines, &event);
+        let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
+        if !options.echo_only {
+            server = server.with(Extension::new(ledger.clone(), streams.clone()));
+        }
+        let served = serve(&options.plan(), listeners, &mut server, Plain::default, stop);
+        streams.stop();
+        if !quiet {
+            for line in ledger::table(&ledger.totals()) {
+                let _ = lines.send(line); // as above
+            }
+        }
+        Ok(served?)
     }
 }
 

@@ -16,6 +16,7 @@
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod chart;
+mod clients;
 pub mod comparison;
 mod definitions;
 mod facts;
@@ -29,6 +30,7 @@ pub mod niping;
 mod notes;
 mod points;
 pub mod recording;
+mod streams;
 mod table;
 mod tables;
 pub mod terminal;

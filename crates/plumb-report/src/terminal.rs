@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{host, niping, notes, tables};
+use crate::{clients, host, niping, notes, streams, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -18,10 +18,21 @@ const REASONS_MAX: usize = 8;
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
     let mut out = head(record);
-    if let [only] = &record.results[..] {
+    if streams::are_in(record) {
+        out.push_str(&several(record));
+        if let Some((intervals, more)) = streams::intervals(record) {
+            out.push_str(&format!("\n{}", intervals.text(WIDTH).0));
+            if !more.is_empty() {
+                out.push_str(&paragraph("", &more, WIDTH));
+            }
+        }
+    } else if let [only] = &record.results[..] {
         out.push_str(&single(record, only));
     } else if !record.results.is_empty() {
         out.push_str(&several(record));
+    }
+    if let Some(table) = clients::table(record) {
+        out.push_str(&format!("\n{}", table.text(WIDTH).0));
     }
     let remarks = notes::of(record);
     if !remarks.is_empty() {

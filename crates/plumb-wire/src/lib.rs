@@ -1,3 +1,5 @@
-//! Pure codecs: bytes to messages and back. No I/O, no clock, no allocation in a decoder.
+//! Pure codecs: bytes to messages and back. No I/O and no clock; a decoder of what is timed
+//! allocates nothing.
 
+pub mod extension;
 pub mod ni;

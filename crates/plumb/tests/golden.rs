@@ -45,6 +45,11 @@ fn the_help_of_ping() {
 }
 
 #[test]
+fn the_help_of_stream() {
+    help("net-stream", &["net", "stream"]);
+}
+
+#[test]
 fn the_help_of_serve() {
     help("net-serve", &["net", "serve"]);
 }

@@ -5,10 +5,11 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["checkup"],
     &["net", "ping"],
+    &["net", "stream"],
     &["net", "serve"],
     &["host", "watch"],
     &["host", "record"],

@@ -157,6 +157,8 @@ impl Load {
                 server: None,
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
+            clients: Vec::new(),
+            stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
             validity: validity(&self.reasons),
