@@ -27,6 +27,9 @@ pub struct IntervalRecords {
     pub figures: Interval,
     /// Everything recorded in it.
     pub recorder: Recorder,
+    /// For each driving thread the processor on which it was at the end of the interval, and the
+    /// processor time that it used in it, nanoseconds.
+    pub drivers: Vec<(u32, u64)>,
 }
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
@@ -224,8 +227,10 @@ impl Consumer {
             began_ns: slice.began_ns,
             figures: empty_interval(start_ns),
             recorder: Recorder::new(labels),
+            drivers: Vec::new(),
         });
         records.recorder.merge(&slice.recorder);
+        records.drivers.push((slice.cpu, slice.cpu_ns));
         let length_ns = slice.end_ns.saturating_sub(start_ns);
         records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
         slice.recorder.clear();

@@ -15,7 +15,9 @@ mod host_use;
 mod niping;
 mod outcome;
 mod record;
+mod result;
 mod run;
+mod seats;
 pub mod statistics;
 mod units;
 mod validity;
@@ -31,9 +33,12 @@ pub use host_use::{FarHost, HostUse, ReceiveUse};
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
-pub use run::{
-    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
-    Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
+pub use result::{
+    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };
+pub use run::{
+    Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target, Transport,
+};
+pub use seats::{Seat, Seats};
 pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -29,6 +29,7 @@ pub mod niping;
 mod notes;
 mod points;
 pub mod recording;
+mod seats;
 mod table;
 mod tables;
 pub mod terminal;

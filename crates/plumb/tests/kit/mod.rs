@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
 pub(crate) mod golden;
+pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
 
@@ -81,6 +82,11 @@ impl Program {
     pub(crate) fn limited(limit: &str, words: &[&str], folder: &Path) -> Self {
         let line = format!("ulimit {limit} && exec \"$0\" \"$@\"");
         Self::start_as(Path::new("/bin/sh"), &[&["-c", &line, PLUMB], words].concat(), folder)
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
