@@ -288,14 +288,7 @@ where
     }
 
     fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
-        let allowed = match peer {
-            Peer::Unix => true,
-            Peer::Ip(address) => {
-                let ip = address.ip();
-                self.plan.allow.is_empty() || self.plan.allow.iter().any(|block| block.contains(ip))
-            }
-        };
-        if !allowed {
+        if !peer.is_among(&self.plan.allow) {
             Some(TurnedAway::NotAllowed)
         } else if self.clients >= self.plan.max_clients {
             Some(TurnedAway::Full)

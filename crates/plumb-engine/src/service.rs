@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::cidr::Cidr;
+
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -10,6 +12,19 @@ pub enum Peer {
     Ip(std::net::SocketAddr),
     /// A process of this machine, over a unix socket.
     Unix,
+}
+
+impl Peer {
+    /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
+    /// this machine always is.
+    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+        match self {
+            Self::Unix => true,
+            Self::Ip(peer) => {
+                allowed.is_empty() || allowed.iter().any(|block| block.contains(peer.ip()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Peer {
