@@ -28,9 +28,11 @@ mod result;
 pub mod serve;
 mod service;
 mod stop;
+mod tcp_info;
 #[cfg(test)]
 mod testing;
 mod timer;
+pub mod tls;
 mod transport;
 
 pub use address::{Address, Endpoint, Family};
@@ -41,7 +43,7 @@ pub use link::{Link, Plain, Received};
 pub use load::{IntervalRecords, LoadResult, Sampler, Stage};
 pub use null::{Null, floor};
 pub use pacer::Pacer;
-pub use plan::{Extent, LoadPlan, Pace, Waiting};
+pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use protocol::{Next, Op, Protocol, Step, Then};
 pub use relay::{
@@ -52,4 +54,5 @@ pub use result::{Lengths, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
+pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
 pub use transport::{Listener, reachable};

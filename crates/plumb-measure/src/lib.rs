@@ -17,7 +17,9 @@ mod outcome;
 mod path_check;
 mod record;
 mod run;
+mod stalls;
 pub mod statistics;
+mod tcp;
 mod units;
 mod validity;
 
@@ -39,5 +41,7 @@ pub use run::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
     Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
 };
+pub use stalls::StallEvidence;
+pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{
+    BatchMeans, FarHost, Histogram, HostUse, NipingFigures, SlowSample, TcpTotals, Validity, hdr,
+};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -173,6 +175,10 @@ pub struct Transport {
     pub local: String,
     /// Address of the other side.
     pub peer: String,
+    /// Version of TLS, cipher and, where one was agreed on, the application protocol; absent
+    /// without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls: Option<String>,
 }
 
 /// What the tool itself costs: the same loop and recording on a socket that answers to itself.
@@ -214,6 +220,9 @@ pub struct ResultRecord {
     /// Time of the TLS handshake; absent without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls_ns: Option<Distribution>,
+    /// Of these, handshakes that took up an earlier session; absent without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls_resumed: Option<u64>,
     /// How often each status code came; empty where the protocol has none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub codes: BTreeMap<String, u64>,
@@ -243,6 +252,12 @@ pub struct ResultRecord {
     /// What the far machine did meanwhile; absent when there was no sample of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub far: Option<HostUse>,
+    /// What the TCP connections did; absent on other transports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpTotals>,
+    /// The slowest correct answers, longest first, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slowest: Vec<SlowSample>,
     /// What happened when.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub intervals: Vec<Interval>,

@@ -62,6 +62,11 @@ pub enum NetError {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// TLS begins with the first byte, where a router wants the route.
+    #[error(
+        "--tls does not go through a router, which must read the route first: leave one of them out"
+    )]
+    EncryptedRoute,
     /// No verb was named.
     #[error("name a verb: ping, serve or delay")]
     NoVerb,

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
 };
@@ -48,6 +49,10 @@ pub struct PingOptions {
     #[command(flatten)]
     pub transport: TransportOptions,
 
+    /// Whether the connections are encrypted.
+    #[command(flatten)]
+    pub tls: TlsOptions,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
@@ -68,6 +73,8 @@ pub struct Ping {
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
+    /// Makes encrypted connections; none without `--tls`.
+    tls: Option<TlsConnector>,
 }
 
 impl Ping {
@@ -93,7 +100,11 @@ impl Ping {
             None => &options.host,
         };
         let endpoints = options.transport.endpoints(first, PORT)?;
-        Ok(Self { options, route, endpoints, points, seed })
+        let tls = options.tls.connector(first, &[])?;
+        if route.is_some() && tls.is_some() {
+            return Err(NetError::EncryptedRoute);
+        }
+        Ok(Self { options, route, endpoints, points, seed, tls })
     }
 
     fn measure(
@@ -110,7 +121,10 @@ impl Ping {
             let sampler = watch.point(&labels);
             let mut stage = Stage { endpoint, stop, samplers: &mut [sampler] };
             let probe = || Routed::new(self.route.clone(), Probe::new(size));
-            load::run(&plan, &mut stage, 1, probe, Plain::default)?
+            match &self.tls {
+                None => load::run(&plan, &mut stage, 1, probe, Plain::default)?,
+                Some(tls) => load::run(&plan, &mut stage, 1, probe, || tls.link())?,
+            }
         };
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         add_figures(&mut result, point.size, &load);
@@ -128,6 +142,7 @@ impl Measure for Ping {
         in_force.insert("size".into(), json!(options.size));
         in_force.insert("connections".into(), json!(options.connections));
         in_force.extend(options.transport.in_force());
+        in_force.extend(options.tls.in_force());
         Outline {
             layer: "net",
             verb: "ping",

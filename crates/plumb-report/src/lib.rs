@@ -31,6 +31,7 @@ mod notes;
 pub mod path_check;
 mod points;
 pub mod recording;
+mod slowest;
 mod table;
 mod tables;
 pub mod terminal;

@@ -11,7 +11,7 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::load::{self, Stage};
 use plumb_engine::options::{TransportKind, TransportOptions};
 use plumb_engine::{
-    Address, Endpoint, EngineError, Extent, Family, IntervalRecords, LoadPlan, Pace, Plain,
+    Address, Endpoint, EngineError, Extent, Family, IntervalRecords, LoadPlan, Nagle, Pace, Plain,
     Sampler, ServePlan, reachable, serve,
 };
 use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
@@ -181,6 +181,7 @@ impl Words {
             waiting: LoadPlan::suitable_waiting(one, one, pace),
             pin: Vec::new(),
             interval: Span::from_ms(1_000),
+            nagle: Nagle::Off,
         }
     }
 }
@@ -219,6 +220,7 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
         allow: Vec::new(),
         spin: false,
         pin: None,
+        nagle: Nagle::Off,
     };
     let mut tell = |event: Event<'_>| {
         let time = clock::ctime(clock::wall_ns());

@@ -113,3 +113,10 @@ fn niping_measures_through_a_router_with_the_port_of_its_option() {
     let ended = with_password("niping", &words, folder.path()).with(0);
     assert!(ended.stdout.contains("send and receive 5 messages (len 1000)"), "{ended:#?}");
 }
+
+#[test]
+fn tls_through_a_router_is_refused() {
+    let folder = folder();
+    let ended = ping("/H/127.0.0.1/H/db", &["--tls", "--count", "1"], folder.path()).with(2);
+    assert!(ended.stderr.contains("--tls does not go through a router"), "{ended:#?}");
+}

@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use crate::clock::MonotonicClock;
+use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Peer, TurnedAway};
 use crate::stop::Stop;
@@ -187,7 +188,7 @@ impl<'a, T: Time> Relay<'a, T> {
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
-            match self.ends.listeners[listener].accept() {
+            match self.ends.listeners[listener].accept(Nagle::Off) {
                 Ok((socket, peer)) => {
                     self.short_of_descriptors = false;
                     self.welcome(socket, peer);
@@ -233,7 +234,7 @@ impl<'a, T: Time> Relay<'a, T> {
         let mut attempt = 0;
         let mut failure = io::Error::from(io::ErrorKind::NotFound);
         while let Some(endpoint) = self.ends.target.get(attempt) {
-            match start_connect(endpoint) {
+            match start_connect(endpoint, Nagle::Off) {
                 Ok(far) => {
                     let (there, back) = (self.plan.there, self.plan.back);
                     let window = self.plan.window_bytes();
@@ -330,7 +331,7 @@ impl<'a, T: Time> Relay<'a, T> {
             return;
         };
         while let Some(endpoint) = self.ends.target.get(pair.attempt + 1) {
-            match start_connect(endpoint) {
+            match start_connect(endpoint, Nagle::Off) {
                 Ok(socket) => {
                     pair.try_far(socket, self.time.now_ns());
                     if self.watch(index, FAR).is_err() {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
+pub(crate) mod authority;
 pub(crate) mod golden;
 pub(crate) mod ni;
 pub(crate) mod peer;
