@@ -26,7 +26,9 @@ from lib.placement import Placement
 
 WARM_UP_SHARE = 0.1
 PATIENCE_SECONDS = 30.0
-PINGPONG, EPOLL, PLUMB, SOCKPERF = KINDS = ("pingpong", "epoll", "plumb", "sockperf")
+PINGPONG, EPOLL, PLUMB, SOCKPERF = "pingpong", "epoll", "plumb", "sockperf"
+TLS, PLUMB_TLS = "tls", "plumb-tls"
+KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, TLS, PLUMB_TLS)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Limit:
         """`limit_* server 0 HOST`."""
         command = [*placement.server, str(self.program), "server", "0", placement.host]
         with process.running(command) as server:
-            yield _ready(placement, process.announced_port(server), server)
+            yield ready(placement, process.announced_port(server), server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS`; prints its figures."""
@@ -108,6 +110,8 @@ class Plumb:
     """`plumb net serve` and `plumb net ping`."""
 
     program: Path
+    # The authority that the client believes over TLS; without one it speaks none.
+    ca: Path | None = None
 
     @property
     def words(self) -> list[str]:
@@ -118,7 +122,7 @@ class Plumb:
     def serving(self, placement: Placement) -> Iterator[Server]:
         """On a port the server picks and announces."""
         with echo.serving(self.program, placement.server, placement.host) as (server, port):
-            yield _ready(placement, port, server)
+            yield ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For a time, the first tenth of which is warm-up, as for the limit."""
@@ -137,6 +141,8 @@ class Plumb:
         """The command line of one `plumb net ping`."""
         command = [*endpoint.client, str(self.program), "net", "ping", endpoint.address]
         command += ["--size", f"{size}B", "--connections", str(connections), *length]
+        if self.ca is not None:
+            command += ["--tls", "--ca", str(self.ca)]
         return [*command, "--json", "--out", str(scratch / "out")]
 
 
@@ -159,7 +165,7 @@ class Sockperf:
         quiet = subprocess.DEVNULL
         with process.running(command, stdout=quiet, stderr=quiet) as server:
             process.await_listening(server, port)
-            yield _ready(placement, port, server)
+            yield ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For whole seconds; it warms up for 0.4 s of them by itself."""
@@ -170,14 +176,16 @@ class Sockperf:
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
 
 
-def named(kind: str, program: Path) -> Peer:
-    """The peer whose `words` were written."""
+def named(kind: str, program: Path, ca: Path | None) -> Peer:
+    """The peer whose `words` were written, as far as its client goes."""
     if kind == SOCKPERF:
         return Sockperf()
-    return Plumb(program) if kind == PLUMB else Limit(program, kind == EPOLL)
+    if kind in (PLUMB, PLUMB_TLS):
+        return Plumb(program, ca)
+    return Limit(program, kind == EPOLL)
 
 
-def _ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:
+def ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:
     return Server(Endpoint(placement.client, placement.host, port), server.pid)
 
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Interval, Recorder, Transport};
+use plumb_measure::{Interval, Recorder, Slowest, TcpTotals, Transport};
 
 use crate::clock::MonotonicClock;
 use crate::drive::{Drive, Driven, Ending, Job};
@@ -70,6 +70,10 @@ pub struct LoadResult<P> {
     pub cpu_ns: u64,
     /// What the first connection really used.
     pub transport: Option<Transport>,
+    /// The slowest operations; their moments count from the start of the recorded part.
+    pub slowest: Slowest,
+    /// What all connections of TCP did over the recorded part.
+    pub tcp: Option<TcpTotals>,
 }
 
 /// Where a load goes, and who looks on.
@@ -269,6 +273,8 @@ impl Consumer {
             warm_up_operations: 0,
             cpu_ns: 0,
             transport: None,
+            slowest: Slowest::default(),
+            tcp: None,
         };
         let joined: Vec<_> = handles
             .into_iter()
@@ -280,6 +286,10 @@ impl Consumer {
             result.duration_ns = result.duration_ns.max(driven.duration_ns);
             result.warm_up_operations += driven.warm_up_operations;
             result.cpu_ns += driven.cpu_ns;
+            driven.slowest.into_samples().into_iter().for_each(|slow| result.slowest.offer(slow));
+            if let Some(tcp) = &driven.tcp {
+                result.tcp.get_or_insert_default().merge(tcp);
+            }
             result.transport = result.transport.or(driven.transport);
             if driven.ending != Ending::Complete {
                 result.ending = driven.ending;

@@ -79,15 +79,17 @@ impl Outlet {
         self.from + (self.number + 1) * self.every_ns
     }
 
-    /// Hands the records over when their interval is past.
+    /// Hands the records over when their interval is past; true when it was.
     #[inline]
-    pub(crate) fn pass(&mut self, now: u64, recorder: &mut Recorder) {
-        if now >= self.next_ns() {
+    pub(crate) fn pass(&mut self, now: u64, recorder: &mut Recorder) -> bool {
+        let past = now >= self.next_ns();
+        if past {
             let end = self.next_ns();
             self.hand_over(end, recorder, false);
             // intervals that a stalled loop slept through were empty
             self.number += now.saturating_sub(self.next_ns()) / self.every_ns;
         }
+        past
     }
 
     /// Hands the last records over; the recorded part ended at `end`.

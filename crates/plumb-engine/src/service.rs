@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::cidr::Cidr;
+
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -10,6 +12,19 @@ pub enum Peer {
     Ip(std::net::SocketAddr),
     /// A process of this machine, over a unix socket.
     Unix,
+}
+
+impl Peer {
+    /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
+    /// this machine always is.
+    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+        match self {
+            Self::Unix => true,
+            Self::Ip(peer) => {
+                allowed.is_empty() || allowed.iter().any(|block| block.contains(peer.ip()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Peer {
@@ -41,6 +56,8 @@ pub enum Ended {
     ByService,
     /// The connection broke.
     Broken,
+    /// The TLS handshake failed.
+    Unsecured,
     /// Nothing came for as long as the plan allows.
     Idle,
     /// A message was begun and not finished for as long as the plan allows.
@@ -55,6 +72,7 @@ impl fmt::Display for Ended {
             Self::ByClient => "closed by the client",
             Self::ByService => "closed by the server",
             Self::Broken => "connection broken",
+            Self::Unsecured => "no TLS connection",
             Self::Idle => "idle for too long",
             Self::Stalled => "message begun and not finished",
             Self::Stopped => "server stopped",
@@ -87,6 +105,12 @@ pub trait Service {
     /// When what was served cannot be made to last: the loop then ends without sending replies.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// The handshake of the connection failed, which is therefore about to be closed; the text
+    /// of `error` follows the address of the client.
+    fn unsecured(&mut self, conn: &mut Self::Conn, error: &io::Error) {
+        let _ = (conn, error);
     }
 
     /// The connection is gone.

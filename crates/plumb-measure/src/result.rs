@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BatchMeans, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{BatchMeans, Histogram, HostUse, NipingFigures, SlowSample, TcpTotals, Validity, hdr};
 
 /// One point of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct ResultRecord {
     /// Time of the TLS handshake; absent without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls_ns: Option<Distribution>,
+    /// Of these, handshakes that took up an earlier session; absent without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls_resumed: Option<u64>,
     /// How often each status code came; empty where the protocol has none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub codes: BTreeMap<String, u64>,
@@ -65,6 +68,12 @@ pub struct ResultRecord {
     /// What the far machine did meanwhile; absent when there was no sample of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub far: Option<HostUse>,
+    /// What the TCP connections did; absent on other transports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpTotals>,
+    /// The slowest correct answers, longest first, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slowest: Vec<SlowSample>,
     /// What happened when.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub intervals: Vec<Interval>,

@@ -173,6 +173,10 @@ pub struct Transport {
     pub local: String,
     /// Address of the other side.
     pub peer: String,
+    /// Version of TLS, cipher and, where one was agreed on, the application protocol; absent
+    /// without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls: Option<String>,
 }
 
 /// What the tool itself costs: the same loop and recording on a socket that answers to itself.

@@ -3,19 +3,25 @@
 //! [`Probe`] is the client half of niping as a [`plumb_engine::Protocol`], [`EchoServer`] its
 //! server half as a [`plumb_engine::Service`]. [`Net`] is the layer as the program sees it.
 
+mod delay;
 mod echo;
 mod error;
+mod password;
 mod ping;
 mod probe;
+mod routed;
 mod serve;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
+pub use delay::{Delay, DelayOptions, IdleCut};
 pub use echo::{Client, EchoLimits, EchoServer, Event};
 pub use error::NetError;
+pub use password::{Literal, PASSWORD_VARIABLE, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
+pub use routed::{Routed, Way};
 pub use serve::{Serve, ServeOptions, listeners};
 
 /// The port of an echo server when none is named; niping's own.
@@ -32,12 +38,21 @@ impl Layer for Net {
             .about("Measure round trips to an NI echo server (plumb net serve, niping -s)");
         let serve = ServeOptions::augment_args(Command::new("serve"))
             .about("Run an NI echo server, for plumb net ping and niping -c");
+        let delay = DelayOptions::augment_args(Command::new("delay"))
+            .about("Pass connections on, late: a line of known delay, rate and loss")
+            .long_about(
+                "Listens, and passes every connection on to TARGET, whatever protocol it speaks. \
+                 What a network far away would do is added on the way: delay, jitter, a rate, a \
+                 window, and the loss of connections. Counts, and how precisely it kept its times, \
+                 are logged at the end.",
+            );
         Command::new("net")
             .about("The network: round trips, and an echo server to measure against")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
             .subcommand(serve)
+            .subcommand(delay)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -47,6 +62,9 @@ impl Layer for Net {
             }
             Some(("serve", words)) => {
                 Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+            }
+            Some(("delay", words)) => {
+                Ok(Job::Serve(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(NetError::NoVerb.into()),
         }

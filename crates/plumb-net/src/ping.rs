@@ -6,25 +6,30 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{ByteSize, Figure, NipingFigures, ResultRecord, Row};
+use plumb_wire::route::Route;
 use serde_json::json;
 
-use crate::{NetError, PORT, Probe};
+use crate::{Literal, NetError, PORT, Probe, Routed, route_of};
 
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
 
 /// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
+pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
     /// The echo server: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
+    ///
+    /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
+    /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -44,6 +49,10 @@ pub struct PingOptions {
     #[command(flatten)]
     pub transport: TransportOptions,
 
+    /// Whether the connections are encrypted.
+    #[command(flatten)]
+    pub tls: TlsOptions,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
@@ -60,9 +69,12 @@ struct Point {
 #[derive(Debug)]
 pub struct Ping {
     options: PingOptions,
+    route: Option<Route>,
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
+    /// Makes encrypted connections; none without `--tls`.
+    tls: Option<TlsConnector>,
 }
 
 impl Ping {
@@ -82,8 +94,17 @@ impl Ping {
         for point in &points {
             options.load.plan(point.connections).check()?;
         }
-        let endpoints = options.transport.endpoints(&options.host, PORT)?;
-        Ok(Self { options, endpoints, points, seed })
+        let route = route_of(&options.host, PORT, Literal::Refused)?;
+        let first = match &route {
+            Some(route) => &route.router().map_err(NetError::Route)?,
+            None => &options.host,
+        };
+        let endpoints = options.transport.endpoints(first, PORT)?;
+        let tls = options.tls.connector(first, &[])?;
+        if route.is_some() && tls.is_some() {
+            return Err(NetError::EncryptedRoute);
+        }
+        Ok(Self { options, route, endpoints, points, seed, tls })
     }
 
     fn measure(
@@ -99,7 +120,11 @@ impl Ping {
         let load = {
             let sampler = watch.point(&labels);
             let mut stage = Stage { endpoint, stop, samplers: &mut [sampler] };
-            load::run(&plan, &mut stage, 1, || Probe::new(size), Plain::default)?
+            let probe = || Routed::new(self.route.clone(), Probe::new(size));
+            match &self.tls {
+                None => load::run(&plan, &mut stage, 1, probe, Plain::default)?,
+                Some(tls) => load::run(&plan, &mut stage, 1, probe, || tls.link())?,
+            }
         };
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         add_figures(&mut result, point.size, &load);
@@ -117,13 +142,17 @@ impl Measure for Ping {
         in_force.insert("size".into(), json!(options.size));
         in_force.insert("connections".into(), json!(options.connections));
         in_force.extend(options.transport.in_force());
+        in_force.extend(options.tls.in_force());
         Outline {
             layer: "net",
             verb: "ping",
             options: in_force,
             open: options.load.rate.is_some(),
             seed: self.seed,
-            target: options.transport.target(&options.host),
+            target: match &self.route {
+                Some(route) => route.to_string(),
+                None => options.transport.target(&options.host),
+            },
             pin: options.load.pin.clone(),
             points: self.points.len(),
         }
@@ -181,7 +210,7 @@ fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates are floats")]
-fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<Probe>) {
+fn add_figures<P>(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<P>) {
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
     let per_s = result.throughput_per_s;

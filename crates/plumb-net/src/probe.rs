@@ -11,6 +11,8 @@ const STAMP_AT: usize = HEADER_BYTES + EYE_CATCHER.len();
 const STAMP_END: usize = STAMP_AT + 2;
 /// The protocol's own messages are short; a longer one is not believed.
 const MESSAGE_MAX: usize = 64 << 10;
+/// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
@@ -80,7 +82,9 @@ impl Probe {
         if !own {
             let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
             let expected = self.frame.len() - HEADER_BYTES;
-            let text = if looks_like_text(bytes) {
+            let text = if bytes.starts_with(TLS_ALERT) {
+                "speaks TLS: add --tls".into()
+            } else if looks_like_text(bytes) {
                 format!(
                     "does not speak NI: it answered `{shown}`; is that the port of plumb net serve \
                      or niping -s?"

@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
+use plumb_engine::tls::ServerTlsOptions;
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
@@ -27,7 +28,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub idle: Span,
 
-    /// Close a client whose message was begun and does not go on for this long
+    /// Close a client whose message was begun, or whose TLS handshake, does not go on for this
+    /// long
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub stall: Span,
 
@@ -62,9 +64,17 @@ pub struct ServeOptions {
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
 
+    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
+    #[arg(long)]
+    pub nagle: bool,
+
     /// Do not log who comes and goes
     #[arg(long)]
     pub quiet: bool,
+
+    /// Whether clients speak TLS.
+    #[command(flatten)]
+    pub tls: ServerTlsOptions,
 }
 
 impl ServeOptions {
@@ -89,6 +99,7 @@ impl ServeOptions {
             allow: self.allow.clone(),
             spin: self.spin,
             pin: self.pin,
+            nagle: self.nagle.into(),
         }
     }
 }
@@ -124,6 +135,7 @@ impl Server for Serve {
         log: &mut (dyn Write + Send),
         stop: &Stop,
     ) -> Result<(), JobError> {
+        let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;
         for listener in &listeners {
             writeln!(out, "listening on {}", listener.local())?;
@@ -137,7 +149,11 @@ impl Server for Serve {
             }
         };
         let mut server = EchoServer::new(self.options.limits(), MonotonicClock, &mut tell);
-        serve(&self.options.plan(), &listeners, &mut server, Plain::default, stop)?;
+        let plan = self.options.plan();
+        match &tls {
+            None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
+            Some(tls) => serve(&plan, &listeners, &mut server, || tls.link(), stop)?,
+        }
         Ok(())
     }
 }

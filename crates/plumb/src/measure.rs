@@ -198,6 +198,7 @@ impl Watch for Keeper<'_> {
         }
         let offset_ns = began_ns.saturating_sub(self.began_ns);
         result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);
+        result.slowest.iter_mut().for_each(|slow| slow.at_ns += offset_ns);
         self.record.results.push(result);
         let results = &self.record.results;
         let named: Vec<(String, &Validity)> = results

@@ -50,6 +50,11 @@ impl Place {
         Err(FolderError::NamesTaken { parent: parent.into(), stem: stem.into() })
     }
 
+    /// The folder `path`, which another process made.
+    pub(super) fn of_another(path: &Path) -> Self {
+        Self { path: path.into(), made: Vec::new() }
+    }
+
     /// Where the folder is.
     pub(super) fn path(&self) -> &Path {
         &self.path
