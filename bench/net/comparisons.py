@@ -36,6 +36,9 @@ ROUND_TRIP_TARGETS = {PINNED: at_most(1.05), UNPINNED: at_most(1.10), VETH: at_m
 ROUND_TRIP_SOCKPERF_TARGET = at_most(1.00)
 ROUND_TRIP_ROUNDS, ROUND_TRIP_SECONDS = 20, 0.6
 
+TLS_SIZE = 1000
+TLS_TARGET = at_most(1.10)
+
 THROUGHPUT_SIZE = 300
 THROUGHPUT_TARGETS = {64: at_least(0.95), 500: at_least(0.90)}
 THROUGHPUT_ROUNDS, THROUGHPUT_SECONDS = 7, 2.0
@@ -129,6 +132,14 @@ def round_trips(
     rounds = effort.rounds or ROUND_TRIP_ROUNDS
     cells = [Cell(f"{size} B", LATENCY, Load(size, 1, seconds), targets, rounds) for size in sizes]
     return Group(placement, contenders, cells)
+
+
+def encrypted(contenders: Mapping[str, Peer], effort: Effort) -> Group:
+    """Round trips over TLS, one connection, one message in flight."""
+    load = Load(TLS_SIZE, 1, effort.seconds or ROUND_TRIP_SECONDS)
+    rounds = effort.rounds or ROUND_TRIP_ROUNDS
+    cell = Cell(f"{TLS_SIZE} B TLS", LATENCY, load, {OVER_LIMIT: TLS_TARGET}, rounds)
+    return Group(PINNED, contenders, [cell])
 
 
 def throughput(contenders: Mapping[str, Peer], effort: Effort) -> Group:

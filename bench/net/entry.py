@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     host, _, port = options.address.rpartition(":")
     endpoint = Endpoint(tuple(shlex.split(options.client)), host, int(port))
-    peer = peers.named(options.kind, options.program)
+    peer = peers.named(options.kind, options.program, options.ca)
     load = Load(options.size, options.connections, options.seconds, options.response)
     try:
         figures, disturbed = watched(peer, endpoint, load, options.family)
@@ -72,6 +72,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("kind", choices=peers.KINDS, help="what the client is")
     add("address", help="HOST:PORT of its server")
     add("--program", type=Path, help="the client, unless it is sockperf")
+    add("--ca", type=Path, help="whom a client of plumb believes over TLS")
     add("--figure", default="p50_ns", help="which of its figures to print: %(default)s")
     add("--size", type=int, default=500, help="payload bytes: %(default)s")
     add("--response", type=int, default=0, help="payload bytes of the answer; 0: an echo")

@@ -28,7 +28,8 @@ WARM_UP_SHARE = 0.1
 PATIENCE_SECONDS = 30.0
 PINGPONG, EPOLL, PLUMB, SOCKPERF = "pingpong", "epoll", "plumb", "sockperf"
 STREAMING, IPERF3, IPERF, QPERF = "streaming", "iperf3", "iperf", "qperf"
-KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, STREAMING, IPERF3, IPERF, QPERF)
+TLS, PLUMB_TLS = "tls", "plumb-tls"
+KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, TLS, PLUMB_TLS, STREAMING, IPERF3, IPERF, QPERF)
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class Plumb:
     """`plumb net serve` and `plumb net ping`."""
 
     program: Path
+    # The authority that the client believes over TLS; without one it speaks none.
+    ca: Path | None = None
 
     @property
     def words(self) -> list[str]:
@@ -150,6 +153,8 @@ class Plumb:
         """The command line of one `plumb net ping`."""
         command = [*endpoint.client, str(self.program), "net", "ping", endpoint.address]
         command += ["--size", f"{size}B", "--connections", str(connections), *length]
+        if self.ca is not None:
+            command += ["--tls", "--ca", str(self.ca)]
         return [*command, "--json", "--out", str(scratch / "out")]
 
 
@@ -183,15 +188,17 @@ class Sockperf:
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
 
 
-def named(kind: str, program: Path) -> Peer:
-    """The peer whose `words` were written."""
+def named(kind: str, program: Path, ca: Path | None) -> Peer:
+    """The peer whose `words` were written, as far as its client goes."""
     if kind == SOCKPERF:
         return Sockperf()
     if kind in (STREAMING, IPERF3, IPERF, QPERF):
         import streams  # it builds on this module
 
         return streams.named(kind, program)
-    return Plumb(program) if kind == PLUMB else Limit(program, kind == EPOLL)
+    if kind in (PLUMB, PLUMB_TLS):
+        return Plumb(program, ca)
+    return Limit(program, kind == EPOLL)
 
 
 def ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:

@@ -20,17 +20,19 @@ import checks  # noqa: E402
 import comparisons  # noqa: E402
 import report  # noqa: E402
 import streams  # noqa: E402
+import tls  # noqa: E402
 from checks import Check  # noqa: E402
 from comparisons import AGAIN, LIMIT, PLUMB, SOCKPERF, Effort, Group, Row  # noqa: E402
 from lib import build, console, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, numbers, positive  # noqa: E402
-from lib.placement import PLACEMENTS  # noqa: E402
+from lib.placement import LOOPBACK, PLACEMENTS  # noqa: E402
 from lib.verdict import Verdict, exit_status  # noqa: E402
 from peers import Limit, Peer, Plumb, Sockperf  # noqa: E402
+from tls import LimitTls, PlumbTls  # noqa: E402
 
-CELLS = ("roundtrip", "throughput", "asymmetric", "streams", "memory", "idle")
+CELLS = ("roundtrip", "tls", "throughput", "asymmetric", "streams", "memory", "idle")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class Tools:
     answering: Limit
     plumb: Plumb
     sockperf: Sockperf
+
+
+@dataclass(frozen=True)
+class TlsTools:
+    """The programs of the TLS cell, with their certificate."""
+
+    limit: LimitTls
+    plumb: PlumbTls
 
 
 @dataclass
@@ -104,6 +114,19 @@ def prepare(options: argparse.Namespace) -> Tools:
     )
 
 
+def prepare_tls(plumb: Path) -> TlsTools:
+    """Builds and installs what the TLS cell needs."""
+    into = build.TARGET / "bench"
+    build.library("openssl/ssl.h", "libssl-dev")
+    source = Path(__file__).parent / "limit_tls.c"
+    limit = build.c_program(source, into, ("ssl", "crypto"))
+    shown = tls.certificate(into / "tls", LOOPBACK)
+    return TlsTools(
+        limit=LimitTls(limit, takes_connections=False, certificate=shown),
+        plumb=PlumbTls(plumb, ca=shown.cert, certificate=shown),
+    )
+
+
 def facts(tools: Tools) -> dict[str, object]:
     """The machine, and the versions of what runs on it."""
     commands = {
@@ -133,11 +156,14 @@ def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
 
 
 def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterator[Group]:
-    """The comparisons chosen: round trips a placement, then the others."""
+    """The comparisons chosen: round trips a placement, over TLS, then the rates."""
     if "roundtrip" in options.cells:
         contenders = turns(tools.pingpong, tools.plumb) | {SOCKPERF: tools.sockperf}
         for placement in options.placements:
             yield comparisons.round_trips(contenders, placement, options.sizes, effort)
+    if "tls" in options.cells:
+        encrypted = prepare_tls(tools.plumb.program)
+        yield comparisons.encrypted(turns(encrypted.limit, encrypted.plumb), effort)
     if "throughput" in options.cells:
         yield comparisons.throughput(turns(tools.epoll, tools.plumb), effort)
     if "asymmetric" in options.cells:

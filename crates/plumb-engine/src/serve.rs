@@ -15,6 +15,7 @@ use crate::channel::{Channel, READ_BYTES};
 use crate::cidr::Cidr;
 use crate::clock::MonotonicClock;
 use crate::link::Link;
+use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Ended, Peer, Service, TurnedAway};
 use crate::stop::Stop;
@@ -40,7 +41,7 @@ pub struct ServePlan {
     pub max_clients: usize,
     /// A client silent for this long is closed; `None`: never.
     pub idle: Option<Span>,
-    /// A message that was begun must go on within this.
+    /// A message that was begun must go on, and a handshake be complete, within this.
     pub stall: Span,
     /// The server stops when no client has sent anything for this long; `None`: never.
     pub quit_after: Option<Span>,
@@ -50,6 +51,8 @@ pub struct ServePlan {
     pub spin: bool,
     /// The processor to run on.
     pub pin: Option<usize>,
+    /// Whether the kernel may hold back what is sent over TCP.
+    pub nagle: Nagle,
 }
 
 /// Serves the clients of `listeners` until `stop` is set or the plan says so. `link` makes the
@@ -225,7 +228,7 @@ where
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
-            match self.listeners[listener].accept() {
+            match self.listeners[listener].accept(self.plan.nagle) {
                 Ok((socket, peer)) => {
                     self.short_of_descriptors = false;
                     let channel = Channel::new(socket, (self.link)());
@@ -290,14 +293,7 @@ where
     }
 
     fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
-        let allowed = match peer {
-            Peer::Unix => true,
-            Peer::Ip(address) => {
-                let ip = address.ip();
-                self.plan.allow.is_empty() || self.plan.allow.iter().any(|block| block.contains(ip))
-            }
-        };
-        if !allowed {
+        if !peer.is_among(&self.plan.allow) {
             Some(TurnedAway::NotAllowed)
         } else if self.clients >= self.plan.max_clients {
             Some(TurnedAway::Full)

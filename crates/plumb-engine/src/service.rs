@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::cidr::Cidr;
+
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -11,6 +13,19 @@ pub enum Peer {
     Ip(std::net::SocketAddr),
     /// A process of this machine, over a unix socket.
     Unix,
+}
+
+impl Peer {
+    /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
+    /// this machine always is.
+    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+        match self {
+            Self::Unix => true,
+            Self::Ip(peer) => {
+                allowed.is_empty() || allowed.iter().any(|block| block.contains(peer.ip()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Peer {
@@ -42,6 +57,8 @@ pub enum Ended {
     ByService,
     /// The connection broke.
     Broken,
+    /// The TLS handshake failed.
+    Unsecured,
     /// Nothing came for as long as the plan allows.
     Idle,
     /// A message was begun and not finished for as long as the plan allows.
@@ -56,6 +73,7 @@ impl fmt::Display for Ended {
             Self::ByClient => "closed by the client",
             Self::ByService => "closed by the server",
             Self::Broken => "connection broken",
+            Self::Unsecured => "no TLS connection",
             Self::Idle => "idle for too long",
             Self::Stalled => "message begun and not finished",
             Self::Stopped => "server stopped",
@@ -105,6 +123,12 @@ pub trait Service {
     fn hand_over(&mut self, conn: Self::Conn, socket: OwnedFd, unread: Vec<u8>) {
         let _ = (socket, unread);
         self.close(conn, Ended::ByService);
+    }
+
+    /// The handshake of the connection failed, which is therefore about to be closed; the text
+    /// of `error` follows the address of the client.
+    fn unsecured(&mut self, conn: &mut Self::Conn, error: &io::Error) {
+        let _ = (conn, error);
     }
 
     /// The connection is gone.

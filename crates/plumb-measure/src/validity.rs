@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostUse, Recorder, Span, show_ns};
+use crate::{HostUse, Recorder, Span, StallEvidence, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,12 @@ pub enum FindingKind {
     CountsDiffer,
     /// The far machine could not be recorded to the end.
     FarHostLost,
+    /// Messages waited for an acknowledgement that the other side delayed.
+    DelayedAcknowledgement,
+    /// Operations waited until lost segments were sent again.
+    Retransmission,
+    /// Connects waited until their first segment was sent again.
+    ConnectRetransmission,
     /// Too few samples for the tail that is printed.
     FewSamples,
 }
@@ -163,6 +169,12 @@ impl Validity {
     pub fn without_far(self, name: &str, cause: &str) -> Self {
         let text = format!("far host {name}: no samples from here on: it {cause}");
         self.and(finding(FindingKind::FarHostLost, Scope::Nothing, text))
+    }
+
+    /// The same verdict with the stalls of TCP that the figures show.
+    #[must_use]
+    pub fn with_stalls(self, evidence: &StallEvidence<'_>) -> Self {
+        self.and(evidence.findings())
     }
 
     fn and(self, more: impl IntoIterator<Item = Finding>) -> Self {

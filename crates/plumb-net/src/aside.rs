@@ -7,6 +7,8 @@ use plumb_engine::{Step, Then};
 
 /// The protocol's own messages are short; a longer one is not believed.
 const MESSAGE_MAX: usize = 64 << 10;
+/// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
@@ -21,7 +23,9 @@ pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<
     let own = bytes[HEADER_BYTES..].starts_with(b"NI_") && length <= MESSAGE_MAX;
     if !own {
         let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
-        let text = if looks_like_text(bytes) {
+        let text = if bytes.starts_with(TLS_ALERT) {
+            "speaks TLS: add --tls".into()
+        } else if looks_like_text(bytes) {
             format!(
                 "does not speak NI: it answered `{shown}`; is that the port of plumb net serve or \
                  niping -s?"

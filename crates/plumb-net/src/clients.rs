@@ -5,10 +5,10 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::{
-    Ending, EngineError, IntervalRecords, LoadPlan, LoadResult, Plain, Protocol, Sampler, Stage,
+    Ending, EngineError, IntervalRecords, Link, LoadPlan, LoadResult, Protocol, Sampler, Stage,
     load,
 };
-use plumb_measure::{ByteSize, ClientFigures, NipingFigures, Row, Transport};
+use plumb_measure::{ByteSize, ClientFigures, NipingFigures, Row, SlowSample, Transport};
 use plumb_wire::extension::Totals;
 
 /// What came of each of several clients, never of none.
@@ -19,17 +19,19 @@ pub(crate) type Loads<P> = Vec<LoadResult<P>>;
 ///
 /// # Errors
 /// When one of them could not begin.
-pub(crate) fn run<P: Protocol + Send>(
+pub(crate) fn run<P: Protocol + Send, L: Link>(
     plan: &LoadPlan,
     clients: usize,
     stage: &mut Stage<'_>,
     protocol: impl Fn() -> P + Sync,
+    link: impl Fn() -> L + Sync,
 ) -> Result<Loads<P>, EngineError> {
     if clients == 1 {
-        return Ok(vec![load::run(plan, stage, 1, protocol, Plain::default)?]);
+        return Ok(vec![load::run(plan, stage, 1, protocol, link)?]);
     }
     let start = Barrier::new(clients);
-    let (endpoint, stop, protocol, start) = (stage.endpoint, stage.stop, &protocol, &start);
+    let (endpoint, stop, start) = (stage.endpoint, stage.stop, &start);
+    let (protocol, link) = (&protocol, &link);
     let plan_of = |client: usize| {
         let mut plan = plan.clone();
         let turns = client % plan.pin.len().max(1);
@@ -43,7 +45,7 @@ pub(crate) fn run<P: Protocol + Send>(
                 scope.spawn(move || {
                     start.wait();
                     let mut stage = Stage { endpoint, stop, samplers: &mut [] };
-                    load::run(&plan, &mut stage, 1, protocol, Plain::default)
+                    load::run(&plan, &mut stage, 1, protocol, link)
                 })
             })
             .collect();
@@ -53,7 +55,7 @@ pub(crate) fn run<P: Protocol + Send>(
             quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
         start.wait();
         let mut ours = Stage { endpoint, stop, samplers: &mut samplers };
-        let first = load::run(&plan_of(0), &mut ours, 1, protocol, Plain::default);
+        let first = load::run(&plan_of(0), &mut ours, 1, protocol, link);
         let rest = others.into_iter().map(|other| {
             other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))
         });
@@ -76,11 +78,19 @@ impl Sampler for WithoutIntervals<'_, '_> {
     fn interval(&mut self, _: &IntervalRecords) {}
 }
 
-/// All clients as one load. It has no intervals: quantiles do not add up.
-pub(crate) fn together<P>(mut loads: Loads<P>) -> LoadResult<P> {
+/// All clients as one load, the `connections` of each numbered on. It has no intervals: quantiles
+/// do not add up.
+pub(crate) fn together<P>(mut loads: Loads<P>, connections: u64) -> LoadResult<P> {
     let mut all = loads.remove(0);
     let mut end_ns = all.began_ns + all.duration_ns;
-    for one in loads {
+    for (client, one) in (1..).zip(loads) {
+        for slow in one.slowest.into_samples() {
+            let connection = client * connections + slow.connection;
+            all.slowest.offer(SlowSample { connection, ..slow });
+        }
+        if let Some(tcp) = &one.tcp {
+            all.tcp.get_or_insert_default().merge(tcp);
+        }
         all.recorder.merge(&one.recorder);
         all.protocols.extend(one.protocols);
         all.intervals.clear();

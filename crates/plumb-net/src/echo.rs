@@ -382,6 +382,10 @@ impl<C: Clock> Service for EchoServer<'_, C> {
         }
     }
 
+    fn unsecured(&mut self, client: &mut Client, error: &io::Error) {
+        client.refusal = Some(error.to_string());
+    }
+
     fn close(&mut self, client: Client, ended: Ended) {
         let served_ns = self.clock.now_ns().saturating_sub(client.since_ns);
         if let Some(extension) = &self.extension {

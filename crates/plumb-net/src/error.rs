@@ -2,6 +2,9 @@
 
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::ByteSize;
+use plumb_wire::route::RouteError;
+
+use crate::password::PASSWORD_VARIABLE;
 
 use crate::talk::TalkError;
 
@@ -43,8 +46,55 @@ pub enum NetError {
         /// What it is or said, with what to try.
         complaint: String,
     },
+    /// A target of `net delay` without its port.
+    #[error("`{target}` names no port: write for example {target}:3298")]
+    NoPort {
+        /// As given.
+        target: String,
+    },
+    /// The text starts as a route and is none.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A password stands in the command line, where everybody can read it.
+    #[error(
+        "a password in the command line can be read by everybody on this machine: write /W/- and \
+         be asked for it, or set {PASSWORD_VARIABLE}"
+    )]
+    OpenPassword,
+    /// A password is to be asked for, and nobody is there to be asked.
+    #[error(
+        "the route asks for {asked} passwords and there is no terminal to ask on: set {PASSWORD_VARIABLE}, \
+         with a line for each `-`"
+    )]
+    NoTerminal {
+        /// How many passwords.
+        asked: usize,
+    },
+    /// The environment holds more or fewer passwords than the route asks for.
+    #[error(
+        "{PASSWORD_VARIABLE} holds {given} passwords where the route has {asked} `-`: write a line for each"
+    )]
+    Passwords {
+        /// `-` in the route.
+        asked: usize,
+        /// Lines in the environment variable.
+        given: usize,
+    },
+    /// The terminal does not let itself be asked.
+    #[error("cannot ask for the password of {host}: {cause}; set {PASSWORD_VARIABLE} instead")]
+    Terminal {
+        /// The hop.
+        host: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// TLS begins with the first byte, where a router wants the route.
+    #[error(
+        "--tls does not go through a router, which must read the route first: leave one of them out"
+    )]
+    EncryptedRoute,
     /// No verb was named.
-    #[error("name a verb: ping, stream or serve")]
+    #[error("name a verb: ping, stream, serve or delay")]
     NoVerb,
     /// Standard output or standard error could not be written.
     #[error("cannot write output: {0}")]

@@ -10,14 +10,17 @@ mod account;
 mod aside;
 mod carriage;
 mod clients;
+mod delay;
 mod echo;
 mod error;
 mod exchange;
 mod far_side;
 mod ledger;
+mod password;
 mod ping;
 mod probe;
 mod pump;
+mod routed;
 mod serve;
 mod stream;
 mod streams;
@@ -26,12 +29,15 @@ mod talk;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
+pub use delay::{Delay, DelayOptions, IdleCut};
 pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
 pub use error::NetError;
 pub use exchange::Exchange;
 pub use ledger::Ledger;
+pub use password::{Literal, PASSWORD_VARIABLE, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
+pub use routed::{Routed, Way};
 pub use serve::{Serve, ServeOptions, listeners};
 pub use stream::{Stream, StreamOptions};
 pub use streams::{Farewell, Streams};
@@ -52,6 +58,14 @@ impl Layer for Net {
             .about("Measure how many bytes a second go one way, or both (needs plumb net serve)");
         let serve = ServeOptions::augment_args(Command::new("serve"))
             .about("Run an NI echo server, for plumb net ping and niping -c");
+        let delay = DelayOptions::augment_args(Command::new("delay"))
+            .about("Pass connections on, late: a line of known delay, rate and loss")
+            .long_about(
+                "Listens, and passes every connection on to TARGET, whatever protocol it speaks. \
+                 What a network far away would do is added on the way: delay, jitter, a rate, a \
+                 window, and the loss of connections. Counts, and how precisely it kept its times, \
+                 are logged at the end.",
+            );
         Command::new("net")
             .about("The network: round trips, streams, and a server to measure against")
             .subcommand_required(true)
@@ -59,6 +73,7 @@ impl Layer for Net {
             .subcommand(ping)
             .subcommand(stream)
             .subcommand(serve)
+            .subcommand(delay)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -71,6 +86,9 @@ impl Layer for Net {
             }
             Some(("serve", words)) => {
                 Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+            }
+            Some(("delay", words)) => {
+                Ok(Job::Serve(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(NetError::NoVerb.into()),
         }

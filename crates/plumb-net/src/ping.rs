@@ -6,17 +6,20 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
-    Endpoint, Lengths, LoadResult, Protocol, Stage, Stop, clock, floor, reachable, result_record,
+    Endpoint, Lengths, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
+    result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, counts_differ,
 };
 use plumb_wire::extension::{Exchange as Terms, Totals};
+use plumb_wire::route::Route;
 use serde_json::json;
 
-use crate::{Exchange, NetError, PORT, Probe, clients, far_side};
+use crate::{Exchange, Literal, NetError, PORT, Probe, Routed, clients, far_side, route_of};
 
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
@@ -28,6 +31,9 @@ pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
     /// The echo server: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
+    ///
+    /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
+    /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -62,6 +68,10 @@ pub struct PingOptions {
     /// How the target is reached.
     #[command(flatten)]
     pub transport: TransportOptions,
+
+    /// Whether the connections are encrypted.
+    #[command(flatten)]
+    pub tls: TlsOptions,
 
     /// Where results go.
     #[command(flatten)]
@@ -139,9 +149,12 @@ struct Point {
 #[derive(Debug)]
 pub struct Ping {
     options: PingOptions,
+    route: Option<Route>,
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
+    /// Makes encrypted connections; none without `--tls`.
+    tls: Option<TlsConnector>,
 }
 
 impl Ping {
@@ -166,8 +179,17 @@ impl Ping {
                 return Err(NetError::TooMuch { replies: terms.replies, response, limit });
             }
         }
-        let endpoints = options.transport.endpoints(&options.host, PORT)?;
-        Ok(Self { options, endpoints, points, seed })
+        let route = route_of(&options.host, PORT, Literal::Refused)?;
+        let first = match &route {
+            Some(route) => &route.router().map_err(NetError::Route)?,
+            None => &options.host,
+        };
+        let endpoints = options.transport.endpoints(first, PORT)?;
+        let tls = options.tls.connector(first, &[])?;
+        if route.is_some() && tls.is_some() {
+            return Err(NetError::EncryptedRoute);
+        }
+        Ok(Self { options, route, endpoints, points, seed, tls })
     }
 
     fn measure(
@@ -179,7 +201,9 @@ impl Ping {
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
         let several = self.options.clients.get() > 1;
-        let asks = point.terms.is_some() || several || far_side::may_be_far(endpoint);
+        // a conversation of its own with the server goes neither through routers nor over TLS
+        let direct = self.route.is_none() && self.tls.is_none();
+        let asks = direct && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = Place { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {
@@ -218,11 +242,15 @@ impl Ping {
             let sampler = at.watch.point(&labels);
             let mut stage =
                 Stage { endpoint: at.endpoint, stop: at.stop, samplers: &mut [sampler] };
-            clients::run(&plan, clients, &mut stage, protocol)?
+            let routed = || Routed::new(self.route.clone(), protocol());
+            match &self.tls {
+                None => clients::run(&plan, clients, &mut stage, routed, Plain::default)?,
+                Some(tls) => clients::run(&plan, clients, &mut stage, routed, || tls.link())?,
+            }
         };
         let echo = point.terms.is_none().then_some(point.size);
         let each = clients::figures(&loads, echo, point.connections.get() as u64);
-        let load = clients::together(loads);
+        let load = clients::together(loads, point.connections.get() as u64);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
         match point.terms {
@@ -281,13 +309,17 @@ impl Measure for Ping {
         in_force.insert("connections".into(), json!(options.connections));
         in_force.insert("clients".into(), json!(options.clients));
         in_force.extend(options.transport.in_force());
+        in_force.extend(options.tls.in_force());
         Outline {
             layer: "net",
             verb: "ping",
             options: in_force,
             open: options.load.rate.is_some(),
             seed: self.seed,
-            target: options.transport.target(&options.host),
+            target: match &self.route {
+                Some(route) => route.to_string(),
+                None => options.transport.target(&options.host),
+            },
             pin: options.load.pin.clone(),
             points: self.points.len(),
         }

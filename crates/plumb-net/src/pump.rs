@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
+use plumb_engine::tcp_info;
 use plumb_measure::{Clock as _, Span};
 use plumb_wire::extension::{Cpu, noise};
 use rustix::io::Errno;
@@ -123,7 +124,7 @@ pub(crate) fn carry(socket: &OwnedFd, part: Part, gauge: &Gauge) -> Carried {
         }
         carried.trouble = received.err().or(carried.trouble.take());
     });
-    carried.retransmits = account::retransmits(socket).unwrap_or(0);
+    carried.retransmits = tcp_info::read(socket.as_fd()).map_or(0, |tcp| tcp.retransmits);
     // a peer that is gone already needs no farewell
     let _ = shutdown(socket, Shutdown::Write);
     carried

@@ -8,6 +8,7 @@ use std::thread;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
+use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
@@ -34,7 +35,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "2h")]
     pub idle: Span,
 
-    /// Close a client whose message was begun and does not go on for this long
+    /// Close a client whose message was begun, or whose TLS handshake, does not go on for this
+    /// long
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub stall: Span,
 
@@ -69,6 +71,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
 
+    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
+    #[arg(long)]
+    pub nagle: bool,
+
     /// Streams of `plumb net stream` carried at once, each on threads of its own
     #[arg(long, value_name = "N", default_value = "64")]
     pub max_streams: usize,
@@ -81,6 +87,10 @@ pub struct ServeOptions {
     /// Do not log who comes and goes
     #[arg(long)]
     pub quiet: bool,
+
+    /// Whether clients speak TLS.
+    #[command(flatten)]
+    pub tls: ServerTlsOptions,
 }
 
 impl ServeOptions {
@@ -105,6 +115,7 @@ impl ServeOptions {
             allow: self.allow.clone(),
             spin: self.spin,
             pin: self.pin,
+            nagle: self.nagle.into(),
         }
     }
 }
@@ -140,6 +151,7 @@ impl Server for Serve {
         log: &mut (dyn Write + Send),
         stop: &Stop,
     ) -> Result<(), JobError> {
+        let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;
         for listener in &listeners {
             writeln!(out, "listening on {}", listener.local())?;
@@ -153,7 +165,7 @@ impl Server for Serve {
                     let _ = writeln!(log, "{line}");
                 }
             });
-            let served = self.serve(&listeners, &lines, stop);
+            let served = self.serve(tls.as_ref(), &listeners, &lines, stop);
             drop(lines);
             // the thread ends once everything is written
             let _ = log.join();
@@ -166,6 +178,7 @@ impl Serve {
     /// Serves `listeners` and says on `lines` who comes and goes.
     fn serve(
         &self,
+        tls: Option<&TlsAcceptor>,
         listeners: &[Listener],
         lines: &SyncSender<String>,
         stop: &Stop,
@@ -191,7 +204,11 @@ impl Serve {
         if !options.echo_only {
             server = server.with(Extension::new(ledger.clone(), streams.clone()));
         }
-        let served = serve(&options.plan(), listeners, &mut server, Plain::default, stop);
+        let plan = options.plan();
+        let served = match tls {
+            None => serve(&plan, listeners, &mut server, Plain::default, stop),
+            Some(tls) => serve(&plan, listeners, &mut server, || tls.link(), stop),
+        };
         streams.stop();
         if !quiet {
             for line in ledger::table(&ledger.totals()) {

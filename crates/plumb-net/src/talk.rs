@@ -105,6 +105,7 @@ impl Talk {
             kind: endpoint.transport().into(),
             local: local.map_or_else(|| "unix".into(), |address| address.to_string()),
             peer: peer.map_or_else(|| endpoint.to_string(), |address| address.to_string()),
+            tls: None,
         }
     }
 

@@ -5,7 +5,7 @@ use plumb_measure::RunRecord;
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
-use crate::{clients, facts, host, notes, streams, tables};
+use crate::{clients, facts, host, notes, slowest, streams, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -70,6 +70,7 @@ fn results(record: &RunRecord) -> String {
         ("Failures by kind", tables::failures(record)),
         ("Status codes", tables::codes(record)),
         ("Content length", tables::lengths(record)),
+        ("The slowest operations", slowest::table(record)),
         ("Driver", Some(tables::driver(record))),
         ("The machine meanwhile", host::table(record)),
         ("Also measured", Some(tables::further(record))),

@@ -147,6 +147,12 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     let tls = several && any(|r| r.tls_ns.is_some());
     add(tls, "TLS p50", true, |r| time_of(r.tls_ns.as_ref(), |times| times.p50));
     add(tls, "TLS max", true, |r| time_of(r.tls_ns.as_ref(), |times| times.max));
+    add(any(|r| r.tls_resumed.is_some()), "TLS resumed", false, |r| {
+        r.tls_resumed.map_or_else(|| ABSENT.into(), grouped)
+    });
+    add(any(|r| r.tcp.is_some()), "retransmits", false, |r| {
+        r.tcp.map_or_else(|| ABSENT.into(), |tcp| grouped(tcp.retransmits))
+    });
     let cpu = any(|r| r.cpu.is_some());
     add(cpu, "client CPU/op", false, |r| {
         r.cpu.map_or_else(|| ABSENT.into(), |cpu| show_ns(cpu.client_ns_per_op))

@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{clients, host, niping, notes, streams, tables};
+use crate::{clients, host, niping, notes, slowest, streams, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -100,6 +100,9 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
             let words: Vec<String> = counts.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
             out.push_str(&fact(name, &words.join(", ")));
         }
+    }
+    if !result.slowest.is_empty() {
+        out.push_str(&fact("slowest", &slowest::line(record)));
     }
     out.push_str(&fact("driver", &driver(result)));
     out

@@ -3,3 +3,4 @@
 
 pub mod extension;
 pub mod ni;
+pub mod route;

@@ -55,6 +55,16 @@ fn the_help_of_serve() {
 }
 
 #[test]
+fn the_help_of_check() {
+    help("net-check", &["net", "check"]);
+}
+
+#[test]
+fn the_help_of_delay() {
+    help("net-delay", &["net", "delay"]);
+}
+
+#[test]
 fn the_help_of_watch() {
     help("host-watch", &["host", "watch"]);
 }

@@ -5,12 +5,14 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 18] = [
     &[],
     &["checkup"],
     &["net", "ping"],
     &["net", "stream"],
     &["net", "serve"],
+    &["net", "check"],
+    &["net", "delay"],
     &["host", "watch"],
     &["host", "record"],
     &["host", "serve"],

@@ -9,7 +9,7 @@ use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
 use crate::service::{Ended, Peer, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
-use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
+use crate::{Endpoint, Link, Listener, Nagle, Plain, Received, Stop};
 
 fn plan() -> ServePlan {
     ServePlan {
@@ -20,6 +20,7 @@ fn plan() -> ServePlan {
         allow: Vec::new(),
         spin: false,
         pin: None,
+        nagle: Nagle::Off,
     }
 }
 

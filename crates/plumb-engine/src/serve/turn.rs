@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Serve, stale};
+use super::{Client, Serve, stale};
 use crate::channel::{Filled, READS_A_TURN};
 use crate::link::Link;
 use crate::poll::{Readiness, Time};
@@ -38,7 +38,7 @@ where
                     self.ask_wake(index);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return self.close(index, Ended::Broken),
+                Err(error) => return self.unsecured(index, &error),
             }
         }
         let owes = self
@@ -50,6 +50,13 @@ where
         if ready.readable && self.lone.client != Some(index) {
             self.read(index);
         }
+    }
+
+    fn unsecured(&mut self, index: usize, error: &io::Error) {
+        if let Some(Client { conn: Some(conn), .. }) = &mut self.slots[index].client {
+            self.service.unsecured(conn, error);
+        }
+        self.close(index, Ended::Unsecured);
     }
 
     /// Reads and serves what is there, up to one turn's worth; false when there was nothing. The

@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{clients, host, niping, notes, streams, tables};
+use crate::{clients, host, niping, notes, slowest, streams, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -135,6 +135,13 @@ fn details(record: &RunRecord) -> Markup {
                 dl class="formulas" {
                     @for (name, formula) in &formulas { dt { (name) } dd { "= " (formula) } }
                 }
+            }
+        }
+        @if let Some(table) = slowest::table(record) {
+            section {
+                h2 { "The slowest operations" }
+                p class="about" { (slowest::ABOUT) }
+                (sheet::table("One row an operation", &table))
             }
         }
         section {

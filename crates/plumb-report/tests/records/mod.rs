@@ -42,6 +42,7 @@ pub(crate) fn single_ping() -> RunRecord {
         ..Load::default()
     };
     let mut record = run("net", "ping", "10.20.0.5:3298", vec![result.done()]);
+    record.results[0].slowest = build::slowest();
     record.plan.command =
         words("plumb net ping 10.20.0.5:3298 --for 10s --size 1000B --out runs/a");
     record.plan.options =
@@ -311,6 +312,7 @@ pub(crate) fn interrupted() -> RunRecord {
     record.target = Target {
         address: "https://erp.example:8443/sap/bc".into(),
         transport: Some(Transport {
+            tls: None,
             kind: "tcp".into(),
             local: "10.20.0.9:51002".into(),
             peer: "10.20.0.7:8443".into(),
