@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts, PartRecord,
-    Recorder, ResultRecord, Row, Validity,
+    Recorder, ResultRecord, Row, StallEvidence, Validity,
 };
 
 use crate::drive::Ending;
@@ -37,6 +37,9 @@ pub fn result_record<P>(
         one_length: lengths == Lengths::Same,
         cut_short: load.ending != Ending::Complete,
     };
+    let slowest = load.slowest.clone().into_samples();
+    let service = merged(recorder, |row| &row.service);
+    let first_byte = merged(recorder, |row| &row.first_byte);
     let attempts = operations + failures.total();
     ResultRecord {
         labels,
@@ -45,11 +48,12 @@ pub fn result_record<P>(
         dropped: recorder.dropped,
         duration_ns: load.duration_ns,
         throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
-        response_ns: merged(recorder, |row| &row.response),
-        service_ns: merged(recorder, |row| &row.service),
-        first_byte_ns: merged(recorder, |row| &row.first_byte),
+        response_ns: Distribution::of(&merged(recorder, |row| &row.response)),
+        service_ns: Distribution::of(&service),
+        first_byte_ns: Distribution::of(&first_byte),
         connect_ns: Distribution::of(&recorder.connect),
         tls_ns: Distribution::of(&recorder.handshake),
+        tls_resumed: (!recorder.handshake.is_empty()).then_some(recorder.resumed),
         failed_ns: failed(recorder),
         codes: codes(recorder, |row| &row.codes),
         unexpected_codes: codes(recorder, |row| &row.unexpected),
@@ -64,8 +68,17 @@ pub fn result_record<P>(
         niping: None,
         parts: Vec::new(),
         pair: None,
+        clients: Vec::new(),
+        stream: None,
         figures: Vec::new(),
-        validity: Validity::of_load(recorder, facts),
+        validity: Validity::of_load(recorder, facts).with_stalls(&StallEvidence {
+            service: &service,
+            first_byte: &first_byte,
+            connect: &recorder.connect,
+            bytes_received: recorder.bytes_received,
+            slowest: &slowest,
+            tcp: load.tcp.as_ref(),
+        }),
         driver: DriverFacts {
             wait: plan.waiting.describe().into(),
             threads: plan.threads.get() as u64,
@@ -77,6 +90,8 @@ pub fn result_record<P>(
         },
         host: None,
         far: None,
+        tcp: load.tcp,
+        slowest,
         intervals: load.intervals.clone(),
         batches: match recorder.rows() {
             [row] => row.batches.means(),
@@ -85,10 +100,10 @@ pub fn result_record<P>(
     }
 }
 
-fn merged(recorder: &Recorder, which: impl Fn(&Row) -> &Histogram) -> Option<Distribution> {
+fn merged(recorder: &Recorder, which: impl Fn(&Row) -> &Histogram) -> Histogram {
     let mut all = Histogram::new();
     recorder.rows().iter().for_each(|row| all.merge(which(row)));
-    Distribution::of(&all)
+    all
 }
 
 /// The part of a load that one of its rows recorded, under the `name` of the row.

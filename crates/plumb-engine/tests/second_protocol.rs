@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use plumb_engine::{
-    Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Next, Op, Pace, Plain, Protocol,
-    Stage, Step, Stop, Then, load,
+    Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Nagle, Next, Op, Pace, Plain,
+    Protocol, Stage, Step, Stop, Then, load,
 };
 use plumb_measure::{Answer, FailureKind, Span};
 
@@ -158,6 +158,7 @@ fn run(
         waiting: LoadPlan::suitable_waiting(one, one, Pace::AsFast),
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
+        nagle: Nagle::Off,
     };
     let plan =
         LoadPlan { waiting: LoadPlan::suitable_waiting(plan.connections, one, plan.pace), ..plan };

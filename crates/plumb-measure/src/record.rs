@@ -220,6 +220,8 @@ pub struct Recorder {
     pub connect: Histogram,
     /// Time of the transport's handshake (TLS) after the connection stood, nanoseconds.
     pub handshake: Histogram,
+    /// Of these, handshakes that took up the session of an earlier connection.
+    pub resumed: u64,
     /// How late work began although a connection was free for it, nanoseconds: the driver's own
     /// scheduling lag. Only work that had a due time is counted.
     pub lag: Histogram,
@@ -286,6 +288,7 @@ impl Recorder {
         }
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
+        self.resumed += other.resumed;
         self.lag.merge(&other.lag);
         self.connect_failures.merge(&other.connect_failures);
         self.quiet_closes += other.quiet_closes;
@@ -300,9 +303,11 @@ impl Recorder {
     pub fn clear_load(&mut self) {
         let connect = std::mem::take(&mut self.connect);
         let handshake = std::mem::take(&mut self.handshake);
+        let resumed = self.resumed;
         self.clear();
         self.connect = connect;
         self.handshake = handshake;
+        self.resumed = resumed;
     }
 
     /// Forgets everything; keeps the memory.
@@ -310,6 +315,7 @@ impl Recorder {
         self.rows.iter_mut().for_each(Row::clear);
         self.connect.clear();
         self.handshake.clear();
+        self.resumed = 0;
         self.lag.clear();
         self.connect_failures = Failures::default();
         self.quiet_closes = 0;

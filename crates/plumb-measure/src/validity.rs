@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Codes, HostUse, Recorder, Span, Told, show_ns};
+use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,12 +42,20 @@ pub enum FindingKind {
     Steal,
     /// Memory was short: pages were swapped.
     Paging,
+    /// Two sides counted the same thing differently.
+    CountsDiffer,
     /// The far machine could not be recorded to the end.
     FarHostLost,
     /// What the first wrong answer said.
     Complaint,
     /// Times that the target told of itself were not kept.
     Untold,
+    /// Messages waited for an acknowledgement that the other side delayed.
+    DelayedAcknowledgement,
+    /// Operations waited until lost segments were sent again.
+    Retransmission,
+    /// Connects waited until their first segment was sent again.
+    ConnectRetransmission,
     /// Too few samples for the tail that is printed.
     FewSamples,
 }
@@ -115,6 +123,12 @@ impl Validity {
         )
     }
 
+    /// The verdict that `findings` make.
+    #[must_use]
+    pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
+        Self::from_findings(findings.into_iter())
+    }
+
     /// The verdict over several results: the findings of all, each text once.
     #[must_use]
     pub fn of_all<'a>(results: impl IntoIterator<Item = (&'a str, &'a Self)>) -> Self {
@@ -128,6 +142,12 @@ impl Validity {
                 ..*finding
             })
         }))
+    }
+
+    /// The same verdict with one more finding, if there is one.
+    #[must_use]
+    pub fn with(self, finding: Option<Finding>) -> Self {
+        self.and(finding)
     }
 
     /// The same verdict with one more finding: the run ended before its plan did, because of
@@ -179,6 +199,12 @@ impl Validity {
                 .then_some(())
                 .and_then(|()| finding(FindingKind::Untold, Scope::Nothing, text)),
         )
+    }
+
+    /// The same verdict with the stalls of TCP that the figures show.
+    #[must_use]
+    pub fn with_stalls(self, evidence: &StallEvidence<'_>) -> Self {
+        self.and(evidence.findings())
     }
 
     fn and(self, more: impl IntoIterator<Item = Finding>) -> Self {

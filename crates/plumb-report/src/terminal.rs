@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{host, niping, notes, parts, tables};
+use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -18,10 +18,21 @@ const REASONS_MAX: usize = 8;
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
     let mut out = head(record);
-    if let [only] = &record.results[..] {
+    if streams::are_in(record) {
+        out.push_str(&several(record));
+        if let Some((intervals, more)) = streams::intervals(record) {
+            out.push_str(&format!("\n{}", intervals.text(WIDTH).0));
+            if !more.is_empty() {
+                out.push_str(&paragraph("", &more, WIDTH));
+            }
+        }
+    } else if let [only] = &record.results[..] {
         out.push_str(&single(record, only));
     } else if !record.results.is_empty() {
         out.push_str(&several(record));
+    }
+    if let Some(table) = clients::table(record) {
+        out.push_str(&format!("\n{}", table.text(WIDTH).0));
     }
     out.push_str(&pages(record));
     let remarks = notes::of(record);
@@ -90,6 +101,9 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
             let words: Vec<String> = counts.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
             out.push_str(&fact(name, &words.join(", ")));
         }
+    }
+    if !result.slowest.is_empty() {
+        out.push_str(&fact("slowest", &slowest::line(record)));
     }
     out.push_str(&fact("driver", &driver(result)));
     out

@@ -5,11 +5,14 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["checkup"],
     &["net", "ping"],
+    &["net", "stream"],
     &["net", "serve"],
+    &["net", "check"],
+    &["net", "delay"],
     &["http", "ping"],
     &["host", "watch"],
     &["host", "record"],

@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{host, niping, notes, parts, tables};
+use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -45,11 +45,23 @@ fn results(record: &RunRecord) -> Markup {
             section {
                 h2 { "Results" }
                 @match &record.results[..] {
+                    _ if streams::are_in(record) => {
+                        @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
+                        (sheet::table("Streams, one row a result", &tables::results(record)))
+                        @if let Some((intervals, more)) = streams::intervals(record) {
+                            (sheet::table("What was received when", &intervals))
+                            @if !more.is_empty() { p class="about" { (more) } }
+                        }
+                    },
                     [only] => { (sheet::table("Every time measured", &tables::times(record, only))) },
                     _ => {
                         @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
                         (sheet::table("Response times, one row a result", &tables::results(record)))
                     },
+                }
+                @if let Some(table) = clients::table(record) {
+                    h3 { "Clients" }
+                    (sheet::table("One row a client, and all together", &table))
                 }
                 @if !remarks.is_empty() {
                     ul class="notes" { @for remark in &remarks { li { (typeset(remark)) } } }
@@ -146,6 +158,13 @@ fn details(record: &RunRecord) -> Markup {
                 dl class="formulas" {
                     @for (name, formula) in &formulas { dt { (name) } dd { "= " (formula) } }
                 }
+            }
+        }
+        @if let Some(table) = slowest::table(record) {
+            section {
+                h2 { "The slowest operations" }
+                p class="about" { (slowest::ABOUT) }
+                (sheet::table("One row an operation", &table))
             }
         }
         section {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use plumb_measure::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Finding, FindingKind, Floor, Histogram,
     HostFacts, HostUse, Interval, LengthFigures, NipingFigures, Plan, Program, ReceiveUse,
-    ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Transport, Validity,
+    ResultRecord, RunRecord, SCHEMA, Scope, SlowSample, Status, Target, TcpAround, TcpReading,
+    Transport, Validity,
 };
 
 /// The distribution of times: a base, a little spread, and a tail that grows with the rank.
@@ -37,6 +38,30 @@ pub(super) fn machine() -> HostUse {
         watching_pct: 0.1,
         ..HostUse::default()
     }
+}
+
+/// The slowest operations of one connection: the first lost a segment.
+pub(super) fn slowest() -> Vec<SlowSample> {
+    let reading = |retransmits, cwnd, rtt_ns| TcpReading {
+        retransmits,
+        cwnd,
+        rtt_ns,
+        ..TcpReading::default()
+    };
+    let sample = |at_ns, response_ns, retransmits, cwnd| SlowSample {
+        at_ns,
+        response_ns,
+        service_ns: response_ns,
+        row: 0,
+        connection: 0,
+        tcp: Some(TcpAround {
+            since_ns: 800_000_000,
+            retransmits,
+            before: reading(3, 10, 190_000),
+            after: reading(3 + retransmits, cwnd, 240_000),
+        }),
+    };
+    vec![sample(4_100_000_000, 207_000_000, 1, 1), sample(7_300_000_000, 2_100_000, 0, 10)]
 }
 
 impl Shape {
@@ -142,6 +167,9 @@ impl Load {
             tls_ns: self
                 .tls
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
+            tls_resumed: self.tls.then_some(0),
+            tcp: None,
+            slowest: Vec::new(),
             failed_ns: None,
             codes: self.codes.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
             unexpected_codes: BTreeMap::new(),
@@ -159,6 +187,8 @@ impl Load {
                 server: None,
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
+            clients: Vec::new(),
+            stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
             parts: Vec::new(),
             pair: None,
@@ -310,6 +340,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
         target: Target {
             address: address.into(),
             transport: Some(Transport {
+                tls: None,
                 kind: "tcp".into(),
                 local: "10.20.0.9:40312".into(),
                 peer: address.into(),

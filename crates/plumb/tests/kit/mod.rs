@@ -3,10 +3,13 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
+pub(crate) mod authority;
 pub(crate) mod golden;
 pub(crate) mod http;
+pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
+pub(crate) mod router;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -95,6 +98,11 @@ impl Program {
         Self::start_as(Path::new("/bin/sh"), &[&["-c", &line, PLUMB], words].concat(), folder)
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it still runs");
     }
@@ -138,7 +146,7 @@ pub(crate) fn ping(address: &str, words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["net", "ping", address], words].concat(), folder)
 }
 
-/// `plumb net serve` or `plumb host serve`, ready.
+/// `plumb net serve`, `plumb net delay` or `plumb host serve`, ready.
 #[derive(Debug)]
 pub(crate) struct Server {
     program: Program,
@@ -167,6 +175,12 @@ impl Server {
     /// A server of samples on a free port of 127.0.0.1.
     pub(crate) fn of_samples(words: &[&str]) -> Self {
         let words = [&["host", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// A line of `plumb net delay` to `target` on a free port of 127.0.0.1.
+    pub(crate) fn of_delay(target: &str, words: &[&str]) -> Self {
+        let words = [&["net", "delay", target], words].concat();
         Self::ready(Program::start(&words, Path::new(".")))
     }
 
