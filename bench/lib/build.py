@@ -14,11 +14,12 @@ TARGET = REPOSITORY / "target"
 C_FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
 
 
-def c_program(source: Path, into: Path) -> Path:
+def c_program(source: Path, into: Path, libraries: Sequence[str] = ()) -> Path:
     """Compiles one C file with `cc`; the program has the name of the file."""
     into.mkdir(parents=True, exist_ok=True)
     program = into / source.stem
-    _must(["cc", *C_FLAGS, "-o", str(program), str(source)])
+    linked = [f"-l{library}" for library in libraries]
+    _must(["cc", *C_FLAGS, "-o", str(program), str(source), *linked])
     return program
 
 
@@ -35,11 +36,34 @@ def plumb(given: Path | None, build: bool) -> Path:
 def package(command: str, name: str) -> None:
     """Installs a package with apt-get unless its command is there."""
     if shutil.which(command) is None:
-        try:
-            _must(["apt-get", "install", "--yes", "--no-install-recommends", name])
-        except BenchFailure as failure:
-            hint = f"install {name} by hand, or try `apt-get update`"
-            raise BenchFailure(f"{failure}; {hint}") from failure
+        _install(name)
+
+
+def library(header: str, name: str) -> None:
+    """Installs a package with apt-get unless `cc` finds its header."""
+    probe = ["cc", "-E", "-include", header, "-x", "c", "/dev/null", "-o", "/dev/null"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
+        _install(name)
+
+
+def _install(name: str) -> None:
+    try:
+        _must(["apt-get", "install", "--yes", "--no-install-recommends", name])
+    except BenchFailure as failure:
+        hint = f"install {name} by hand, or try `apt-get update`"
+        raise BenchFailure(f"{failure}; {hint}") from failure
+
+
+def crate(name: str) -> Path:
+    """The program of a crate, installed below target/ unless it is there."""
+    found = shutil.which(name)
+    if found is not None:
+        return Path(found)
+    root = TARGET / "bench" / "crates"
+    program = root / "bin" / name
+    if not program.exists():
+        _must(["cargo", "install", "--locked", "--root", str(root), name])
+    return program
 
 
 def _cargo_release() -> None:

@@ -199,4 +199,17 @@ static inline uint32_t percentile(const struct samples *sorted, size_t percent)
     return sorted->ns[rank > 0 ? rank - 1 : 0];
 }
 
+/* Prints the figures of a client that had one message in flight, and sorts
+ * its samples. */
+static inline void report_round_trips(struct samples *samples, uint64_t elapsed_ns, uint64_t used_ns)
+{
+    const double count = (double)samples->count;
+    sort_samples(samples);
+    printf("{\"count\":%zu,\"p50_ns\":%u,\"p99_ns\":%u,\"mean_ns\":%.1f,\"per_s\":%.1f,"
+           "\"cpu_ns_per_op\":%.1f}\n",
+           samples->count, percentile(samples, 50), percentile(samples, 99),
+           (double)samples->sum_ns / count, count * 1e9 / (double)elapsed_ns,
+           (double)used_ns / count);
+}
+
 #endif

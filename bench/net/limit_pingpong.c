@@ -103,17 +103,6 @@ static void ping_until(const struct link *link, uint64_t end_ns, struct samples 
     }
 }
 
-static void report(struct samples *samples, uint64_t elapsed_ns, uint64_t used_ns)
-{
-    const double count = (double)samples->count;
-    sort_samples(samples);
-    printf("{\"count\":%zu,\"p50_ns\":%u,\"p99_ns\":%u,\"mean_ns\":%.1f,\"per_s\":%.1f,"
-           "\"cpu_ns_per_op\":%.1f}\n",
-           samples->count, percentile(samples, 50), percentile(samples, 99),
-           (double)samples->sum_ns / count, count * 1e9 / (double)elapsed_ns,
-           (double)used_ns / count);
-}
-
 static void ping(const char *host, const char *port, uint32_t payload_bytes, double seconds)
 {
     const size_t frame_bytes = HEADER_BYTES + (size_t)payload_bytes;
@@ -133,7 +122,7 @@ static void ping(const char *host, const char *port, uint32_t payload_bytes, dou
     const uint64_t first_ns = now_ns(), first_cpu_ns = cpu_ns();
     ping_until(&link, start_ns + total_ns, &samples);
     const uint64_t last_ns = now_ns(), last_cpu_ns = cpu_ns();
-    report(&samples, last_ns - first_ns, last_cpu_ns - first_cpu_ns);
+    report_round_trips(&samples, last_ns - first_ns, last_cpu_ns - first_cpu_ns);
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,10 @@ from lib.placement import Placement
 
 WARM_UP_SHARE = 0.1
 PATIENCE_SECONDS = 30.0
-PINGPONG, EPOLL, PLUMB, SOCKPERF = KINDS = ("pingpong", "epoll", "plumb", "sockperf")
+PINGPONG, EPOLL, PLUMB, SOCKPERF = "pingpong", "epoll", "plumb", "sockperf"
+STREAMING, IPERF3, IPERF, QPERF = "streaming", "iperf3", "iperf", "qperf"
+TLS, PLUMB_TLS = "tls", "plumb-tls"
+KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, TLS, PLUMB_TLS, STREAMING, IPERF3, IPERF, QPERF)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Load:
     size: int
     connections: int
     seconds: float
+    # Payload of the answer; 0: the message comes back as it went.
+    response: int = 0
 
 
 class Peer(Protocol):
@@ -80,6 +85,8 @@ class Limit:
 
     program: Path
     takes_connections: bool
+    # Payload of every answer; 0: messages come back as they went.
+    response: int = 0
 
     @property
     def words(self) -> list[str]:
@@ -88,17 +95,20 @@ class Limit:
 
     @contextmanager
     def serving(self, placement: Placement) -> Iterator[Server]:
-        """`limit_* server 0 HOST`."""
+        """`limit_* server 0 HOST [RESPONSE]`."""
         command = [*placement.server, str(self.program), "server", "0", placement.host]
+        command += [str(self.response)] if self.response else []
         with process.running(command) as server:
-            yield _ready(placement, process.announced_port(server), server)
+            yield ready(placement, process.announced_port(server), server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
-        """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS`; prints its figures."""
+        """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS [RESPONSE]`; prints
+        its figures."""
         connections = [str(load.connections)] if self.takes_connections else []
         command = [*endpoint.client, str(self.program), "client"]
         command += [endpoint.host, str(endpoint.port)]
         command += [str(load.size), *connections, str(load.seconds)]
+        command += [str(load.response)] if load.response else []
         figures: Figures = json.loads(process.run(command, load.seconds + PATIENCE_SECONDS))
         return figures
 
@@ -108,6 +118,8 @@ class Plumb:
     """`plumb net serve` and `plumb net ping`."""
 
     program: Path
+    # The authority that the client believes over TLS; without one it speaks none.
+    ca: Path | None = None
 
     @property
     def words(self) -> list[str]:
@@ -118,7 +130,7 @@ class Plumb:
     def serving(self, placement: Placement) -> Iterator[Server]:
         """On a port the server picks and announces."""
         with echo.serving(self.program, placement.server, placement.host) as (server, port):
-            yield _ready(placement, port, server)
+            yield ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For a time, the first tenth of which is warm-up, as for the limit."""
@@ -128,6 +140,10 @@ class Plumb:
         length = ["--for", f"{length_ms}ms", "--warmup", f"{warm_up_ms}ms"]
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
             command = self.command(endpoint, load.size, load.connections, length, Path(scratch))
+            if load.response:
+                command += ["--request", f"{load.size}B", "--response", f"{load.response}B"]
+                without = command.index("--size")
+                del command[without : without + 2]
             printed = process.run(command, load.seconds + PATIENCE_SECONDS)
         return echo.figures(printed)
 
@@ -137,6 +153,8 @@ class Plumb:
         """The command line of one `plumb net ping`."""
         command = [*endpoint.client, str(self.program), "net", "ping", endpoint.address]
         command += ["--size", f"{size}B", "--connections", str(connections), *length]
+        if self.ca is not None:
+            command += ["--tls", "--ca", str(self.ca)]
         return [*command, "--json", "--out", str(scratch / "out")]
 
 
@@ -159,7 +177,7 @@ class Sockperf:
         quiet = subprocess.DEVNULL
         with process.running(command, stdout=quiet, stderr=quiet) as server:
             process.await_listening(server, port)
-            yield _ready(placement, port, server)
+            yield ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
         """For whole seconds; it warms up for 0.4 s of them by itself."""
@@ -170,14 +188,20 @@ class Sockperf:
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
 
 
-def named(kind: str, program: Path) -> Peer:
-    """The peer whose `words` were written."""
+def named(kind: str, program: Path, ca: Path | None) -> Peer:
+    """The peer whose `words` were written, as far as its client goes."""
     if kind == SOCKPERF:
         return Sockperf()
-    return Plumb(program) if kind == PLUMB else Limit(program, kind == EPOLL)
+    if kind in (STREAMING, IPERF3, IPERF, QPERF):
+        import streams  # it builds on this module
+
+        return streams.named(kind, program)
+    if kind in (PLUMB, PLUMB_TLS):
+        return Plumb(program, ca)
+    return Limit(program, kind == EPOLL)
 
 
-def _ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:
+def ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:
     return Server(Endpoint(placement.client, placement.host, port), server.pid)
 
 

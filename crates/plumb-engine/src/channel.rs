@@ -72,6 +72,10 @@ impl<L: Link> Channel<L> {
         L::ENCRYPTED
     }
 
+    pub(crate) fn link(&self) -> &L {
+        &self.link
+    }
+
     pub(crate) fn handshake(&mut self) -> io::Result<()> {
         retry(|| self.link.handshake(self.socket.as_fd()))
     }
@@ -123,6 +127,11 @@ impl<L: Link> Channel<L> {
         }
     }
 
+    /// The socket and the bytes not yet consumed, for whoever goes on with them.
+    pub(crate) fn into_parts(self) -> (OwnedFd, Vec<u8>) {
+        (self.socket, self.held.map_or_else(Vec::new, |held| held.rest))
+    }
+
     /// Bytes kept of a message that is not complete.
     pub(crate) fn kept(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.rest.len())
@@ -133,9 +142,9 @@ impl<L: Link> Channel<L> {
         self.held.as_ref().map_or(0, |held| held.out.len() - held.sent)
     }
 
-    /// True while something waits to be sent.
+    /// True while something waits to be sent, here or in the link.
     pub(crate) fn sending(&self) -> bool {
-        self.unsent() > 0
+        self.unsent() > 0 || self.link.holds_back()
     }
 
     fn held(&mut self) -> &mut Held {
@@ -180,7 +189,7 @@ impl<L: Link> Channel<L> {
     /// Sends `bytes` behind what waits already, uncopied as far as the kernel takes them at once,
     /// and says how much it took.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<u64> {
-        if self.sending() {
+        if self.unsent() > 0 {
             self.hold(bytes);
             return self.flush();
         }
@@ -222,6 +231,7 @@ impl<L: Link> Channel<L> {
     /// Tells the other side that nothing more will be sent. Once: each time would be an event.
     pub(crate) fn finish_sending(&mut self) {
         if !std::mem::replace(&mut self.finished, true) {
+            self.link.finish(self.socket.as_fd());
             // a connection that is gone already needs no farewell
             let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
         }

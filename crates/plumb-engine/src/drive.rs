@@ -3,13 +3,14 @@
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them.
 
 mod connect;
+mod slow;
 #[cfg(test)]
 mod tests;
 mod traffic;
 
 use std::collections::VecDeque;
 
-use plumb_measure::{Recorder, Transport};
+use plumb_measure::{Recorder, Slowest, TcpTotals, Transport};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
@@ -24,6 +25,7 @@ use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
 use crate::{Endpoint, EngineError};
+use slow::Watch;
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
 const RECEIVE_MAX_NS: u64 = 100_000_000;
@@ -73,6 +75,9 @@ pub(crate) struct Driven<P> {
     pub(crate) warm_up_operations: u64,
     /// Processor time of the recorded part, nanoseconds.
     pub(crate) cpu_ns: u64,
+    pub(crate) slowest: Slowest,
+    /// `None` without connections of TCP.
+    pub(crate) tcp: Option<TcpTotals>,
     pub(crate) transport: Option<Transport>,
 }
 
@@ -107,6 +112,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     requests: Vec<u8>,
     recorder: Recorder,
     outlet: Outlet,
+    watch: Watch,
     /// The gate was told that every connection of this thread stands.
     arrived: bool,
     /// `None` until every connection of every thread stands.
@@ -139,12 +145,13 @@ where
         outlet: Outlet,
     ) -> Result<Self, EngineError> {
         let users = job.share.first_user..job.share.first_user + job.share.connections;
-        let conns = users.map(|n| Conn::new(protocol.user(n))).collect();
+        let conns: Vec<_> = users.map(|n| Conn::new(protocol.user(n))).collect();
         Ok(Self {
             protocol,
             now: time.now_ns(),
             time,
             poll: Poll::new(job.stop).map_err(EngineError::system("create an epoll set"))?,
+            watch: Watch::new(conns.len()),
             conns,
             timers: Timers::default(),
             again: VecDeque::new(),
@@ -277,7 +284,11 @@ where
     fn turn(&mut self) {
         match self.window {
             None => self.gather(),
-            Some(_) if self.recording => self.outlet.pass(self.now, &mut self.recorder),
+            Some(_) if self.recording => {
+                if self.outlet.pass(self.now, &mut self.recorder) {
+                    self.refresh();
+                }
+            }
             Some(_) => {
                 self.counts(self.now);
             }
@@ -296,8 +307,23 @@ where
             self.starved = 0;
             self.cpu_before_ns = clock::thread_cpu_ns();
             self.outlet.start(window.from);
+            self.watch.begin(window.from);
+            for (index, conn) in self.conns.iter_mut().enumerate() {
+                if let Some(channel) = conn.phase.channel() {
+                    self.watch.begin_connection(index, channel.socket(), self.now);
+                }
+            }
         }
         true
+    }
+
+    /// Asks the kernel about some connections, now that an interval is over.
+    fn refresh(&mut self) {
+        for index in self.watch.due() {
+            if let Some(channel) = self.conns[index].phase.channel() {
+                self.watch.refresh(index, channel.socket(), self.now);
+            }
+        }
     }
 
     fn gather(&mut self) {
@@ -413,7 +439,15 @@ where
         if self.recording {
             self.outlet.last(end, &mut self.recorder);
         }
+        for (index, conn) in self.conns.iter_mut().enumerate() {
+            if let Some(channel) = conn.phase.channel() {
+                self.watch.gone(index, channel.socket());
+            }
+        }
+        let (slowest, tcp) = self.watch.finish();
         Driven {
+            slowest,
+            tcp,
             protocol: self.protocol,
             ending,
             began_ns: window.from,

@@ -4,6 +4,8 @@ use std::io;
 
 use plumb_measure::{FailureKind, Span};
 
+use crate::tls::TlsError;
+
 /// Why a load could not begin, or a server could not serve. Each message names the place, the
 /// cause and what to try.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,9 @@ pub enum EngineError {
         /// What to try.
         remedy: &'static str,
     },
+    /// Certificates, keys or names do not serve.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Options contradict each other or ask for the impossible.
     #[error("{0}")]
     Plan(String),

@@ -1,5 +1,5 @@
-//! When things happen: the clock, the transport, the reactor, the pacer, and the two loops that
-//! drive ([`load`]) and serve ([`serve()`]).
+//! When things happen: the clock, the transport, the reactor, the pacer, and the loops that drive
+//! ([`load`]), serve ([`serve()`]) and pass connections on, late ([`relay()`]).
 //!
 //! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
 //! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,
@@ -23,13 +23,16 @@ mod pacer;
 mod plan;
 mod poll;
 mod protocol;
+mod relay;
 mod result;
 pub mod serve;
 mod service;
 mod stop;
+pub mod tcp_info;
 #[cfg(test)]
 mod testing;
 mod timer;
+pub mod tls;
 mod transport;
 
 pub use address::{Address, Endpoint, Family};
@@ -40,11 +43,16 @@ pub use link::{Link, Plain, Received};
 pub use load::{IntervalRecords, LoadResult, Sampler, Stage};
 pub use null::{Null, floor};
 pub use pacer::Pacer;
-pub use plan::{Extent, LoadPlan, Pace, Waiting};
+pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use protocol::{Next, Op, Protocol, Step, Then};
-pub use result::{Lengths, result_record};
+pub use relay::{
+    Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
+    RelayTotals, relay,
+};
+pub use result::{Lengths, part_record, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
+pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
 pub use transport::{Listener, reachable};

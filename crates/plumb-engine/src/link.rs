@@ -1,4 +1,4 @@
-//! The bytes of one connection: plain here; a layer of encryption has the same shape.
+//! The bytes of one connection: plain here; TLS (`tls/link.rs`) has the same shape.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -30,6 +30,26 @@ pub trait Link {
     fn handshake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let _ = socket;
         Ok(())
+    }
+
+    /// What a complete handshake agreed on, for example `TLSv1.3 TLS13_AES_128_GCM_SHA256`.
+    fn proof(&self) -> Option<String> {
+        None
+    }
+
+    /// True when the handshake took up the session of an earlier connection.
+    fn resumed(&self) -> bool {
+        false
+    }
+
+    /// True while [`flush`](Self::flush) has something to hand on.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Says farewell: nothing more will be sent.
+    fn finish(&mut self, socket: BorrowedFd<'_>) {
+        let _ = socket;
     }
 
     /// Appends to `into` at most what its spare capacity takes.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Interval, Recorder, Transport};
+use plumb_measure::{Interval, Recorder, Slowest, TcpTotals, Transport};
 
 use crate::clock::MonotonicClock;
 use crate::drive::{Drive, Driven, Ending, Job};
@@ -27,6 +27,9 @@ pub struct IntervalRecords {
     pub figures: Interval,
     /// Everything recorded in it.
     pub recorder: Recorder,
+    /// For each driving thread the processor on which it was at the end of the interval, and the
+    /// processor time that it used in it, nanoseconds.
+    pub drivers: Vec<(u32, u64)>,
 }
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
@@ -67,6 +70,10 @@ pub struct LoadResult<P> {
     pub cpu_ns: u64,
     /// What the first connection really used.
     pub transport: Option<Transport>,
+    /// The slowest operations; their moments count from the start of the recorded part.
+    pub slowest: Slowest,
+    /// What all connections of TCP did over the recorded part.
+    pub tcp: Option<TcpTotals>,
 }
 
 /// Where a load goes, and who looks on.
@@ -151,8 +158,11 @@ fn drive<P: Protocol, L: Link>(
     driven
 }
 
-/// Puts the thread on its processor and asks for timers without slack.
-pub(crate) fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
+/// Puts the calling thread on a processor, if one is named, and asks for timers without slack.
+///
+/// # Errors
+/// [`EngineError::Plan`] when this machine has no such processor, or the thread may not use it.
+pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     // a kernel that refuses leaves the usual slack of 50 us, which the scheduling lag will show
     let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -224,8 +234,10 @@ impl Consumer {
             began_ns: slice.began_ns,
             figures: empty_interval(start_ns),
             recorder: Recorder::new(labels),
+            drivers: Vec::new(),
         });
         records.recorder.merge(&slice.recorder);
+        records.drivers.push((slice.cpu, slice.cpu_ns));
         let length_ns = slice.end_ns.saturating_sub(start_ns);
         records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
         slice.recorder.clear();
@@ -264,6 +276,8 @@ impl Consumer {
             warm_up_operations: 0,
             cpu_ns: 0,
             transport: None,
+            slowest: Slowest::default(),
+            tcp: None,
         };
         let joined: Vec<_> = handles
             .into_iter()
@@ -275,6 +289,10 @@ impl Consumer {
             result.duration_ns = result.duration_ns.max(driven.duration_ns);
             result.warm_up_operations += driven.warm_up_operations;
             result.cpu_ns += driven.cpu_ns;
+            driven.slowest.into_samples().into_iter().for_each(|slow| result.slowest.offer(slow));
+            if let Some(tcp) = &driven.tcp {
+                result.tcp.get_or_insert_default().merge(tcp);
+            }
             result.transport = result.transport.or(driven.transport);
             if driven.ending != Ending::Complete {
                 result.ending = driven.ending;

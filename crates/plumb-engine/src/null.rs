@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use plumb_measure::{Answer, Distribution, Floor, Span};
 
 use crate::load::{self, Stage};
-use crate::plan::{Extent, LoadPlan, Pace, Waiting};
+use crate::plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 use crate::protocol::{Next, Op, Protocol, Step, Then};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
@@ -66,6 +66,7 @@ pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floo
         waiting,
         pin: pin.to_vec(),
         interval: second,
+        nagle: Nagle::Off,
     };
     let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [] };
     let result = load::run(&plan, &mut stage, 1, Null::default, Plain::default)?;

@@ -69,6 +69,10 @@ pub struct LoadOptions {
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: Span,
 
+    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
+    #[arg(long, help_heading = "Transport")]
+    pub nagle: bool,
+
     /// Seed of the random order in which a sweep is measured [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -105,6 +109,7 @@ impl LoadOptions {
             waiting,
             pin: self.pin.clone(),
             interval: self.interval,
+            nagle: self.nagle.into(),
         }
     }
 
@@ -132,6 +137,7 @@ impl LoadOptions {
         put("connect-timeout", json!(self.connect_timeout));
         put("lag", json!(self.lag));
         put("interval", json!(self.interval));
+        put("nagle", json!(self.nagle));
         put("seed", json!(seed));
         options
     }

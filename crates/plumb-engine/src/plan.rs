@@ -49,6 +49,24 @@ impl Waiting {
     }
 }
 
+/// Whether the kernel may hold back a small segment while an earlier one is not acknowledged
+/// (Nagle's algorithm).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nagle {
+    /// Every write goes out at once (`TCP_NODELAY`).
+    #[default]
+    Off,
+    /// As the kernel does unless it is told otherwise.
+    On,
+}
+
+impl From<bool> for Nagle {
+    /// An option that asks for it.
+    fn from(on: bool) -> Self {
+        if on { Self::On } else { Self::Off }
+    }
+}
+
 /// One load, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadPlan {
@@ -77,6 +95,8 @@ pub struct LoadPlan {
     pub pin: Vec<usize>,
     /// Length of the intervals in which the run is written down.
     pub interval: Span,
+    /// Whether the kernel may hold back what is sent over TCP.
+    pub nagle: Nagle,
 }
 
 impl LoadPlan {
@@ -204,6 +224,7 @@ pub(crate) mod tests {
             waiting: Waiting::Epoll,
             pin: Vec::new(),
             interval: Span::from_ms(1_000),
+            nagle: Nagle::Off,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::channel::{Channel, READ_BYTES};
 use crate::cidr::Cidr;
 use crate::clock::MonotonicClock;
 use crate::link::Link;
+use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Ended, Peer, Seat, Service, TurnedAway};
 use crate::stop::Stop;
@@ -40,7 +41,7 @@ pub struct ServePlan {
     pub max_clients: usize,
     /// A client silent for this long is closed; `None`: never.
     pub idle: Option<Span>,
-    /// A message that was begun must go on within this.
+    /// A message that was begun must go on, and a handshake be complete, within this.
     pub stall: Span,
     /// The server stops when no client has sent anything for this long; `None`: never.
     pub quit_after: Option<Span>,
@@ -50,6 +51,8 @@ pub struct ServePlan {
     pub spin: bool,
     /// The processor to run on.
     pub pin: Option<usize>,
+    /// Whether the kernel may hold back what is sent over TCP.
+    pub nagle: Nagle,
 }
 
 /// Serves the clients of `listeners` until `stop` is set or the plan says so. `link` makes the
@@ -82,6 +85,8 @@ pub(crate) struct Client<C, L> {
     unsettled: bool,
     /// Not served until the service has answered what it asked last.
     waiting: bool,
+    /// Whole messages may be among what is kept: they are served before more is read.
+    unserved: bool,
     last_heard: u64,
     wake: Wake,
 }
@@ -237,7 +242,7 @@ where
 
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
-            match self.listeners[listener].accept() {
+            match self.listeners[listener].accept(self.plan.nagle) {
                 Ok((socket, peer)) => {
                     self.short_of_descriptors = false;
                     let channel = Channel::new(socket, (self.link)());
@@ -306,14 +311,7 @@ where
     }
 
     fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
-        let allowed = match peer {
-            Peer::Unix => true,
-            Peer::Ip(address) => {
-                let ip = address.ip();
-                self.plan.allow.is_empty() || self.plan.allow.iter().any(|block| block.contains(ip))
-            }
-        };
-        if !allowed {
+        if !peer.is_among(&self.plan.allow) {
             Some(TurnedAway::NotAllowed)
         } else if self.clients >= self.plan.max_clients {
             Some(TurnedAway::Full)
@@ -331,6 +329,7 @@ where
             paused: false,
             unsettled: false,
             waiting: false,
+            unserved: false,
             last_heard: self.now,
             wake: Wake::default(),
         };
@@ -363,6 +362,34 @@ where
         if let Some(conn) = client.conn {
             self.clients -= 1;
             self.service.close(conn, client.closing.unwrap_or(ended));
+        }
+    }
+
+    /// Lets the service go on with a connection by itself.
+    fn hand_over(&mut self, index: usize) {
+        let ready = self.client(index).is_some_and(|client| {
+            !client.channel.encrypted()
+                && client.channel.flush().is_ok()
+                && !client.channel.sending()
+        });
+        if !ready {
+            return self.close(index, Ended::Broken);
+        }
+        let slot = &mut self.slots[index];
+        let Some(client) = slot.client.take() else {
+            return;
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        if self.lone.client == Some(index) {
+            self.lone = Lone::default();
+        }
+        // a socket that is not in the set needs no removal
+        let _ = self.poll.remove(client.channel.socket());
+        let (socket, unread) = client.channel.into_parts();
+        if let Some(conn) = client.conn {
+            self.clients -= 1;
+            self.service.hand_over(conn, socket, unread);
         }
     }
 

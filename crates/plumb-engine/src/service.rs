@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::cidr::Cidr;
 
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +13,19 @@ pub enum Peer {
     Ip(std::net::SocketAddr),
     /// A process of this machine, over a unix socket.
     Unix,
+}
+
+impl Peer {
+    /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
+    /// this machine always is.
+    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+        match self {
+            Self::Unix => true,
+            Self::Ip(peer) => {
+                allowed.is_empty() || allowed.iter().any(|block| block.contains(peer.ip()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Peer {
@@ -49,6 +65,8 @@ pub enum Ended {
     ByService,
     /// The connection broke.
     Broken,
+    /// The TLS handshake failed.
+    Unsecured,
     /// Nothing came for as long as the plan allows.
     Idle,
     /// A message was begun and not finished for as long as the plan allows.
@@ -63,6 +81,7 @@ impl fmt::Display for Ended {
             Self::ByClient => "closed by the client",
             Self::ByService => "closed by the server",
             Self::Broken => "connection broken",
+            Self::Unsecured => "no TLS connection",
             Self::Idle => "idle for too long",
             Self::Stalled => "message begun and not finished",
             Self::Stopped => "server stopped",
@@ -131,6 +150,29 @@ pub trait Service {
     /// When what was served cannot be made to last: the loop then ends without sending replies.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// True when connections may leave the loop; see [`hand_over`](Self::hand_over).
+    const HANDS_OVER: bool = false;
+
+    /// True when this connection is to leave the loop, asked after its bytes were served.
+    fn leaves(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// The connection has left the loop with all its replies sent: from here on the socket, which
+    /// does not block, and the bytes that came behind those served are the service's own. An
+    /// encrypted connection, and one that does not take its replies at once, is closed instead.
+    fn hand_over(&mut self, conn: Self::Conn, socket: OwnedFd, unread: Vec<u8>) {
+        let _ = (socket, unread);
+        self.close(conn, Ended::ByService);
+    }
+
+    /// The handshake of the connection failed, which is therefore about to be closed; the text
+    /// of `error` follows the address of the client.
+    fn unsecured(&mut self, conn: &mut Self::Conn, error: &io::Error) {
+        let _ = (conn, error);
     }
 
     /// The connection is gone.

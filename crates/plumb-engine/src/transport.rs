@@ -17,6 +17,7 @@ use rustix::net::{
 use crate::EngineError;
 use crate::address::{Address, Endpoint, Family, show};
 use crate::clock::MonotonicClock;
+use crate::plan::Nagle;
 use crate::poll::{Poll, Token};
 use crate::service::Peer;
 use crate::stop::Stop;
@@ -26,12 +27,12 @@ const BACKLOG: i32 = 4096;
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 /// Starts to connect. The socket is writable once it is decided whether that worked.
-pub(crate) fn start_connect(endpoint: &Endpoint) -> io::Result<OwnedFd> {
+pub(crate) fn start_connect(endpoint: &Endpoint, nagle: Nagle) -> io::Result<OwnedFd> {
     let kind = if *endpoint == Endpoint::Own { SocketType::DGRAM } else { SocketType::STREAM };
     let socket = socket_with(endpoint.family(), kind, FLAGS, None)?;
     let started = match endpoint {
         Endpoint::Tcp(address) => {
-            sockopt::set_tcp_nodelay(&socket, true)?;
+            sockopt::set_tcp_nodelay(&socket, nagle == Nagle::Off)?;
             connect(&socket, address)
         }
         Endpoint::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
@@ -67,7 +68,7 @@ pub fn reachable(
 }
 
 fn connect_within(endpoint: &Endpoint, patience: Span, stop: &Stop) -> io::Result<()> {
-    let socket = start_connect(endpoint)?;
+    let socket = start_connect(endpoint, Nagle::Off)?;
     let mut poll = Poll::new(stop)?;
     poll.add_connection(socket.as_fd(), Token { index: 0, generation: 0 })?;
     let now = MonotonicClock.now_ns();
@@ -106,6 +107,7 @@ pub(crate) fn proven(endpoint: &Endpoint, socket: BorrowedFd<'_>) -> Option<Tran
         kind: endpoint.transport().into(),
         local: show(getsockname(socket).ok()?),
         peer: getpeername(socket).ok().flatten().map_or_else(|| endpoint.to_string(), show),
+        tls: None,
     })
 }
 
@@ -179,11 +181,11 @@ impl Listener {
     }
 
     /// Takes one connection that waits.
-    pub(crate) fn accept(&self) -> io::Result<(OwnedFd, Peer)> {
+    pub(crate) fn accept(&self, nagle: Nagle) -> io::Result<(OwnedFd, Peer)> {
         let (socket, address) = acceptfrom_with(&self.socket, FLAGS)?;
         let peer = address.and_then(|address| SocketAddr::try_from(address).ok());
         if peer.is_some() {
-            sockopt::set_tcp_nodelay(&socket, true)?;
+            sockopt::set_tcp_nodelay(&socket, nagle == Nagle::Off)?;
         }
         Ok((socket, peer.map_or(Peer::Unix, Peer::Ip)))
     }
@@ -193,7 +195,7 @@ impl Listener {
 fn abandoned(path: &Path, endpoint: &Endpoint) -> bool {
     let socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     socket
-        && start_connect(endpoint)
+        && start_connect(endpoint, Nagle::Off)
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 

@@ -1,117 +1,60 @@
-//! TLS as a link: the handshake, records and renegotiated readiness fit behind the same trait as
-//! plain bytes, on both sides, without a change to either loop.
+//! TLS as a link: both loops, unchanged, over encrypted connections.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
-use std::io::{self, Read, Write};
+use std::io::Read as _;
+use std::net::TcpStream;
 use std::num::NonZeroUsize;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::thread;
 
+use plumb_engine::tls::{ServerTlsOptions, TrustOptions};
 use plumb_engine::{
-    Ended, Endpoint, EngineError, Extent, Link, Listener, LoadPlan, LoadResult, Null, Pace, Peer,
-    Plain, Received, ServePlan, Served, Service, Stage, Stop, Waiting, load, serve,
+    Ended, Endpoint, EngineError, Extent, Listener, LoadPlan, LoadResult, Nagle, Next, Op, Pace,
+    Peer, Protocol, ServePlan, Served, Service, Stage, Step, Stop, Then, TlsAcceptor, TlsConnector,
+    Waiting, load, serve,
 };
-use plumb_measure::Span;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use plumb_measure::{Answer, Span};
 
-/// One TLS session of either side.
-struct Tls {
-    session: rustls::Connection,
-}
+/// Sends so many bytes, and demands as many back; no greeting.
+#[derive(Clone, Copy, Debug)]
+struct Bulk(usize);
 
-/// A socket as rustls wants it.
-struct Socket<'a>(BorrowedFd<'a>);
+impl Protocol for Bulk {
+    type User = ();
+    type Wire = usize;
 
-impl Read for Socket<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let (bytes, _) = rustix::net::recv(self.0, into, rustix::net::RecvFlags::DONTWAIT)?;
-        Ok(bytes)
-    }
-}
+    fn user(&mut self, _: usize) {}
 
-impl Write for Socket<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Plain.send(self.0, bytes)
+    fn encode(&mut self, (): &mut (), _: &mut usize, out: &mut Vec<u8>) -> Next {
+        out.resize(out.len() + self.0, b'x');
+        Next::Send(Op { label: 0, tag: 0 })
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Tls {
-    fn process(&mut self) -> io::Result<()> {
-        self.session.process_new_packets().map(drop).map_err(io::Error::other)
-    }
-}
-
-impl Link for Tls {
-    const ENCRYPTED: bool = true;
-
-    fn handshake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        while self.session.is_handshaking() {
-            self.flush(socket)?;
-            if self.session.is_handshaking() && self.session.wants_read() {
-                if self.session.read_tls(&mut Socket(socket))? == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                self.process()?;
-            }
+    fn decode(
+        &mut self,
+        (): &mut (),
+        seen: &mut usize,
+        _: Option<Op>,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+    ) -> Step {
+        let consumed = bytes.len().min(self.0 - *seen);
+        *seen += consumed;
+        if *seen < self.0 {
+            return Step::Need { consumed };
         }
-        self.flush(socket)
-    }
-
-    fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
-        let room = into.capacity() - into.len();
-        let start = into.len();
-        into.resize(start + room, 0);
-        let mut filled = 0;
-        let mut drained = false;
-        while filled < room {
-            match self.session.reader().read(&mut into[start + filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    match self.session.read_tls(&mut Socket(socket)) {
-                        Ok(0) => break,
-                        Ok(_) => self.process()?,
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                            drained = true;
-                            break;
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        into.truncate(start + filled);
-        if filled == 0 && drained {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        Ok(Received { bytes: filled, drained })
-    }
-
-    fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.session.writer().write(bytes)?;
-        match self.flush(socket) {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ if taken == 0 => Err(io::ErrorKind::WouldBlock.into()),
-            _ => Ok(taken),
-        }
-    }
-
-    fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        while self.session.wants_write() {
-            self.session.write_tls(&mut Socket(socket))?;
-        }
-        Ok(())
+        *seen = 0;
+        Step::Done { consumed, answer: Answer::ok(self.0 as u64), then: Then::Keep }
     }
 }
 
-struct Mirror;
+/// Sends everything back, and notes why handshakes failed.
+#[derive(Default)]
+struct Mirror {
+    complaints: Vec<String>,
+    ended: Vec<Ended>,
+}
 
 impl Service for Mirror {
     type Conn = ();
@@ -124,94 +67,175 @@ impl Service for Mirror {
         Served { consumed: bytes.len(), echo: bytes.len(), close: false }
     }
 
-    fn close(&mut self, (): (), _: Ended) {}
+    fn unsecured(&mut self, (): &mut (), error: &std::io::Error) {
+        self.complaints.push(error.to_string());
+    }
+
+    fn close(&mut self, (): (), ended: Ended) {
+        self.ended.push(ended);
+    }
 }
 
+/// The files of a certificate that vouches for itself.
 struct Identity {
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
+    folder: tempfile::TempDir,
 }
 
-fn identity() -> Identity {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    Identity { certificate: made.cert.der().clone(), key }
+impl Identity {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let identity = Self { folder };
+        std::fs::write(identity.cert(), made.cert.pem()).unwrap();
+        std::fs::write(identity.key(), made.signing_key.serialize_pem()).unwrap();
+        std::fs::set_permissions(identity.key(), std::fs::Permissions::from_mode(0o600)).unwrap();
+        identity
+    }
+
+    fn cert(&self) -> PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.folder.path().join("key.pem")
+    }
+
+    fn server(&self, client_ca: Option<&Path>) -> TlsAcceptor {
+        let options = ServerTlsOptions {
+            tls: true,
+            cert: Some(self.cert()),
+            key: Some(self.key()),
+            client_ca: client_ca.map(Path::to_owned),
+        };
+        options.acceptor(&[b"http/1.1"]).unwrap().unwrap()
+    }
+
+    fn client(&self) -> TlsConnector {
+        let trust = TrustOptions { ca: Some(self.cert()), ..TrustOptions::default() };
+        TlsConnector::new(&trust, "localhost", &[b"http/1.1"]).unwrap()
+    }
 }
 
-fn run(
-    server: &Arc<ServerConfig>,
-    client: &Arc<ClientConfig>,
-) -> Result<LoadResult<Null>, EngineError> {
-    let any = Endpoint::Tcp("127.0.0.1:0".parse().unwrap());
-    let listeners = [Listener::bind(&any).unwrap()];
-    let endpoint = Endpoint::Tcp(listeners[0].local().parse().unwrap());
-    let plan = LoadPlan {
+fn plan() -> LoadPlan {
+    LoadPlan {
         connections: NonZeroUsize::new(3).unwrap(),
         threads: NonZeroUsize::MIN,
         depth: NonZeroUsize::new(2).unwrap(),
         pace: Pace::AsFast,
         extent: Extent::Count(300),
         warmup: Span::from_ns(0),
-        connect_timeout: Span::from_ms(5_000),
-        operation_timeout: Span::from_ms(5_000),
+        connect_timeout: Span::from_ms(30_000),
+        operation_timeout: Span::from_ms(30_000),
         lag_bound: Span::from_ms(1_000),
         waiting: Waiting::Epoll,
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
-    };
-    let (server_stop, stop) = (Stop::new().unwrap(), Stop::new().unwrap());
+        nagle: Nagle::Off,
+    }
+}
+
+/// One conversation that blocks in its receive.
+fn alone() -> LoadPlan {
+    let one = NonZeroUsize::MIN;
+    LoadPlan { connections: one, depth: one, waiting: Waiting::Receive, ..plan() }
+}
+
+fn serve_plan(stall: Span) -> ServePlan {
+    ServePlan {
+        max_clients: 9,
+        idle: None,
+        stall,
+        quit_after: Some(Span::from_ms(30_000)),
+        allow: Vec::new(),
+        spin: false,
+        pin: None,
+        nagle: Nagle::Off,
+    }
+}
+
+/// Runs `work` beside a server, and gives back what the server saw.
+fn beside<R>(server: &TlsAcceptor, stall: Span, work: impl FnOnce(&Endpoint) -> R) -> (R, Mirror) {
+    let any = Endpoint::Tcp("127.0.0.1:0".parse().unwrap());
+    let listeners = [Listener::bind(&any).unwrap()];
+    let endpoint = Endpoint::Tcp(listeners[0].local().parse().unwrap());
+    let stop = Stop::new().unwrap();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let plan = ServePlan {
-                max_clients: 9,
-                idle: None,
-                stall: Span::from_ms(5_000),
-                quit_after: Some(Span::from_ms(30_000)),
-                allow: Vec::new(),
-                spin: false,
-                pin: None,
-            };
-            let link =
-                || Tls { session: ServerConnection::new(Arc::clone(server)).unwrap().into() };
-            serve(&plan, &listeners, &mut Mirror, link, &server_stop).unwrap();
+        let serving = scope.spawn(|| {
+            let mut mirror = Mirror::default();
+            serve(&serve_plan(stall), &listeners, &mut mirror, || server.link(), &stop).unwrap();
+            mirror
         });
-        let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };
-        let link = || {
-            let name = ServerName::try_from("localhost").unwrap();
-            Tls { session: ClientConnection::new(Arc::clone(client), name).unwrap().into() }
-        };
-        let load = load::run(&plan, &mut stage, 1, Null::default, link);
-        server_stop.ask();
-        load
+        let result = work(&endpoint);
+        stop.ask();
+        (result, serving.join().unwrap())
     })
 }
 
-fn server_config(identity: Identity) -> Arc<ServerConfig> {
-    let config = ServerConfig::builder()
-        .with_no_client_auth()
-        .with_single_cert(vec![identity.certificate], identity.key)
-        .unwrap();
-    Arc::new(config)
-}
-
-fn client_config(trusted: CertificateDer<'static>) -> Arc<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted).unwrap();
-    Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+fn drive(
+    server: &TlsAcceptor,
+    client: &TlsConnector,
+    plan: &LoadPlan,
+    bytes: usize,
+) -> (Result<LoadResult<Bulk>, EngineError>, Mirror) {
+    beside(server, Span::from_ms(30_000), |endpoint| {
+        let stop = Stop::new().unwrap();
+        let mut stage = Stage { endpoint, stop: &stop, samplers: &mut [] };
+        load::run(plan, &mut stage, 1, || Bulk(bytes), || client.link())
+    })
 }
 
 #[test]
 fn a_load_over_tls_differs_only_in_its_link() {
-    let identity = identity();
-    let client = client_config(identity.certificate.clone());
-    let load = run(&server_config(identity), &client).unwrap();
-    assert_eq!((load.recorder.operations(), load.recorder.failures().total()), (300, 0));
-    assert_eq!((load.recorder.connect.count(), load.recorder.handshake.count()), (3, 3));
+    let identity = Identity::new();
+    let (server, client) = (identity.server(None), identity.client());
+    for plan in [plan(), alone(), LoadPlan { waiting: Waiting::Spin, ..alone() }] {
+        for bytes in [1, 4_096, 100_000] {
+            let load = drive(&server, &client, &plan, bytes).0.unwrap();
+            let recorder = &load.recorder;
+            assert_eq!((recorder.operations(), recorder.failures().total()), (300, 0), "{bytes}");
+            assert_eq!(recorder.handshake.count(), recorder.connect.count());
+            let proof = load.transport.unwrap().tls.unwrap();
+            assert_eq!(proof, "TLSv1.3 TLS13_AES_128_GCM_SHA256 http/1.1");
+        }
+    }
+}
+
+#[test]
+fn what_the_kernel_does_not_take_at_once_goes_later() {
+    let identity = Identity::new();
+    let (server, client) = (identity.server(None), identity.client());
+    let plan = LoadPlan { extent: Extent::Count(12), ..plan() };
+    let load = drive(&server, &client, &plan, 10_000_000).0.unwrap();
+    assert_eq!((load.recorder.operations(), load.recorder.failures().total()), (12, 0));
 }
 
 #[test]
 fn a_certificate_nobody_vouches_for_ends_the_run_before_it_begins() {
-    let client = client_config(identity().certificate);
-    let error = run(&server_config(identity()), &client).err().unwrap().to_string();
-    assert!(error.contains("ended the handshake"), "{error}");
+    let (identity, other) = (Identity::new(), Identity::new());
+    let (load, _) = drive(&other.server(None), &identity.client(), &plan(), 1);
+    let error = load.err().unwrap();
+    assert!(matches!(error, EngineError::Greeting { .. }), "{error}");
+    assert!(error.to_string().contains("shows a certificate that"), "{error}");
+}
+
+#[test]
+fn a_refusal_after_the_handshake_ends_a_run_that_has_measured_nothing() {
+    let identity = Identity::new();
+    let server = identity.server(Some(&identity.cert()));
+    for plan in [plan(), alone()] {
+        let (load, mirror) = drive(&server, &identity.client(), &plan, 1000);
+        let error = load.err().unwrap().to_string();
+        assert!(error.contains("demands a client certificate"), "{error}");
+        assert_eq!(mirror.complaints[0], "showed no client certificate");
+    }
+}
+
+#[test]
+fn a_handshake_that_does_not_go_on_is_ended() {
+    let identity = Identity::new();
+    let ((), mirror) = beside(&identity.server(None), Span::from_ms(1), |endpoint| {
+        let mut silent = TcpStream::connect(endpoint.to_string()).unwrap();
+        assert_eq!(silent.read(&mut [0; 16]).unwrap(), 0);
+    });
+    assert_eq!(mirror.ended, [Ended::Stalled]);
 }

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread;
 
 use plumb_engine::{
-    Ended, Endpoint, Listener, Peer, Plain, ServePlan, Served, Service, Stop, serve,
+    Ended, Endpoint, Listener, Nagle, Peer, Plain, ServePlan, Served, Service, Stop, serve,
 };
 use plumb_measure::Span;
 
@@ -56,6 +56,7 @@ fn whoever_comes_to_a_busy_pair_is_served_and_both_may_pause() {
                 allow: Vec::new(),
                 spin: false,
                 pin: None,
+                nagle: Nagle::Off,
             };
             serve(&plan, &listeners, &mut service, Plain::default, &stop).unwrap();
         });

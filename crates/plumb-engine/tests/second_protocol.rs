@@ -9,10 +9,10 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use plumb_engine::{
-    Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Next, Op, Pace, Plain, Protocol,
-    Stage, Step, Stop, Then, load,
+    Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Nagle, Next, Op, Pace, Plain,
+    Protocol, Stage, Step, Stop, Then, load,
 };
-use plumb_measure::{Answer, FailureKind, Outcome, Span};
+use plumb_measure::{Answer, FailureKind, Span};
 
 const GET: u16 = 0;
 const STREAM: u16 = 1;
@@ -90,7 +90,7 @@ impl Protocol for Counter {
             }
             b"OK" => Step::Done {
                 consumed,
-                answer: Answer { outcome: Outcome::Ok, code: Some(200), body_bytes: 2 },
+                answer: Answer { code: Some(200), ..Answer::ok(2) },
                 then: Then::Keep,
             },
             _ => Step::Done {
@@ -158,6 +158,7 @@ fn run(
         waiting: LoadPlan::suitable_waiting(one, one, Pace::AsFast),
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
+        nagle: Nagle::Off,
     };
     let plan =
         LoadPlan { waiting: LoadPlan::suitable_waiting(plan.connections, one, plan.pace), ..plan };

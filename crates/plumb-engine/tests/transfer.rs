@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use plumb_engine::{
-    Ended, Endpoint, Extent, Listener, LoadPlan, Next, Op, Pace, Peer, Plain, Protocol, ServePlan,
-    Served, Service, Stage, Step, Stop, Then, Waiting, load, serve,
+    Ended, Endpoint, Extent, Listener, LoadPlan, Nagle, Next, Op, Pace, Peer, Plain, Protocol,
+    ServePlan, Served, Service, Stage, Step, Stop, Then, Waiting, load, serve,
 };
 use plumb_measure::{Answer, Span};
 
@@ -82,6 +82,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
         waiting: Waiting::Epoll,
         pin: Vec::new(),
         interval: Span::from_ms(1_000),
+        nagle: Nagle::Off,
     };
     let (server_stop, stop) = (Stop::new().unwrap(), Stop::new().unwrap());
     thread::scope(|scope| {
@@ -94,6 +95,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
                 allow: Vec::new(),
                 spin: false,
                 pin: None,
+                nagle: Nagle::Off,
             };
             serve(&plan, &listeners, &mut Mirror, Plain::default, &server_stop).unwrap();
         });

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
-use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
+use plumb_engine::tls::ServerTlsOptions;
+use plumb_engine::{Cidr, EngineError, Listener, Nagle, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_wire::resp;
 
@@ -102,6 +103,10 @@ pub struct ServeOptions {
     /// Log nothing
     #[arg(long)]
     pub quiet: bool,
+
+    /// Whether clients speak TLS.
+    #[command(flatten)]
+    pub tls: ServerTlsOptions,
 }
 
 impl ServeOptions {
@@ -116,6 +121,7 @@ impl ServeOptions {
             allow: self.allow.clone(),
             spin: self.spin,
             pin: self.pin,
+            nagle: Nagle::Off,
         }
     }
 
@@ -182,6 +188,7 @@ impl Serve {
     ) -> Result<(), LockError> {
         let options = &self.options;
         let password = options.password()?;
+        let tls = options.tls.acceptor(&[])?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
         let wall_ns = clock::wall_ns();
         let (restored, notes) = options.restore(wall_ns / 1_000)?;
@@ -218,7 +225,11 @@ impl Serve {
             }
         };
         let mut server = LockServer::new(plan, (restored, notes), MonotonicClock, &mut tell);
-        serve(&options.plan(), &listeners, &mut server, Plain::default, stop)?;
+        let plan = options.plan();
+        match &tls {
+            None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
+            Some(tls) => serve(&plan, &listeners, &mut server, || tls.link(), stop)?,
+        }
         server.into_notes().close().map_err(LockError::Close)
     }
 }

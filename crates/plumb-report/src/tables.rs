@@ -7,11 +7,15 @@ use plumb_measure::{Distribution, ResultRecord, RunRecord, show_count, show_ns};
 use crate::figures::{ABSENT, Pick, failures_of, grouped, milliseconds, share, time_of, with_unit};
 use crate::notes::{in_pieces, waited};
 use crate::points::Points;
+use crate::streams;
 use crate::table::{Column, Kind, Table};
 use crate::verdict::{Noun, Trust};
 
 /// One row a result: what was asked first of any run.
 pub(crate) fn results(record: &RunRecord) -> Table {
+    if streams::are_in(record) {
+        return streams::results(record);
+    }
     let points = Points::of(record);
     let noun = Noun::of(record);
     let failed = points.results.iter().any(|result| failures_of(result) > 0);
@@ -143,6 +147,12 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     let tls = several && any(|r| r.tls_ns.is_some());
     add(tls, "TLS p50", true, |r| time_of(r.tls_ns.as_ref(), |times| times.p50));
     add(tls, "TLS max", true, |r| time_of(r.tls_ns.as_ref(), |times| times.max));
+    add(any(|r| r.tls_resumed.is_some()), "TLS resumed", false, |r| {
+        r.tls_resumed.map_or_else(|| ABSENT.into(), grouped)
+    });
+    add(any(|r| r.tcp.is_some()), "retransmits", false, |r| {
+        r.tcp.map_or_else(|| ABSENT.into(), |tcp| grouped(tcp.retransmits))
+    });
     let cpu = any(|r| r.cpu.is_some());
     add(cpu, "client CPU/op", false, |r| {
         r.cpu.map_or_else(|| ABSENT.into(), |cpu| show_ns(cpu.client_ns_per_op))

@@ -11,6 +11,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-wire", &[]),
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
@@ -20,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "plumb-engine",
             "plumb-host",
+            "plumb-http",
             "plumb-lab",
             "plumb-lock",
             "plumb-measure",

@@ -5,11 +5,15 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 23] = [
     &[],
     &["checkup"],
     &["net", "ping"],
+    &["net", "stream"],
     &["net", "serve"],
+    &["net", "check"],
+    &["net", "delay"],
+    &["http", "ping"],
     &["lock", "serve"],
     &["lock", "journal", "dump"],
     &["lock", "journal", "verify"],

@@ -26,12 +26,13 @@ where
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
         let since = self.time.now_ns();
         self.now = since;
-        let started = transport::start_connect(self.job.endpoint).and_then(|socket| {
-            let channel = Channel::new(socket, (self.job.link)());
-            let generation = self.conns[index].generation;
-            self.poll.add_connection(channel.socket(), Token { index, generation })?;
-            Ok(channel)
-        });
+        let started =
+            transport::start_connect(self.job.endpoint, self.job.plan.nagle).and_then(|socket| {
+                let channel = Channel::new(socket, (self.job.link)());
+                let generation = self.conns[index].generation;
+                self.poll.add_connection(channel.socket(), Token { index, generation })?;
+                Ok(channel)
+            });
         match started {
             Ok(channel) => {
                 self.conns[index].phase = Phase::Connecting { channel, since };
@@ -79,6 +80,7 @@ where
         }
         self.now = self.time.now_ns();
         self.recorder.connect.record(self.now - since);
+        self.watch.connected(index, channel.socket(), self.now);
         if self.transport.is_none() {
             self.transport = transport::proven(self.job.endpoint, channel.socket());
         }
@@ -96,15 +98,19 @@ where
                 self.ask_wake(index);
                 Ok(())
             }
-            Err(error) => self.greeting_failed(
-                index,
-                FailureKind::HandshakeFailed,
-                format!("ended the handshake: {error}"),
-            ),
+            Err(error) => {
+                self.greeting_failed(index, FailureKind::HandshakeFailed, error.to_string())
+            }
             Ok(()) => {
                 self.now = self.time.now_ns();
                 if channel.encrypted() {
                     self.recorder.handshake.record(self.now - since);
+                    self.recorder.resumed += u64::from(channel.link().resumed());
+                }
+                if let Some(transport) = &mut self.transport
+                    && transport.tls.is_none()
+                {
+                    transport.tls = channel.link().proof();
                 }
                 self.conns[index].phase = Phase::Greeting { channel, since: self.now };
                 self.greet(index)
@@ -173,7 +179,15 @@ where
         match &conn.phase {
             Phase::Down { .. } => self.connect(index),
             Phase::Connecting { .. } => self.connect_failed(index, &io::ErrorKind::TimedOut.into()),
-            Phase::Handshaking { .. } | Phase::Greeting { .. } => {
+            Phase::Handshaking { .. } => {
+                let text = format!(
+                    "accepted the connection but did not answer in TLS within {}: is that a TLS \
+                     port?",
+                    plan.connect_timeout
+                );
+                self.greeting_failed(index, FailureKind::TimedOut, text)
+            }
+            Phase::Greeting { .. } => {
                 let text = format!(
                     "accepted the connection but did not answer within {}",
                     plan.connect_timeout
@@ -225,6 +239,9 @@ where
     /// Ends this life of a connection, and plans the next.
     pub(super) fn drop_connection(&mut self, index: usize) {
         let conn = &mut self.conns[index];
+        if let Some(channel) = conn.phase.channel() {
+            self.watch.gone(index, channel.socket());
+        }
         self.opened -= usize::from(conn.open());
         self.in_flight -= conn.flights.len();
         conn.flights.clear();

@@ -5,6 +5,7 @@ use std::io;
 use plumb_measure::{Answer, FailureKind, Outcome};
 
 use super::Drive;
+use super::slow::SlowOp;
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::{Flight, Moment, Phase};
@@ -12,6 +13,7 @@ use crate::link::Link;
 use crate::plan::Pace;
 use crate::poll::Time;
 use crate::protocol::{Next, Protocol, Step, Then};
+use crate::tls;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
 const KEPT_MAX: usize = 16 << 20;
@@ -132,7 +134,16 @@ where
                     }
                     self.last_done = self.now;
                     if flight.counts {
-                        self.recorder.record(flight.op.label, flight.moments(self.now), answer);
+                        let (row, moments) = (flight.op.label, flight.moments(self.now));
+                        self.recorder.record(row, moments, answer);
+                        let response_ns = moments.last.saturating_sub(moments.due);
+                        if self.watch.among_the_slowest(response_ns)
+                            && answer.outcome == Outcome::Ok
+                        {
+                            let user = (self.job.share.first_user + index) as u64;
+                            let op = SlowOp { index, user, row };
+                            self.watch.keep(op, channel.socket(), moments);
+                        }
                     } else {
                         self.warm_up_operations += 1;
                     }
@@ -305,6 +316,20 @@ where
     }
 
     fn broken(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
+        if tls::speaks(error) {
+            let kind = FailureKind::HandshakeFailed;
+            let complaint = error.to_string();
+            if !self.conns[index].open() {
+                return self.greeting_failed(index, kind, complaint);
+            }
+            if self.last_done == 0 {
+                // a server may refuse a client only after the handshake, from the client's side
+                let address = self.job.endpoint.to_string();
+                return Err(EngineError::Greeting { address, complaint, kind });
+            }
+            let answered = self.conns[index].attempts == 0;
+            return self.fail(index, if answered { FailureKind::Garbled } else { kind });
+        }
         let kind = match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
             io::ErrorKind::TimedOut => FailureKind::TimedOut,

@@ -2,14 +2,14 @@
 
 use plumb_measure::Span;
 use std::io::{Read as _, Write as _};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
 use crate::service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
-use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
+use crate::{Endpoint, Link, Listener, Nagle, Plain, Received, Stop};
 
 fn plan() -> ServePlan {
     ServePlan {
@@ -20,6 +20,7 @@ fn plan() -> ServePlan {
         allow: Vec::new(),
         spin: false,
         pin: None,
+        nagle: Nagle::Off,
     }
 }
 
@@ -291,6 +292,94 @@ fn replies_wait_until_the_service_has_settled_once_for_all() {
     });
     assert_eq!(service.events, ["serve", "serve", "serve", "settle"]);
     assert_eq!(told.iter().filter(|text| text == "kept\n").count(), 3);
+}
+
+/// Answers each byte with a thousand times a thousand.
+#[derive(Default)]
+struct Generous {
+    served: usize,
+    taken_over: Vec<Vec<u8>>,
+}
+
+const GIFT: usize = 1 << 20;
+
+impl Service for Generous {
+    type Conn = bool;
+    const HANDS_OVER: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<bool, Vec<u8>> {
+        Ok(false)
+    }
+
+    fn serve(&mut self, leaves: &mut bool, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        if *leaves {
+            return Served::default();
+        }
+        self.served += 1;
+        *leaves = bytes[0] == b'!';
+        let gift = if *leaves { 1 } else { GIFT };
+        out.extend(std::iter::repeat_n(bytes[0], gift));
+        Served { consumed: 1, echo: 0, close: false }
+    }
+
+    fn leaves(&self, leaves: &bool) -> bool {
+        *leaves
+    }
+
+    fn hand_over(&mut self, _: bool, socket: OwnedFd, unread: Vec<u8>) {
+        self.taken_over.push(unread);
+        UnixStream::from(socket).write_all(b"yours").unwrap();
+    }
+
+    fn close(&mut self, _: bool, _: Ended) {}
+}
+
+#[test]
+fn requests_wait_while_a_client_does_not_take_its_replies() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    let requests: Vec<u8> = (100..140).collect();
+    client.write_all(&requests).unwrap();
+    let mut service = Generous::default();
+    // the client never reads: the loop waits for ever, and is stopped by its own plan
+    let plan = ServePlan { stall: Span::from_ms(500), ..plan() };
+    let (tell, _told) = std::sync::mpsc::channel();
+    stand.serve(&plan, &mut service, move |_| {
+        let _ = tell.send(client.peer_addr().is_ok()); // keeps it open
+        None
+    });
+    assert!(service.served <= 2, "{} requests were answered to nobody", service.served);
+
+    let mut client = stand.connect();
+    client.write_all(&requests).unwrap();
+    let mut service = Generous::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan, &mut service, move |now| {
+        let mut part = vec![0; GIFT];
+        let count = client.read(&mut part).unwrap_or(0);
+        part.truncate(count);
+        tell.send(part).unwrap();
+        (count > 0).then_some(now + 1)
+    });
+    let all: Vec<u8> = told.iter().flatten().collect();
+    let expected = requests.iter().flat_map(|byte| std::iter::repeat_n(*byte, GIFT));
+    assert_eq!(all.len(), requests.len() * GIFT);
+    assert!(all.into_iter().eq(expected));
+}
+
+#[test]
+fn a_connection_that_leaves_the_loop_takes_along_what_was_not_served() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"!rest").unwrap();
+    let mut service = Generous::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(service.taken_over, [b"rest".to_vec()]);
+    assert_eq!(told.iter().collect::<String>(), "!yours");
 }
 
 /// Fails to settle.

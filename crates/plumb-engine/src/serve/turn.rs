@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Serve, stale};
+use super::{Client, Serve, stale};
 use crate::channel::{Filled, READS_A_TURN};
 use crate::link::Link;
 use crate::poll::{Readiness, Time};
@@ -10,6 +10,8 @@ use crate::service::{Ended, Service};
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;
+/// Room for replies that is kept when more was needed once.
+const REPLY_KEPT: usize = 4 * UNSENT_MAX;
 
 impl<S, L, M, T> Serve<'_, S, L, M, T>
 where
@@ -40,7 +42,7 @@ where
                     self.ask_wake(index);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return self.close(index, Ended::Broken),
+                Err(error) => return self.unsecured(index, &error),
             }
         }
         let owes = self.client(index).is_some_and(|client| {
@@ -53,6 +55,13 @@ where
         if ready.readable && self.lone.client != Some(index) {
             self.read(index);
         }
+    }
+
+    fn unsecured(&mut self, index: usize, error: &io::Error) {
+        if let Some(Client { conn: Some(conn), .. }) = &mut self.slots[index].client {
+            self.service.unsecured(conn, error);
+        }
+        self.close(index, Ended::Unsecured);
     }
 
     /// Reads and serves what is there, up to one turn's worth; false when there was nothing. The
@@ -74,6 +83,10 @@ where
             if holds_back && client.closing.is_none() {
                 client.paused = true;
                 return turn > 0;
+            }
+            if std::mem::take(&mut client.unserved) {
+                self.serve_bytes(index);
+                continue;
             }
             let last = match client.channel.fill(&mut self.buffer) {
                 Ok(Filled::Bytes { last, .. }) => last,
@@ -130,17 +143,20 @@ where
             if at >= bytes.len() {
                 break;
             }
+            let before = self.reply.len();
             let served = self.service.serve(conn, &bytes[at..], &mut self.reply);
             if served.echo > 0 {
+                client.channel.hold(&self.reply[..before]);
+                self.reply.drain(..before);
                 let part = at..at + served.echo;
                 if S::SETTLES {
                     client.channel.hold_part(part, &self.buffer);
                 } else {
                     broken |= client.channel.echo(part, &self.buffer).is_err();
                 }
+                client.channel.hold(&self.reply);
+                self.reply.clear();
             }
-            client.channel.hold(&self.reply);
-            self.reply.clear();
             at += served.consumed;
             if served.close {
                 client.closing = Some(Ended::ByService);
@@ -149,13 +165,33 @@ where
             if served.consumed == 0 || served.close || client.waiting || broken {
                 break;
             }
+            if !S::SETTLES && self.reply.len() >= UNSENT_MAX {
+                broken |= client.channel.send(&self.reply).is_err();
+                self.reply.clear();
+                // requests that a client does not take the replies of wait as requests
+                client.unserved = client.channel.sending();
+                if client.unserved || broken {
+                    break;
+                }
+            }
         }
+        if S::SETTLES {
+            client.channel.hold(&self.reply);
+        } else if !self.reply.is_empty() && !broken {
+            broken = client.channel.send(&self.reply).is_err();
+        }
+        self.reply.clear();
+        self.reply.shrink_to(REPLY_KEPT);
+        client.unserved &= at < client.channel.bytes(&self.buffer).len();
+        let leaves = S::HANDS_OVER && self.service.leaves(conn);
         client.channel.keep_from(at, &mut self.buffer);
         if S::WAITS && client.waiting && client.channel.hung_up() {
             return self.close(index, Ended::ByClient);
         }
         if broken {
             self.close(index, Ended::Broken);
+        } else if leaves {
+            self.hand_over(index);
         } else {
             self.owe(index);
         }
@@ -218,7 +254,7 @@ where
         if !client.channel.sending() {
             if client.closing.is_some() {
                 client.channel.finish_sending();
-            } else if std::mem::take(&mut client.paused) {
+            } else if std::mem::take(&mut client.paused) || client.unserved {
                 self.again.push_back(index);
             }
         }

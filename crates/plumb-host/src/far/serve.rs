@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
-use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
+use plumb_engine::{Cidr, Listener, Nagle, Plain, ServePlan, Stop, serve};
 use plumb_measure::Span;
 
 use super::PORT;
@@ -77,6 +77,7 @@ impl FarServeOptions {
             allow: self.allow.clone(),
             spin: false,
             pin: None,
+            nagle: Nagle::Off,
         }
     }
 }

@@ -53,6 +53,8 @@ pub enum Event<'a> {
     TurnedAway(&'a Peer, TurnedAway),
     /// The kernel hands over no more connections for the moment.
     CannotAccept(&'a io::Error),
+    /// The handshake of a client over TLS failed.
+    Unsecured(&'a Peer, &'a io::Error),
     /// A client sent what is no RESP.
     Malformed(&'a Peer, resp::Malformed),
     /// The table is full, for the first time since it had room.
@@ -66,6 +68,7 @@ impl fmt::Display for Event<'_> {
             Self::CannotAccept(error) => {
                 write!(f, "cannot accept connections for the moment: {error}")
             }
+            Self::Unsecured(peer, error) => write!(f, "client from {peer} {error}"),
             Self::Malformed(peer, malformed) => write!(f, "client from {peer}: {malformed}"),
             Self::Full(part) => write!(f, "the lock table holds no more {part}"),
         }
@@ -388,6 +391,12 @@ impl<C: Clock> Service for LockServer<'_, C> {
 
     fn settle(&mut self) -> io::Result<()> {
         self.notes.settle(self.now, &self.table, self.plan.epoch)
+    }
+
+    fn unsecured(&mut self, conn: &mut usize, error: &io::Error) {
+        if let Some(client) = &self.clients[*conn] {
+            (self.tell)(Event::Unsecured(&client.peer, error));
+        }
     }
 
     fn close(&mut self, conn: usize, _: Ended) {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use plumb_measure::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Finding, FindingKind, Floor, Histogram,
     HostFacts, HostUse, Interval, LengthFigures, NipingFigures, Plan, Program, ReceiveUse,
-    ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Transport, Validity,
+    ResultRecord, RunRecord, SCHEMA, Scope, SlowSample, Status, Target, TcpAround, TcpReading,
+    Transport, Validity,
 };
 
 /// The distribution of times: a base, a little spread, and a tail that grows with the rank.
@@ -39,6 +40,30 @@ pub(super) fn machine() -> HostUse {
     }
 }
 
+/// The slowest operations of one connection: the first lost a segment.
+pub(super) fn slowest() -> Vec<SlowSample> {
+    let reading = |retransmits, cwnd, rtt_ns| TcpReading {
+        retransmits,
+        cwnd,
+        rtt_ns,
+        ..TcpReading::default()
+    };
+    let sample = |at_ns, response_ns, retransmits, cwnd| SlowSample {
+        at_ns,
+        response_ns,
+        service_ns: response_ns,
+        row: 0,
+        connection: 0,
+        tcp: Some(TcpAround {
+            since_ns: 800_000_000,
+            retransmits,
+            before: reading(3, 10, 190_000),
+            after: reading(3 + retransmits, cwnd, 240_000),
+        }),
+    };
+    vec![sample(4_100_000_000, 207_000_000, 1, 1), sample(7_300_000_000, 2_100_000, 0, 10)]
+}
+
 impl Shape {
     /// The sample of rank `at` among `count`: `base * (1 + rank / 8) + tail * (sqrt(count / left) - 1)`.
     fn sample(self, at: u64, count: u64) -> u64 {
@@ -47,7 +72,7 @@ impl Shape {
         self.base_ns + self.base_ns * at / count / 8 + tail
     }
 
-    fn histogram(self, count: u64) -> Histogram {
+    pub(super) fn histogram(self, count: u64) -> Histogram {
         let mut histogram = Histogram::new();
         (0..count).for_each(|at| histogram.record(self.sample(at, count)));
         histogram
@@ -142,7 +167,12 @@ impl Load {
             tls_ns: self
                 .tls
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
+            tls_resumed: self.tls.then_some(0),
+            tcp: None,
+            slowest: Vec::new(),
+            failed_ns: None,
             codes: self.codes.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
+            unexpected_codes: BTreeMap::new(),
             length: self.length_bytes.map(|(min, p50, max)| LengthFigures { min, p50, max }),
             bytes_sent: self.operations * self.payload_bytes.unwrap_or(310),
             bytes_received: self.operations * self.payload_bytes.unwrap_or(18_700),
@@ -157,7 +187,11 @@ impl Load {
                 server: None,
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
+            clients: Vec::new(),
+            stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
+            parts: Vec::new(),
+            pair: None,
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
             validity: validity(&self.reasons),
             driver: DriverFacts {
@@ -256,7 +290,7 @@ fn bits(payload_bytes: u64, rate: f64) -> Vec<Figure> {
     .into()
 }
 
-fn distribution(histogram: &Histogram) -> Distribution {
+pub(super) fn distribution(histogram: &Histogram) -> Distribution {
     Distribution::of(histogram).expect("a load with samples")
 }
 
@@ -306,6 +340,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
         target: Target {
             address: address.into(),
             transport: Some(Transport {
+                tls: None,
                 kind: "tcp".into(),
                 local: "10.20.0.9:40312".into(),
                 peer: address.into(),

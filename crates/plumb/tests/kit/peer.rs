@@ -149,3 +149,34 @@ fn listener() -> (String, TcpListener) {
     let address = listener.local_addr().expect("it is bound").to_string();
     (address, listener)
 }
+
+/// A server that says `words` to whoever connects, and goes on listening; its address.
+pub(crate) fn talking(words: &'static [u8]) -> String {
+    let (address, listener) = listener();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(words); // a client that goes is no matter
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    address
+}
+
+/// An echo server that writes the length of an answer and its payload apart, with Nagle's
+/// algorithm on; its address.
+pub(crate) fn in_pieces() -> String {
+    let (address, listener) = listener();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            while let Ok(Some(payload)) = read_frame(&mut stream) {
+                let whole = frame(&payload);
+                let (length, payload) = whole.split_at(4);
+                // a client that goes is no matter
+                if stream.write_all(length).and_then(|()| stream.write_all(payload)).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    address
+}
