@@ -54,6 +54,18 @@ def _install(name: str) -> None:
         raise BenchFailure(f"{failure}; {hint}") from failure
 
 
+def crate(name: str) -> Path:
+    """The program of a crate, installed below target/ unless it is there."""
+    found = shutil.which(name)
+    if found is not None:
+        return Path(found)
+    root = TARGET / "bench" / "crates"
+    program = root / "bin" / name
+    if not program.exists():
+        _must(["cargo", "install", "--locked", "--root", str(root), name])
+    return program
+
+
 def _cargo_release() -> None:
     _must(
         ["cargo", "build", "--release", "--locked"]

@@ -126,7 +126,8 @@ def await_listening(server: subprocess.Popen[str], port: int) -> None:
 
 def _listens(pid: int, port: int) -> bool:
     wanted = f":{port:04X}"
-    lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+    tables = (Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6"))
+    lines = (line for it in tables if it.exists() for line in it.read_text().splitlines()[1:])
     columns = (line.split() for line in lines)
     return any(c[1].endswith(wanted) and c[3] == LISTEN_STATE for c in columns)
 

@@ -18,13 +18,19 @@ from lib.verdict import Target, Verdict, at_least, at_most
 from peers import Load, Peer, Server
 
 LIMIT, AGAIN, PLUMB, SOCKPERF = "limit", "again", "plumb", "sockperf"
+IPERF3, IPERF, QPERF = STREAMERS = ("iperf3", "iperf", "qperf")
 # Who takes turns with whom; the first of each is the baseline.
-EXPERIMENTS = ((LIMIT, AGAIN, PLUMB), (SOCKPERF, PLUMB))
+EXPERIMENTS = (
+    (LIMIT, AGAIN, PLUMB),
+    (SOCKPERF, PLUMB),
+    *((streamer, PLUMB) for streamer in STREAMERS),
+)
 # (candidate, baseline): the ratios a row shows, in its order.
 OVER_LIMIT, NOISE, OVER_SOCKPERF = (PLUMB, LIMIT), (AGAIN, LIMIT), (PLUMB, SOCKPERF)
-RATIOS = (OVER_LIMIT, NOISE, OVER_SOCKPERF)
+OVER_STREAMERS = tuple((PLUMB, streamer) for streamer in STREAMERS)
+RATIOS = (OVER_LIMIT, NOISE, OVER_SOCKPERF, *OVER_STREAMERS)
 
-LATENCY, RATE = "p50_ns", "per_s"
+LATENCY, RATE, BITS = "p50_ns", "per_s", "bits_per_s"
 ROUND_TRIP_SIZES = (500, 1500, 10_000, 50_000)
 ROUND_TRIP_TARGETS = {PINNED: at_most(1.05), UNPINNED: at_most(1.10), VETH: at_most(1.05)}
 ROUND_TRIP_SOCKPERF_TARGET = at_most(1.00)
@@ -36,6 +42,17 @@ TLS_TARGET = at_most(1.10)
 THROUGHPUT_SIZE = 300
 THROUGHPUT_TARGETS = {64: at_least(0.95), 500: at_least(0.90)}
 THROUGHPUT_ROUNDS, THROUGHPUT_SECONDS = 7, 2.0
+
+# A request and the answer of a database, over many connections.
+ASYMMETRIC_SIZE, ASYMMETRIC_RESPONSE, ASYMMETRIC_CONNECTIONS = 300, 1200, 64
+ASYMMETRIC_TARGET = at_least(0.95)
+
+STREAM_COUNTS = (1, 5)
+STREAM_TARGET = at_least(0.95)
+STREAM_PLACEMENTS = (PINNED, UNPINNED)
+# Peers that carry one stream only.
+SINGLE = (QPERF,)
+STREAM_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,8 @@ class Group:
     placement: str
     contenders: Mapping[str, Peer]
     cells: Sequence[Cell]
+    # Why a peer that belongs here takes no part.
+    absent: Sequence[str] = ()
 
 
 def round_trips(
@@ -136,6 +155,37 @@ def throughput(contenders: Mapping[str, Peer], effort: Effort) -> Group:
     return Group(PINNED, contenders, cells)
 
 
+def asymmetric(contenders: Mapping[str, Peer], effort: Effort) -> Group:
+    """Small requests and larger answers over many connections, one thread a
+    side; the figure is requests answered per second."""
+    load = Load(
+        ASYMMETRIC_SIZE,
+        ASYMMETRIC_CONNECTIONS,
+        effort.seconds or THROUGHPUT_SECONDS,
+        ASYMMETRIC_RESPONSE,
+    )
+    name = f"{load.size}/{load.response} B x {load.connections}"
+    targets = {OVER_LIMIT: ASYMMETRIC_TARGET}
+    cell = Cell(name, RATE, load, targets, effort.rounds or THROUGHPUT_ROUNDS)
+    return Group(PINNED, contenders, [cell])
+
+
+def streams(
+    contenders: Mapping[str, Peer], placement: str, count: int, missing: Sequence[str], effort: Effort
+) -> Group:
+    """Bytes to the server; the figure is bits per second."""
+    unfit = () if count == 1 else SINGLE
+    chosen = {name: peer for name, peer in contenders.items() if name not in unfit}
+    load = Load(0, count, effort.seconds or STREAM_SECONDS)
+    pairs = [(PLUMB, name) for name in chosen if name != PLUMB]
+    targets = dict.fromkeys(pairs, STREAM_TARGET)
+    rounds = effort.rounds or THROUGHPUT_ROUNDS
+    cell = Cell(f"{count} stream{'s'[: count > 1]}", BITS, load, targets, rounds)
+    absent = [f"{name} is not installed and takes no part" for name in missing if name not in unfit]
+    absent += [f"{name} carries one stream only" for name in unfit if name in contenders]
+    return Group(placement, chosen, [cell], absent)
+
+
 def measure(group: Group, effort: Effort, plumb: Path) -> Iterator[Row]:
     """Starts each server of the group once, then measures its cells."""
     with ExitStack() as stack:
@@ -166,7 +216,7 @@ def _row(
         name: entry.command(peer, servers[name].endpoint, cell.load, cell.figure, family)
         for name, peer in group.contenders.items()
     }
-    compared, errors = {}, []
+    compared, errors = {}, list(group.absent)
     for names in EXPERIMENTS:
         if names[0] not in commands:
             continue
@@ -191,7 +241,7 @@ def _row(
 
 def _words(cell: Cell, seed: int) -> list[str]:
     words = ["--exec", "--pairs", str(cell.rounds), "--seed", str(seed)]
-    return [*words, "--higher-is-better"] if cell.figure == RATE else words
+    return words if cell.figure == LATENCY else [*words, "--higher-is-better"]
 
 
 def _judged(

@@ -39,6 +39,7 @@ def command(
     ends the command ends the entry itself, and waits for it."""
     words = [sys.executable, __file__, *peer.words, endpoint.address, "--figure", figure]
     words += ["--size", str(load.size), "--connections", str(load.connections)]
+    words += ["--response", str(load.response)]
     words += ["--seconds", str(load.seconds), "--client", shlex.join(endpoint.client)]
     words += ["--family", ",".join(map(str, family))]
     return f"exec {shlex.join(words)}"
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     host, _, port = options.address.rpartition(":")
     endpoint = Endpoint(tuple(shlex.split(options.client)), host, int(port))
     peer = peers.named(options.kind, options.program, options.ca)
-    load = Load(options.size, options.connections, options.seconds)
+    load = Load(options.size, options.connections, options.seconds, options.response)
     try:
         figures, disturbed = watched(peer, endpoint, load, options.family)
     except BenchFailure as failure:
@@ -74,6 +75,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--ca", type=Path, help="whom a client of plumb believes over TLS")
     add("--figure", default="p50_ns", help="which of its figures to print: %(default)s")
     add("--size", type=int, default=500, help="payload bytes: %(default)s")
+    add("--response", type=int, default=0, help="payload bytes of the answer; 0: an echo")
     add("--connections", type=int, default=1, help="one message in flight on each: %(default)s")
     add("--seconds", type=float, default=0.6, help="how long: %(default)s")
     add("--client", default="", help="words in front of the client, such as 'taskset -c 0'")

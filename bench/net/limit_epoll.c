@@ -1,10 +1,12 @@
 /* The limit of throughput: one epoll thread a side, any number of
  * connections, one message in flight on each.
  *
- *   limit_epoll server PORT [BIND]
- *   limit_epoll client HOST PORT SIZE CONNECTIONS SECONDS
+ *   limit_epoll server PORT [BIND [RESPONSE]]
+ *   limit_epoll client HOST PORT SIZE CONNECTIONS SECONDS [RESPONSE]
  *
- * A message is an NI frame: a 4-byte big-endian length, then the payload.
+ * A message is an NI frame: a 4-byte big-endian length, then the payload. It
+ * comes back as it went, or with RESPONSE it is answered by a frame of so many
+ * bytes of payload, the same every time.
  * In the usual case a message costs one recv and one send on each side, and a
  * share of one epoll_wait. What keeps it there:
  * - sockets are registered once, edge-triggered, for both directions;
@@ -64,6 +66,12 @@ static ssize_t send_some(int fd, const uint8_t *bytes, size_t count)
 
 /* ---- server ---- */
 
+/* What answers a message; nothing while messages come back as they went. */
+static struct {
+    const uint8_t *frame;
+    size_t bytes;
+} reply;
+
 /* Bytes from `first` up to `end` still belong to the connection: a frame not
  * yet whole, or replies the socket had no room for. */
 struct pending {
@@ -115,6 +123,21 @@ static ssize_t whole_frames(const uint8_t *bytes, size_t count)
     return (ssize_t)whole;
 }
 
+/* Answers each of the whole frames in `bytes`. False when the peer is gone. */
+static bool reply_to(struct client *client, const uint8_t *bytes, size_t whole)
+{
+    for (size_t at = 0; at < whole; at += HEADER_BYTES + get_length(bytes + at)) {
+        ssize_t sent = 0;
+        if (is_empty(&client->output))
+            sent = send_some(client->fd, reply.frame, reply.bytes);
+        if (sent < 0)
+            return false;
+        if ((size_t)sent < reply.bytes)
+            keep(&client->output, reply.frame + sent, reply.bytes - (size_t)sent);
+    }
+    return true;
+}
+
 /* Returns the whole frames among `bytes`; the rest is kept in `input`, and
  * what the socket does not take in `output`. False when the peer is gone. */
 static bool answer(struct client *client, const uint8_t *bytes, size_t count, ssize_t *whole)
@@ -122,6 +145,8 @@ static bool answer(struct client *client, const uint8_t *bytes, size_t count, ss
     *whole = whole_frames(bytes, count);
     if (*whole <= 0)
         return *whole == 0;
+    if (reply.bytes > 0)
+        return reply_to(client, bytes, (size_t)*whole);
     const ssize_t sent = send_some(client->fd, bytes, (size_t)*whole);
     if (sent >= 0 && sent < *whole)
         keep(&client->output, bytes + sent, (size_t)(*whole - sent));
@@ -242,6 +267,7 @@ struct connection {
 struct run {
     const uint8_t *frame;
     uint32_t frame_bytes;
+    uint32_t reply_bytes;
     uint32_t done;
     struct samples samples;
     bool recording;
@@ -258,7 +284,8 @@ static void write_request(const struct run *run, struct connection *c)
 
 static void start_request(const struct run *run, struct connection *c)
 {
-    c->unsent = c->unread = run->frame_bytes;
+    c->unsent = run->frame_bytes;
+    c->unread = run->reply_bytes;
     c->sent_ns = run->now_ns;
     write_request(run, c);
 }
@@ -283,8 +310,8 @@ static void on_connection(struct run *run, struct connection *c)
             return;
         if (got <= 0 || (size_t)got > c->unread)
             die("the server closed the connection or sent too much");
-        if (c->unread == run->frame_bytes && got >= HEADER_BYTES
-            && get_length(shared) != run->frame_bytes - HEADER_BYTES)
+        if (c->unread == run->reply_bytes && got >= HEADER_BYTES
+            && get_length(shared) != run->reply_bytes - HEADER_BYTES)
             die("the reply is of another length");
         c->unread -= (uint32_t)got;
         if (c->unread == 0) {
@@ -328,7 +355,7 @@ static void report(struct run *run, uint64_t elapsed_ns, uint64_t used_ns)
 }
 
 static void load(const char *host, const char *port, uint32_t payload_bytes,
-                 uint32_t connection_count, double seconds)
+                 uint32_t response_bytes, uint32_t connection_count, double seconds)
 {
     raise_file_limit();
     const int poll = epoll_create1(EPOLL_CLOEXEC);
@@ -336,6 +363,7 @@ static void load(const char *host, const char *port, uint32_t payload_bytes,
     struct run run = {
         .frame = new_frame(payload_bytes),
         .frame_bytes = HEADER_BYTES + payload_bytes,
+        .reply_bytes = HEADER_BYTES + response_bytes,
         .samples = new_samples(seconds, MESSAGES_PER_S_MAX),
     };
     open_connections(poll, host, port, connections, connection_count);
@@ -353,17 +381,28 @@ static void load(const char *host, const char *port, uint32_t payload_bytes,
     report(&run, last_ns - first_ns, last_cpu_ns - first_cpu_ns);
 }
 
+static uint32_t payload(const char *text, const char *name)
+{
+    return (uint32_t)number(text, 0, PAYLOAD_BYTES_MAX, name);
+}
+
 int main(int argc, char **argv)
 {
-    if ((argc == 3 || argc == 4) && strcmp(argv[1], "server") == 0) {
-        serve(argv[2], argc == 4 ? argv[3] : "127.0.0.1");
-    } else if (argc == 7 && strcmp(argv[1], "client") == 0) {
-        load(argv[2], argv[3], (uint32_t)number(argv[4], 0, PAYLOAD_BYTES_MAX, "SIZE"),
+    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "server") == 0) {
+        if (argc == 5) {
+            const uint32_t response = payload(argv[4], "RESPONSE");
+            reply.frame = new_frame(response);
+            reply.bytes = HEADER_BYTES + response;
+        }
+        serve(argv[2], argc >= 4 ? argv[3] : "127.0.0.1");
+    } else if ((argc == 7 || argc == 8) && strcmp(argv[1], "client") == 0) {
+        const uint32_t size = payload(argv[4], "SIZE");
+        load(argv[2], argv[3], size, argc == 8 ? payload(argv[7], "RESPONSE") : size,
              (uint32_t)number(argv[5], 1, 100000, "CONNECTIONS"),
              number(argv[6], 0.01, 3600, "SECONDS"));
     } else {
-        fputs("usage: limit_epoll server PORT [BIND]\n"
-              "       limit_epoll client HOST PORT SIZE CONNECTIONS SECONDS\n", stderr);
+        fputs("usage: limit_epoll server PORT [BIND [RESPONSE]]\n"
+              "       limit_epoll client HOST PORT SIZE CONNECTIONS SECONDS [RESPONSE]\n", stderr);
         return 2;
     }
     return 0;

@@ -27,8 +27,9 @@ from lib.placement import Placement
 WARM_UP_SHARE = 0.1
 PATIENCE_SECONDS = 30.0
 PINGPONG, EPOLL, PLUMB, SOCKPERF = "pingpong", "epoll", "plumb", "sockperf"
+STREAMING, IPERF3, IPERF, QPERF = "streaming", "iperf3", "iperf", "qperf"
 TLS, PLUMB_TLS = "tls", "plumb-tls"
-KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, TLS, PLUMB_TLS)
+KINDS = (PINGPONG, EPOLL, PLUMB, SOCKPERF, TLS, PLUMB_TLS, STREAMING, IPERF3, IPERF, QPERF)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Load:
     size: int
     connections: int
     seconds: float
+    # Payload of the answer; 0: the message comes back as it went.
+    response: int = 0
 
 
 class Peer(Protocol):
@@ -82,6 +85,8 @@ class Limit:
 
     program: Path
     takes_connections: bool
+    # Payload of every answer; 0: messages come back as they went.
+    response: int = 0
 
     @property
     def words(self) -> list[str]:
@@ -90,17 +95,20 @@ class Limit:
 
     @contextmanager
     def serving(self, placement: Placement) -> Iterator[Server]:
-        """`limit_* server 0 HOST`."""
+        """`limit_* server 0 HOST [RESPONSE]`."""
         command = [*placement.server, str(self.program), "server", "0", placement.host]
+        command += [str(self.response)] if self.response else []
         with process.running(command) as server:
             yield ready(placement, process.announced_port(server), server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
-        """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS`; prints its figures."""
+        """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS [RESPONSE]`; prints
+        its figures."""
         connections = [str(load.connections)] if self.takes_connections else []
         command = [*endpoint.client, str(self.program), "client"]
         command += [endpoint.host, str(endpoint.port)]
         command += [str(load.size), *connections, str(load.seconds)]
+        command += [str(load.response)] if load.response else []
         figures: Figures = json.loads(process.run(command, load.seconds + PATIENCE_SECONDS))
         return figures
 
@@ -132,6 +140,10 @@ class Plumb:
         length = ["--for", f"{length_ms}ms", "--warmup", f"{warm_up_ms}ms"]
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
             command = self.command(endpoint, load.size, load.connections, length, Path(scratch))
+            if load.response:
+                command += ["--request", f"{load.size}B", "--response", f"{load.response}B"]
+                without = command.index("--size")
+                del command[without : without + 2]
             printed = process.run(command, load.seconds + PATIENCE_SECONDS)
         return echo.figures(printed)
 
@@ -180,6 +192,10 @@ def named(kind: str, program: Path, ca: Path | None) -> Peer:
     """The peer whose `words` were written, as far as its client goes."""
     if kind == SOCKPERF:
         return Sockperf()
+    if kind in (STREAMING, IPERF3, IPERF, QPERF):
+        import streams  # it builds on this module
+
+        return streams.named(kind, program)
     if kind in (PLUMB, PLUMB_TLS):
         return Plumb(program, ca)
     return Limit(program, kind == EPOLL)

@@ -5,15 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from checks import Check
-from comparisons import AGAIN, LATENCY, LIMIT, PLUMB, RATE, RATIOS, SOCKPERF, Row
+from comparisons import (
+    AGAIN,
+    BITS,
+    IPERF,
+    IPERF3,
+    LATENCY,
+    LIMIT,
+    NOISE,
+    OVER_LIMIT,
+    OVER_SOCKPERF,
+    OVER_STREAMERS,
+    PLUMB,
+    QPERF,
+    RATE,
+    SOCKPERF,
+    Row,
+)
 from lib.table import NOTHING, figure, level, ratio, table
 
-FIGURES = {LATENCY: "Round trips: median in ns", RATE: "Throughput: messages per second"}
-PEERS = (LIMIT, AGAIN, PLUMB, SOCKPERF)
-HEAD = (
-    "cell", "placement", *PEERS, "plumb/limit", "again/limit (A/A)", "plumb/sockperf",
-    "interval", "kept", "thrown", "targets", "verdict",
-)  # fmt: skip
+FIGURES = {
+    LATENCY: "Round trips: median in ns",
+    RATE: "Throughput: messages per second",
+    BITS: "Streams: bits per second",
+}
+MESSAGES = (LIMIT, AGAIN, PLUMB, SOCKPERF)
+MESSAGE_RATIOS = {
+    "plumb/limit": OVER_LIMIT,
+    "again/limit (A/A)": NOISE,
+    "plumb/sockperf": OVER_SOCKPERF,
+}
+STREAMS = (PLUMB, IPERF3, IPERF, QPERF)
+STREAM_RATIOS = {"/".join(pair): pair for pair in OVER_STREAMERS}
+TAIL = ("interval", "kept", "thrown", "targets", "verdict")
+# The contenders and ratios that the table of a figure shows.
+SHOWN = {
+    LATENCY: (MESSAGES, MESSAGE_RATIOS),
+    RATE: (MESSAGES, MESSAGE_RATIOS),
+    BITS: (STREAMS, STREAM_RATIOS),
+}
 
 
 def comparisons(rows: Sequence[Row]) -> str:
@@ -22,18 +52,21 @@ def comparisons(rows: Sequence[Row]) -> str:
     for kind, title in FIGURES.items():
         chosen = [row for row in rows if row.figure == kind]
         if chosen:
-            parts += [title, table(HEAD, [_cells(row) for row in chosen])]
+            peers, ratios = SHOWN[kind]
+            head = ("cell", "placement", *peers, *ratios, *TAIL)
+            parts += [title, table(head, [_cells(row) for row in chosen])]
         parts += [f"{row.cell}, {row.placement}: {error}" for row in chosen for error in row.errors]
     return "\n".join(parts)
 
 
 def _cells(row: Row) -> list[str]:
     compared = row.comparisons.items()
+    peers, ratios = SHOWN[row.figure]
     return [
         row.cell,
         row.placement,
-        *(figure(row.median(peer)) for peer in PEERS),
-        *(ratio(row.effect(*pair)) for pair in RATIOS),
+        *(figure(row.median(peer)) for peer in peers),
+        *(ratio(row.effect(*pair)) for pair in ratios.values()),
         _listed(level(row.effect(PLUMB, baseline)) for baseline, _ in compared),
         _listed(str(comparison.kept()) for _, comparison in compared),
         _listed(str(comparison.thrown()) for _, comparison in compared),
@@ -43,7 +76,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _listed(words: Iterable[str]) -> str:
-    """The one against the limit first, then the one against sockperf."""
+    """In the order of the experiments: the one against the limit first."""
     return ", ".join(words) or NOTHING
 
 

@@ -19,6 +19,7 @@ sys.path.insert(0, str(BENCH))
 import checks  # noqa: E402
 import comparisons  # noqa: E402
 import report  # noqa: E402
+import streams  # noqa: E402
 import tls  # noqa: E402
 from checks import Check  # noqa: E402
 from comparisons import AGAIN, LIMIT, PLUMB, SOCKPERF, Effort, Group, Row  # noqa: E402
@@ -31,7 +32,7 @@ from lib.verdict import Verdict, exit_status  # noqa: E402
 from peers import Limit, Peer, Plumb, Sockperf  # noqa: E402
 from tls import LimitTls, PlumbTls  # noqa: E402
 
-CELLS = ("roundtrip", "tls", "throughput", "memory", "idle")
+CELLS = ("roundtrip", "tls", "throughput", "asymmetric", "streams", "memory", "idle")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Tools:
 
     pingpong: Limit
     epoll: Limit
+    answering: Limit
     plumb: Plumb
     sockperf: Sockperf
 
@@ -102,9 +104,11 @@ def prepare(options: argparse.Namespace) -> Tools:
     if "roundtrip" in options.cells:
         build.package("sockperf", "sockperf")
     here, into = Path(__file__).parent, build.TARGET / "bench"
+    epoll = build.c_program(here / "limit_epoll.c", into)
     return Tools(
         pingpong=Limit(build.c_program(here / "limit_pingpong.c", into), takes_connections=False),
-        epoll=Limit(build.c_program(here / "limit_epoll.c", into), takes_connections=True),
+        epoll=Limit(epoll, takes_connections=True),
+        answering=Limit(epoll, takes_connections=True, response=comparisons.ASYMMETRIC_RESPONSE),
         plumb=Plumb(plumb),
         sockperf=Sockperf(),
     )
@@ -129,6 +133,9 @@ def facts(tools: Tools) -> dict[str, object]:
         "cc": ["cc", "--version"],
         "rustc": ["rustc", "--version"],
         "sockperf": ["sockperf", "--version"],
+        "iperf3": ["iperf3", "--version"],
+        "iperf": ["iperf", "--version"],
+        "qperf": ["qperf", "--version"],
         "plumb": [str(tools.plumb.program), "--version"],
     }
     return machine.facts(build.REPOSITORY, commands)
@@ -149,7 +156,7 @@ def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
 
 
 def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterator[Group]:
-    """The comparisons chosen: round trips a placement, over TLS, then throughput."""
+    """The comparisons chosen: round trips a placement, over TLS, then the rates."""
     if "roundtrip" in options.cells:
         contenders = turns(tools.pingpong, tools.plumb) | {SOCKPERF: tools.sockperf}
         for placement in options.placements:
@@ -159,6 +166,14 @@ def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterato
         yield comparisons.encrypted(turns(encrypted.limit, encrypted.plumb), effort)
     if "throughput" in options.cells:
         yield comparisons.throughput(turns(tools.epoll, tools.plumb), effort)
+    if "asymmetric" in options.cells:
+        yield comparisons.asymmetric(turns(tools.answering, tools.plumb), effort)
+    if "streams" in options.cells:
+        contenders = {PLUMB: streams.Streaming(tools.plumb.program)} | streams.installed()
+        missing = streams.missing()
+        for placement in comparisons.STREAM_PLACEMENTS:
+            for count in comparisons.STREAM_COUNTS:
+                yield comparisons.streams(contenders, placement, count, missing, effort)
 
 
 def turns(limit: Limit, plumb: Plumb) -> dict[str, Peer]:

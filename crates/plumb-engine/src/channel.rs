@@ -127,6 +127,11 @@ impl<L: Link> Channel<L> {
         }
     }
 
+    /// The socket and the bytes not yet consumed, for whoever goes on with them.
+    pub(crate) fn into_parts(self) -> (OwnedFd, Vec<u8>) {
+        (self.socket, self.held.map_or_else(Vec::new, |held| held.rest))
+    }
+
     /// Bytes kept of a message that is not complete.
     pub(crate) fn kept(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.rest.len())

@@ -111,4 +111,9 @@ pub trait Server {
         log: &mut (dyn Write + Send),
         stop: &Stop,
     ) -> Result<(), JobError>;
+
+    /// True when it was to end by itself, and was asked to stop before it did.
+    fn was_interrupted(&self) -> bool {
+        false
+    }
 }

@@ -1,5 +1,5 @@
-//! When things happen: the clock, the transport, the reactor, the pacer, and the two loops that
-//! drive ([`load`]) and serve ([`serve()`]).
+//! When things happen: the clock, the transport, the reactor, the pacer, and the loops that drive
+//! ([`load`]), serve ([`serve()`]) and pass connections on, late ([`relay()`]).
 //!
 //! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
 //! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,
@@ -23,11 +23,12 @@ mod pacer;
 mod plan;
 mod poll;
 mod protocol;
+mod relay;
 mod result;
 pub mod serve;
 mod service;
 mod stop;
-mod tcp_info;
+pub mod tcp_info;
 #[cfg(test)]
 mod testing;
 mod timer;
@@ -45,9 +46,13 @@ pub use pacer::Pacer;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use protocol::{Next, Op, Protocol, Step, Then};
-pub use result::{Lengths, result_record};
+pub use relay::{
+    Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
+    RelayTotals, relay,
+};
+pub use result::{Lengths, part_record, result_record};
 pub use serve::{ServePlan, serve};
-pub use service::{Ended, Peer, Served, Service, TurnedAway};
+pub use service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
 pub use transport::{Listener, reachable};

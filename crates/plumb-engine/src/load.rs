@@ -27,6 +27,9 @@ pub struct IntervalRecords {
     pub figures: Interval,
     /// Everything recorded in it.
     pub recorder: Recorder,
+    /// For each driving thread the processor on which it was at the end of the interval, and the
+    /// processor time that it used in it, nanoseconds.
+    pub drivers: Vec<(u32, u64)>,
 }
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
@@ -155,8 +158,11 @@ fn drive<P: Protocol, L: Link>(
     driven
 }
 
-/// Puts the thread on its processor and asks for timers without slack.
-pub(crate) fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
+/// Puts the calling thread on a processor, if one is named, and asks for timers without slack.
+///
+/// # Errors
+/// [`EngineError::Plan`] when this machine has no such processor, or the thread may not use it.
+pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
     // a kernel that refuses leaves the usual slack of 50 us, which the scheduling lag will show
     let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -228,8 +234,10 @@ impl Consumer {
             began_ns: slice.began_ns,
             figures: empty_interval(start_ns),
             recorder: Recorder::new(labels),
+            drivers: Vec::new(),
         });
         records.recorder.merge(&slice.recorder);
+        records.drivers.push((slice.cpu, slice.cpu_ns));
         let length_ns = slice.end_ns.saturating_sub(start_ns);
         records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
         slice.recorder.clear();

@@ -3,6 +3,9 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use plumb_measure::{Recorder, Transport};
+use rustix::thread::sched_getcpu;
+
+use crate::clock;
 
 /// What a driving thread tells the consumer.
 #[derive(Debug)]
@@ -26,6 +29,10 @@ pub(crate) struct Slice {
     /// From that start to the end of the interval, nanoseconds.
     pub(crate) end_ns: u64,
     pub(crate) recorder: Recorder,
+    /// The processor on which the thread was at its end.
+    pub(crate) cpu: u32,
+    /// Processor time of the thread since the slice before, nanoseconds.
+    pub(crate) cpu_ns: u64,
     /// The thread sends nothing more.
     pub(crate) last: bool,
 }
@@ -41,6 +48,8 @@ pub(crate) struct Outlet {
     empty: Receiver<Recorder>,
     from: u64,
     number: u64,
+    /// Processor time of this thread when it handed over last, nanoseconds.
+    cpu_so_far_ns: u64,
 }
 
 impl Outlet {
@@ -51,7 +60,7 @@ impl Outlet {
         full: Sender<Message>,
         empty: Receiver<Recorder>,
     ) -> Self {
-        Self { thread, every_ns, labels, full, empty, from: 0, number: 0 }
+        Self { thread, every_ns, labels, full, empty, from: 0, number: 0, cpu_so_far_ns: 0 }
     }
 
     /// The load begins, over `transport`.
@@ -62,6 +71,7 @@ impl Outlet {
     /// The first interval starts at `from`, on the clock of the run.
     pub(crate) fn start(&mut self, from: u64) {
         self.from = from;
+        self.cpu_so_far_ns = clock::thread_cpu_ns();
     }
 
     /// When the current interval ends.
@@ -92,7 +102,11 @@ impl Outlet {
         let recorder = std::mem::replace(recorder, fresh);
         let end_ns = end.saturating_sub(self.from);
         let (thread, number, began_ns) = (self.thread, self.number, self.from);
-        let slice = Slice { thread, number, began_ns, end_ns, recorder, last };
+        let cpu = u32::try_from(sched_getcpu()).unwrap_or(u32::MAX);
+        let so_far_ns = clock::thread_cpu_ns();
+        let cpu_ns =
+            so_far_ns.saturating_sub(std::mem::replace(&mut self.cpu_so_far_ns, so_far_ns));
+        let slice = Slice { thread, number, began_ns, end_ns, recorder, cpu, cpu_ns, last };
         let _ = self.full.send(Message::Slice(Box::new(slice))); // a consumer that is gone has no use for it
         self.number += 1;
     }

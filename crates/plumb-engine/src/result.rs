@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts, Recorder, ResultRecord,
-    StallEvidence, Validity,
+    Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts, PartRecord,
+    Recorder, ResultRecord, Row, StallEvidence, Validity,
 };
 
 use crate::drive::Ending;
@@ -54,7 +54,9 @@ pub fn result_record<P>(
         connect_ns: Distribution::of(&recorder.connect),
         tls_ns: Distribution::of(&recorder.handshake),
         tls_resumed: (!recorder.handshake.is_empty()).then_some(recorder.resumed),
-        codes: codes(recorder),
+        failed_ns: failed(recorder),
+        codes: codes(recorder, |row| &row.codes),
+        unexpected_codes: codes(recorder, |row| &row.unexpected),
         length: length(recorder),
         bytes_sent: recorder.bytes_sent,
         bytes_received: recorder.bytes_received,
@@ -64,6 +66,10 @@ pub fn result_record<P>(
             .filter(|ns| *ns > 0)
             .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..CpuUse::default() }),
         niping: None,
+        parts: Vec::new(),
+        pair: None,
+        clients: Vec::new(),
+        stream: None,
         figures: Vec::new(),
         validity: Validity::of_load(recorder, facts).with_stalls(&StallEvidence {
             service: &service,
@@ -94,15 +100,41 @@ pub fn result_record<P>(
     }
 }
 
-fn merged(recorder: &Recorder, which: impl Fn(&plumb_measure::Row) -> &Histogram) -> Histogram {
+fn merged(recorder: &Recorder, which: impl Fn(&Row) -> &Histogram) -> Histogram {
     let mut all = Histogram::new();
     recorder.rows().iter().for_each(|row| all.merge(which(row)));
     all
 }
 
-fn codes(recorder: &Recorder) -> BTreeMap<String, u64> {
+/// The part of a load that one of its rows recorded, under the `name` of the row.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+pub fn part_record<P>(name: String, row: &Row, load: &LoadResult<P>) -> PartRecord {
+    let lengths = row.lengths.histogram();
+    PartRecord {
+        name,
+        operations: row.response.count(),
+        failures: row.failures.iter().map(|(kind, n)| (kind.name().to_owned(), n)).collect(),
+        throughput_per_s: row.response.count() as f64 * 1e9 / load.duration_ns.max(1) as f64,
+        response_ns: Distribution::of(&row.response),
+        service_ns: Distribution::of(&row.service),
+        first_byte_ns: Distribution::of(&row.first_byte),
+        failed_ns: row.failed.as_deref().and_then(Distribution::of),
+        codes: row.codes.iter().map(|(code, n)| (code.to_string(), n)).collect(),
+        length: length_figures(&lengths),
+        ..PartRecord::default()
+    }
+}
+
+fn failed(recorder: &Recorder) -> Option<Distribution> {
+    let mut all = Histogram::new();
+    recorder.rows().iter().flat_map(|row| row.failed.as_deref()).for_each(|row| all.merge(row));
+    Distribution::of(&all)
+}
+
+fn codes(recorder: &Recorder, which: impl Fn(&Row) -> &Codes) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
-    for (code, n) in recorder.rows().iter().flat_map(|row| row.codes.iter()) {
+    for (code, n) in recorder.rows().iter().flat_map(|row| which(row).iter()) {
         *all.entry(code.to_string()).or_default() += n;
     }
     all
@@ -111,9 +143,13 @@ fn codes(recorder: &Recorder) -> BTreeMap<String, u64> {
 fn length(recorder: &Recorder) -> Option<LengthFigures> {
     let mut all = Histogram::new();
     recorder.rows().iter().for_each(|row| all.merge(&row.lengths.histogram()));
-    (!all.is_empty()).then(|| LengthFigures {
-        min: all.min(),
-        p50: all.quantile(0.5),
-        max: all.max(),
+    length_figures(&all)
+}
+
+fn length_figures(lengths: &Histogram) -> Option<LengthFigures> {
+    (!lengths.is_empty()).then(|| LengthFigures {
+        min: lengths.min(),
+        p50: lengths.quantile(0.5),
+        max: lengths.max(),
     })
 }

@@ -17,7 +17,7 @@ use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
-use crate::service::{Ended, Peer, Service, TurnedAway};
+use crate::service::{Ended, Peer, Seat, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::transport::Listener;
@@ -81,6 +81,12 @@ pub(crate) struct Client<C, L> {
     closing: Option<Ended>,
     /// Not read while what was said before waits to be sent.
     paused: bool,
+    /// Some of its replies wait for the service to settle: nothing may be sent.
+    unsettled: bool,
+    /// Not served until the service has answered what it asked last.
+    waiting: bool,
+    /// Whole messages may be among what is kept: they are served before more is read.
+    unserved: bool,
     last_heard: u64,
     wake: Wake,
 }
@@ -178,7 +184,10 @@ where
         if self.lone.client.is_none() || self.hear_the_only_one() {
             self.look_around()?;
         }
-        if S::SETTLES && !self.unsettled.is_empty() {
+        if S::WAITS {
+            self.answer_late();
+        }
+        if S::SETTLES && (S::WAITS || !self.unsettled.is_empty()) {
             self.settle().map_err(EngineError::system("make what was served last"))?;
         }
         self.on_time();
@@ -192,6 +201,9 @@ where
             .wait(&mut self.poll, deadline)
             .map_err(EngineError::system("wait for sockets"))?;
         self.now = self.time.now_ns();
+        if S::WAITS {
+            self.service.due(self.now);
+        }
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
             match ready.token.index.checked_sub(FIRST_LISTENER) {
@@ -213,7 +225,11 @@ where
         if self.plan.spin || !self.again.is_empty() || self.lone.client.is_some() {
             return Some(0);
         }
-        [self.timers.next(), self.quit_at(), self.accept_again_at].into_iter().flatten().min()
+        let service = if S::WAITS { self.service.wake_at() } else { None };
+        [self.timers.next(), self.quit_at(), self.accept_again_at, service]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn listen(&self) -> io::Result<()> {
@@ -265,12 +281,16 @@ where
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
         let index = self.seat(channel);
+        let generation = self.slots[index].generation;
         let Some(client) = &mut self.slots[index].client else {
             return;
         };
         match opened {
             Ok(conn) => {
-                client.conn = Some(conn);
+                let conn = client.conn.insert(conn);
+                if S::WAITS {
+                    self.service.seated(conn, Seat { index, generation });
+                }
                 self.clients += 1;
             }
             Err(farewell) => {
@@ -291,14 +311,7 @@ where
     }
 
     fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
-        let allowed = match peer {
-            Peer::Unix => true,
-            Peer::Ip(address) => {
-                let ip = address.ip();
-                self.plan.allow.is_empty() || self.plan.allow.iter().any(|block| block.contains(ip))
-            }
-        };
-        if !allowed {
+        if !peer.is_among(&self.plan.allow) {
             Some(TurnedAway::NotAllowed)
         } else if self.clients >= self.plan.max_clients {
             Some(TurnedAway::Full)
@@ -314,6 +327,9 @@ where
             shaken: false,
             closing: None,
             paused: false,
+            unsettled: false,
+            waiting: false,
+            unserved: false,
             last_heard: self.now,
             wake: Wake::default(),
         };
@@ -346,6 +362,34 @@ where
         if let Some(conn) = client.conn {
             self.clients -= 1;
             self.service.close(conn, client.closing.unwrap_or(ended));
+        }
+    }
+
+    /// Lets the service go on with a connection by itself.
+    fn hand_over(&mut self, index: usize) {
+        let ready = self.client(index).is_some_and(|client| {
+            !client.channel.encrypted()
+                && client.channel.flush().is_ok()
+                && !client.channel.sending()
+        });
+        if !ready {
+            return self.close(index, Ended::Broken);
+        }
+        let slot = &mut self.slots[index];
+        let Some(client) = slot.client.take() else {
+            return;
+        };
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(index);
+        if self.lone.client == Some(index) {
+            self.lone = Lone::default();
+        }
+        // a socket that is not in the set needs no removal
+        let _ = self.poll.remove(client.channel.socket());
+        let (socket, unread) = client.channel.into_parts();
+        if let Some(conn) = client.conn {
+            self.clients -= 1;
+            self.service.hand_over(conn, socket, unread);
         }
     }
 
@@ -383,6 +427,9 @@ impl<C, L: Link> Client<C, L> {
     fn overdue(&self, plan: &ServePlan) -> Option<(u64, Ended)> {
         if let Some(ended) = self.closing {
             return Some((self.last_heard + FAREWELL_NS, ended));
+        }
+        if self.waiting && !self.channel.sending() {
+            return None; // it is our turn
         }
         if !self.shaken || self.channel.kept() > 0 || self.channel.sending() {
             return Some((self.last_heard + plan.stall.ns(), Ended::Stalled));

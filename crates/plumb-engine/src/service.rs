@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::cidr::Cidr;
 
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +13,19 @@ pub enum Peer {
     Ip(std::net::SocketAddr),
     /// A process of this machine, over a unix socket.
     Unix,
+}
+
+impl Peer {
+    /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
+    /// this machine always is.
+    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+        match self {
+            Self::Unix => true,
+            Self::Ip(peer) => {
+                allowed.is_empty() || allowed.iter().any(|block| block.contains(peer.ip()))
+            }
+        }
+    }
 }
 
 impl fmt::Display for Peer {
@@ -30,6 +46,14 @@ pub struct Served {
     pub echo: usize,
     /// The connection is closed once everything is sent.
     pub close: bool,
+}
+
+/// A connection, as a service names it to the loop that serves it. It means nobody once the
+/// connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Seat {
+    pub(crate) index: usize,
+    pub(crate) generation: u32,
 }
 
 /// Why a connection ended.
@@ -73,6 +97,42 @@ pub trait Service {
     /// True when replies must wait for [`settle`](Self::settle).
     const SETTLES: bool = false;
 
+    /// True for a service that has something to do at times of its own, or lets clients wait.
+    const WAITS: bool = false;
+
+    /// When [`due`](Self::due) is to be called even if nobody sends anything, nanoseconds on the
+    /// monotonic clock. Asked before every wait, where [`WAITS`](Self::WAITS).
+    fn wake_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// It is `now`. Called after every wait, before anybody is served, where
+    /// [`WAITS`](Self::WAITS).
+    fn due(&mut self, now: u64) {
+        let _ = now;
+    }
+
+    /// Where a connection that was just opened sits, where [`WAITS`](Self::WAITS).
+    fn seated(&mut self, conn: &mut Self::Conn, seat: Seat) {
+        let _ = (conn, seat);
+    }
+
+    /// True when the client waits for something else than its own next bytes: these are shown once
+    /// [`late_reply`](Self::late_reply) has answered it, and a client that hangs up meanwhile is
+    /// closed. Asked after [`serve`](Self::serve), where [`WAITS`](Self::WAITS).
+    fn waits(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// Appends to `out` what a client has waited for, and says whose it is; `None` when nobody's
+    /// wait is over. Called once a wake and until `None`, before [`settle`](Self::settle), where
+    /// [`WAITS`](Self::WAITS).
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+        let _ = out;
+        None
+    }
+
     /// A client connected. `Err` holds the farewell that is sent before the connection is closed.
     ///
     /// # Errors
@@ -90,6 +150,23 @@ pub trait Service {
     /// When what was served cannot be made to last: the loop then ends without sending replies.
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    /// True when connections may leave the loop; see [`hand_over`](Self::hand_over).
+    const HANDS_OVER: bool = false;
+
+    /// True when this connection is to leave the loop, asked after its bytes were served.
+    fn leaves(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// The connection has left the loop with all its replies sent: from here on the socket, which
+    /// does not block, and the bytes that came behind those served are the service's own. An
+    /// encrypted connection, and one that does not take its replies at once, is closed instead.
+    fn hand_over(&mut self, conn: Self::Conn, socket: OwnedFd, unread: Vec<u8>) {
+        let _ = (socket, unread);
+        self.close(conn, Ended::ByService);
     }
 
     /// The handshake of the connection failed, which is therefore about to be closed; the text

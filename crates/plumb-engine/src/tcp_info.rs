@@ -10,7 +10,8 @@ const INFO_BYTES: usize = 256;
 const INFO_BYTES_MIN: usize = 104;
 
 /// Reads the state of a connection; `None` when it is none of TCP.
-pub(crate) fn read(socket: BorrowedFd<'_>) -> Option<TcpReading> {
+#[must_use]
+pub fn read(socket: BorrowedFd<'_>) -> Option<TcpReading> {
     let mut bytes = [0; INFO_BYTES];
     let filled = getsockopt_tcp_info(socket, &mut bytes)?;
     decode(bytes.get(..filled)?)

@@ -12,7 +12,7 @@ use plumb_engine::{
     Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Nagle, Next, Op, Pace, Plain,
     Protocol, Stage, Step, Stop, Then, load,
 };
-use plumb_measure::{Answer, FailureKind, Outcome, Span};
+use plumb_measure::{Answer, FailureKind, Span};
 
 const GET: u16 = 0;
 const STREAM: u16 = 1;
@@ -90,7 +90,7 @@ impl Protocol for Counter {
             }
             b"OK" => Step::Done {
                 consumed,
-                answer: Answer { outcome: Outcome::Ok, code: Some(200), body_bytes: 2 },
+                answer: Answer { code: Some(200), ..Answer::ok(2) },
                 then: Then::Keep,
             },
             _ => Step::Done {

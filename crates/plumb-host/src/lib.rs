@@ -18,6 +18,7 @@ mod foreign;
 pub mod kernel;
 mod label;
 mod monitor;
+mod netlink;
 pub mod nmon;
 mod options;
 pub mod process;

@@ -52,6 +52,16 @@ fn first_line(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(line).trim().to_owned())
 }
 
+/// The numbers of a list of the kernel: 0, 1 and 4 of `0-1,4`. Of a range no more than 1,024.
+pub(crate) fn listed(list: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        Some(first..=last.min(first.saturating_add(1_023)))
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
 /// The names in a folder, sorted; none when it cannot be read.
 pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

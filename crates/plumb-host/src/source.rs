@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use crate::fields::{ends_of_lines, lines};
 use crate::state::State;
 
 /// First size of the buffer. The kernel makes its text of one file in pages, so a smaller one
@@ -119,14 +120,10 @@ impl Source {
         let file = self.file.insert(File::open(&self.path)?);
         let length = read_all(file, self.shape, 0, bytes)?;
         if self.shape == Shape::FixedRecords {
-            self.records = records_in(&bytes[..length]);
+            self.records = ends_of_lines(&bytes[..length]);
         }
         Ok(length)
     }
-}
-
-fn records_in(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// True for the errors of a descriptor that outlived what it stands for.
@@ -136,7 +133,7 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 
 /// Reads a file from its start to its end, with as few calls as its shape allows.
 fn read_all(file: &File, shape: Shape, records: usize, bytes: &mut Vec<u8>) -> io::Result<usize> {
-    let mut length = 0;
+    let (mut length, mut found) = (0, 0);
     loop {
         if length == bytes.len() {
             if length >= BUFFER_MAX {
@@ -156,7 +153,8 @@ fn read_all(file: &File, shape: Shape, records: usize, bytes: &mut Vec<u8>) -> i
             _ if read == 0 => true,
             Shape::Whole | Shape::Line => room > 0,
             Shape::FixedRecords if records > 0 => {
-                records_in(&bytes[..length + read]) >= records || (room > 0 && was_last(piece))
+                found += ends_of_lines(piece);
+                found >= records || (room > 0 && was_last(piece))
             }
             Shape::FixedRecords => false, // to its end, once
             Shape::Records => room > 0 && was_last(piece),
@@ -178,8 +176,8 @@ fn was_last(piece: &[u8]) -> bool {
     while page < piece.len() {
         page *= 2;
     }
-    let longest = piece.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
-    page - piece.len() > UNSEEN.max(2 * longest)
+    let left = page - piece.len();
+    left > UNSEEN && lines(piece).all(|record| left > 2 * record.len())
 }
 
 #[cfg(test)]

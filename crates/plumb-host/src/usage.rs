@@ -158,8 +158,7 @@ impl Usage {
     /// How the work of receiving was spread; `None` when nothing was received.
     #[must_use]
     pub fn receive(&self) -> Option<ReceiveSpread> {
-        let work: Vec<(u32, u64)> =
-            self.cpus.iter().map(|(cpu, each)| (*cpu, each.net_rx)).collect();
+        let work = self.receive_work();
         let softirq = self.cpus.values().filter_map(|each| each.softirq_pct);
         Some(ReceiveSpread {
             softirq_pct_max: softirq.map(|range| range.mean).reduce(f64::max),
@@ -167,6 +166,12 @@ impl Usage {
             squeezed: self.softnet_squeezed,
             ..ReceiveSpread::of(&work)?
         })
+    }
+
+    /// Soft interrupts of receiving by processor.
+    #[must_use]
+    pub fn receive_work(&self) -> Vec<(u32, u64)> {
+        self.cpus.iter().map(|(cpu, each)| (*cpu, each.net_rx)).collect()
     }
 
     fn add_cpu(&mut self, sample: &Sample, ns: u64) {

@@ -13,8 +13,8 @@ use crate::HostError;
 use crate::facts::HostFacts;
 use crate::monitor::Monitor;
 use crate::options::WatchedOptions;
-use crate::record::{Ticker, json_line, sees};
-use crate::sample::Sample;
+use crate::record::{Ticker, sees};
+use crate::sample::{Line, Sample};
 use crate::view::{self, History, Paint, Screen};
 
 /// What is watched, and how it is shown.
@@ -25,6 +25,8 @@ pub struct WatchOptions {
     pub watched: WatchedOptions,
 
     /// End after this [default: until it is stopped with Ctrl-C]
+    ///
+    /// Stopped before that, it ends with exit code 130.
     #[arg(long = "for", value_name = "TIME")]
     pub length: Option<Span>,
 
@@ -37,6 +39,7 @@ pub struct WatchOptions {
 #[derive(Debug)]
 pub struct Watch {
     options: WatchOptions,
+    interrupted: bool,
 }
 
 /// Where samples go.
@@ -46,7 +49,7 @@ enum Show<'a> {
     /// A line each.
     Lines(&'a mut (dyn Write + Send), TimeZone),
     /// A line of JSON each.
-    Json(&'a mut (dyn Write + Send), String),
+    Json(&'a mut (dyn Write + Send), String, Vec<u8>),
 }
 
 impl Watch {
@@ -59,11 +62,11 @@ impl Watch {
         let every = options.watched.every;
         match options.length {
             Some(length) if length < every => Err(HostError::TooShort { length, every }),
-            _ => Ok(Self { options }),
+            _ => Ok(Self { options, interrupted: false }),
         }
     }
 
-    fn watch(&self, out: &mut (dyn Write + Send), stop: &Stop) -> Result<(), HostError> {
+    fn watch(&mut self, out: &mut (dyn Write + Send), stop: &Stop) -> Result<(), HostError> {
         let plan = self.options.watched.plan()?;
         let facts = HostFacts::read(&plan.root);
         let mut monitor = Monitor::new(&plan, Box::new(MonotonicClock));
@@ -79,6 +82,7 @@ impl Watch {
             let due_ns = ticker.next_ns();
             let asked = stop.wait_until(due_ns.min(end_ns)).map_err(HostError::system("wait"))?;
             if asked || due_ns > end_ns {
+                self.interrupted = asked && self.options.length.is_some();
                 return Ok(());
             }
             ticker.taken(MonotonicClock.now_ns());
@@ -95,7 +99,7 @@ impl Watch {
     ) -> Result<Show<'a>, HostError> {
         let zone = TimeZone::system();
         Ok(if self.options.json {
-            Show::Json(out, facts.name.clone())
+            Show::Json(out, facts.name.clone(), Vec::new())
         } else if std::io::stdout().is_terminal() {
             let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
             let paint = if colours { Paint::Ansi } else { Paint::Plain };
@@ -126,8 +130,9 @@ impl Show<'_> {
                 writeln!(out, "{time}  {}", view::line(sample))?;
                 out.flush()?;
             }
-            Self::Json(out, host) => {
-                out.write_all(json_line(host, sample).as_bytes())?;
+            Self::Json(out, host, text) => {
+                Line::of(host, sample).write(text);
+                out.write_all(text)?;
                 out.flush()?;
             }
         }
@@ -143,5 +148,9 @@ impl Server for Watch {
         stop: &Stop,
     ) -> Result<(), JobError> {
         Ok(self.watch(out, stop)?)
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted
     }
 }

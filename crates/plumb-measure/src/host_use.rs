@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, FindingKind, Scope};
+use crate::{Finding, FindingKind, Scope, Seats};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
 /// whose processes (`foreign_pct`, `tested`) nothing is known. Percentages of processor
@@ -45,6 +45,9 @@ pub struct HostUse {
     /// How the work of receiving was spread; absent when nothing was received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive: Option<ReceiveUse>,
+    /// On which processors the work was done; absent when nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seats: Option<Seats>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
 }

@@ -2,11 +2,12 @@
 //!
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
-//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), and how two are compared
-//! ([`statistics`], [`Comparison`]). It is pure: it reads no clock, opens no file and knows no
-//! protocol.
+//! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
+//! ([`statistics`], [`Comparison`]), and what the check of a path says ([`PathCheck`]). It is pure:
+//! it reads no clock, opens no file and knows no protocol.
 
 mod batches;
+mod clients;
 mod clock;
 mod comparison;
 pub mod hdr;
@@ -14,15 +15,22 @@ mod histogram;
 mod host_use;
 mod niping;
 mod outcome;
+mod part;
+mod path_check;
 mod record;
+mod result;
 mod run;
+mod seats;
 mod stalls;
 pub mod statistics;
+mod stream;
 mod tcp;
+mod told;
 mod units;
 mod validity;
 
 pub use batches::{BatchMeans, Batches};
+pub use clients::{ClientFigures, counts_differ};
 pub use clock::Clock;
 pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
@@ -32,12 +40,21 @@ pub use histogram::Histogram;
 pub use host_use::{FarHost, HostUse, ReceiveUse};
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
-pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
-pub use run::{
-    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Floor, HostFacts, Interval, LengthFigures,
-    Plan, Program, RecordError, ResultRecord, RunRecord, SCHEMA, Status, Target, Transport,
+pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
+pub use path_check::{
+    Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
+pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
+pub use result::{
+    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
+};
+pub use run::{
+    Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target, Transport,
+};
+pub use seats::{Seat, Seats};
 pub use stalls::StallEvidence;
+pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
-pub use units::{ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
+pub use told::Told;
+pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -30,6 +30,10 @@ pub enum FailureKind {
     UnexpectedStatus,
     /// The answer is not what the protocol or the request demands: wrong bytes, wrong length.
     Garbled,
+    /// The head of the answer, or what announces a part of it, has no end within what is read.
+    HeadTooLarge,
+    /// The content of the answer is longer than the plan allows.
+    BodyTooLarge,
     /// No complete answer within the operation time-out.
     TimedOut,
     /// The server closed the connection while an answer was due.
@@ -40,7 +44,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -48,6 +52,8 @@ impl FailureKind {
         Self::Refused,
         Self::UnexpectedStatus,
         Self::Garbled,
+        Self::HeadTooLarge,
+        Self::BodyTooLarge,
         Self::TimedOut,
         Self::Closed,
         Self::Reset,
@@ -64,6 +70,8 @@ impl FailureKind {
             Self::Refused => "refused",
             Self::UnexpectedStatus => "unexpected-status",
             Self::Garbled => "garbled",
+            Self::HeadTooLarge => "head-too-large",
+            Self::BodyTooLarge => "body-too-large",
             Self::TimedOut => "timed-out",
             Self::Closed => "closed",
             Self::Reset => "reset",

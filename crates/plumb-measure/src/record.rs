@@ -1,6 +1,6 @@
 //! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
 
-use crate::{Batches, FailureKind, Failures, Histogram, Outcome};
+use crate::{Batches, FailureKind, Failures, Histogram, Outcome, Told};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,19 +11,21 @@ pub struct Answer {
     pub code: Option<u16>,
     /// Bytes of content, without the protocol's own framing.
     pub body_bytes: u64,
+    /// What the other side says of its own time; `None` when it says nothing.
+    pub told: Option<Told>,
 }
 
 impl Answer {
     /// A correct answer with `body_bytes` of content and no status code.
     #[must_use]
     pub fn ok(body_bytes: u64) -> Self {
-        Self { outcome: Outcome::Ok, code: None, body_bytes }
+        Self { outcome: Outcome::Ok, code: None, body_bytes, told: None }
     }
 
     /// A failure without content.
     #[must_use]
     pub fn failed(kind: FailureKind) -> Self {
-        Self { outcome: Outcome::Failed(kind), code: None, body_bytes: 0 }
+        Self { outcome: Outcome::Failed(kind), code: None, body_bytes: 0, told: None }
     }
 }
 
@@ -54,8 +56,15 @@ pub struct Row {
     pub batches: Batches,
     /// Operations that failed after their connection stood.
     pub failures: Failures,
+    /// Times of the failed operations, from the due time to the failure, nanoseconds; `None`
+    /// without any.
+    pub failed: Option<Box<Histogram>>,
     /// How often each status code came, failed operations included.
     pub codes: Codes,
+    /// Of these, the codes that the plan did not expect.
+    pub unexpected: Codes,
+    /// What the other side said of its own time, by the number of each name; correct answers only.
+    pub told: Vec<Histogram>,
     /// Bytes of content of the correct answers.
     pub lengths: Lengths,
 }
@@ -65,17 +74,33 @@ impl Row {
         if let Some(code) = answer.code {
             self.codes.count(code, 1);
         }
+        let response = moments.last.saturating_sub(moments.due);
         match answer.outcome {
             Outcome::Ok => {
-                let response = moments.last.saturating_sub(moments.due);
                 self.response.record(response);
                 self.batches.record(response);
                 self.service.record(moments.last.saturating_sub(moments.sent));
                 self.first_byte.record(moments.first.saturating_sub(moments.sent));
                 self.lengths.record(answer.body_bytes);
+                if let Some(told) = &answer.told {
+                    told.iter().for_each(|(name, ns)| self.told_of(name).record(ns));
+                }
             }
-            Outcome::Failed(kind) => self.failures.count(kind),
+            Outcome::Failed(kind) => {
+                self.failures.count(kind);
+                self.failed.get_or_insert_default().record(response);
+                if let (FailureKind::UnexpectedStatus, Some(code)) = (kind, answer.code) {
+                    self.unexpected.count(code, 1);
+                }
+            }
         }
+    }
+
+    fn told_of(&mut self, name: usize) -> &mut Histogram {
+        if self.told.len() <= name {
+            self.told.resize_with(name + 1, Histogram::new);
+        }
+        &mut self.told[name]
     }
 
     /// Adds everything of `other`, which happened later.
@@ -85,7 +110,14 @@ impl Row {
         self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
         self.failures.merge(&other.failures);
+        if let Some(failed) = &other.failed {
+            self.failed.get_or_insert_default().merge(failed);
+        }
         other.codes.iter().for_each(|(code, n)| self.codes.count(code, n));
+        other.unexpected.iter().for_each(|(code, n)| self.unexpected.count(code, n));
+        for (name, told) in other.told.iter().enumerate() {
+            self.told_of(name).merge(told);
+        }
         self.lengths.merge(&other.lengths);
     }
 
@@ -95,7 +127,10 @@ impl Row {
         self.first_byte.clear();
         self.batches.clear();
         self.failures = Failures::default();
+        self.failed = None;
         self.codes = Codes::default();
+        self.unexpected = Codes::default();
+        self.told.iter_mut().for_each(Histogram::clear);
         self.lengths = Lengths::default();
     }
 }
@@ -317,7 +352,24 @@ mod tests {
         recorder.record(0, moments(0, 0, 5, 5), refused);
         assert_eq!(recorder.operations(), 0);
         assert_eq!(recorder.failures().of(FailureKind::UnexpectedStatus), 1);
-        assert_eq!(recorder.rows()[0].codes.iter().collect::<Vec<_>>(), [(401, 1)]);
+        let row = &recorder.rows()[0];
+        assert_eq!(row.codes.iter().collect::<Vec<_>>(), [(401, 1)]);
+        assert_eq!(row.unexpected.iter().collect::<Vec<_>>(), [(401, 1)]);
+        assert_eq!(row.failed.as_deref().map(Histogram::max), Some(5));
+    }
+
+    #[test]
+    fn what_the_other_side_tells_is_kept_by_name() {
+        let mut told = Told::default();
+        assert!(told.push(2, 7_000));
+        let mut recorder = Recorder::new(1);
+        let answer = Answer { told: Some(told), ..Answer::ok(1) };
+        recorder.record(0, moments(0, 0, 1, 1), answer);
+        let mut merged = Recorder::new(1);
+        merged.merge(&recorder);
+        let counts: Vec<u64> = merged.rows()[0].told.iter().map(Histogram::count).collect();
+        assert_eq!(counts, [0, 0, 1]);
+        assert_eq!(merged.rows()[0].told[2].max(), 7_000);
     }
 
     #[test]

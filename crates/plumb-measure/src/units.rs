@@ -285,6 +285,61 @@ impl fmt::Display for Share {
     }
 }
 
+/// Bits a second in one direction, above zero: `10Mbit`, `10Mbit/s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BitRate(u64);
+
+impl BitRate {
+    /// Bits a second.
+    #[must_use]
+    pub fn per_s(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bytes` take at this rate, nanoseconds, rounded up.
+    #[must_use]
+    pub fn time_of(self, bytes: u64) -> u64 {
+        let ns = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(self.0));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// How many whole bytes pass in `ns` nanoseconds.
+    #[must_use]
+    pub fn bytes_in(self, ns: u64) -> u64 {
+        let bytes = u128::from(self.0) * u128::from(ns) / 8_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+const BIT_RATES: [(&str, u64); 4] =
+    [("bit", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (number, unit) = split(text, "10Mbit")?;
+        if unit.is_empty() {
+            return Err(UnitError::Missing { text: text.into(), unit: "Mbit" });
+        }
+        let per_second = unit.strip_suffix("/s").unwrap_or(unit);
+        let factor = factor_of(per_second, &BIT_RATES, "bit, kbit, Mbit, Gbit")?;
+        match scaled(text, number, factor, "bits")? {
+            0 => Err(UnitError::Zero { text: text.into() }),
+            bits => Ok(Self(bits)),
+        }
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = BIT_RATES.iter().rev().find(|(_, factor)| self.0.is_multiple_of(*factor));
+        let (unit, factor) = exact.unwrap_or(&BIT_RATES[0]);
+        write!(f, "{}{unit}", self.0 / factor)
+    }
+}
+
 macro_rules! text_forms {
     ($($quantity:ty),+) => {$(
         impl TryFrom<String> for $quantity {
@@ -300,7 +355,7 @@ macro_rules! text_forms {
         }
     )+};
 }
-text_forms!(ByteSize, Span, Rate, Share);
+text_forms!(ByteSize, Span, Rate, Share, BitRate);
 
 /// The number and the unit of a text.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), UnitError> {
@@ -429,6 +484,17 @@ mod tests {
         assert!(matches!("1000000001/s".parse::<Rate>(), Err(UnitError::Fast { .. })));
         assert!("5/m".parse::<Rate>().is_err());
         assert!((("2000/s").parse::<Rate>().unwrap().per_s() - 2000.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn bits_a_second_say_how_long_bytes_take() {
+        let rate: BitRate = "10Mbit/s".parse().unwrap();
+        assert_eq!((rate.per_s(), rate.to_string()), (10_000_000, "10Mbit".into()));
+        assert_eq!((rate.time_of(1_250), rate.bytes_in(1_000_000)), (1_000_000, 1_250));
+        assert_eq!("3bit".parse::<BitRate>().unwrap().time_of(1), 2_666_666_667);
+        assert!(matches!("10".parse::<BitRate>(), Err(UnitError::Missing { .. })));
+        assert!(matches!("0Mbit".parse::<BitRate>(), Err(UnitError::Zero { .. })));
+        assert!(matches!("10MB".parse::<BitRate>(), Err(UnitError::Unknown { .. })));
     }
 
     #[test]

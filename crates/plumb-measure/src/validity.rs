@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HostUse, Recorder, Span, StallEvidence, show_ns};
+use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
+    /// Answers had a status that the plan does not expect.
+    UnexpectedStatus,
     /// No operation succeeded.
     NoOperations,
     /// Operations or connections failed.
@@ -40,8 +42,14 @@ pub enum FindingKind {
     Steal,
     /// Memory was short: pages were swapped.
     Paging,
+    /// Two sides counted the same thing differently.
+    CountsDiffer,
     /// The far machine could not be recorded to the end.
     FarHostLost,
+    /// What the first wrong answer said.
+    Complaint,
+    /// Times that the target told of itself were not kept.
+    Untold,
     /// Messages waited for an acknowledgement that the other side delayed.
     DelayedAcknowledgement,
     /// Operations waited until lost segments were sent again.
@@ -100,6 +108,7 @@ impl Validity {
     pub fn of_load(recorder: &Recorder, facts: LoadFacts) -> Self {
         Self::from_findings(
             [
+                unexpected_status(recorder),
                 no_operations(recorder),
                 failures(recorder),
                 dropped(recorder),
@@ -112,6 +121,12 @@ impl Validity {
             .into_iter()
             .flatten(),
         )
+    }
+
+    /// The verdict that `findings` make.
+    #[must_use]
+    pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
+        Self::from_findings(findings.into_iter())
     }
 
     /// The verdict over several results: the findings of all, each text once.
@@ -127,6 +142,12 @@ impl Validity {
                 ..*finding
             })
         }))
+    }
+
+    /// The same verdict with one more finding, if there is one.
+    #[must_use]
+    pub fn with(self, finding: Option<Finding>) -> Self {
+        self.and(finding)
     }
 
     /// The same verdict with one more finding: the run ended before its plan did, because of
@@ -157,6 +178,29 @@ impl Validity {
         self.and(finding(FindingKind::FarHostLost, Scope::Nothing, text))
     }
 
+    /// The same verdict with a remark: what the target said when it was first wrong.
+    #[must_use]
+    pub fn with_complaint(self, complaint: &str) -> Self {
+        let text = format!("the first wrong answer: the target {complaint}");
+        self.and(finding(FindingKind::Complaint, Scope::Nothing, text))
+    }
+
+    /// The same verdict with a remark when `times` that the target told of itself had no room.
+    #[must_use]
+    pub fn with_untold(self, times: u64) -> Self {
+        let text = format!(
+            "{} that the target told of itself had no room: the first {} of an answer are kept, \
+             under few names",
+            counted(times, "time"),
+            Told::MAX
+        );
+        self.and(
+            (times > 0)
+                .then_some(())
+                .and_then(|()| finding(FindingKind::Untold, Scope::Nothing, text)),
+        )
+    }
+
     /// The same verdict with the stalls of TCP that the figures show.
     #[must_use]
     pub fn with_stalls(self, evidence: &StallEvidence<'_>) -> Self {
@@ -185,6 +229,34 @@ fn finding(kind: FindingKind, scope: Scope, text: String) -> Option<Finding> {
 /// `1 failure`, `2 failures`.
 fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
+    let mut codes = Codes::default();
+    let rows = recorder.rows().iter().flat_map(|row| row.unexpected.iter());
+    rows.for_each(|(code, n)| codes.count(code, n));
+    let wrong: u64 = codes.iter().map(|(_, n)| n).sum();
+    if wrong == 0 {
+        return None;
+    }
+    let mut most: Vec<(u16, u64)> = codes.iter().collect();
+    most.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let named: Vec<String> = most.iter().map(|(code, n)| format!("{n} with {code}")).collect();
+    let all = recorder.operations() + recorder.failures().total();
+    let text = if wrong == all {
+        format!(
+            "every answer had a status that was not expected ({}): this is how fast the target \
+             refuses, not how fast it works",
+            named.join(", ")
+        )
+    } else {
+        format!(
+            "{} of {all} had a status that was not expected ({})",
+            counted(wrong, "answer"),
+            named.join(", ")
+        )
+    };
+    finding(FindingKind::UnexpectedStatus, Scope::Everything, text)
 }
 
 fn no_operations(recorder: &Recorder) -> Option<Finding> {
@@ -309,6 +381,23 @@ mod tests {
         let validity = Validity::of_load(&recorder, CLOSED);
         assert!(!validity.valid);
         assert_eq!(validity.reasons[0].text, "1 failure beside 1000 operations: 1 timed-out");
+    }
+
+    #[test]
+    fn answers_that_only_refuse_are_named_first() {
+        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
+        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
+        let mut recorder = Recorder::new(1);
+        (0..3_000).for_each(|_| recorder.record(0, moments, refused));
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(!validity.valid);
+        let first = &validity.reasons[0];
+        assert_eq!(first.kind, FindingKind::UnexpectedStatus);
+        assert!(first.text.starts_with("every answer"), "{}", first.text);
+        assert!(first.text.contains("3000 with 401"), "{}", first.text);
+        recorder.record(0, moments, Answer::ok(5));
+        let text = &Validity::of_load(&recorder, CLOSED).reasons[0].text;
+        assert!(text.starts_with("3000 answers of 3001"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,21 @@
-//! The server half of niping: every frame goes back as it came.
+//! The server half of niping: every frame goes back as it came, unless its connection asked for
+//! more in its first one.
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 
 use plumb_engine::{Ended, Peer, Served, Service, TurnedAway};
 use plumb_measure::Clock;
+use plumb_wire::extension::{self, EYE_CATCHER};
+use plumb_wire::extension::{Answer, ClientTotals, Exchange, Replies, Request, Stream, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
-/// A pure NI echo for any number of clients.
+use crate::ledger::Ledger;
+use crate::streams::Streams;
+
+/// An NI echo for any number of clients, and for those that ask for it the
+/// [extension](plumb_wire::extension) if the server has it.
 ///
 /// `NI_PING` is answered with `NI_PONG` at any moment, a request for the NI version with the
 /// version; a message beyond the limit, and a request for a route, are refused with `NI_RTERR`.
@@ -16,6 +24,41 @@ pub struct EchoServer<'a, C> {
     clock: C,
     tell: &'a mut (dyn FnMut(Event<'_>) + Send),
     clients_so_far: u64,
+    extension: Option<Extension>,
+    /// What was served since the ledger was told.
+    served: Traffic,
+}
+
+/// What a server has beyond an echo.
+#[derive(Debug)]
+pub struct Extension {
+    ledger: Ledger,
+    streams: Streams,
+    replies: Replies,
+}
+
+impl Extension {
+    /// Writes down who was served what in `ledger`, and carries `streams`.
+    #[must_use]
+    pub fn new(ledger: Ledger, streams: Streams) -> Self {
+        Self { ledger, streams, replies: Replies::default() }
+    }
+}
+
+/// How the messages of a client are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// None came yet.
+    #[default]
+    Open,
+    /// They go back as they came.
+    Echo,
+    /// As these terms say.
+    Exchange(Exchange),
+    /// With figures of the server.
+    Figures,
+    /// Not at all: what comes is a stream.
+    Stream(Stream),
 }
 
 /// How large messages may be, and how long they take.
@@ -34,9 +77,11 @@ pub struct Client {
     pub handle: u64,
     /// Where it is.
     pub peer: Peer,
-    /// Messages returned.
+    /// How its messages are answered.
+    pub manner: Manner,
+    /// Messages that came and were answered.
     pub messages: u64,
-    /// Bytes of payload returned.
+    /// Bytes of payload in them.
     pub bytes: u64,
     /// `NI_PING` frames answered.
     pub pings: u64,
@@ -62,7 +107,14 @@ pub enum Event<'a> {
 impl<'a, C: Clock> EchoServer<'a, C> {
     /// A server within `limits` that tells `tell` who comes and goes.
     pub fn new(limits: EchoLimits, clock: C, tell: &'a mut (dyn FnMut(Event<'_>) + Send)) -> Self {
-        Self { limits, clock, tell, clients_so_far: 0 }
+        let served = Traffic::default();
+        Self { limits, clock, tell, clients_so_far: 0, extension: None, served }
+    }
+
+    /// The same server with `extension` for those clients that ask for it.
+    #[must_use]
+    pub fn with(self, extension: Extension) -> Self {
+        Self { extension: Some(extension), ..self }
     }
 
     /// Computes for as long as `messages` are to take.
@@ -104,14 +156,159 @@ impl<'a, C: Clock> EchoServer<'a, C> {
     }
 }
 
+/// What a connection is served from its first message on.
+impl<C: Clock> EchoServer<'_, C> {
+    /// The first message of a client.
+    fn first(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
+        let asked = match &self.extension {
+            Some(_) if payload.starts_with(EYE_CATCHER) => Request::parse(payload),
+            _ => Ok(None),
+        };
+        match asked {
+            Ok(None) => {
+                client.manner = Manner::Echo;
+                Served::default()
+            }
+            Ok(Some(request)) => self.open_with(client, request, payload, out),
+            Err(error) => Self::refuse(client, ReturnCode::INVAL, error.to_string(), out),
+        }
+    }
+
+    /// The first message of a client asks for the extension.
+    fn open_with(
+        &mut self,
+        client: &mut Client,
+        request: Request,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Served {
+        let Some(extension) = &mut self.extension else {
+            return Served::default();
+        };
+        let served = Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false };
+        match request {
+            Request::Exchange(terms) => {
+                if terms.bytes() > self.limits.message_bytes_max as u64 {
+                    let text = format!(
+                        "{} replies of {} bytes to one request are more than this server's limit \
+                         of {} bytes",
+                        terms.replies, terms.response_bytes, self.limits.message_bytes_max
+                    );
+                    return Self::refuse(client, ReturnCode::TOO_BIG, text, out);
+                }
+                extension.replies.reserve(usize::try_from(terms.response_bytes).unwrap_or(0));
+                client.manner = Manner::Exchange(terms);
+                Answer::Exchange(terms).push(out);
+                served
+            }
+            Request::Stream(stream) => match extension.streams.admit(stream.token) {
+                Ok(()) => {
+                    client.manner = Manner::Stream(stream);
+                    Answer::Stream(stream).push(out);
+                    served
+                }
+                Err(text) => Self::refuse(client, ReturnCode::CONN_REFUSED, text, out),
+            },
+            Request::Totals | Request::Carried(_) => {
+                client.manner = Manner::Figures;
+                self.tell_figures(client, payload, out)
+            }
+        }
+    }
+
+    /// Totals, or what streams have carried, as often as the client asks.
+    fn tell_figures(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
+        let Some(extension) = &self.extension else {
+            return Served::default();
+        };
+        match Request::parse(payload) {
+            Ok(Some(Request::Totals)) => {
+                extension.ledger.served(std::mem::take(&mut self.served));
+                Answer::Totals(extension.ledger.totals()).push(out);
+            }
+            Ok(Some(Request::Carried(token))) => {
+                let now_ns = self.clock.now_ns();
+                Answer::Carried(extension.streams.carried(token, now_ns)).push(out);
+            }
+            Ok(_) => {
+                let text = "this connection is for figures of the server";
+                return Self::refuse(client, ReturnCode::INVAL, text.into(), out);
+            }
+            Err(error) => {
+                return Self::refuse(client, ReturnCode::INVAL, error.to_string(), out);
+            }
+        }
+        Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false }
+    }
+
+    /// Answers one request of an exchange.
+    fn exchange(
+        &mut self,
+        client: &mut Client,
+        terms: Exchange,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Served {
+        if let Some(extension) = &self.extension {
+            extension.replies.push(terms, extension::stamp_of(payload), out);
+        }
+        client.messages += 1;
+        client.bytes += payload.len() as u64;
+        self.served.add(Traffic {
+            messages_in: 1,
+            bytes_in: payload.len() as u64,
+            messages_out: terms.replies.into(),
+            bytes_out: u64::from(terms.replies) * u64::from(terms.response_bytes),
+        });
+        if self.limits.service_ns > 0 {
+            self.work(1);
+        }
+        Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false }
+    }
+
+    /// The message at the front of a client whose messages do not simply go back.
+    fn otherwise(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
+        match client.manner {
+            Manner::Open => self.first(client, payload, out),
+            Manner::Exchange(terms) => self.exchange(client, terms, payload, out),
+            Manner::Figures => self.tell_figures(client, payload, out),
+            Manner::Echo | Manner::Stream(_) => Served::default(),
+        }
+    }
+}
+
+impl Client {
+    /// What it was served.
+    #[must_use]
+    pub fn served(&self) -> Traffic {
+        let came =
+            Traffic { messages_in: self.messages, bytes_in: self.bytes, ..Traffic::default() };
+        match self.manner {
+            Manner::Exchange(terms) => {
+                let messages_out = self.messages * u64::from(terms.replies);
+                let bytes_out = messages_out * u64::from(terms.response_bytes);
+                Traffic { messages_out, bytes_out, ..came }
+            }
+            Manner::Echo => Traffic { messages_out: self.messages, bytes_out: self.bytes, ..came },
+            Manner::Open | Manner::Figures | Manner::Stream(_) => came,
+        }
+    }
+}
+
 impl<C: Clock> Service for EchoServer<'_, C> {
     type Conn = Client;
 
+    const HANDS_OVER: bool = true;
+
     fn open(&mut self, peer: &Peer) -> Result<Client, Vec<u8>> {
         self.clients_so_far += 1;
+        if let Some(extension) = &self.extension {
+            extension.ledger.came();
+        }
         let client = Client {
             handle: self.clients_so_far,
             peer: peer.clone(),
+            manner: Manner::default(),
             messages: 0,
             bytes: 0,
             pings: 0,
@@ -125,7 +322,10 @@ impl<C: Clock> Service for EchoServer<'_, C> {
     /// All complete messages at the front go back in one piece.
     fn serve(&mut self, client: &mut Client, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         let mut echo = 0;
-        let before = client.messages;
+        let before = (client.messages, client.bytes);
+        if matches!(client.manner, Manner::Stream(_)) {
+            return Served::default();
+        }
         while let Some(length) = ni::payload_length(&bytes[echo..]) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             if length > self.limits.message_bytes_max {
@@ -149,14 +349,37 @@ impl<C: Clock> Service for EchoServer<'_, C> {
                 }
                 return Self::control(client, payload, out);
             }
+            if client.manner != Manner::Echo {
+                let served = self.otherwise(client, payload, out);
+                if client.manner != Manner::Echo {
+                    return served;
+                }
+            }
             client.messages += 1;
             client.bytes += length as u64;
             echo += HEADER_BYTES + length;
         }
+        let (messages, bytes) = (client.messages - before.0, client.bytes - before.1);
+        self.served.add(Traffic {
+            messages_in: messages,
+            bytes_in: bytes,
+            messages_out: messages,
+            bytes_out: bytes,
+        });
         if self.limits.service_ns > 0 {
-            self.work(client.messages - before);
+            self.work(messages);
         }
         Served { consumed: echo, echo, close: false }
+    }
+
+    fn leaves(&self, client: &Client) -> bool {
+        matches!(client.manner, Manner::Stream(_))
+    }
+
+    fn hand_over(&mut self, client: Client, socket: OwnedFd, unread: Vec<u8>) {
+        if let (Some(extension), Manner::Stream(stream)) = (&self.extension, client.manner) {
+            extension.streams.carry(client, stream, socket, &unread);
+        }
     }
 
     fn unsecured(&mut self, client: &mut Client, error: &io::Error) {
@@ -165,6 +388,18 @@ impl<C: Clock> Service for EchoServer<'_, C> {
 
     fn close(&mut self, client: Client, ended: Ended) {
         let served_ns = self.clock.now_ns().saturating_sub(client.since_ns);
+        if let Some(extension) = &self.extension {
+            extension.ledger.served(std::mem::take(&mut self.served));
+            extension.ledger.gone(ClientTotals {
+                handle: client.handle,
+                connected_ns: served_ns,
+                served: client.served(),
+                peer: client.peer.to_string(),
+            });
+            if let Manner::Stream(stream) = client.manner {
+                extension.streams.dismiss(stream.token);
+            }
+        }
         (self.tell)(Event::Closed(&client, served_ns, ended));
     }
 

@@ -1,7 +1,12 @@
 //! Why the network layer did not run.
 
-use plumb_engine::EngineError;
+use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::ByteSize;
+use plumb_wire::route::RouteError;
+
+use crate::password::PASSWORD_VARIABLE;
+
+use crate::talk::TalkError;
 
 /// Why there is no measurement, or no server. Each message says what to try.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +22,91 @@ pub enum NetError {
         /// The limit of the protocol.
         limit: ByteSize,
     },
+    /// The replies to one request are more than a server may send.
+    #[error(
+        "{replies} replies of {response} to one request are more than the limit of {limit}; ask \
+         for fewer --replies or a smaller --response"
+    )]
+    TooMuch {
+        /// As asked for.
+        replies: u32,
+        /// As asked for.
+        response: ByteSize,
+        /// The limit of the protocol.
+        limit: ByteSize,
+    },
+    /// A time that must be above zero is not.
+    #[error("{0} must be above 0s")]
+    NoTime(&'static str),
+    /// The other side was reached but is no plumb server, or refuses.
+    #[error("{address} {complaint}")]
+    Talk {
+        /// Who.
+        address: String,
+        /// What it is or said, with what to try.
+        complaint: String,
+    },
+    /// A target of `net delay` without its port.
+    #[error("`{target}` names no port: write for example {target}:3298")]
+    NoPort {
+        /// As given.
+        target: String,
+    },
+    /// The text starts as a route and is none.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// A password stands in the command line, where everybody can read it.
+    #[error(
+        "a password in the command line can be read by everybody on this machine: write /W/- and \
+         be asked for it, or set {PASSWORD_VARIABLE}"
+    )]
+    OpenPassword,
+    /// A password is to be asked for, and nobody is there to be asked.
+    #[error(
+        "the route asks for {asked} passwords and there is no terminal to ask on: set {PASSWORD_VARIABLE}, \
+         with a line for each `-`"
+    )]
+    NoTerminal {
+        /// How many passwords.
+        asked: usize,
+    },
+    /// The environment holds more or fewer passwords than the route asks for.
+    #[error(
+        "{PASSWORD_VARIABLE} holds {given} passwords where the route has {asked} `-`: write a line for each"
+    )]
+    Passwords {
+        /// `-` in the route.
+        asked: usize,
+        /// Lines in the environment variable.
+        given: usize,
+    },
+    /// The terminal does not let itself be asked.
+    #[error("cannot ask for the password of {host}: {cause}; set {PASSWORD_VARIABLE} instead")]
+    Terminal {
+        /// The hop.
+        host: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// TLS begins with the first byte, where a router wants the route.
+    #[error(
+        "--tls does not go through a router, which must read the route first: leave one of them out"
+    )]
+    EncryptedRoute,
     /// No verb was named.
-    #[error("name a verb: ping or serve")]
+    #[error("name a verb: ping, stream, serve or delay")]
     NoVerb,
     /// Standard output or standard error could not be written.
     #[error("cannot write output: {0}")]
     Output(#[from] std::io::Error),
+}
+
+impl NetError {
+    /// What became of a question to the server at `endpoint`.
+    pub(crate) fn talk(endpoint: &Endpoint, error: TalkError) -> Self {
+        match error {
+            TalkError::Connect(error) => Self::Engine(error),
+            other => Self::Talk { address: endpoint.to_string(), complaint: other.to_string() },
+        }
+    }
 }

@@ -1,22 +1,46 @@
-//! The network layer: how long a message takes there and back, and an echo server to ask.
+//! The network layer: how long a message takes there and back, how many bytes go one way, and a
+//! server to ask.
 //!
 //! [`Probe`] is the client half of niping as a [`plumb_engine::Protocol`], [`EchoServer`] its
-//! server half as a [`plumb_engine::Service`]. [`Net`] is the layer as the program sees it.
+//! server half as a [`plumb_engine::Service`]. Where both sides are plumb, [`Exchange`] asks for
+//! replies of another size and number, and [`Stream`] carries bytes on threads of its own, which
+//! block. [`Net`] is the layer as the program sees it.
 
+mod account;
+mod aside;
+mod carriage;
+mod clients;
+mod delay;
 mod echo;
 mod error;
+mod exchange;
+mod far_side;
+mod ledger;
+mod password;
 mod ping;
 mod probe;
+mod pump;
+mod routed;
 mod serve;
+mod stream;
+mod streams;
+mod talk;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
-pub use echo::{Client, EchoLimits, EchoServer, Event};
+pub use delay::{Delay, DelayOptions, IdleCut};
+pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
 pub use error::NetError;
+pub use exchange::Exchange;
+pub use ledger::Ledger;
+pub use password::{Literal, PASSWORD_VARIABLE, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
+pub use routed::{Routed, Way};
 pub use serve::{Serve, ServeOptions, listeners};
+pub use stream::{Stream, StreamOptions};
+pub use streams::{Farewell, Streams};
 
 /// The port of an echo server when none is named; niping's own.
 pub const PORT: u16 = 3298;
@@ -30,14 +54,26 @@ impl Layer for Net {
         // the words for people come last: the options bring words of their own
         let ping = PingOptions::augment_args(Command::new("ping"))
             .about("Measure round trips to an NI echo server (plumb net serve, niping -s)");
+        let stream = StreamOptions::augment_args(Command::new("stream"))
+            .about("Measure how many bytes a second go one way, or both (needs plumb net serve)");
         let serve = ServeOptions::augment_args(Command::new("serve"))
             .about("Run an NI echo server, for plumb net ping and niping -c");
+        let delay = DelayOptions::augment_args(Command::new("delay"))
+            .about("Pass connections on, late: a line of known delay, rate and loss")
+            .long_about(
+                "Listens, and passes every connection on to TARGET, whatever protocol it speaks. \
+                 What a network far away would do is added on the way: delay, jitter, a rate, a \
+                 window, and the loss of connections. Counts, and how precisely it kept its times, \
+                 are logged at the end.",
+            );
         Command::new("net")
-            .about("The network: round trips, and an echo server to measure against")
+            .about("The network: round trips, streams, and a server to measure against")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(stream)
             .subcommand(serve)
+            .subcommand(delay)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -45,8 +81,14 @@ impl Layer for Net {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
             }
+            Some(("stream", words)) => {
+                Ok(Job::Measure(Box::new(Stream::new(StreamOptions::from_arg_matches(words)?)?)))
+            }
             Some(("serve", words)) => {
                 Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+            }
+            Some(("delay", words)) => {
+                Ok(Job::Serve(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(NetError::NoVerb.into()),
         }

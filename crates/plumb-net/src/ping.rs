@@ -1,31 +1,39 @@
 //! `plumb net ping`: round trips over sizes and connections, in random order.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
-    Endpoint, Lengths, LoadResult, Plain, Stage, Stop, clock, floor, load, reachable, result_record,
+    Endpoint, Lengths, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
+    result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{ByteSize, Figure, NipingFigures, ResultRecord, Row};
+use plumb_measure::{
+    ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, counts_differ,
+};
+use plumb_wire::extension::{Exchange as Terms, Totals};
+use plumb_wire::route::Route;
 use serde_json::json;
 
-use crate::{NetError, PORT, Probe};
+use crate::{Exchange, Literal, NetError, PORT, Probe, Routed, clients, far_side, route_of};
 
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
 
 /// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
+pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
     /// The echo server: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
+    ///
+    /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
+    /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -34,8 +42,24 @@ pub struct PingOptions {
     pub size: Vec<ByteSize>,
 
     /// Connections, each with messages of its own; a list makes a sweep
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1",
+        default_value_if("preset", "rss", "64")
+    )]
     pub connections: Vec<NonZeroUsize>,
+
+    /// Clients at the same time, each with connections and a load of its own
+    ///
+    /// They begin together, and each has a row in the report, as so many processes of niping would.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub clients: NonZeroUsize,
+
+    /// What is sent and what comes back, where these differ.
+    #[command(flatten)]
+    pub asymmetry: AsymmetryOptions,
 
     /// How much load, and how it is driven.
     #[command(flatten)]
@@ -54,10 +78,70 @@ pub struct PingOptions {
     pub output: OutputOptions,
 }
 
+/// Requests and replies that differ in size and number, as those of a database do. Only a plumb
+/// server gives them.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Asymmetry (needs plumb net serve)")]
+pub struct AsymmetryOptions {
+    /// Payload of a request [default: that of --size]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        conflicts_with = "size",
+        default_value_if("preset", "rss", "400B")
+    )]
+    pub request: Option<ByteSize>,
+
+    /// Payload of a reply [default: that of the request]
+    #[arg(long, value_name = "SIZE", default_value_if("preset", "rss", "1200B"))]
+    pub response: Option<ByteSize>,
+
+    /// Replies to each request [default: 1]
+    #[arg(long, value_name = "N", default_value_if("preset", "rss", "4"))]
+    pub replies: Option<NonZeroU32>,
+
+    /// A load by name; options that are written override its own
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<Preset>,
+}
+
+/// Loads that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Preset {
+    /// Small packets, as many as can be, four times as many back, over 64 connections: is receiving
+    /// spread over the processors (receive side scaling)? See the line `host`, and `far host`
+    Rss,
+}
+
+impl Preset {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rss => "rss",
+        }
+    }
+}
+
+impl AsymmetryOptions {
+    /// What is asked for beside an echo; `None` when that is all.
+    fn terms(&self, request: ByteSize) -> Option<Terms> {
+        let response = match (self.request, self.response, self.replies) {
+            (None, None, None) => return None,
+            (_, response, _) => response.unwrap_or(request),
+        };
+        Some(Terms {
+            response_bytes: u32::try_from(response.bytes()).unwrap_or(u32::MAX),
+            replies: self.replies.map_or(1, NonZeroU32::get),
+        })
+    }
+}
+
 /// One measurement of the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
+    /// Of a request.
     size: ByteSize,
+    /// What comes back, unless it is an echo.
+    terms: Option<Terms>,
     connections: NonZeroUsize,
 }
 
@@ -65,6 +149,7 @@ struct Point {
 #[derive(Debug)]
 pub struct Ping {
     options: PingOptions,
+    route: Option<Route>,
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
@@ -79,19 +164,32 @@ impl Ping {
     /// [`NetError`] when the host is unknown or the options ask for the impossible.
     pub fn new(options: PingOptions) -> Result<Self, NetError> {
         let limit = ByteSize::new(SIZE_MAX);
-        if let (Some(size), Some(limit)) =
-            (options.size.iter().find(|s| s.bytes() > SIZE_MAX), limit)
-        {
-            return Err(NetError::TooLarge { size: *size, limit });
+        let sizes = options.size.iter().chain(&options.asymmetry.request);
+        if let (Some(size), Some(limit)) = (sizes.copied().find(|s| s.bytes() > SIZE_MAX), limit) {
+            return Err(NetError::TooLarge { size, limit });
         }
         let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
         let points = in_random_order(sweep(&options), seed);
         for point in &points {
             options.load.plan(point.connections).check()?;
+            if let (Some(terms), Some(limit)) = (point.terms, limit)
+                && terms.bytes() > SIZE_MAX
+            {
+                let response = options.asymmetry.response.unwrap_or(point.size);
+                return Err(NetError::TooMuch { replies: terms.replies, response, limit });
+            }
         }
-        let endpoints = options.transport.endpoints(&options.host, PORT)?;
-        let tls = options.tls.connector(&options.host, &[])?;
-        Ok(Self { options, endpoints, points, seed, tls })
+        let route = route_of(&options.host, PORT, Literal::Refused)?;
+        let first = match &route {
+            Some(route) => &route.router().map_err(NetError::Route)?,
+            None => &options.host,
+        };
+        let endpoints = options.transport.endpoints(first, PORT)?;
+        let tls = options.tls.connector(first, &[])?;
+        if route.is_some() && tls.is_some() {
+            return Err(NetError::EncryptedRoute);
+        }
+        Ok(Self { options, route, endpoints, points, seed, tls })
     }
 
     fn measure(
@@ -101,33 +199,115 @@ impl Ping {
         watch: &mut dyn Watch,
         stop: &Stop,
     ) -> Result<(), JobError> {
-        let plan = self.options.load.plan(point.connections);
-        let labels = point.labels();
         let size = usize::try_from(point.size.bytes())?;
-        let load = {
-            let sampler = watch.point(&labels);
-            let mut stage = Stage { endpoint, stop, samplers: &mut [sampler] };
-            let probe = || Probe::new(size);
+        let several = self.options.clients.get() > 1;
+        // a conversation of its own with the server goes neither through routers nor over TLS
+        let direct = self.route.is_none() && self.tls.is_none();
+        let asks = direct && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
+        let before = asks.then(|| far_side::totals(endpoint)).flatten();
+        let mut at = Place { endpoint, watch, stop };
+        let (mut result, began_ns) = match point.terms {
+            None => self.load(point, || Probe::new(size), &mut at)?,
+            Some(terms) => self.load(point, || Exchange::new(size, terms), &mut at)?,
+        };
+        let connections = (self.options.clients.get() * point.connections.get()) as u64;
+        let after =
+            before.as_ref().and_then(|it| far_side::totals_after(endpoint, it, connections));
+        if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, &before, &after) {
+            far_side::add_cost(cpu, before, after);
+        }
+        if let (Some(before), Some(after)) = (before, after) {
+            compare_counts(&mut result, &before, &after, point.connections.get() == 1);
+        }
+        if !several {
+            result.clients.clear();
+        }
+        watch.result(result, began_ns)
+    }
+
+    /// Drives one point; its result and when its recorded part began.
+    fn load<P: Protocol + Send>(
+        &self,
+        point: Point,
+        protocol: impl Fn() -> P + Sync,
+        at: &mut Place<'_>,
+    ) -> Result<(ResultRecord, u64), JobError> {
+        let plan = self.options.load.plan(point.connections);
+        let clients = self.options.clients.get();
+        let mut labels = point.labels();
+        if clients > 1 {
+            labels.insert("clients".into(), clients.to_string());
+        }
+        let loads = {
+            let sampler = at.watch.point(&labels);
+            let mut stage =
+                Stage { endpoint: at.endpoint, stop: at.stop, samplers: &mut [sampler] };
+            let routed = || Routed::new(self.route.clone(), protocol());
             match &self.tls {
-                None => load::run(&plan, &mut stage, 1, probe, Plain::default)?,
-                Some(tls) => load::run(&plan, &mut stage, 1, probe, || tls.link())?,
+                None => clients::run(&plan, clients, &mut stage, routed, Plain::default)?,
+                Some(tls) => clients::run(&plan, clients, &mut stage, routed, || tls.link())?,
             }
         };
+        let echo = point.terms.is_none().then_some(point.size);
+        let each = clients::figures(&loads, echo, point.connections.get() as u64);
+        let load = clients::together(loads, point.connections.get() as u64);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
-        add_figures(&mut result, point.size, &load);
-        if let Some(transport) = &load.transport {
-            watch.reached(transport.clone());
+        result.clients = each;
+        match point.terms {
+            None => add_figures(&mut result, point.size, &load),
+            Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
         }
-        watch.result(result, load.began_ns)
+        if clients > 1 {
+            result.driver.threads *= clients as u64;
+            result.batches = None; // operations of several clients have no common order
+            result.niping = None; // a rate of niping is that of one client
+        }
+        if let Some(transport) = load.transport {
+            at.watch.reached(transport);
+        }
+        Ok((result, load.began_ns))
     }
+}
+
+/// What both sides counted, where nothing leaves open how much was sent.
+fn compare_counts(result: &mut ResultRecord, before: &Totals, after: &Totals, one_each: bool) {
+    if one_each {
+        clients::add_counts(&mut result.clients, after);
+    }
+    let counted = after.served.messages_in.checked_sub(before.served.messages_in);
+    let whole = result.failures.is_empty()
+        && result.driver.quiet_closes == 0
+        && result.validity.reasons.iter().all(|found| found.kind != FindingKind::CutShort);
+    if let (Some(counted), true) = (counted, whole) {
+        let sent = result.clients.iter().map(|client| client.messages_sent).sum();
+        result.validity = std::mem::take(&mut result.validity).with(counts_differ(sent, counted));
+    }
+}
+
+/// Where a load goes, and who looks on.
+struct Place<'a> {
+    endpoint: &'a Endpoint,
+    watch: &'a mut dyn Watch,
+    stop: &'a Stop,
 }
 
 impl Measure for Ping {
     fn outline(&self) -> Outline {
         let options = &self.options;
         let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
-        in_force.insert("size".into(), json!(options.size));
+        if let Some(terms) = self.points.first().and_then(|point| point.terms) {
+            let asked = &options.asymmetry;
+            in_force.insert("request".into(), json!(options.sizes()));
+            in_force.insert("response".into(), json!(asked.response));
+            in_force.insert("replies".into(), json!(terms.replies));
+            if let Some(preset) = asked.preset {
+                in_force.insert("preset".into(), json!(preset.name()));
+            }
+        } else {
+            in_force.insert("size".into(), json!(options.size));
+        }
         in_force.insert("connections".into(), json!(options.connections));
+        in_force.insert("clients".into(), json!(options.clients));
         in_force.extend(options.transport.in_force());
         in_force.extend(options.tls.in_force());
         Outline {
@@ -136,7 +316,10 @@ impl Measure for Ping {
             options: in_force,
             open: options.load.rate.is_some(),
             seed: self.seed,
-            target: options.transport.target(&options.host),
+            target: match &self.route {
+                Some(route) => route.to_string(),
+                None => options.transport.target(&options.host),
+            },
             pin: options.load.pin.clone(),
             points: self.points.len(),
         }
@@ -167,19 +350,39 @@ impl Measure for Ping {
 
 impl Point {
     fn labels(self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("size".into(), self.size.to_string()),
-            ("connections".into(), self.connections.to_string()),
-        ])
+        let mut labels = BTreeMap::new();
+        let mut put = |name: &str, value: String| labels.insert(name.to_owned(), value);
+        put("connections", self.connections.to_string());
+        match self.terms {
+            None => put("size", self.size.to_string()),
+            Some(terms) => {
+                put("request", self.size.to_string());
+                put("response", response_of(terms).map_or_else(String::new, |it| it.to_string()));
+                put("replies", terms.replies.to_string())
+            }
+        };
+        labels
+    }
+}
+
+fn response_of(terms: Terms) -> Option<ByteSize> {
+    ByteSize::new(terms.response_bytes.into())
+}
+
+impl PingOptions {
+    /// Payloads of the requests.
+    fn sizes(&self) -> Vec<ByteSize> {
+        self.asymmetry.request.map_or_else(|| self.size.clone(), |request| vec![request])
     }
 }
 
 /// Every size with every number of connections, each pair once.
 fn sweep(options: &PingOptions) -> Vec<Point> {
     let mut points = Vec::new();
-    for size in &options.size {
+    for size in options.sizes() {
         for connections in &options.connections {
-            let point = Point { size: *size, connections: *connections };
+            let terms = options.asymmetry.terms(size);
+            let point = Point { size, terms, connections: *connections };
             if !points.contains(&point) {
                 points.push(point);
             }
@@ -193,22 +396,44 @@ fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
     points
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rates are floats")]
-fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<Probe>) {
+fn add_figures<P>(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<P>) {
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
-    let per_s = result.throughput_per_s;
-    let one_way = per_s * size.bytes() as f64 * 8.0;
-    let figure = |name: &str, value, unit: &str, formula: &str| Figure {
-        name: name.into(),
-        value,
-        unit: unit.into(),
-        formula: formula.into(),
-    };
+    let one_way = bits(result.throughput_per_s, size.bytes());
     result.figures = vec![
         figure("one-way bits", one_way, "bit/s", "messages/s x payload bytes x 8"),
         figure("two-way bits", 2.0 * one_way, "bit/s", "2 x messages/s x payload bytes x 8"),
     ];
+}
+
+/// Messages and bits of an exchange, each way.
+fn each_way(per_s: f64, request: ByteSize, terms: Terms) -> Vec<Figure> {
+    let back = per_s * f64::from(terms.replies);
+    vec![
+        figure("messages to server", per_s, "msg/s", "requests answered in full / s"),
+        figure("messages from server", back, "msg/s", "requests answered in full / s x replies"),
+        figure(
+            "bits to server",
+            bits(per_s, request.bytes()),
+            "bit/s",
+            "messages to server x payload bytes x 8",
+        ),
+        figure(
+            "bits from server",
+            bits(back, terms.response_bytes.into()),
+            "bit/s",
+            "messages from server x payload bytes x 8",
+        ),
+    ]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "rates are floats")]
+fn bits(per_s: f64, payload_bytes: u64) -> f64 {
+    per_s * payload_bytes as f64 * 8.0
+}
+
+fn figure(name: &str, value: f64, unit: &str, formula: &str) -> Figure {
+    Figure { name: name.into(), value, unit: unit.into(), formula: formula.into() }
 }
 
 #[cfg(test)]
@@ -217,7 +442,9 @@ mod tests {
 
     fn points(n: usize) -> Vec<Point> {
         let size = |bytes| ByteSize::new(bytes).unwrap();
-        (1..=n as u64).map(|n| Point { size: size(n), connections: NonZeroUsize::MIN }).collect()
+        (1..=n as u64)
+            .map(|n| Point { size: size(n), terms: None, connections: NonZeroUsize::MIN })
+            .collect()
     }
 
     #[test]

@@ -1,20 +1,17 @@
 //! What one round trip is: a frame there, the same frame back, every byte compared.
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind, Outcome};
-use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
+use plumb_measure::Answer;
+use plumb_wire::extension;
+use plumb_wire::ni::{self, HEADER_BYTES};
+
+use crate::aside;
 
 /// The start of a payload that is long enough for it.
 const EYE_CATCHER: &[u8] = b"EYECATCHER";
 /// Behind the eye-catcher two bytes tell one message from the next.
 const STAMP_AT: usize = HEADER_BYTES + EYE_CATCHER.len();
 const STAMP_END: usize = STAMP_AT + 2;
-/// The protocol's own messages are short; a longer one is not believed.
-const MESSAGE_MAX: usize = 64 << 10;
-/// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
-const TLS_ALERT: &[u8] = &[0x15, 0x03];
-/// Bytes of an unexpected answer that are shown.
-const SHOWN_BYTES: usize = 40;
 
 /// The client half of niping: sends frames of one size and demands them back unchanged.
 #[derive(Debug)]
@@ -69,59 +66,13 @@ impl Probe {
             && (tail.is_empty() || self.frame[STAMP_END..STAMP_END + tail.len()] == *tail)
     }
 
-    fn garbled(&mut self, consumed: usize, complaint: String) -> Step {
-        self.complaint = Some(complaint);
-        let answer = Answer::failed(FailureKind::Garbled);
-        Step::Done { consumed, answer, then: Then::Close }
+    fn told(&mut self, (step, complaint): aside::Judged) -> Step {
+        self.complaint = complaint.or_else(|| self.complaint.take());
+        step
     }
 
-    /// A frame that is not the start of our answer: the protocol's own, or nothing we know.
-    fn other(&mut self, length: usize, bytes: &[u8], out: &mut Vec<u8>) -> Step {
-        let frame = HEADER_BYTES + length;
-        let own = bytes[HEADER_BYTES..].starts_with(b"NI_") && length <= MESSAGE_MAX;
-        if !own {
-            let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
-            let expected = self.frame.len() - HEADER_BYTES;
-            let text = if bytes.starts_with(TLS_ALERT) {
-                "speaks TLS: add --tls".into()
-            } else if looks_like_text(bytes) {
-                format!(
-                    "does not speak NI: it answered `{shown}`; is that the port of plumb net serve \
-                     or niping -s?"
-                )
-            } else {
-                format!(
-                    "sent a frame of {length} bytes where {expected} were due; is that an echo \
-                     server?"
-                )
-            };
-            return self.garbled(bytes.len(), text);
-        }
-        let Some(payload) = bytes.get(HEADER_BYTES..frame) else {
-            return Step::Need { consumed: 0 };
-        };
-        match Payload::of(payload) {
-            Ok(Payload::Ping) => {
-                ni::push_frame(out, ni::PONG);
-                Step::Aside { consumed: frame }
-            }
-            Ok(Payload::Pong) => Step::Aside { consumed: frame },
-            Ok(Payload::Message(message)) => {
-                let remedy = if message.return_code == ReturnCode::TOO_BIG {
-                    "ask for less with --size, or start the server with a larger --max-message"
-                } else {
-                    "see the log of the server"
-                };
-                self.complaint = Some(format!("refused: {message}; {remedy}"));
-                let answer = Answer::failed(FailureKind::Refused);
-                Step::Done { consumed: frame, answer, then: Then::Close }
-            }
-            Ok(Payload::Data(_) | Payload::Route) | Err(_) => self.garbled(
-                frame,
-                "answered with a control frame that has no meaning here; is that an echo server?"
-                    .into(),
-            ),
-        }
+    fn garbled(&mut self, consumed: usize, complaint: String) -> Step {
+        self.told(aside::garbled(consumed, complaint))
     }
 }
 
@@ -164,7 +115,8 @@ impl Protocol for Probe {
             }
             let expected = op.is_some() && HEADER_BYTES + length == total;
             if !expected || bytes[HEADER_BYTES..].starts_with(b"NI_") {
-                return self.other(length, bytes, out);
+                let expected = total - HEADER_BYTES;
+                return self.told(aside::judge(expected, length, bytes, out));
             }
         }
         let Some(op) = op else {
@@ -180,8 +132,7 @@ impl Protocol for Probe {
             return Step::Need { consumed: here };
         }
         wire.at = 0;
-        let answer =
-            Answer { outcome: Outcome::Ok, code: None, body_bytes: (total - HEADER_BYTES) as u64 };
+        let answer = Answer::ok((total - HEADER_BYTES) as u64);
         Step::Done { consumed: here, answer, then: Then::Keep }
     }
 
@@ -192,29 +143,14 @@ impl Protocol for Probe {
 
 /// `size` bytes: the eye-catcher, then bytes that no link can compress.
 fn payload(size: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64; // xorshift64, the same bytes every time
-    let noise = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[0]
-    });
-    EYE_CATCHER.iter().copied().chain(noise).take(size).collect()
-}
-
-/// Text protocols answer with text: the length of such a frame would be absurd.
-fn looks_like_text(bytes: &[u8]) -> bool {
-    bytes.iter().take(HEADER_BYTES).all(|byte| byte.is_ascii_graphic() || *byte == b' ')
-}
-
-fn show(bytes: &[u8]) -> String {
-    let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
-    line.escape_ascii().to_string()
+    EYE_CATCHER.iter().copied().chain(extension::noise()).take(size).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_measure::FailureKind;
+    use plumb_wire::ni::ReturnCode;
 
     fn asked(probe: &mut Probe) -> (Op, Vec<u8>) {
         let mut out = Vec::new();

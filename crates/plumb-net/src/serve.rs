@@ -1,18 +1,25 @@
 //! `plumb net serve`: the echo server with its options and its log.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
-use plumb_engine::tls::ServerTlsOptions;
+use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
 
-use crate::{EchoLimits, EchoServer, Event, NetError, PORT};
+use crate::ledger;
+use crate::{EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT, Streams};
 
 /// The longest time that one message may occupy the server.
 const SERVICE_NS_MAX: u64 = 1_000_000_000;
+
+/// Lines of the log that may wait to be written before the server waits for them.
+const LINES_WAITING: usize = 1_024;
 
 /// What the echo server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
@@ -67,6 +74,15 @@ pub struct ServeOptions {
     /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
     #[arg(long)]
     pub nagle: bool,
+
+    /// Streams of `plumb net stream` carried at once, each on threads of its own
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub max_streams: usize,
+
+    /// Return every message as it came, as niping does: without replies of another size, streams
+    /// and totals
+    #[arg(long)]
+    pub echo_only: bool,
 
     /// Do not log who comes and goes
     #[arg(long)]
@@ -141,20 +157,65 @@ impl Server for Serve {
             writeln!(out, "listening on {}", listener.local())?;
         }
         out.flush()?;
+        thread::scope(|scope| {
+            let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
+            let log = scope.spawn(move || {
+                for line in written {
+                    // a log that cannot be written must not end the service
+                    let _ = writeln!(log, "{line}");
+                }
+            });
+            let served = self.serve(tls.as_ref(), &listeners, &lines, stop);
+            drop(lines);
+            // the thread ends once everything is written
+            let _ = log.join();
+            served
+        })
+    }
+}
+
+impl Serve {
+    /// Serves `listeners` and says on `lines` who comes and goes.
+    fn serve(
+        &self,
+        tls: Option<&TlsAcceptor>,
+        listeners: &[Listener],
+        lines: &SyncSender<String>,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
         let quiet = self.options.quiet;
-        let mut tell = |event: Event<'_>| {
+        let say = move |lines: &SyncSender<String>, event: &Event<'_>| {
             if !quiet {
-                // a log that cannot be written must not end the service
-                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+                // whoever writes is there for as long as we are
+                let _ = lines.send(format!("{} {event}", clock::utc(clock::wall_ns())));
             }
         };
-        let mut server = EchoServer::new(self.options.limits(), MonotonicClock, &mut tell);
-        let plan = self.options.plan();
-        match &tls {
-            None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
-            Some(tls) => serve(&plan, &listeners, &mut server, || tls.link(), stop)?,
+        let ledger = Ledger::default();
+        let farewell: Farewell = {
+            let lines = lines.clone();
+            Arc::new(move |client, served_ns, ended| {
+                say(&lines, &Event::Closed(client, served_ns, ended));
+            })
+        };
+        let options = &self.options;
+        let streams = Streams::new(options.max_streams, options.stall, ledger.clone(), farewell);
+        let mut tell = |event: Event<'_>| say(lines, &event);
+        let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
+        if !options.echo_only {
+            server = server.with(Extension::new(ledger.clone(), streams.clone()));
         }
-        Ok(())
+        let plan = options.plan();
+        let served = match tls {
+            None => serve(&plan, listeners, &mut server, Plain::default, stop),
+            Some(tls) => serve(&plan, listeners, &mut server, || tls.link(), stop),
+        };
+        streams.stop();
+        if !quiet {
+            for line in ledger::table(&ledger.totals()) {
+                let _ = lines.send(line); // as above
+            }
+        }
+        Ok(served?)
     }
 }
 

@@ -3,6 +3,7 @@
 use plumb_measure::RunRecord;
 
 use crate::notes::{in_pieces, waited};
+use crate::streams;
 
 /// A word and what it means here.
 pub(crate) struct Definition {
@@ -74,10 +75,23 @@ const PROCESSOR: Definition = Definition {
               load, and of the server where it could be read.",
 };
 
+const STREAM: Definition = Definition {
+    term: "To server, from server",
+    meaning: "Bits of payload a second one way: bytes that the receiver read, divided by the time \
+              from its first byte to the end of the last stream, by its own clock. Sent again are \
+              TCP segments of the sender. CPU/GB is processor time of the threads that carried the \
+              streams, seconds for each 1e9 bytes received.",
+};
+
 /// The definitions that the figures of this record need.
 pub(crate) fn of(record: &RunRecord) -> Vec<Definition> {
     let results = &record.results;
-    let mut list: Vec<Definition> = ALWAYS.into();
+    let [times @ .., validity] = ALWAYS;
+    let mut list: Vec<Definition> = if streams::are_in(record) {
+        vec![STREAM, validity]
+    } else {
+        times.into_iter().chain([validity]).collect()
+    };
     if results.iter().any(|result| result.niping.is_some()) {
         list.push(NIPING);
     }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::figures::grouped;
 use crate::points::Points;
+use crate::seats;
 
 /// A name and what is known under it.
 pub(crate) struct Fact {
@@ -21,14 +22,17 @@ impl Fact {
     }
 }
 
-/// What stands beside every figure: placement, clock, floor and the transport proven.
+/// What stands beside every figure: placement, processors that were seen, clock, floor and the
+/// transport proven.
 pub(crate) fn setting(record: &RunRecord) -> Vec<Fact> {
-    vec![
-        Fact::new("placement", &record.host.placement),
+    let mut facts = vec![Fact::new("placement", &record.host.placement)];
+    facts.extend(seats::all(record).map(|seats| Fact::new("cores", seats)));
+    facts.extend([
         Fact::new("clock", clock(record)),
         Fact::new("floor", floor(record)),
         Fact::new("transport", transport(record)),
-    ]
+    ]);
+    facts
 }
 
 /// Everything needed to make the run again, beside the command line and its options.

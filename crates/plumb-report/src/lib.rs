@@ -10,12 +10,14 @@
 //! | [`html`] | one self-contained page with charts, no script |
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
-//! | [`RunFolder`], [`ExperimentFolder`] | the folders in which both are written down |
+//! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | the folders in which they are written down |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod chart;
+mod clients;
 pub mod comparison;
 mod definitions;
 mod facts;
@@ -27,9 +29,13 @@ mod labels;
 pub mod markdown;
 pub mod niping;
 mod notes;
+mod parts;
+pub mod path_check;
 mod points;
 pub mod recording;
+mod seats;
 mod slowest;
+mod streams;
 mod table;
 mod tables;
 pub mod terminal;
@@ -37,6 +43,6 @@ mod verdict;
 mod wrap;
 
 pub use folder::{
-    ExperimentFolder, FolderError, RunFolder, is_experiment, read_comparison, read_intervals,
-    read_order, read_record,
+    CheckFolder, ExperimentFolder, FolderError, RunFolder, is_check, is_experiment, read_check,
+    read_comparison, read_intervals, read_order, read_record,
 };

@@ -5,7 +5,7 @@ use plumb_measure::RunRecord;
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
-use crate::{facts, host, notes, slowest, tables};
+use crate::{clients, facts, host, notes, parts, slowest, streams, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -45,18 +45,38 @@ fn validity(record: &RunRecord) -> String {
 }
 
 fn results(record: &RunRecord) -> String {
-    let mut out = String::from("### Response times\n\n");
+    let streams = streams::are_in(record);
+    let mut out = format!("### {}\n\n", if streams { "Streams" } else { "Response times" });
     let shared = Points::of(record).shared();
     if !shared.is_empty() {
         out += &format!("Measured with {}.\n\n", escaped(&shared));
     }
     out += &tables::results(record).markdown();
-    if let [only] = &record.results[..] {
+    if let Some((intervals, more)) = streams::intervals(record) {
+        out += &format!("\n{}", intervals.markdown());
+        if !more.is_empty() {
+            out += &format!("\n{more}\n");
+        }
+    }
+    if let ([only], false) = (&record.results[..], streams) {
         out += &format!("\n{}", tables::times(record, only).markdown());
     }
-    out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
+    if !streams {
+        out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
+    }
     out.push('\n');
+    for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
+        let (title, about) = (section.title, escaped(section.about));
+        out += &format!("### {title}\n\n{about}\n\n{}\n", section.table.markdown());
+    }
+    for known in parts::facts(record) {
+        out += &format!("- {}: {}\n", escaped(&known.name), escaped(&known.value));
+    }
+    if !parts::facts(record).is_empty() {
+        out.push('\n');
+    }
     for (title, table) in [
+        ("Clients", clients::table(record)),
         ("Failures by kind", tables::failures(record)),
         ("Status codes", tables::codes(record)),
         ("Content length", tables::lengths(record)),

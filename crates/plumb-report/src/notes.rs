@@ -3,6 +3,7 @@
 use plumb_measure::{ResultRecord, RunRecord, show_ns};
 
 use crate::figures::{failures_of, grouped, share, total};
+use crate::parts;
 use crate::points::Points;
 
 /// Results named in one note; more are counted.
@@ -24,6 +25,7 @@ pub(crate) fn of(record: &RunRecord) -> Vec<String> {
     ]
     .into_iter()
     .flatten()
+    .chain(parts::notes(record))
     .collect()
 }
 
@@ -89,10 +91,16 @@ fn left_out(points: &Points<'_>) -> Option<String> {
 }
 
 fn failed(points: &Points<'_>) -> Option<String> {
+    let timed = points.results.iter().any(|result| result.failed_ns.is_some());
     points.results.iter().any(|result| failures_of(result) > 0).then(|| {
-        "Failures are counted and never enter a latency, so figures with and without them cannot \
-         be compared: every time shown is that of a correct answer."
-            .into()
+        if timed {
+            "Failures are counted and never enter a latency; what the figures would be with them \
+             stands in a table of its own."
+        } else {
+            "Failures are counted and never enter a latency, so figures with and without them \
+             cannot be compared: every time shown is that of a correct answer."
+        }
+        .into()
     })
 }
 

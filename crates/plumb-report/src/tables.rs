@@ -7,11 +7,15 @@ use plumb_measure::{Distribution, ResultRecord, RunRecord, show_count, show_ns};
 use crate::figures::{ABSENT, Pick, failures_of, grouped, milliseconds, share, time_of, with_unit};
 use crate::notes::{in_pieces, waited};
 use crate::points::Points;
+use crate::streams;
 use crate::table::{Column, Kind, Table};
 use crate::verdict::{Noun, Trust};
 
 /// One row a result: what was asked first of any run.
 pub(crate) fn results(record: &RunRecord) -> Table {
+    if streams::are_in(record) {
+        return streams::results(record);
+    }
     let points = Points::of(record);
     let noun = Noun::of(record);
     let failed = points.results.iter().any(|result| failures_of(result) > 0);

@@ -7,7 +7,7 @@ use crate::figures::{share, with_unit};
 use crate::points::Points;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{host, niping, notes, slowest, tables};
+use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// Width of a table of several results.
 const TABLE_WIDTH: usize = 100;
@@ -18,11 +18,23 @@ const REASONS_MAX: usize = 8;
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
     let mut out = head(record);
-    if let [only] = &record.results[..] {
+    if streams::are_in(record) {
+        out.push_str(&several(record));
+        if let Some((intervals, more)) = streams::intervals(record) {
+            out.push_str(&format!("\n{}", intervals.text(WIDTH).0));
+            if !more.is_empty() {
+                out.push_str(&paragraph("", &more, WIDTH));
+            }
+        }
+    } else if let [only] = &record.results[..] {
         out.push_str(&single(record, only));
     } else if !record.results.is_empty() {
         out.push_str(&several(record));
     }
+    if let Some(table) = clients::table(record) {
+        out.push_str(&format!("\n{}", table.text(WIDTH).0));
+    }
+    out.push_str(&pages(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
         out.push('\n');
@@ -127,6 +139,26 @@ fn several(record: &RunRecord) -> String {
     if !dropped.is_empty() {
         let note = format!("not shown for width: {}", dropped.join(", "));
         out.push_str(&paragraph("", &note, WIDTH));
+    }
+    out
+}
+
+/// The parts of the loads, and how their URLs were resolved.
+fn pages(record: &RunRecord) -> String {
+    let mut out = String::new();
+    for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
+        let (text, dropped) = section.table.text(TABLE_WIDTH);
+        out += &format!("\n{}\n{text}", section.title);
+        if !dropped.is_empty() {
+            out += &paragraph("", &format!("not shown for width: {}", dropped.join(", ")), WIDTH);
+        }
+    }
+    let facts = parts::facts(record);
+    if !facts.is_empty() {
+        out.push('\n');
+    }
+    for known in facts {
+        out += &fact(&known.name, &known.value);
     }
     out
 }

@@ -6,6 +6,7 @@ use plumb_measure::{
 
 use crate::figures::{failures_of, grouped, per_second, total};
 use crate::points::Points;
+use crate::streams;
 
 /// How far the figures of a run or of a result may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,7 @@ impl Noun {
     pub(crate) fn of(record: &RunRecord) -> Self {
         let (one, many, rate) = match (record.plan.layer.as_str(), record.plan.verb.as_str()) {
             ("net", "ping") => ("round trip", "round trips", "msgs/s"),
+            ("net", "stream") => ("buffer", "buffers", "buffers/s"),
             ("net", _) => ("message", "messages", "msgs/s"),
             ("http", _) => ("request", "requests", "req/s"),
             ("db", _) => ("SQL round trip", "SQL round trips", "ops/s"),
@@ -86,12 +88,22 @@ pub(crate) fn title(record: &RunRecord) -> String {
 
 /// The verdict and how the run ended: `INVALID, interrupted`.
 pub(crate) fn heading(record: &RunRecord) -> String {
-    let word = Trust::of_run(record).word();
+    let word = word_of(record);
     match record.status {
-        Status::Complete => word.into(),
+        Status::Complete => word,
         Status::Interrupted => format!("{word}, interrupted"),
         Status::Running => format!("{word}, not finished"),
         Status::Broken => format!("{word}, broken off"),
+    }
+}
+
+/// The word over a report; what was mostly refused is said at once.
+fn word_of(record: &RunRecord) -> String {
+    let word = Trust::of_run(record).word();
+    let wrong = record.results.iter().flat_map(|result| &result.unexpected_codes);
+    match wrong.max_by_key(|(_, n)| **n) {
+        Some((code, _)) => format!("{word}: unexpected status {code}"),
+        None => word.into(),
     }
 }
 
@@ -172,6 +184,9 @@ pub(crate) fn sentence(record: &RunRecord) -> String {
 }
 
 fn measured(record: &RunRecord) -> String {
+    if let Some(said) = streams::sentence(record) {
+        return said;
+    }
     let points = Points::of(record);
     match points.results[..] {
         [only] => measured_once(record, only),

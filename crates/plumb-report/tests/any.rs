@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Better, BlockFigures, Comparison, Distribution, FarHost, FigureUnit, Finding, FindingKind,
-    Interval, LeftOut, Role, Scope, Verdict,
+    Interval, LeftOut, PartRecord, Role, Scope, StepRecord, Verdict,
 };
 use plumb_report::{comparison, html, markdown, terminal};
 use proptest::prelude::*;
@@ -69,6 +69,18 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
     record.results[0].labels.insert(HOSTILE.into(), HOSTILE.into());
     record.results[0].figures[0].name = HOSTILE.into();
     record.results[0].driver.wait = HOSTILE.into();
+    record.results[0].parts = vec![PartRecord {
+        name: HOSTILE.into(),
+        codes: BTreeMap::from([(HOSTILE.into(), 1)]),
+        told_ns: record.results[0]
+            .response_ns
+            .iter()
+            .map(|it| (HOSTILE.into(), it.clone()))
+            .collect(),
+        steps: vec![StepRecord { status: 302, text: HOSTILE.into() }],
+        ..PartRecord::default()
+    }];
+    record.results[0].unexpected_codes = BTreeMap::from([(HOSTILE.into(), 1)]);
     record.validity.reasons.push(Finding {
         kind: FindingKind::Failures,
         scope: Scope::Nothing,
@@ -87,7 +99,8 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
 #[test]
 fn text_for_a_terminal_is_plain_and_keeps_its_width() {
     for (_, record) in records::all() {
-        let several = record.results.len() > 1;
+        let paged = record.results.iter().any(|result| !result.parts.is_empty());
+        let several = record.results.len() > 1 || paged;
         let text = terminal::render(&record);
         assert!(text.is_ascii());
         for line in text.lines() {
@@ -120,6 +133,9 @@ fn what_is_not_drawn_is_said_and_stands_in_the_table() {
 
 #[test]
 fn an_invalid_run_says_so_first_in_every_format() {
+    let first = |record| terminal::render(&record).lines().next().unwrap().to_owned();
+    let refused = records::all().pop().unwrap().1;
+    assert!(first(refused).ends_with("INVALID: unexpected status 401"));
     let record = records::open_with_drops();
     assert!(terminal::render(&record).lines().next().unwrap().ends_with("INVALID"));
     assert!(markdown::render(&record).lines().nth(2).unwrap().starts_with("**INVALID**"));

@@ -113,6 +113,13 @@ fn a_run_that_came_to_nothing_leaves_no_folder_and_takes_no_record_with_it() {
     folder.discard();
     assert!(!path.exists());
 
+    RunFolder::create_new(&place.path().join("a/b/c")).unwrap().discard();
+    assert!(!place.path().join("a").exists(), "it was made for the run, too");
+    fs::create_dir(place.path().join("mine")).unwrap();
+    RunFolder::create_in(&place.path().join("mine/runs"), "run").unwrap().discard();
+    assert_eq!(names_in(place.path()), ["mine"]);
+    assert!(names_in(&place.path().join("mine")).is_empty());
+
     let folder = RunFolder::create_new(&path).unwrap();
     folder.write_record(&records::begun()).unwrap();
     folder.discard();

@@ -1,3 +1,8 @@
-//! Pure codecs: bytes to messages and back. No I/O, no clock, no allocation in a decoder.
+//! Pure codecs: bytes to messages and back. No I/O and no clock; a decoder of what is timed
+//! allocates nothing for a message that is like the last one.
 
+pub mod extension;
+pub mod http;
 pub mod ni;
+pub mod resp;
+pub mod route;

@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::layers::LAYERS;
-use crate::{ab, check, checkup, compare, lab, manual, options_file, report, show};
+use crate::{ab, check, checkup, compare, lab, manual, net_check, options_file, report, show};
 
 /// `plumb` with every subcommand.
 pub(crate) fn all() -> Command {
@@ -24,6 +24,7 @@ pub(crate) fn all() -> Command {
         .max_term_width(100)
         .subcommand(checkup::command())
         .subcommands(LAYERS.iter().map(|layer| layer.command()))
+        .mut_subcommand("net", |net| net.subcommand(net_check::command()))
         .mut_subcommand("host", |host| host.subcommand(show::command()))
         .subcommand(ab::command())
         .subcommand(compare::command())

@@ -16,6 +16,7 @@ mod layers;
 mod loopback;
 mod manual;
 mod measure;
+mod net_check;
 mod niping;
 mod options_file;
 mod progress;
@@ -68,6 +69,11 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         && let Some(("show", words)) = words.subcommand()
     {
         return show::run(words);
+    }
+    if let Some(("net", words)) = matches.subcommand()
+        && let Some(("check", words)) = words.subcommand()
+    {
+        return net_check::run(words);
     }
     match matches.subcommand() {
         Some(("checkup", words)) => checkup::run(words, command),

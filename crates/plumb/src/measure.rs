@@ -44,7 +44,7 @@ fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
     let stop = signals::stop()?;
     server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
-    Ok(Exit::Ran)
+    Ok(if server.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
 }
 
 /// A measurement that is over, and the folder it lies in.
@@ -229,6 +229,9 @@ impl Sampler for Keeper<'_> {
 
     fn interval(&mut self, records: &IntervalRecords) {
         self.onlooker.interval(records);
+        if let Some(witness) = &mut self.witness {
+            witness.look(&records.drivers);
+        }
     }
 }
 

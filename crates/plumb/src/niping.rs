@@ -1,5 +1,7 @@
 //! Called as `niping`: its options, its output.
 
+mod hidden;
+
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -13,9 +15,10 @@ use plumb_engine::{
     Sampler, ServePlan, reachable, serve,
 };
 use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
-use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, listeners};
+use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, Routed, listeners};
 use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
+use plumb_wire::route::{Route, port_of};
 
 use crate::exit::Exit;
 use crate::signals;
@@ -42,7 +45,8 @@ struct Words {
     #[arg(short = 't')]
     test: bool,
 
-    /// Client: the server; server: the address to listen on
+    /// Client: the server, or a route /H/router/S/3299/W/-/H/host to it; server: the address to
+    /// listen on
     #[arg(short = 'H', value_name = "HOST")]
     host: Option<String>,
 
@@ -75,9 +79,9 @@ struct Words {
     help: Option<bool>,
 }
 
-/// Runs `words` as niping would.
-pub(crate) fn main(words: &[OsString]) -> Exit {
-    let words = match Words::try_parse_from(words) {
+/// Runs `line` as niping would.
+pub(crate) fn main(line: &[OsString]) -> Exit {
+    let words = match Words::try_parse_from(line) {
         Ok(words) => words,
         Err(message) if message.use_stderr() => {
             let text = message.to_string();
@@ -94,7 +98,8 @@ pub(crate) fn main(words: &[OsString]) -> Exit {
     let mut out = io::stdout();
     let ran = match &words {
         Words { server: true, .. } => run_server(&words, &mut out),
-        Words { client: true, .. } => run_client(&words, &mut out),
+        Words { client: true, .. } => hidden::passwords(&words, line)
+            .and_then(|route| run_client(&words, route.as_ref(), &mut out)),
         _ => self_test(&mut out),
     };
     match ran {
@@ -107,25 +112,24 @@ pub(crate) fn main(words: &[OsString]) -> Exit {
     }
 }
 
-fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
-    let host = words.host.as_deref().unwrap_or("localhost");
-    if host.starts_with("/H/") {
-        anyhow::bail!(
-            "route strings through a router are not supported; name the host itself with -H"
-        );
-    }
+fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> anyhow::Result<Exit> {
+    let host = match route {
+        Some(route) => route.router()?,
+        None => words.host(),
+    };
     anyhow::ensure!(words.bytes > 0, "-B 0 measures nothing; write -B 1 or more");
     anyhow::ensure!(words.loops > 0, "-L 0 measures nothing; write -L 1 or more");
     let plan = words.plan();
     plan.check()?;
     let stop = signals::stop()?;
     let transport = TransportOptions { transport: TransportKind::Tcp, v4: false, v6: false };
-    let mut candidates = transport.endpoints(host, words.port)?;
+    let mut candidates = transport.endpoints(&host, words.port)?;
     candidates.sort_by_key(|endpoint| !matches!(endpoint, Endpoint::Tcp(ip) if ip.is_ipv4()));
     let endpoint = reachable(&candidates, PATIENCE, &stop)?;
     let mut lines = Lines { out, trouble: None };
     let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [&mut lines] };
-    let load = load::run(&plan, &mut stage, 1, || Probe::new(words.bytes), Plain::default)?;
+    let probe = || Routed::new(route.cloned(), Probe::new(words.bytes));
+    let load = load::run(&plan, &mut stage, 1, probe, Plain::default)?;
     if let Some(trouble) = lines.trouble {
         return Err(trouble.into());
     }
@@ -149,18 +153,15 @@ fn run_client(words: &Words, out: &mut impl Write) -> anyhow::Result<Exit> {
 
 /// A port by number, or by the service names that SAP's instances use.
 fn port(text: &str) -> Result<u16, String> {
-    let instance = |name: &str, base: u16| {
-        let digits = text.strip_prefix(name).filter(|digits| digits.len() == 2)?;
-        digits.parse::<u16>().ok().map(|number| base + number)
-    };
-    text.parse()
-        .ok()
-        .or_else(|| instance("sapdp", 3200))
-        .or_else(|| instance("sapgw", 3300))
-        .ok_or_else(|| "expected a port from 0 to 65535, sapdpNN or sapgwNN".into())
+    port_of(text).ok_or_else(|| "expected a port from 0 to 65535, sapdpNN or sapgwNN".into())
 }
 
 impl Words {
+    /// Where a client connects to.
+    fn host(&self) -> String {
+        self.host.clone().unwrap_or_else(|| "localhost".into())
+    }
+
     fn plan(&self) -> LoadPlan {
         let one = NonZeroUsize::MIN;
         let pace = match self.delay_ms {
@@ -292,6 +293,8 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         FailureKind::HandshakeFailed
         | FailureKind::UnexpectedStatus
         | FailureKind::Garbled
+        | FailureKind::HeadTooLarge
+        | FailureKind::BodyTooLarge
         | FailureKind::Closed
         | FailureKind::Reset => ReturnCode::CONN_BROKEN,
     }

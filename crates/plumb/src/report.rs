@@ -1,11 +1,11 @@
-//! `plumb report`: a run's page made again from its record.
+//! `plumb report`: the page of a run, or of the check of a path, made again from its record.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use plumb_report::{html, read_record, terminal};
+use plumb_report::{html, is_check, path_check, read_check, read_record, terminal};
 
 use crate::exit::Exit;
 
@@ -16,7 +16,7 @@ pub(crate) fn command() -> Command {
         .arg(
             Arg::new("run")
                 .value_name("RUN")
-                .help("Folder of a run, or its run.json")
+                .help("Folder of a run or of a check, or a run.json")
                 .value_parser(value_parser!(PathBuf))
                 .required(true),
         )
@@ -34,10 +34,16 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let Some(path) = words.get_one::<PathBuf>("run") else {
         return Ok(Exit::DidNotRun);
     };
-    let record = read_record(path)?;
-    write!(io::stdout(), "{}", terminal::render(&record))?;
+    let (text, page) = if is_check(path) {
+        let check = read_check(path)?;
+        (path_check::terminal(&check), path_check::html(&check))
+    } else {
+        let record = read_record(path)?;
+        (terminal::render(&record), html::render(&record))
+    };
+    write!(io::stdout(), "{text}")?;
     if let Some(file) = words.get_one::<PathBuf>("html") {
-        std::fs::write(file, html::render(&record)).with_context(|| {
+        std::fs::write(file, page).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }

@@ -5,9 +5,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
-use plumb_host::process::{Owners, owners_of_tcp, owners_of_unix};
+use plumb_host::process::{
+    Owners, Processes, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares,
+};
 use plumb_host::{HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
-use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Transport};
+use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Seat, Transport};
 
 use crate::far::{FarRecording, FarWitness};
 
@@ -25,6 +27,20 @@ pub(crate) struct Witness {
 struct Began {
     ledger: Ledger,
     tested: Vec<u32>,
+    /// Processor time of our driving threads by processor, nanoseconds.
+    client: BTreeMap<u32, u64>,
+    server: Seats,
+}
+
+impl Began {
+    fn take(root: &Root, tested: Vec<u32>) -> Option<Self> {
+        let ledger = Ledger::take(root)?;
+        let ours = std::process::id();
+        let mut server = Processes::read(root).tree(&tested);
+        server.retain(|pid| *pid != ours);
+        let server = Seats::of(root, server);
+        Some(Self { ledger, tested, client: BTreeMap::new(), server })
+    }
 }
 
 impl Witness {
@@ -64,16 +80,28 @@ impl Witness {
     /// A load begins over `transport`.
     pub(crate) fn begin(&mut self, transport: Option<&Transport>) {
         let tested = transport.map_or_else(Vec::new, |it| under_test(&self.root, it));
-        self.began = Ledger::take(&self.root).map(|ledger| Began { ledger, tested });
+        self.began = Began::take(&self.root, tested);
+    }
+
+    /// An interval of the load is over, in which driving threads used so many nanoseconds and were
+    /// on these processors.
+    pub(crate) fn look(&mut self, drivers: &[(u32, u64)]) {
+        let Some(began) = &mut self.began else { return };
+        for (cpu, ns) in drivers {
+            *began.client.entry(*cpu).or_default() += ns;
+        }
+        began.server.look();
     }
 
     /// Adds what happened while `result`, whose recorded part began at `began_ns`, was measured.
     pub(crate) fn testify(&mut self, result: &mut ResultRecord, began_ns: u64) {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
         let mut host = of_usage(&usage);
-        if let Some(began) = self.began.take()
+        if let Some(mut began) = self.began.take()
             && let Some(after) = Ledger::take(&self.root)
         {
+            began.server.look();
+            host.seats = Some(self.seats(&began, &usage));
             let ours = std::process::id();
             let load = began.ledger.foreign_until(&after, ours, &began.tested);
             host.foreign_pct = load.share_pct();
@@ -85,6 +113,19 @@ impl Witness {
         if let Some(far) = &self.far {
             far.testify(result, began_ns, self.limit);
         }
+    }
+
+    /// On which processors everybody sat.
+    fn seats(&self, began: &Began, usage: &Usage) -> plumb_measure::Seats {
+        let seat = |(cpu, share_pct): (u32, f64)| Seat { cpu, share_pct };
+        let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(seat).collect();
+        let seats = plumb_measure::Seats {
+            client: all(shares(&began.client.clone().into_iter().collect::<Vec<_>>())),
+            server: all(began.server.shares()),
+            receive: all(shares(&usage.receive_work())),
+            same_core: None,
+        };
+        seats.judged(|one, other| share_a_core(&self.root, one, other))
     }
 
     /// Ends the watching; the files that were written.
@@ -124,6 +165,7 @@ pub(crate) fn of_usage(usage: &Usage) -> HostUse {
         steal_pct: usage.steal_pct.map(|it| it.mean),
         foreign_pct: None,
         tested: Vec::new(),
+        seats: None,
         swapped_pages: usage.swapped_in.saturating_add(usage.swapped_out),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
@@ -155,8 +197,11 @@ fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger) {
         })
     };
     cpu.client = split(0, &[ours]);
-    cpu.server = split(ours, &began.tested);
-    cpu.server_ns_per_op = cpu.server.map(|it| it.user_ns_per_op + it.system_ns_per_op);
+    if cpu.server_ns_per_op.is_none() {
+        // a server that told its own clock is not judged by ticks
+        cpu.server = split(ours, &began.tested);
+        cpu.server_ns_per_op = cpu.server.map(|it| it.user_ns_per_op + it.system_ns_per_op);
+    }
     let load = began.ledger.foreign_until(after, ours, &began.tested);
     cpu.interrupt_ns_per_op = after.interrupt_ns_per_operation(&load, operations);
 }
@@ -181,6 +226,8 @@ pub(crate) fn known(facts: HostFacts) -> BTreeMap<String, String> {
     put("memory", Some(format!("{} MiB", facts.memory_bytes >> 20)));
     put("huge pages", (facts.huge_bytes > 0).then(|| format!("{} MiB", facts.huge_bytes >> 20)));
     put("transparent huge pages", facts.transparent_huge_pages);
+    put("IPsec", facts.ipsec.map(|ipsec| ipsec.to_string()));
+    put("not read", (!facts.not_read.is_empty()).then(|| facts.not_read.join("; ")));
     for interface in facts.interfaces {
         let name = format!("interface {}", interface.name);
         put(&name, Some(interface.to_string()));

@@ -45,8 +45,23 @@ fn the_help_of_ping() {
 }
 
 #[test]
+fn the_help_of_stream() {
+    help("net-stream", &["net", "stream"]);
+}
+
+#[test]
 fn the_help_of_serve() {
     help("net-serve", &["net", "serve"]);
+}
+
+#[test]
+fn the_help_of_check() {
+    help("net-check", &["net", "check"]);
+}
+
+#[test]
+fn the_help_of_delay() {
+    help("net-delay", &["net", "delay"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod kit;
 
 use std::path::Path;
 
-use kit::{Program, names_in, plumb, read};
+use kit::{Program, Server, names_in, ping, plumb, read, record};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::tempdir;
@@ -88,6 +88,44 @@ fn a_recording_that_is_interrupted_is_complete() {
     program.wait().with(0);
     assert_eq!(names_in(&run).len(), 3);
     assert!(read(&run.join("host.json")).ends_with("}\n"));
+}
+
+#[test]
+fn what_was_to_end_by_itself_says_that_it_was_interrupted() {
+    let folder = tempdir().expect("a temporary folder");
+    for verb in ["watch", "record"] {
+        let words = ["host", verb, "--every", "20ms", "--for", "1h"];
+        let program = Program::start(&words, folder.path());
+        program.line();
+        program.signal(Signal::INT);
+        program.wait().with(130);
+    }
+}
+
+#[test]
+fn the_second_signal_ends_at_once() {
+    let program = Program::start(&["host", "watch", "--every", "20ms"], Path::new("."));
+    program.line();
+    // while it stands still both are put down for it: it cannot end of the first alone
+    for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+        program.signal(signal);
+    }
+    program.wait().with(130);
+}
+
+#[test]
+fn a_run_says_on_which_processor_its_client_sat() {
+    let server = Server::start(&[]);
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--count", "200", "--pin", "0", "--out", "run"];
+    let ended = ping(&server.address, &words, folder.path()).with(0);
+    let line = ended.stdout.lines().find(|line| line.starts_with("cores "));
+    assert!(line.is_some_and(|line| line.contains("client CPU 0")), "{ended:#?}");
+    let result = &record(&folder.path().join("run"))["results"][0];
+    let seats = &result["host"]["seats"];
+    let pinned = serde_json::json!([{"cpu": 0, "share_pct": 100.0}]);
+    assert_eq!(seats["client"], pinned, "the load was pinned there: {seats}");
+    assert_eq!(seats["server"], serde_json::json!([]), "it had too little to do: {seats}");
 }
 
 #[test]

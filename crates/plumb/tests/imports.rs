@@ -11,6 +11,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-wire", &[]),
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
     ("plumb-lab", &["plumb-measure", "plumb-report"]),
@@ -19,7 +21,9 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "plumb-engine",
             "plumb-host",
+            "plumb-http",
             "plumb-lab",
+            "plumb-lock",
             "plumb-measure",
             "plumb-net",
             "plumb-report",

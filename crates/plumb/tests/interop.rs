@@ -154,3 +154,18 @@ fn a_foreign_server_is_measured_as_niping_does() {
     assert!(ended.stdout.contains("send and receive 40 messages (len 10000)"), "{ended:#?}");
     assert!(!ended.stdout.contains("*** ERROR"), "{ended:#?}");
 }
+
+#[test]
+fn a_route_is_asked_for_in_the_bytes_of_a_foreign_client() {
+    let router = kit::router::Router::start("another");
+    let address = router.hop();
+    let route = format!("{address}/W/hush/H/127.0.0.1/S/4000");
+    let folder = folder();
+    let niping = folder.path().join("niping");
+    symlink(PLUMB, &niping).expect("a temporary folder can be written");
+    let ended = Program::start_as(&niping, &["-c", "-H", &route], folder.path()).wait().with(2);
+    assert!(ended.stdout.contains("*** ERROR => ") && !ended.stdout.contains("hush"), "{ended:#?}");
+    let theirs = script("ni_route.py", &[&route]).wait().with(0).stdout;
+    let ours: String = router.request().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(ours, theirs.trim());
+}

@@ -5,11 +5,19 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 23] = [
     &[],
     &["checkup"],
     &["net", "ping"],
+    &["net", "stream"],
     &["net", "serve"],
+    &["net", "check"],
+    &["net", "delay"],
+    &["http", "ping"],
+    &["lock", "serve"],
+    &["lock", "journal", "dump"],
+    &["lock", "journal", "verify"],
+    &["lock", "journal", "repair"],
     &["host", "watch"],
     &["host", "record"],
     &["host", "serve"],

@@ -66,15 +66,31 @@ fn several_recordings_share_a_page() {
 }
 
 #[test]
-fn figures_that_cannot_be_true_are_named_on_the_page() {
-    let folder = folder(&[]);
+fn figures_that_cannot_be_true_are_named_in_every_form() {
+    let folder = folder(&["small.nmon"]);
     let file = "AAA,progname,nmon\nAAA,host,<i>h\nCPU_ALL,CPU,User%,Sys%,Wait%,Idle%\n\
                 ZZZZ,T0001,10:00:00,01-MAY-2026\nCPU_ALL,T0001,50,20,0,70\n\
                 ZZZZ,T0002,10:00:01,01-MAY-2026\nCPU_ALL,T0002,10,20,0,70\n";
     fs::write(folder.path().join("wrong.nmon"), file).expect("it can be written");
-    let page = page(&folder, &["wrong.nmon"]);
+    let text = show(&folder, &["wrong.nmon", "--html", "page.html"]).with(1).stdout;
+    for expected in [
+        "  check           1 figure cannot be true beside the others, in 5 comparisons\n",
+        "  finding         line 1 (CPU_ALL), User% + Sys% + Wait% + Idle% + Steal%: 140, expected 99.75",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let page = fs::read_to_string(folder.path().join("page.html")).expect("it was written");
     assert!(page.contains("NOT CONSISTENT"), "{page}");
     assert!(page.contains("&lt;i&gt;h") && !page.contains("<i>h"), "{page}");
+    let markdown = show(&folder, &["wrong.nmon", "--markdown"]).with(1).stdout;
+    assert!(markdown.contains("**NOT CONSISTENT**: 1 figure cannot be true"), "{markdown}");
+    let json = show(&folder, &["small.nmon", "wrong.nmon", "--json"]).with(1).json();
+    let findings = |file: usize| {
+        json["files"][file]["recordings"][0]["check"]["findings"].as_array().map(Vec::len)
+    };
+    assert_eq!((findings(0), findings(1)), (Some(0), Some(1)), "{json}");
+    let agreed = show(&folder, &["small.nmon"]).with(0).stdout;
+    assert!(agreed.contains(" comparisons, nothing found\n"), "{agreed}");
 }
 
 #[test]

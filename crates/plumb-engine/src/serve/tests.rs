@@ -2,12 +2,12 @@
 
 use plumb_measure::Span;
 use std::io::{Read as _, Write as _};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
-use crate::service::{Ended, Peer, Served, Service, TurnedAway};
+use crate::service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
 use crate::{Endpoint, Link, Listener, Nagle, Plain, Received, Stop};
 
@@ -294,6 +294,94 @@ fn replies_wait_until_the_service_has_settled_once_for_all() {
     assert_eq!(told.iter().filter(|text| text == "kept\n").count(), 3);
 }
 
+/// Answers each byte with a thousand times a thousand.
+#[derive(Default)]
+struct Generous {
+    served: usize,
+    taken_over: Vec<Vec<u8>>,
+}
+
+const GIFT: usize = 1 << 20;
+
+impl Service for Generous {
+    type Conn = bool;
+    const HANDS_OVER: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<bool, Vec<u8>> {
+        Ok(false)
+    }
+
+    fn serve(&mut self, leaves: &mut bool, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        if *leaves {
+            return Served::default();
+        }
+        self.served += 1;
+        *leaves = bytes[0] == b'!';
+        let gift = if *leaves { 1 } else { GIFT };
+        out.extend(std::iter::repeat_n(bytes[0], gift));
+        Served { consumed: 1, echo: 0, close: false }
+    }
+
+    fn leaves(&self, leaves: &bool) -> bool {
+        *leaves
+    }
+
+    fn hand_over(&mut self, _: bool, socket: OwnedFd, unread: Vec<u8>) {
+        self.taken_over.push(unread);
+        UnixStream::from(socket).write_all(b"yours").unwrap();
+    }
+
+    fn close(&mut self, _: bool, _: Ended) {}
+}
+
+#[test]
+fn requests_wait_while_a_client_does_not_take_its_replies() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    let requests: Vec<u8> = (100..140).collect();
+    client.write_all(&requests).unwrap();
+    let mut service = Generous::default();
+    // the client never reads: the loop waits for ever, and is stopped by its own plan
+    let plan = ServePlan { stall: Span::from_ms(500), ..plan() };
+    let (tell, _told) = std::sync::mpsc::channel();
+    stand.serve(&plan, &mut service, move |_| {
+        let _ = tell.send(client.peer_addr().is_ok()); // keeps it open
+        None
+    });
+    assert!(service.served <= 2, "{} requests were answered to nobody", service.served);
+
+    let mut client = stand.connect();
+    client.write_all(&requests).unwrap();
+    let mut service = Generous::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan, &mut service, move |now| {
+        let mut part = vec![0; GIFT];
+        let count = client.read(&mut part).unwrap_or(0);
+        part.truncate(count);
+        tell.send(part).unwrap();
+        (count > 0).then_some(now + 1)
+    });
+    let all: Vec<u8> = told.iter().flatten().collect();
+    let expected = requests.iter().flat_map(|byte| std::iter::repeat_n(*byte, GIFT));
+    assert_eq!(all.len(), requests.len() * GIFT);
+    assert!(all.into_iter().eq(expected));
+}
+
+#[test]
+fn a_connection_that_leaves_the_loop_takes_along_what_was_not_served() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"!rest").unwrap();
+    let mut service = Generous::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(service.taken_over, [b"rest".to_vec()]);
+    assert_eq!(told.iter().collect::<String>(), "!yours");
+}
+
 /// Fails to settle.
 struct Torn(Ledger);
 
@@ -329,4 +417,124 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
     let error = serve.run().unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
     assert_eq!(said(&mut client), "");
+}
+
+/// Lets every client wait until it is time, or until another says `go`.
+#[derive(Default)]
+struct Waiter {
+    waiting: Vec<(Seat, u64)>,
+    now: u64,
+    go: bool,
+    ended: Vec<Ended>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    seat: Option<Seat>,
+    waits: bool,
+}
+
+impl Service for Waiter {
+    type Conn = Waiting;
+    const SETTLES: bool = true;
+    const WAITS: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<Waiting, Vec<u8>> {
+        Ok(Waiting::default())
+    }
+
+    fn seated(&mut self, conn: &mut Waiting, seat: Seat) {
+        conn.seat = Some(seat);
+    }
+
+    /// `w` waits for a second, `g` lets all go, anything else is answered at once.
+    fn serve(&mut self, conn: &mut Waiting, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        conn.waits = bytes[0] == b'w';
+        match bytes[0] {
+            b'w' => self.waiting.push((conn.seat.unwrap(), self.now + 1_000 * MS)),
+            b'g' => self.go = true,
+            byte => out.push(byte),
+        }
+        Served { consumed: 1, echo: 0, close: false }
+    }
+
+    fn waits(&self, conn: &Waiting) -> bool {
+        conn.waits
+    }
+
+    fn wake_at(&self) -> Option<u64> {
+        self.waiting.iter().map(|(_, until)| *until).min()
+    }
+
+    fn due(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+        let over = self.waiting.iter().position(|(_, until)| self.go || *until <= self.now)?;
+        out.extend_from_slice(if self.go { b"gone" } else { b"late" });
+        Some(self.waiting.remove(over).0)
+    }
+
+    fn close(&mut self, _: Waiting, ended: Ended) {
+        self.ended.push(ended);
+    }
+}
+
+#[test]
+fn a_client_that_waits_is_answered_in_time_and_only_then_served_again() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"1w2w3").unwrap();
+    let mut service = Waiter::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |now| {
+        let text = said(&mut client);
+        if !text.is_empty() {
+            tell.send((now / MS, text)).unwrap();
+        }
+        None
+    });
+    let told: Vec<(u64, String)> = told.iter().collect();
+    let start = told[0].0;
+    let told: Vec<(u64, &str)> =
+        told.iter().map(|(at, text)| (at - start, text.as_str())).collect();
+    assert_eq!(told, [(0, "1"), (1_000, "late2"), (2_000, "late3")]);
+}
+
+#[test]
+fn one_client_ends_the_wait_of_another() {
+    let stand = Stand::new();
+    let (mut client, mut other) = (stand.connect(), stand.connect());
+    client.write_all(b"w1").unwrap();
+    let mut service = Waiter::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut looks = 0;
+    stand.serve(&plan(), &mut service, move |_| {
+        looks += 1;
+        if looks == 2 {
+            other.write_all(b"g").unwrap();
+        }
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(told.iter().collect::<String>(), "gone1");
+}
+
+#[test]
+fn a_client_that_hangs_up_does_not_wait() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"w").unwrap();
+    let mut client = Some(client);
+    let mut service = Waiter::default();
+    let mut looks = 0;
+    stand.serve(&plan(), &mut service, move |_| {
+        looks += 1;
+        if looks == 2 {
+            drop(client.take());
+        }
+        None
+    });
+    assert_eq!(service.ended, [Ended::ByClient]);
 }

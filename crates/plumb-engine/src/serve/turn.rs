@@ -10,6 +10,8 @@ use crate::service::{Ended, Service};
 
 /// A client whose replies have grown to this is read again once they are sent.
 const UNSENT_MAX: usize = 1 << 20;
+/// Room for replies that is kept when more was needed once.
+const REPLY_KEPT: usize = 4 * UNSENT_MAX;
 
 impl<S, L, M, T> Serve<'_, S, L, M, T>
 where
@@ -28,6 +30,10 @@ where
         };
         if ready.hangup {
             client.channel.set_hangup();
+            if S::WAITS && client.waiting {
+                // nobody is there to be told: what it waited for goes to somebody else
+                return self.close(index, Ended::ByClient);
+            }
         }
         if !client.shaken {
             match client.channel.handshake() {
@@ -39,9 +45,10 @@ where
                 Err(error) => return self.unsecured(index, &error),
             }
         }
-        let owes = self
-            .client(index)
-            .is_some_and(|client| client.channel.sending() || client.closing.is_some());
+        let owes = self.client(index).is_some_and(|client| {
+            // what is not settled yet is sent once it is, whatever the socket says meanwhile
+            !client.unsettled && (client.channel.sending() || client.closing.is_some())
+        });
         if ready.writable && owes {
             self.flush(index);
         }
@@ -65,6 +72,9 @@ where
             let Some(client) = self.slots[index].client.as_mut() else {
                 return turn > 0;
             };
+            if S::WAITS && client.waiting {
+                return turn > 0;
+            }
             let holds_back = if S::SETTLES {
                 client.channel.unsent() > UNSENT_MAX
             } else {
@@ -73,6 +83,10 @@ where
             if holds_back && client.closing.is_none() {
                 client.paused = true;
                 return turn > 0;
+            }
+            if std::mem::take(&mut client.unserved) {
+                self.serve_bytes(index);
+                continue;
             }
             let last = match client.channel.fill(&mut self.buffer) {
                 Ok(Filled::Bytes { last, .. }) => last,
@@ -129,32 +143,92 @@ where
             if at >= bytes.len() {
                 break;
             }
+            let before = self.reply.len();
             let served = self.service.serve(conn, &bytes[at..], &mut self.reply);
             if served.echo > 0 {
+                client.channel.hold(&self.reply[..before]);
+                self.reply.drain(..before);
                 let part = at..at + served.echo;
                 if S::SETTLES {
                     client.channel.hold_part(part, &self.buffer);
                 } else {
                     broken |= client.channel.echo(part, &self.buffer).is_err();
                 }
+                client.channel.hold(&self.reply);
+                self.reply.clear();
             }
-            client.channel.hold(&self.reply);
-            self.reply.clear();
             at += served.consumed;
             if served.close {
                 client.closing = Some(Ended::ByService);
             }
-            if served.consumed == 0 || served.close || broken {
+            client.waiting = S::WAITS && self.service.waits(conn);
+            if served.consumed == 0 || served.close || client.waiting || broken {
                 break;
             }
+            if !S::SETTLES && self.reply.len() >= UNSENT_MAX {
+                broken |= client.channel.send(&self.reply).is_err();
+                self.reply.clear();
+                // requests that a client does not take the replies of wait as requests
+                client.unserved = client.channel.sending();
+                if client.unserved || broken {
+                    break;
+                }
+            }
         }
+        if S::SETTLES {
+            client.channel.hold(&self.reply);
+        } else if !self.reply.is_empty() && !broken {
+            broken = client.channel.send(&self.reply).is_err();
+        }
+        self.reply.clear();
+        self.reply.shrink_to(REPLY_KEPT);
+        client.unserved &= at < client.channel.bytes(&self.buffer).len();
+        let leaves = S::HANDS_OVER && self.service.leaves(conn);
         client.channel.keep_from(at, &mut self.buffer);
+        if S::WAITS && client.waiting && client.channel.hung_up() {
+            return self.close(index, Ended::ByClient);
+        }
         if broken {
             self.close(index, Ended::Broken);
-        } else if S::SETTLES {
-            self.unsettled.push(index);
+        } else if leaves {
+            self.hand_over(index);
         } else {
-            self.flush(index);
+            self.owe(index);
+        }
+    }
+
+    /// Sends what is held, or has it sent once the service has settled.
+    fn owe(&mut self, index: usize) {
+        if !S::SETTLES {
+            return self.flush(index);
+        }
+        if let Some(client) = self.client(index)
+            && !std::mem::replace(&mut client.unsettled, true)
+        {
+            self.unsettled.push(index);
+        }
+    }
+
+    /// Replies to those whose wait is over; then they are served again.
+    pub(super) fn answer_late(&mut self) {
+        self.service.due(self.now);
+        while let Some(seat) = self.service.late_reply(&mut self.reply) {
+            let slot = self.slots.get_mut(seat.index);
+            let slot = slot.filter(|slot| slot.generation == seat.generation);
+            let client = slot.and_then(|slot| slot.client.as_mut());
+            if let Some(client) = client {
+                client.channel.hold(&self.reply);
+                client.waiting = false;
+                client.last_heard = self.now; // it may be silent for as long as anybody
+            }
+            self.reply.clear();
+            self.again.push_back(seat.index); // what came meanwhile was announced already
+            let kept = self.slots.get(seat.index).and_then(|slot| slot.client.as_ref());
+            if kept.is_some_and(|client| client.channel.kept() > 0) {
+                self.serve_bytes(seat.index);
+            } else {
+                self.owe(seat.index);
+            }
         }
     }
 
@@ -162,6 +236,9 @@ where
     pub(super) fn settle(&mut self) -> io::Result<()> {
         self.service.settle()?;
         while let Some(index) = self.unsettled.pop() {
+            if let Some(client) = self.client(index) {
+                client.unsettled = false;
+            }
             self.flush(index);
         }
         Ok(())
@@ -177,7 +254,7 @@ where
         if !client.channel.sending() {
             if client.closing.is_some() {
                 client.channel.finish_sending();
-            } else if std::mem::take(&mut client.paused) {
+            } else if std::mem::take(&mut client.paused) || client.unserved {
                 self.again.push_back(index);
             }
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::ethtool::Settings;
 use crate::devices::{interface_kind, link_speed};
 use crate::kernel::InterfaceKind;
 use crate::root::{Root, names_in};
@@ -41,11 +42,14 @@ pub struct InterfaceFacts {
     /// How long packets may wait to be put together, nanoseconds (GRO).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gro_flush_ns: Option<u64>,
+    /// How it is set.
+    #[serde(flatten)]
+    pub settings: Settings,
 }
 
 impl InterfaceFacts {
     /// Asks for the interface `name`; `None` for what is none (`bonding_masters`).
-    pub(super) fn read(root: &Root, name: &str) -> Option<Self> {
+    pub(super) fn read(root: &Root, name: &str, settings: Settings) -> Option<Self> {
         let file = |file: &str| root.sys_line(&format!("class/net/{name}/{file}"));
         let number = |path: &str| file(path).and_then(|line| line.parse().ok());
         file("type")?;
@@ -70,6 +74,7 @@ impl InterfaceFacts {
             steered_queues: queues.iter().filter(is_steered).count() as u64,
             threaded: file("threaded").is_some_and(|line| line == "1"),
             gro_flush_ns: number("gro_flush_timeout").filter(|ns| *ns > 0),
+            settings,
         })
     }
 }
@@ -89,6 +94,11 @@ impl fmt::Display for InterfaceFacts {
         write!(f, "; queues {} rx {} tx", self.receive_queues, self.transmit_queues)?;
         if self.steered_queues > 0 {
             write!(f, "; {} of them steered", self.steered_queues)?;
+        }
+        // of one that carries nothing nobody asks
+        let carries = self.state.as_deref() != Some("down");
+        for (name, value) in self.settings.words().into_iter().filter(|_| carries) {
+            write!(f, "; {name} {value}")?;
         }
         Ok(())
     }
@@ -118,14 +128,15 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let root = Root::below(folder.path());
-        let facts = InterfaceFacts::read(&root, "bond0").unwrap();
+        let settings = Settings { offloads: Some(vec!["rx-gro".into()]), ..Settings::default() };
+        let facts = InterfaceFacts::read(&root, "bond0", settings).unwrap();
         assert_eq!((facts.receive_queues, facts.transmit_queues, facts.steered_queues), (2, 1, 1));
         assert_eq!((facts.mtu, facts.gro_flush_ns), (Some(9000), Some(20_000)));
         assert_eq!(
             facts.to_string(),
             "interface bond0; state up; speed 50000 Mbit/s; mtu 9000; bond 802.3ad 4; \
-             queues 2 rx 1 tx; 1 of them steered"
+             queues 2 rx 1 tx; 1 of them steered; offloads rx-gro"
         );
-        assert_eq!(InterfaceFacts::read(&root, "bonding_masters"), None);
+        assert_eq!(InterfaceFacts::read(&root, "bonding_masters", Settings::default()), None);
     }
 }

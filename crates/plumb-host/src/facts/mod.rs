@@ -1,10 +1,15 @@
 //! What a machine is, read once a run.
 
+mod ethtool;
 mod interface;
+mod ipsec;
 
 use serde::{Deserialize, Serialize};
 
+use ethtool::AllSettings;
+pub use ethtool::{Channels, Coalescing, Rings, Settings};
 pub use interface::InterfaceFacts;
+pub use ipsec::Ipsec;
 
 use crate::fields::{Words, lines};
 use crate::kernel::{Counters as _, Meminfo, Stat};
@@ -44,7 +49,11 @@ pub struct HostFacts {
     pub ticks_per_s: u64,
     /// Network interfaces.
     pub interfaces: Vec<InterfaceFacts>,
-    /// What is not read, and how to find it.
+    /// IPsec; absent when it cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ipsec: Option<Ipsec>,
+    /// What could not be read, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_read: Vec<String>,
 }
 
@@ -62,6 +71,8 @@ impl HostFacts {
         let mut stat = Stat::default();
         let text = std::fs::read(root.proc("stat")).unwrap_or_default();
         let cpus = stat.parse(&text).map_or(0, |()| stat.cpus.len());
+        let (mut settings, no_settings) = settings(root);
+        let (ipsec, no_ipsec) = ipsec(root);
         Self {
             name: system.nodename().to_string_lossy().into_owned(),
             system: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -80,13 +91,10 @@ impl HostFacts {
             ticks_per_s: rustix::param::clock_ticks_per_second(),
             interfaces: names_in(&root.sys("class/net"))
                 .iter()
-                .filter_map(|name| InterfaceFacts::read(root, name))
+                .filter_map(|name| InterfaceFacts::read(root, name, settings.remove(name)))
                 .collect(),
-            not_read: vec![
-                "offloads of the interfaces (ethtool -k)".into(),
-                "interrupt coalescing (ethtool -c)".into(),
-                "IPsec policies (ip xfrm policy count)".into(),
-            ],
+            ipsec,
+            not_read: no_settings.into_iter().chain(no_ipsec).collect(),
         }
     }
 
@@ -109,6 +117,7 @@ impl HostFacts {
         add("clock source", self.clock_source.as_deref());
         add("transparent huge pages", self.transparent_huge_pages.as_deref());
         add("huge pages", (self.huge_bytes > 0).then(|| mib(self.huge_bytes)).as_deref());
+        lines.extend(self.ipsec.map(|ipsec| format!("IPsec {ipsec}")));
         lines.extend(self.interfaces.iter().map(ToString::to_string));
         lines.extend(self.not_read.iter().map(|what| format!("not read: {what}")));
         lines
@@ -118,6 +127,34 @@ impl HostFacts {
     #[must_use]
     pub fn receive_queues(&self, name: &str) -> Option<u64> {
         self.interfaces.iter().find(|each| each.name == name).map(|each| each.receive_queues)
+    }
+}
+
+/// How the interfaces are set, or why that is not known. Only this machine can be asked.
+fn settings(root: &Root) -> (AllSettings, Option<String>) {
+    let none = |why: String| {
+        let what = "offloads, rings, channels and coalescing of the interfaces";
+        (AllSettings::default(), Some(format!("{what}: unsupported: {why}")))
+    };
+    if *root != Root::of_this_machine() {
+        return none("this is not the machine they belong to".into());
+    }
+    match AllSettings::ask() {
+        Ok(Some(all)) => (all, None),
+        Ok(None) => none("this kernel has no ethtool over netlink".into()),
+        Err(error) => none(format!("the kernel answers {error}")),
+    }
+}
+
+/// IPsec, or why it is not known.
+fn ipsec(root: &Root) -> (Option<Ipsec>, Option<String>) {
+    if *root != Root::of_this_machine() {
+        let why = "this is not the machine it belongs to";
+        return (None, Some(format!("IPsec: unsupported: {why}")));
+    }
+    match Ipsec::ask(root) {
+        Ok(ipsec) => (Some(ipsec), None),
+        Err(why) => (None, Some(format!("IPsec: {why}"))),
     }
 }
 

@@ -9,8 +9,8 @@ use plumb_measure::{Clock, show_ns};
 use super::wire::{self, HELLO_SCHEMA, Heard, Hello, Request};
 use crate::facts::HostFacts;
 use crate::monitor::{Monitor, MonitorPlan};
-use crate::record::{json_line, sees};
-use crate::sample::Sample;
+use crate::record::sees;
+use crate::sample::{Line, Sample};
 use crate::snapshot::Snapshot;
 
 /// Serves samples of this machine.
@@ -96,7 +96,7 @@ impl<'a, C: Clock + Clone + Send + 'static> SampleServer<'a, C> {
                     return Err("there is no sample yet".into());
                 };
                 client.samples += 1;
-                Ok(json_line(&self.facts.name, sample))
+                Ok(wire::line(&Line::of(&self.facts.name, sample)))
             }
             Request::Whole => {
                 let now = watched.monitor.snapshot();
@@ -105,7 +105,7 @@ impl<'a, C: Clock + Clone + Send + 'static> SampleServer<'a, C> {
                 }
                 let sample = Sample::between(&watched.whole_from, now);
                 watched.whole_from = now.clone();
-                Ok(json_line(&self.facts.name, &sample))
+                Ok(wire::line(&Line::of(&self.facts.name, &sample)))
             }
         }
     }

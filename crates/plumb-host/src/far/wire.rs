@@ -140,10 +140,9 @@ pub(super) fn read<T: DeserializeOwned>(line: &[u8], schema: &'static str) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::json_line;
     use crate::sample::{
-        CpuSample, CpuShare, DiskSample, PressureSample, ProcessSample, ReceiveSample, SCHEMA,
-        Sample,
+        CpuSample, CpuShare, DiskSample, Line, PressureSample, ProcessSample, ReceiveSample,
+        SCHEMA, Sample,
     };
     use crate::{Label, Root};
     use proptest::prelude::*;
@@ -252,13 +251,13 @@ mod tests {
 
         #[test]
         fn a_sample_is_read_back_as_it_was(sample in any_sample()) {
-            let line = json_line("db7", &sample);
+            let line = line(&Line::of("db7", &sample));
             prop_assert_eq!(read::<Sample>(line.as_bytes(), SCHEMA).unwrap(), sample);
         }
 
         #[test]
         fn a_damaged_line_is_refused_or_read(sample in any_sample(), at: usize, byte: u8) {
-            let mut line = json_line("db7", &sample).into_bytes();
+            let mut line = line(&Line::of("db7", &sample)).into_bytes();
             let at = at % line.len();
             line[at] = byte;
             let _ = read::<Sample>(&line, SCHEMA);

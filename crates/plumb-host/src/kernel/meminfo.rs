@@ -65,14 +65,14 @@ impl Counters for Meminfo {
         let mut total = None;
         for line in lines(text) {
             let mut words = Words::of(line);
-            let (Some(name), Some(value)) = (words.next(), words.number()) else { continue };
+            let Some(name) = words.next() else { continue };
             let place = match name {
                 b"MemTotal:" => {
-                    total = Some(value);
+                    total = words.number();
                     continue;
                 }
                 b"MemAvailable:" => {
-                    self.available = Some(value);
+                    self.available = words.number();
                     continue;
                 }
                 b"MemFree:" => &mut self.free,
@@ -99,7 +99,7 @@ impl Counters for Meminfo {
                 b"Hugepagesize:" => &mut self.huge_page,
                 _ => continue,
             };
-            *place = value;
+            *place = words.number().unwrap_or(0);
         }
         self.total = total.ok_or(Unreadable("line `MemTotal:`"))?;
         Ok(())

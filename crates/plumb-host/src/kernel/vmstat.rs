@@ -33,10 +33,12 @@ impl Counters for Vmstat {
         *self = Self::default();
         let mut found = false;
         for line in lines(text) {
-            // most of the two hundred lines are of no interest here: told by their first letter
-            if !matches!(line.first(), Some(b'p' | b'w' | b'a' | b'o')) {
+            // most of the two hundred lines are of no interest here: told by their first letters
+            let Some(b"pgpg" | b"pswp" | b"pgfa" | b"pgma" | b"work" | b"oom_" | b"allo") =
+                line.first_chunk()
+            else {
                 continue;
-            }
+            };
             let mut words = Words::of(line);
             let Some(name) = words.next() else { continue };
             let place = match name {

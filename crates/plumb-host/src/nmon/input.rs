@@ -1,8 +1,9 @@
 //! Lines of a file that may be compressed, in bounded memory.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::thread::Scope;
 
-use flate2::bufread::MultiGzDecoder;
+use super::unpack::Unpacked;
 
 /// Longest line that is read, bytes.
 pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -40,15 +41,16 @@ pub(super) enum Next<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Starts at the beginning; gzip is told by its first two bytes.
-    pub(super) fn new(source: impl Read + 'a) -> io::Result<Self> {
+    /// Starts at the beginning; gzip is told by its first two bytes, and unpacked on a thread of
+    /// `scope`.
+    pub(super) fn new<'scope: 'a>(
+        source: impl Read + Send + 'scope,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> io::Result<Self> {
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, source);
         let compressed = plain.fill_buf()?.starts_with(&GZIP);
-        let input: Box<dyn BufRead> = if compressed {
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(plain)))
-        } else {
-            Box::new(plain)
-        };
+        let input: Box<dyn BufRead> =
+            if compressed { Box::new(Unpacked::start(plain, scope)?) } else { Box::new(plain) };
         Ok(Self { input, compressed, line: Vec::new(), number: 0 })
     }
 
@@ -91,7 +93,10 @@ mod tests {
     use std::io::Write as _;
 
     fn all(bytes: &[u8]) -> Vec<String> {
-        let mut lines = Lines::new(bytes).unwrap();
+        std::thread::scope(|scope| seen(Lines::new(bytes, scope).unwrap()))
+    }
+
+    fn seen(mut lines: Lines<'_>) -> Vec<String> {
         let mut seen = Vec::new();
         loop {
             seen.push(match lines.next().unwrap() {

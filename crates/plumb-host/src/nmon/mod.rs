@@ -9,8 +9,9 @@
 //! | [`Writer`] | [`Snapshot`]s become a file that nmon's own readers take |
 //!
 //! A file is read twice: once for what may stand anywhere (times, headers, facts), once for its
-//! figures. Memory grows with the number of columns, and by 32 bytes with every snapshot; the
-//! figures themselves are kept only on request ([`Series`]).
+//! figures. What is compressed is unpacked meanwhile on a thread beside. Memory grows with the
+//! number of columns, and by 32 bytes with every snapshot; the figures themselves are kept only on
+//! request ([`Series`]).
 //!
 //! # Source
 //! Files of nmon 16n (Linux); IBM AIX 7.2, "Recording configuration details" and "Processor
@@ -34,6 +35,7 @@ mod stat;
 mod summary;
 mod tables;
 mod trouble;
+mod unpack;
 mod writer;
 
 pub use document::Document;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::thread::{self, Scope};
 
 use super::cell::Line;
 use super::input::{Lines, Next, Text};
@@ -110,7 +111,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Nmon, ReadError> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read_from<R: Read>(
+pub fn read_from<R: Read + Send>(
     mut source: impl FnMut() -> io::Result<R>,
     options: &Options,
     unopened: impl Fn(io::Error) -> ReadError,
@@ -148,9 +149,20 @@ pub fn read_from<R: Read>(
 }
 
 /// Hands every line to `book` until it has enough.
-fn each_line(source: impl Read, mut book: impl FnMut(Next<'_>) -> bool) -> Result<(), ReadError> {
+fn each_line(
+    source: impl Read + Send,
+    book: impl FnMut(Next<'_>) -> bool,
+) -> Result<(), ReadError> {
+    thread::scope(|scope| each_line_of(source, scope, book))
+}
+
+fn each_line_of<'scope>(
+    source: impl Read + Send + 'scope,
+    scope: &'scope Scope<'scope, '_>,
+    mut book: impl FnMut(Next<'_>) -> bool,
+) -> Result<(), ReadError> {
     let failed = |line| move |cause| ReadError::Read { line, cause };
-    let mut lines = Lines::new(source).map_err(failed(0))?;
+    let mut lines = Lines::new(source, scope).map_err(failed(0))?;
     let mut number = 0;
     loop {
         let next = lines.next().map_err(failed(number))?;

@@ -3,6 +3,7 @@
 mod chosen;
 mod everyone;
 mod owner;
+mod seats;
 mod stat;
 mod tree;
 
@@ -10,6 +11,7 @@ pub(crate) use chosen::Chosen;
 pub use chosen::{Wanted, WantedError};
 pub(crate) use everyone::Everyone;
 pub use owner::{Owners, owners_of_tcp, owners_of_unix};
+pub use seats::{Seats, share_a_core, shares};
 pub use stat::ProcessStat;
 pub use tree::{Processes, TreeCpu};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Processes;
 use super::chosen::numbers_in;
@@ -12,6 +12,8 @@ use crate::root::Root;
 
 /// Descriptors that are looked at before the search is given up.
 const DESCRIPTORS_MAX: usize = 200_000;
+/// Other network namespaces that are looked into before the search is given up.
+const NAMESPACES_MAX: usize = 64;
 /// `TCP_ESTABLISHED` and `TCP_LISTEN` of the kernel.
 const ESTABLISHED: u64 = 1;
 const LISTEN: u64 = 10;
@@ -21,7 +23,7 @@ const ACCEPTS: u64 = 1 << 16;
 /// Who owns the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owners {
-    /// It is on another machine, or in another network namespace of this one.
+    /// It is on another machine, or in a network namespace that is not shown to us.
     NotHere,
     /// It is here, but its process does not show its descriptors to us.
     Hidden,
@@ -30,13 +32,40 @@ pub enum Owners {
 }
 
 /// Who owns the other end of the TCP connection that leads from `local` to `peer`: the process that
-/// has the connection, and those that listen where it was made.
+/// has the connection, and those that listen where it was made. It is looked for in our own network
+/// namespace first, then in those of all processes that show theirs.
 #[must_use]
 pub fn owners_of_tcp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners {
+    let found = sockets_at(&root.proc("net"), local, peer).or_else(|| {
+        let mut others = other_namespaces(root).into_iter();
+        others.find_map(|net| sockets_at(&net, local, peer))
+    });
+    found.map_or(Owners::NotHere, |sockets| owners(root, &sockets))
+}
+
+/// The `net` folder of one process of every network namespace but our own.
+fn other_namespaces(root: &Root) -> Vec<PathBuf> {
+    let name = |process: &str| fs::read_link(root.proc(&format!("{process}/ns/net"))).ok();
+    let mut seen = BTreeSet::from_iter(name("self"));
+    let mut others = Vec::new();
+    for pid in numbers_in(root, "") {
+        if others.len() == NAMESPACES_MAX {
+            break;
+        }
+        if name(&pid.to_string()).is_some_and(|name| seen.insert(name)) {
+            others.push(root.proc(&format!("{pid}/net")));
+        }
+    }
+    others
+}
+
+/// The sockets at the other end, from the tables in the folder `net`; `None` when the connection is
+/// in none of them.
+fn sockets_at(net: &Path, local: SocketAddr, peer: SocketAddr) -> Option<BTreeSet<u64>> {
     let mut sockets = BTreeSet::new();
     let mut is_here = false;
-    for table in ["net/tcp", "net/tcp6"] {
-        let text = fs::read(root.proc(table)).unwrap_or_default();
+    for table in ["tcp", "tcp6"] {
+        let text = fs::read(net.join(table)).unwrap_or_default();
         for socket in lines(&text).filter_map(TcpSocket::parse) {
             if socket.state == ESTABLISHED && socket.local == peer && socket.remote == local {
                 is_here = true;
@@ -47,7 +76,7 @@ pub fn owners_of_tcp(root: &Root, local: SocketAddr, peer: SocketAddr) -> Owners
         }
     }
     sockets.remove(&0); // a connection that nobody has accepted yet
-    if is_here { owners(root, &sockets) } else { Owners::NotHere }
+    is_here.then_some(sockets)
 }
 
 /// Who listens on the unix socket at `path`.

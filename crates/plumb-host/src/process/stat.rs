@@ -66,6 +66,13 @@ impl ProcessStat {
     }
 }
 
+/// The processor on which the thread or process of this text ran last.
+pub(super) fn processor_of(text: &[u8]) -> Option<u32> {
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let cpu = Words::of(text[close + 1..].trim_ascii_end()).nth(39 - 3)?; // manual: column 39
+    u32::try_from(number(cpu)?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

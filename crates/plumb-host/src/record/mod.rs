@@ -28,7 +28,7 @@ pub(crate) use ticker::Ticker;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::WatchedOptions;
-use crate::sample::Sample;
+use folder::Folder;
 
 /// Name and version of `host.json`.
 pub const SCHEMA: &str = "plumb.host/1";
@@ -43,6 +43,8 @@ pub struct RecordOptions {
     pub watched: WatchedOptions,
 
     /// Length of the recording [default: until it is stopped with Ctrl-C]
+    ///
+    /// Stopped before that, the recording is complete as far as it goes, and the exit code is 130.
     #[arg(long = "for", value_name = "TIME")]
     pub length: Option<Span>,
 
@@ -55,6 +57,7 @@ pub struct RecordOptions {
 #[derive(Debug)]
 pub struct Record {
     options: RecordOptions,
+    interrupted: bool,
 }
 
 impl Record {
@@ -67,66 +70,72 @@ impl Record {
         let every = options.watched.every;
         match options.length {
             Some(length) if length < every => Err(HostError::TooShort { length, every }),
-            _ => Ok(Self { options }),
+            _ => Ok(Self { options, interrupted: false }),
         }
     }
 
     fn record(
-        &self,
+        &mut self,
         out: &mut dyn Write,
         log: &mut dyn Write,
         stop: &Stop,
     ) -> Result<(), HostError> {
         let monitor = self.options.watched.plan()?;
         let facts = HostFacts::read(&monitor.root);
-        let folder = folder::create(self.options.out.as_deref(), clock::wall_ns())?;
+        let folder = Folder::create(self.options.out.as_deref(), clock::wall_ns())?;
         let plan = RecorderPlan {
             monitor,
             every: self.options.watched.every,
-            folder: Some(folder.clone()),
+            folder: Some(folder.path.clone()),
             command: "plumb host record".into(),
         };
         let recorder = match Recorder::start(&plan) {
             Ok(recorder) => recorder,
             Err(error) => {
-                folder::discard(&folder);
+                folder.discard();
                 return Err(error);
             }
         };
-        writeln!(out, "recording into {}", folder.display())?;
+        writeln!(out, "recording into {}", folder.path.display())?;
         out.flush()?;
-        let waited = self.wait(&recorder, log, stop);
+        let asked = self.wait(&recorder, log, stop);
         let recorded = recorder.stop()?;
-        waited?;
-        let path = folder.join("host.json");
+        self.interrupted = asked? && self.options.length.is_some();
+        let path = folder.path.join("host.json");
         let text = summary(&self.options, &facts, &recorded);
         std::fs::write(&path, text).map_err(HostError::write(&path))?;
         say(out, &recorded)
     }
 
-    /// Waits for the end, and shows what is seen meanwhile to whoever looks.
-    fn wait(&self, recorder: &Recorder, log: &mut dyn Write, stop: &Stop) -> Result<(), HostError> {
+    /// Waits for the end, and shows what is seen meanwhile to whoever looks; true when it was
+    /// asked to stop.
+    fn wait(
+        &self,
+        recorder: &Recorder,
+        log: &mut dyn Write,
+        stop: &Stop,
+    ) -> Result<bool, HostError> {
         let began_ns = MonotonicClock.now_ns();
         let end_ns = self.options.length.map_or(u64::MAX, |length| began_ns + length.ns());
         let shown = std::io::stderr().is_terminal();
-        loop {
+        let interrupted = loop {
             let now_ns = MonotonicClock.now_ns();
             let asked = stop.wait_until(end_ns.min(now_ns + PROGRESS_NS));
             let asked = asked.map_err(HostError::system("wait"))?;
             let now_ns = MonotonicClock.now_ns();
             if asked || now_ns >= end_ns || recorder.has_ended() {
-                break;
+                break asked;
             }
             if let Some(sample) = recorder.latest().filter(|_| shown) {
                 let seconds = (now_ns - began_ns) / 1_000_000_000;
                 // progress is a courtesy
                 let _ = write!(log, "\r\x1b[K{seconds} s: {}", crate::view::line(&sample));
             }
-        }
+        };
         if shown {
             let _ = write!(log, "\r\x1b[K");
         }
-        Ok(())
+        Ok(interrupted)
     }
 }
 
@@ -138,6 +147,10 @@ impl Server for Record {
         stop: &Stop,
     ) -> Result<(), JobError> {
         Ok(self.record(out, log, stop)?)
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted
     }
 }
 
@@ -189,20 +202,4 @@ fn say(out: &mut dyn Write, recorded: &Recorded) -> Result<(), HostError> {
         writeln!(out, "{}", file.display())?;
     }
     Ok(())
-}
-
-/// One sample as a line of JSON.
-pub(crate) fn json_line(host: &str, sample: &Sample) -> String {
-    #[derive(serde::Serialize)]
-    struct Line<'a> {
-        schema: &'a str,
-        host: &'a str,
-        #[serde(flatten)]
-        sample: &'a Sample,
-    }
-    let line = Line { schema: crate::sample::SCHEMA, host, sample };
-    match serde_json::to_string(&line) {
-        Ok(text) => text + "\n",
-        Err(error) => unreachable!("a sample is made of plain values: {error}"),
-    }
 }

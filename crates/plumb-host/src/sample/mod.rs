@@ -7,6 +7,7 @@
 
 mod cpu;
 mod disk;
+mod line;
 mod memory;
 mod network;
 mod process;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cpu::{CpuSample, CpuShare};
 pub use disk::DiskSample;
+pub use line::Line;
 pub use memory::{MemorySample, PagingSample};
 pub use network::{InterfaceSample, TcpSample, Traffic};
 pub use process::ProcessSample;

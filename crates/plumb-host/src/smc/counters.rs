@@ -1,9 +1,7 @@
 //! The statistics of SMC, from dumps of its generic netlink family.
 
-use super::message::{Message, attributes, messages, u16_at, u32_at, u64_at};
+use crate::netlink::{Dump, attributes, each_payload, u16_at, u32_at, u64_at};
 
-/// Bytes of the generic header in front of the attributes.
-const GENERIC: usize = 4;
 /// Reasons that the kernel keeps, for each side.
 const REASONS_MAX: usize = 60;
 
@@ -83,17 +81,6 @@ pub struct SmcCounters {
     pub fallbacks: Vec<Fallback>,
 }
 
-/// What a piece of a dump says of the dump.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dump {
-    /// There is more to come.
-    Open,
-    /// It is complete.
-    Complete,
-    /// The kernel refused, with this error number.
-    Refused(i32),
-}
-
 impl SmcCounters {
     /// Forgets everything, before a dump.
     pub(super) fn clear(&mut self) {
@@ -104,22 +91,15 @@ impl SmcCounters {
 
     /// Takes what one receive brought of a dump of statistics or of fallbacks.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Dump {
-        for message in messages(bytes) {
-            match message {
-                Message::Done => return Dump::Complete,
-                Message::Refused(error) => return Dump::Refused(error),
-                Message::Data(payload) => {
-                    for (kind, nest) in attributes(payload.get(GENERIC..).unwrap_or_default()) {
-                        match kind {
-                            kind::STATS => self.take_statistics(nest),
-                            kind::FALLBACKS => self.take_fallback(nest),
-                            _ => {}
-                        }
-                    }
+        each_payload(bytes, |payload| {
+            for (kind, nest) in attributes(payload) {
+                match kind {
+                    kind::STATS => self.take_statistics(nest),
+                    kind::FALLBACKS => self.take_fallback(nest),
+                    _ => {}
                 }
             }
-        }
-        Dump::Open
+        })
     }
 
     fn take_statistics(&mut self, nest: &[u8]) {
@@ -182,12 +162,12 @@ fn traffic(nest: &[u8]) -> SmcTraffic {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::request;
     use super::*;
+    use crate::netlink::{recorded, request};
     use proptest::prelude::*;
 
     fn nest(attributes: &[(u16, &[u8])]) -> Vec<u8> {
-        request(0, 0, 0, attributes)[16 + GENERIC..].to_vec()
+        request(0, 0, 0, attributes)[20..].to_vec()
     }
 
     fn done() -> Vec<u8> {
@@ -252,6 +232,35 @@ mod tests {
         );
         counters.clear();
         assert_eq!(counters, SmcCounters::default());
+    }
+
+    fn of_recording(text: &str) -> SmcCounters {
+        let mut counters = SmcCounters::default();
+        let datagrams = recorded(text);
+        let ends = datagrams.iter().map(|(_, datagram)| counters.take(datagram));
+        assert_eq!(ends.last(), Some(Dump::Complete));
+        counters
+    }
+
+    #[test]
+    fn what_a_kernel_really_answers_is_read() {
+        let idle = of_recording(include_str!("../../tests/fixtures/netlink/smc-6.12-idle.hex"));
+        assert_eq!(idle, SmcCounters::default());
+        let used = of_recording(include_str!("../../tests/fixtures/netlink/smc-6.12.hex"));
+        assert_eq!(
+            used.smc_r,
+            SmcTraffic {
+                connections: 2, // both ends were on that machine
+                received_bytes: 4_400_008,
+                sent_bytes: 4_400_008,
+                receives: 4_402,
+                sends: 4_401,
+                buffer_full: 0,
+            }
+        );
+        assert_eq!((used.client_fallbacks, used.server_fallbacks), (2, 0));
+        let by_reason = [Fallback { server: false, reason: 0x0301_0000, count: 2 }];
+        assert_eq!(used.fallbacks, by_reason);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Shared memory communications: what was really carried by SMC, and what fell back to TCP.
 
 mod counters;
-mod message;
 mod socket;
 
 pub use counters::{Fallback, SmcCounters, SmcTraffic};

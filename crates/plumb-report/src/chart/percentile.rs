@@ -7,6 +7,7 @@ use super::axis::Axis;
 use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line};
 use crate::figures::{place, real, total, typeset};
 use crate::notes::{in_pieces, waited};
+use crate::parts;
 use crate::points::{Points, spread};
 use crate::verdict::Trust;
 
@@ -26,7 +27,10 @@ struct Curve<'a> {
 pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
     let points = Points::of(record);
     if let [only] = points.results[..] {
-        return draw_all(record, vec![("Response time by percentile".into(), times_of(only))]);
+        let parts = parts::curves(record).into_iter();
+        let parts = parts.map(|(name, times, trust)| Curve { name, times, trust }).collect();
+        let response = ("Response time by percentile".into(), times_of(only));
+        return draw_all(record, vec![response, ("First byte by percentile".into(), parts)]);
     }
     let Some(sweep) = points.sweep() else {
         let named = points.results.iter().map(|result| (points.name(result), *result));

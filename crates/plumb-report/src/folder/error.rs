@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use plumb_measure::{RecordError, hdr};
 
 use super::place::NAMES_MAX;
-use super::{COMPARISON, RECORD};
+use super::{CHECK, COMPARISON, RECORD};
 
 /// Why a folder could not be made, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,12 @@ pub enum FolderError {
          it) or its {COMPARISON}"
     )]
     NoComparison {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// There is no check of a network path there.
+    #[error("no check at {path}: name the folder that plumb net check made (with a {CHECK} in it)")]
+    NoCheck {
         /// The path as given.
         path: PathBuf,
     },

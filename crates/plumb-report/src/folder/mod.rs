@@ -1,6 +1,7 @@
 //! A run is a folder, and so is an experiment; every file in them is a format that other tools
 //! already read.
 
+mod check;
 mod error;
 mod experiment;
 mod place;
@@ -10,8 +11,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use plumb_measure::{Comparison, RunRecord, hdr};
+use plumb_measure::{Comparison, PathCheck, RunRecord, hdr};
 
+pub use check::CheckFolder;
 pub use error::FolderError;
 pub use experiment::ExperimentFolder;
 pub use run::RunFolder;
@@ -22,6 +24,8 @@ const RECORD: &str = "run.json";
 const INTERVALS: &str = "intervals.hlog";
 /// The record of a comparison.
 const COMPARISON: &str = "comparison.json";
+/// The check of a network path: what is asked for and what came of it.
+const CHECK: &str = "check.json";
 /// What an experiment was asked for.
 const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
@@ -75,6 +79,23 @@ pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
     let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
     let text = text_of(&file, || FolderError::NoComparison { path: path.into() })?;
     Comparison::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// True when the folder `path` holds the check of a network path.
+#[must_use]
+pub fn is_check(path: &Path) -> bool {
+    path.join(CHECK).is_file()
+}
+
+/// Reads the check of a network path: `path` is its folder or its `check.json`.
+///
+/// # Errors
+/// [`FolderError::NoCheck`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no check of this version.
+pub fn read_check(path: &Path) -> Result<PathCheck, FolderError> {
+    let file = if path.is_dir() { path.join(CHECK) } else { path.into() };
+    let text = text_of(&file, || FolderError::NoCheck { path: path.into() })?;
+    PathCheck::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
 }
 
 fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {

@@ -1,7 +1,7 @@
 //! A folder made by this process: taken once, written whole, given back when nothing came of it.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::FolderError;
@@ -14,18 +14,16 @@ pub(super) const NAMES_MAX: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    made: bool,                   // by us, not found empty
-    parent_made: Option<PathBuf>, // likewise
+    made: Vec<PathBuf>, // by us, not found empty: itself and its parents, each before its parent
 }
 
 impl Place {
     /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
     pub(super) fn create_new(path: &Path) -> Result<Self, FolderError> {
         let create = |cause| FolderError::Create { path: path.into(), cause };
-        let made = !path.exists();
-        fs::create_dir_all(path).map_err(create)?;
+        let made = make(path).map_err(create)?;
         if fs::read_dir(path).map_err(create)?.next().is_none() {
-            return Ok(Self { path: path.into(), made, parent_made: None });
+            return Ok(Self { path: path.into(), made });
         }
         Err(taken(path))
     }
@@ -33,21 +31,28 @@ impl Place {
     /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.
     /// Two processes that ask at once get two folders.
     pub(super) fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
-        let parent_made = (!parent.exists()).then(|| parent.to_path_buf());
-        fs::create_dir_all(parent)
-            .map_err(|cause| FolderError::Create { path: parent.into(), cause })?;
+        let mut made =
+            make(parent).map_err(|cause| FolderError::Create { path: parent.into(), cause })?;
         for number in 1..=NAMES_MAX {
             let path = match number {
                 1 => parent.join(stem),
                 _ => parent.join(format!("{stem}-{number}")),
             };
             match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path, made: true, parent_made }),
+                Ok(()) => {
+                    made.insert(0, path.clone());
+                    return Ok(Self { path, made });
+                }
                 Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {}
                 Err(cause) => return Err(FolderError::Create { path, cause }),
             }
         }
         Err(FolderError::NamesTaken { parent: parent.into(), stem: stem.into() })
+    }
+
+    /// The folder `path`, which another process made.
+    pub(super) fn of_another(path: &Path) -> Self {
+        Self { path: path.into(), made: Vec::new() }
     }
 
     /// Where the folder is.
@@ -71,18 +76,35 @@ impl Place {
         Ok(path)
     }
 
-    /// Removes the named files, and the folder itself if it was made for this and nothing else is
-    /// in it. What cannot be removed stays for whoever looks.
+    /// Removes the named files, and the folder itself with those above it, as far as they were made
+    /// for this and nothing else is in them. What cannot be removed stays for whoever looks.
     pub(super) fn discard(self, files: &[&str]) {
         for file in files {
             let _ = fs::remove_file(self.path.join(file));
         }
-        if self.made {
-            let _ = fs::remove_dir(&self.path);
+        take_back(&self.made);
+    }
+}
+
+/// Makes a folder and those above it that are lacking; the folders that it made, each before the
+/// one above it. When one cannot be made none is left.
+fn make(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_lacking = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let lacking: Vec<PathBuf> =
+        path.ancestors().take_while(is_lacking).map(Path::to_path_buf).collect();
+    match fs::create_dir_all(path) {
+        Ok(()) => Ok(lacking),
+        Err(error) => {
+            take_back(&lacking);
+            Err(error)
         }
-        if let Some(parent) = &self.parent_made {
-            let _ = fs::remove_dir(parent);
-        }
+    }
+}
+
+/// Removes folders that are empty.
+fn take_back(folders: &[PathBuf]) {
+    for folder in folders {
+        let _ = fs::remove_dir(folder); // whoever has put something there keeps it
     }
 }
 

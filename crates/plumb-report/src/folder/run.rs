@@ -82,7 +82,8 @@ impl RunFolder {
     }
 
     /// Removes the folder of a run that came to nothing: its interval log, and the folder itself
-    /// if it was made for this run and nothing else is in it. One that holds a record stays.
+    /// with those above it, as far as they were made for this run and nothing else is in them. One
+    /// that holds a record stays.
     pub fn discard(self) {
         if !self.path().join(RECORD).exists() {
             self.place.discard(&[INTERVALS]);

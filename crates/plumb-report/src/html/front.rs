@@ -4,8 +4,11 @@ use maud::{Markup, html};
 use plumb_measure::{Finding, ResultRecord, RunRecord, show_count, show_ns};
 
 use super::tile::{self, Tile};
-use crate::figures::{ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset};
+use crate::figures::{
+    ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset, with_unit,
+};
 use crate::points::Points;
+use crate::streams;
 use crate::verdict::{self, Noun, Trust};
 
 /// Findings that are spelled out at once; further ones unfold.
@@ -74,6 +77,9 @@ fn reasons_list(findings: &[Finding]) -> Markup {
 /// The key figures as tiles.
 pub(super) fn keys(record: &RunRecord) -> Markup {
     let points = Points::of(record);
+    if streams::are_in(record) {
+        return tile::tiles(&of_streams(&points));
+    }
     let mut tiles = match points.results[..] {
         [] => return html! {},
         [only] => of_one(record, only),
@@ -103,6 +109,26 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
             .doubted(trust == Trust::Nothing),
         Tile::new("failed", grouped(failures), lost),
     ]
+}
+
+/// Results of a run of streams that have a tile each.
+const STREAM_TILES_MAX: usize = 6;
+
+fn of_streams(points: &Points<'_>) -> Vec<Tile> {
+    let ways = points.results.iter().flat_map(|result| {
+        let stream = result.stream.iter();
+        let ways = stream.flat_map(|stream| {
+            [("to server", &stream.to_server), ("from server", &stream.from_server)]
+        });
+        ways.filter_map(move |(name, way)| way.as_ref().map(|way| (*result, name, way)))
+    });
+    ways.take(STREAM_TILES_MAX)
+        .map(|(result, name, way)| {
+            let doubt = Trust::of(&result.validity) == Trust::Nothing;
+            let about = unbroken(&points.name(result));
+            Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about).doubted(doubt)
+        })
+        .collect()
 }
 
 fn rate_of(result: &ResultRecord) -> String {

@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{host, niping, notes, slowest, tables};
+use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -25,6 +25,7 @@ pub fn render(record: &RunRecord) -> String {
             (front::verdict(record))
             (front::keys(record))
             (results(record))
+            (pages(record))
             (charts(record))
             @if !record.results.is_empty() { (details(record)) }
             (repeat(record))
@@ -44,14 +45,48 @@ fn results(record: &RunRecord) -> Markup {
             section {
                 h2 { "Results" }
                 @match &record.results[..] {
+                    _ if streams::are_in(record) => {
+                        @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
+                        (sheet::table("Streams, one row a result", &tables::results(record)))
+                        @if let Some((intervals, more)) = streams::intervals(record) {
+                            (sheet::table("What was received when", &intervals))
+                            @if !more.is_empty() { p class="about" { (more) } }
+                        }
+                    },
                     [only] => { (sheet::table("Every time measured", &tables::times(record, only))) },
                     _ => {
                         @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
                         (sheet::table("Response times, one row a result", &tables::results(record)))
                     },
                 }
+                @if let Some(table) = clients::table(record) {
+                    h3 { "Clients" }
+                    (sheet::table("One row a client, and all together", &table))
+                }
                 @if !remarks.is_empty() {
                     ul class="notes" { @for remark in &remarks { li { (typeset(remark)) } } }
+                }
+            }
+        }
+    }
+}
+
+/// The parts of the loads, and how their URLs were resolved.
+fn pages(record: &RunRecord) -> Markup {
+    let facts = parts::facts(record);
+    html! {
+        @for section in parts::sections(record).iter().chain(&parts::errors(record)) {
+            section {
+                h2 { (section.title) }
+                p class="about" { (section.about) }
+                (sheet::table(section.title, &section.table))
+            }
+        }
+        @if !facts.is_empty() {
+            section {
+                h2 { "Before the measurement" }
+                dl class="facts" {
+                    @for known in &facts { dt { (known.name) } dd { (typeset(&known.value)) } }
                 }
             }
         }

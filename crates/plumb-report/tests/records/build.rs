@@ -72,7 +72,7 @@ impl Shape {
         self.base_ns + self.base_ns * at / count / 8 + tail
     }
 
-    fn histogram(self, count: u64) -> Histogram {
+    pub(super) fn histogram(self, count: u64) -> Histogram {
         let mut histogram = Histogram::new();
         (0..count).for_each(|at| histogram.record(self.sample(at, count)));
         histogram
@@ -170,7 +170,9 @@ impl Load {
             tls_resumed: self.tls.then_some(0),
             tcp: None,
             slowest: Vec::new(),
+            failed_ns: None,
             codes: self.codes.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
+            unexpected_codes: BTreeMap::new(),
             length: self.length_bytes.map(|(min, p50, max)| LengthFigures { min, p50, max }),
             bytes_sent: self.operations * self.payload_bytes.unwrap_or(310),
             bytes_received: self.operations * self.payload_bytes.unwrap_or(18_700),
@@ -185,7 +187,11 @@ impl Load {
                 server: None,
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
+            clients: Vec::new(),
+            stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
+            parts: Vec::new(),
+            pair: None,
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
             validity: validity(&self.reasons),
             driver: DriverFacts {
@@ -284,7 +290,7 @@ fn bits(payload_bytes: u64, rate: f64) -> Vec<Figure> {
     .into()
 }
 
-fn distribution(histogram: &Histogram) -> Distribution {
+pub(super) fn distribution(histogram: &Histogram) -> Distribution {
     Distribution::of(histogram).expect("a load with samples")
 }
 

@@ -134,7 +134,7 @@ struct Finding {
 pub(super) fn of(shown: &[Shown]) -> serde_json::Result<String> {
     let files = shown.iter().map(|one| File {
         path: one.path.display().to_string(),
-        recordings: one.read.recordings.iter().map(Recording::of).collect(),
+        recordings: one.recordings().map(Recording::of).collect(),
         troubles: one.read.troubles.list().iter().map(Trouble::of).collect(),
         troubles_left_out: one.read.troubles.left_out(),
     });
@@ -148,7 +148,7 @@ impl Trouble {
 }
 
 impl<'a> Recording<'a> {
-    fn of(recording: &'a nmon::Recording) -> Self {
+    fn of((recording, checked): (&'a nmon::Recording, &check::Report)) -> Self {
         let facts = recording.facts.entries().map(|(key, value)| Fact { key, value });
         let [first, last] = figures::ends(recording).map_or([None, None], |ends| ends.map(Some));
         Self {
@@ -172,7 +172,7 @@ impl<'a> Recording<'a> {
             rdma: recording.rdma().map(Traffic::of),
             disks: recording.disks().map(Traffic::of),
             commands: recording.processes.iter().map(Command::of).collect(),
-            check: Check::of(&check::of_nmon(recording)),
+            check: Check::of(checked),
         }
     }
 }

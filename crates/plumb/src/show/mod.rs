@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_host::nmon::{self, Nmon, Options, Series};
+use plumb_host::check::{self, Report};
+use plumb_host::nmon::{self, Nmon, Options, Recording, Series};
 use plumb_report::recording;
 
 use crate::exit::Exit;
@@ -37,11 +38,12 @@ struct ShowOptions {
     markdown: bool,
 }
 
-/// A file and what was read of it.
+/// A file, what was read of it, and what checking each of its recordings gave.
 #[derive(Debug)]
 struct Shown {
     path: PathBuf,
     read: Nmon,
+    checks: Vec<Report>,
 }
 
 /// The command line of `plumb host show`.
@@ -51,8 +53,13 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Sum up recordings of hosts: average, minimum and maximum of every counter, processors \
              busy with the rule by which they were counted, processor seconds, and the traffic of \
-             disks and networks. Reads nmon files of Linux and AIX, plain or compressed with gzip. \
+             disks and networks. Says which figures cannot be true beside the others, as `plumb \
+             check` does. Reads nmon files of Linux and AIX, plain or compressed with gzip. \
              --html draws them over time, on one page for all files.",
+        )
+        .after_help(
+            "Exit codes: 0 the figures agree with each other; 1 a figure cannot be true; 2 a file \
+             cannot be read.",
         )
 }
 
@@ -62,7 +69,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let shown = options
         .file
         .iter()
-        .map(|path| Ok(Shown { path: path.clone(), read: read(path, options.html.is_some())? }))
+        .map(|path| Ok(Shown::of(path, read(path, options.html.is_some())?)))
         .collect::<anyhow::Result<Vec<_>>>()?;
     if let Some(file) = &options.html {
         std::fs::write(file, recording::html(&page::of(&shown))).with_context(|| {
@@ -76,10 +83,23 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         write!(out, "{}", recording::markdown(&page::of(&shown)))?;
     } else {
         for one in &shown {
-            text::file(&mut out, &one.path, &one.read)?;
+            text::file(&mut out, one)?;
         }
     }
-    Ok(Exit::Ran)
+    let agree = shown.iter().flat_map(|one| &one.checks).all(|check| check.findings().is_empty());
+    Ok(if agree { Exit::Ran } else { Exit::Finding })
+}
+
+impl Shown {
+    fn of(path: &Path, read: Nmon) -> Self {
+        let checks = read.recordings.iter().map(check::of_nmon).collect();
+        Self { path: path.to_path_buf(), read, checks }
+    }
+
+    /// Every recording with what checking it gave.
+    fn recordings(&self) -> impl Iterator<Item = (&Recording, &Report)> {
+        self.read.recordings.iter().zip(&self.checks)
+    }
 }
 
 /// Reads a file; for charts once more, with every figure of the sections that are drawn: those of

@@ -1,6 +1,6 @@
 //! Recordings in the words and figures that a report shows.
 
-use plumb_host::check;
+use plumb_host::check::Report;
 use plumb_host::nmon::{Recording, Row, Troubles};
 use plumb_report::recording::{
     Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 pub(super) fn of(files: &[super::Shown]) -> Recordings {
     let list = files.iter().flat_map(|file| {
         let recordings = &file.read.recordings;
-        recordings.iter().enumerate().map(move |(at, recording)| {
+        file.recordings().enumerate().map(move |(at, (recording, checked))| {
             let ends = recordings.get(at + 1).map_or(u64::MAX, |next| next.line);
             let begins = if at == 0 { 0 } else { recording.line };
             let last = at + 1 == recordings.len();
@@ -25,7 +25,7 @@ pub(super) fn of(files: &[super::Shown]) -> Recordings {
                 file: file.path.display().to_string(),
                 troubles: remarks(troubles, begins, ends),
                 troubles_left_out: if last { troubles.left_out() } else { 0 },
-                ..one(recording)
+                ..one(recording, checked)
             }
         })
     });
@@ -38,7 +38,7 @@ fn remarks(troubles: &Troubles, begins: u64, ends: u64) -> Vec<Remark> {
     here.map(|trouble| Remark { line: trouble.line, text: trouble.kind.to_string() }).collect()
 }
 
-fn one(recording: &Recording) -> Shown {
+fn one(recording: &Recording, checked: &Report) -> Shown {
     let moments = Moments::of(&recording.timeline);
     let rows = recording.summary();
     let totals = figures::totals(recording);
@@ -55,7 +55,7 @@ fn one(recording: &Recording) -> Shown {
         notes: notes(recording, &moments, &idle),
         time: moments.time,
         facts: facts(recording),
-        check: checked(recording),
+        check: check(checked),
         ..Shown::default()
     }
 }
@@ -201,8 +201,7 @@ fn facts(recording: &Recording) -> Vec<Fact> {
     facts
 }
 
-fn checked(recording: &Recording) -> Check {
-    let report = check::of_nmon(recording);
+fn check(report: &Report) -> Check {
     let findings = report.findings().iter().map(|finding| {
         let (line, text) = (finding.line, finding.to_string());
         let own = text.strip_prefix(&format!("line {line}")).unwrap_or(&text);

@@ -1,20 +1,21 @@
 //! Recordings as tables of text.
 
+use plumb_host::check::Report;
+use plumb_host::nmon::{Recording, Row};
 use std::io::{self, Write};
-use std::path::Path;
 
-use plumb_host::nmon::{Nmon, Recording, Row};
-
-use super::figures;
+use super::{Shown, figures};
 
 /// One file with all its recordings.
-pub(super) fn file(out: &mut impl Write, path: &Path, read: &Nmon) -> io::Result<()> {
-    for recording in &read.recordings {
+pub(super) fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
+    let Shown { path, read, .. } = shown;
+    for (recording, checked) in shown.recordings() {
         writeln!(out, "{}", path.display())?;
         facts(out, recording)?;
         counters(out, &recording.summary())?;
         totals(out, recording)?;
         processes(out, recording)?;
+        check(out, checked)?;
     }
     for trouble in read.troubles.list() {
         writeln!(out, "{}: {trouble}", path.display())?;
@@ -77,4 +78,28 @@ fn processes(out: &mut impl Write, recording: &Recording) -> io::Result<()> {
         writeln!(out, "  process         {cpu_s:.1} s of processor time: {command}")?;
     }
     Ok(())
+}
+
+/// Whether the figures agree with each other, and those that cannot be true.
+fn check(out: &mut impl Write, checked: &Report) -> io::Result<()> {
+    let findings = checked.findings().len() as u64 + checked.left_out();
+    match (checked.checks(), findings) {
+        (0, 0) => writeln!(out, "  check           no figures that must agree were recorded")?,
+        (checks, 0) => writeln!(out, "  check           {checks} comparisons, nothing found")?,
+        (checks, findings) => {
+            let figures = if findings == 1 { "figure" } else { "figures" };
+            writeln!(
+                out,
+                "  check           {findings} {figures} cannot be true beside the others, in \
+                 {checks} comparisons"
+            )?;
+        }
+    }
+    for finding in checked.findings() {
+        writeln!(out, "  finding         {finding}")?;
+    }
+    match checked.left_out() {
+        0 => Ok(()),
+        more => writeln!(out, "  finding         and {more} more"),
+    }
 }

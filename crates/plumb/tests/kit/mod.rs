@@ -5,8 +5,11 @@
 
 pub(crate) mod authority;
 pub(crate) mod golden;
+pub(crate) mod http;
+pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
+pub(crate) mod router;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -61,6 +64,16 @@ impl Program {
 
     /// Starts the program at `path` in `folder`, where it finds neither a terminal nor colours.
     pub(crate) fn start_as(path: &Path, words: &[&str], folder: &Path) -> Self {
+        Self::start_told(path, words, folder, &[])
+    }
+
+    /// Starts the program at `path` in `folder` with something in its environment.
+    pub(crate) fn start_told(
+        path: &Path,
+        words: &[&str],
+        folder: &Path,
+        told: &[(&str, &str)],
+    ) -> Self {
         let mut child = Command::new(path)
             .args(words)
             .current_dir(folder)
@@ -68,6 +81,7 @@ impl Program {
             .env("TZ", "UTC")
             .env("PLUMB_FOREIGN_LIMIT", "100%") // tests run side by side
             .env_remove("CLICOLOR_FORCE")
+            .envs(told.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -82,6 +96,11 @@ impl Program {
     pub(crate) fn limited(limit: &str, words: &[&str], folder: &Path) -> Self {
         let line = format!("ulimit {limit} && exec \"$0\" \"$@\"");
         Self::start_as(Path::new("/bin/sh"), &[&["-c", &line, PLUMB], words].concat(), folder)
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -127,7 +146,7 @@ pub(crate) fn ping(address: &str, words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["net", "ping", address], words].concat(), folder)
 }
 
-/// `plumb net serve` or `plumb host serve`, ready.
+/// `plumb net serve`, `plumb net delay` or `plumb host serve`, ready.
 #[derive(Debug)]
 pub(crate) struct Server {
     program: Program,
@@ -156,6 +175,12 @@ impl Server {
     /// A server of samples on a free port of 127.0.0.1.
     pub(crate) fn of_samples(words: &[&str]) -> Self {
         let words = [&["host", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// A line of `plumb net delay` to `target` on a free port of 127.0.0.1.
+    pub(crate) fn of_delay(target: &str, words: &[&str]) -> Self {
+        let words = [&["net", "delay", target], words].concat();
         Self::ready(Program::start(&words, Path::new(".")))
     }
 

@@ -1,7 +1,9 @@
 //! Messages and attributes of netlink.
 
 /// Bytes of a message's header.
-const HEADER: usize = 16;
+pub(crate) const HEADER: usize = 16;
+/// Bytes of the generic header in front of the attributes.
+pub(crate) const GENERIC: usize = 4;
 /// `NLMSG_ERROR` and `NLMSG_DONE`.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
@@ -10,7 +12,7 @@ const KIND: u16 = 0x3fff;
 
 /// One message of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Message<'a> {
+pub(crate) enum Message<'a> {
     /// A payload.
     Data(&'a [u8]),
     /// The last one.
@@ -19,8 +21,31 @@ pub(super) enum Message<'a> {
     Refused(i32),
 }
 
+/// What a piece of a dump says of the dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dump {
+    /// There is more to come.
+    Open,
+    /// It is complete.
+    Complete,
+    /// The kernel refused, with this error number.
+    Refused(i32),
+}
+
+/// Hands over the attributes of every message of what one receive brought of a dump.
+pub(crate) fn each_payload(bytes: &[u8], mut take: impl FnMut(&[u8])) -> Dump {
+    for message in messages(bytes) {
+        match message {
+            Message::Done => return Dump::Complete,
+            Message::Refused(error) => return Dump::Refused(error),
+            Message::Data(payload) => take(payload.get(GENERIC..).unwrap_or_default()),
+        }
+    }
+    Dump::Open
+}
+
 /// The messages in what one receive brought. A message that is cut ends them.
-pub(super) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
         let kind = u16_at(bytes, 4)?;
@@ -38,7 +63,7 @@ pub(super) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
 }
 
 /// The attributes in a payload: kind and value. One that is cut ends them.
-pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let kind = u16_at(bytes, 2)? & KIND;
@@ -48,16 +73,26 @@ pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// A request: header, generic header, attributes.
-pub(super) fn request(
+/// A request to a generic family: header, generic header, attributes.
+pub(crate) fn request(
     family: u16,
     flags: u16,
     command: u8,
     attributes: &[(u16, &[u8])],
 ) -> Vec<u8> {
+    request_of(family, flags, [command, 1, 0, 0], attributes) // and the version of the family
+}
+
+/// A request: header, the four bytes that stand in front of the attributes, attributes.
+pub(crate) fn request_of(
+    kind: u16,
+    flags: u16,
+    front: [u8; GENERIC],
+    attributes: &[(u16, &[u8])],
+) -> Vec<u8> {
     const REQUEST: u16 = 1;
     let mut bytes = vec![0; HEADER];
-    bytes.extend([command, 1, 0, 0]); // and the version of the family
+    bytes.extend(front);
     for (kind, value) in attributes {
         let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
         bytes.extend(length.to_ne_bytes());
@@ -67,7 +102,7 @@ pub(super) fn request(
     }
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     bytes[..4].copy_from_slice(&length.to_ne_bytes());
-    bytes[4..6].copy_from_slice(&family.to_ne_bytes());
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
     bytes[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
     bytes
 }
@@ -81,20 +116,34 @@ fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     array(bytes, at).map(u16::from_ne_bytes)
 }
 
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_ne_bytes)
 }
 
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     array(bytes, at).map(u64::from_ne_bytes)
 }
 
 fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
     array(bytes, at).map(i32::from_ne_bytes)
+}
+
+/// Datagrams that were recorded as lines of a command and its answer in hexadecimal digits.
+#[cfg(test)]
+pub(crate) fn recorded(text: &str) -> Vec<(u8, Vec<u8>)> {
+    let line = |line: &str| {
+        let (command, digits) = line.split_once(' ').expect("a command and its answer");
+        let bytes = digits.as_bytes().chunks(2).map(|pair| {
+            let pair = std::str::from_utf8(pair).expect("digits");
+            u8::from_str_radix(pair, 16).expect("two hexadecimal digits")
+        });
+        (command.parse().expect("a number"), bytes.collect())
+    };
+    text.lines().filter(|text| !text.starts_with('#')).map(line).collect()
 }
 
 #[cfg(test)]

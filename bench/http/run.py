@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Measures plumb's HTTP layer against its peers, in turns, on this machine.
+
+Exits with 0 when every target is met, 1 when one is missed, and 2 when one
+could not be judged. bench/README.md says how the figures are taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCH))
+
+import checks  # noqa: E402
+import entry  # noqa: E402
+import web  # noqa: E402
+from checks import Check  # noqa: E402
+from entry import CPU, MEDIAN  # noqa: E402
+from lib import build, console, experiment, machine, process, results  # noqa: E402
+from lib.console import say  # noqa: E402
+from lib.experiment import Comparison  # noqa: E402
+from lib.failure import BenchFailure  # noqa: E402
+from lib.options import add_shared, names, numbers, positive, seed_of  # noqa: E402
+from lib.placement import on_cpu  # noqa: E402
+from lib.table import figure, level, ratio, table  # noqa: E402
+from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
+from peers import H2LOAD, OHA, PLUMB, WRK, H2load, Load, Oha, Peer, Plumb, Wrk  # noqa: E402
+from web import Site  # noqa: E402
+
+CELLS = ("cpu", "open", "stall", "memory")
+AGAIN = "again"
+CONNECTIONS = [1, 10, 50, 200]
+CPU_TARGETS = {1: at_most(0.95), 10: at_most(0.95), 50: at_most(0.95), 200: at_most(1.00)}
+OPEN_CONNECTIONS, OPEN_PER_S = 50, 2000
+OPEN_TARGET = at_most(1.00)
+ROUNDS, SECONDS = 12, 1.0
+HEAD = ("cell", "baseline", "baseline's", "plumb's", "plumb/baseline", "A/A", "interval", "kept",
+        "thrown", "target", "verdict")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Who takes turns with whom at which load; the first is the baseline."""
+
+    name: str
+    figure: str
+    load: Load
+    contenders: Mapping[str, Peer]
+    target: Target | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell after it was measured."""
+
+    cell: str
+    baseline: str
+    comparison: Comparison | None
+    target: Target | None
+    verdict: Verdict | None
+    errors: Sequence[str]
+
+
+@dataclass
+class Outcome:
+    """All that was measured so far, as it is written to the results."""
+
+    machine: dict[str, object]
+    options: dict[str, object]
+    complete: bool = False
+    rows: list[Row] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    def verdicts(self) -> list[Verdict]:
+        """One for each target."""
+        judged = [row.verdict for row in self.rows if row.verdict is not None]
+        return judged + [check.verdict for check in self.checks]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Reads the options, prepares, measures, reports; the exit status."""
+    options = parse(arguments)
+    process.raise_file_limit()
+    tools = prepare(options)
+    versions = {"nginx": ["nginx", "-v"], WRK: ["wrk", "-v"], H2LOAD: ["h2load", "--version"],
+                OHA: ["oha", "--version"], "rustc": ["rustc", "--version"]}  # fmt: skip
+    outcome = Outcome(machine.facts(build.REPOSITORY, versions), vars(options))
+    try:
+        with web.serving(on_cpu(1)) as site:
+            run(options, tools, site, outcome)
+    finally:
+        print_outcome(outcome)
+    return exit_status(outcome.verdicts())
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, with their defaults."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("--cells", type=names(CELLS), default=list(CELLS), help="comma-separated: %(default)s")
+    add("--connections", type=numbers, default=CONNECTIONS, help="of the cell cpu: %(default)s")
+    add("--rounds", type=positive(int), default=ROUNDS, help="to keep: %(default)s")
+    add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
+    add("--requests", type=positive(int), default=checks.MEMORY_REQUESTS,
+        help="of the cell memory: %(default)s")  # fmt: skip
+    add_shared(parser)
+    return parser.parse_args(arguments)
+
+
+def prepare(options: argparse.Namespace) -> dict[str, Peer]:
+    """Builds and installs what the chosen cells need."""
+    build.package("nginx", "nginx-light")
+    tools: dict[str, Peer] = {PLUMB: Plumb(build.plumb(options.plumb, not options.no_build))}
+    if "cpu" in options.cells:
+        build.package("wrk", "wrk")
+        build.package("h2load", "nghttp2-client")
+        tools |= {WRK: Wrk(Path("wrk")), H2LOAD: H2load(Path("h2load"))}
+    if {"cpu", "open"} & set(options.cells):
+        tools[OHA] = Oha(build.crate("oha"))
+    return tools
+
+
+def run(
+    options: argparse.Namespace, tools: Mapping[str, Peer], site: Site, outcome: Outcome
+) -> None:
+    """Measures the chosen cells, in the order of CELLS."""
+    for cell in cells(options, tools):
+        row = measured(cell, options, tools[PLUMB], site)
+        outcome.rows.append(row)
+        say(f"{row.cell} against {row.baseline}: done")
+    plumb = tools[PLUMB]
+    assert isinstance(plumb, Plumb)
+    if "stall" in options.cells:
+        outcome.checks.append(checks.stall(plumb, site, on_cpu(0)))
+    if "memory" in options.cells:
+        outcome.checks.append(checks.memory(plumb, site, on_cpu(0), options.requests))
+    outcome.complete = True
+
+
+def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Cell]:
+    """The comparisons chosen. wrk stands twice, so that the noise is known."""
+    plumb = tools[PLUMB]
+    if "cpu" in options.cells:
+        for connections in options.connections:
+            load, name = Load(connections, options.seconds), f"cpu, {connections} connections"
+            wrk = tools[WRK]
+            contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
+            yield Cell(name, CPU, load, contenders, CPU_TARGETS.get(connections))
+            for other in (H2LOAD, OHA):
+                yield Cell(name, CPU, load, {other: tools[other], PLUMB: plumb}, None)
+    if "open" in options.cells:
+        load = Load(OPEN_CONNECTIONS, max(2.0, options.seconds), OPEN_PER_S)
+        contenders = {OHA: tools[OHA], PLUMB: plumb}
+        yield Cell(f"open, {OPEN_PER_S}/s", MEDIAN, load, contenders, OPEN_TARGET)
+
+
+def measured(cell: Cell, options: argparse.Namespace, plumb: Peer, site: Site) -> Row:
+    """The contenders in turns."""
+    family = [os.getpid(), site.pid]
+    commands = {
+        name: entry.command(peer, site, cell.load, cell.figure, on_cpu(0), family)
+        for name, peer in cell.contenders.items()
+    }
+    baseline = next(iter(commands))
+    seed = seed_of(options.seed, f"{cell.name} {baseline}")
+    words = ["--exec", "--pairs", str(options.rounds), "--seed", str(seed)]
+    assert isinstance(plumb, Plumb)
+    try:
+        found = experiment.compare(plumb.program, commands, words)
+    except BenchFailure as failure:
+        verdict = cell.target and Verdict.UNKNOWN
+        return Row(cell.name, baseline, None, cell.target, verdict, [str(failure)])
+    return Row(cell.name, baseline, found, cell.target, judged(cell, found), found.faults())
+
+
+def judged(cell: Cell, found: Comparison) -> Verdict | None:
+    """A comparison in which an entry went wrong judges nothing."""
+    if cell.target is None:
+        return None
+    effect = found.effect(PLUMB, next(iter(cell.contenders)))
+    if effect is None or found.faults():
+        return Verdict.UNKNOWN
+    return cell.target.judge(effect.interval)
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """The tables on standard output, everything else in the results."""
+    if not outcome.rows and not outcome.checks:
+        return
+    path = results.write("http", outcome)
+    if outcome.rows:
+        print("Processor time of the client for a request, and open load: median; in ns")
+        print(table(HEAD, [cells_of(row) for row in outcome.rows]))
+        for row in outcome.rows:
+            for error in row.errors:
+                print(f"{row.cell} against {row.baseline}: {error}")
+    for check in outcome.checks:
+        found = [f"  {it}" for it in check.found]
+        print("\n".join([f"{check.cell}: {check.verdict.value}", *found]))
+    print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(build.REPOSITORY)}")
+
+
+def cells_of(row: Row) -> list[str]:
+    """One line of the table."""
+    found = row.comparison
+    effect = found.effect(PLUMB, row.baseline) if found else None
+    noise = found.effect(AGAIN, row.baseline) if found else None
+    return [
+        row.cell,
+        row.baseline,
+        figure(effect and effect.baseline),
+        figure(effect and effect.candidate),
+        ratio(effect),
+        ratio(noise),
+        level(effect),
+        str(found.kept()) if found else "-",
+        str(found.thrown()) if found else "-",
+        str(row.target or "-"),
+        row.verdict.value if row.verdict else "-",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(console.status_of(lambda: main(sys.argv[1:])))

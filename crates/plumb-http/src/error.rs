@@ -1,0 +1,118 @@
+//! Why the HTTP layer did not run.
+
+use std::path::PathBuf;
+
+use plumb_engine::EngineError;
+use plumb_wire::http::UrlError;
+
+/// Why there is no measurement. Each message says what to try; none holds a password.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// The engine could not begin.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A URL cannot be asked for.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// Encrypted URLs.
+    #[error("{url}: https is not spoken here; name the http address of the same server")]
+    Encrypted {
+        /// The URL.
+        url: String,
+    },
+    /// A proxy that is not reached over plain HTTP.
+    #[error("{proxy}: a proxy is reached over http; write --proxy http://HOST:PORT")]
+    Proxy {
+        /// As given.
+        proxy: String,
+    },
+    /// URLs of different servers in one load.
+    #[error(
+        "{first} and {other} lead to different servers: one load goes to one server; measure them \
+         one after another, or compare them with plumb ab"
+    )]
+    Origins {
+        /// The first URL, resolved.
+        first: String,
+        /// Another one, resolved.
+        other: String,
+    },
+    /// Too many URLs.
+    #[error("{count} URLs are more than the {most} that one load takes; name fewer")]
+    TooManyUrls {
+        /// As many as were named.
+        count: usize,
+        /// As many as may be.
+        most: usize,
+    },
+    /// Operations under way on one connection.
+    #[error(
+        "--depth {depth}: requests are not sent before the last answer came; leave it out, and raise --connections"
+    )]
+    Depth {
+        /// As asked for.
+        depth: usize,
+    },
+    /// A header line that cannot be sent.
+    #[error("what begins with `{start}` is no header line; write --header 'Name: value'")]
+    Header {
+        /// Its first word.
+        start: String,
+    },
+    /// A header line that carries a secret, or that belongs to the client.
+    #[error("--header {name}: {remedy}")]
+    HeaderNotYours {
+        /// Its name.
+        name: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// No method.
+    #[error("`{method}` is no method that can be measured; write for example --method POST")]
+    Method {
+        /// As given.
+        method: String,
+    },
+    /// The content of the requests cannot be read.
+    #[error("cannot read the body {}: {cause}", path.display())]
+    Body {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        cause: std::io::Error,
+    },
+    /// Credentials cannot be taken.
+    #[error("{0}")]
+    Credentials(String),
+    /// A URL did not answer at all.
+    #[error("{url} {complaint}")]
+    NoAnswer {
+        /// The URL.
+        url: String,
+        /// What happened, with what to try.
+        complaint: String,
+    },
+    /// A URL leads on without end.
+    #[error("{url} redirects more than {most} times, the last time to {last}")]
+    Redirects {
+        /// The URL.
+        url: String,
+        /// Redirects that are followed.
+        most: usize,
+        /// Where the last one led.
+        last: String,
+    },
+    /// A redirect that cannot be followed.
+    #[error("{url} answers {status} and leads nowhere: {cause}")]
+    Astray {
+        /// The URL that redirects.
+        url: String,
+        /// Its status.
+        status: u16,
+        /// What is wrong with where it leads.
+        cause: String,
+    },
+    /// No verb was named.
+    #[error("name a verb: ping")]
+    NoVerb,
+}

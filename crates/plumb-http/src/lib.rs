@@ -1,0 +1,61 @@
+//! The HTTP layer: how long a page takes to its first and to its last byte.
+//!
+//! [`Probe`] is an HTTP/1.1 client as a [`plumb_engine::Protocol`]: requests are encoded once and
+//! copied, answers are measured and counted without being kept. Before it measures, [`Ping`]
+//! resolves each URL (`resolve.rs`): redirects are followed and a challenge is answered once, so
+//! that what happens to a user once is not measured continuously. [`Http`] is the layer as the
+//! program sees it.
+
+mod credentials;
+mod error;
+mod expected;
+mod names;
+mod options;
+mod pair;
+mod ping;
+mod probe;
+mod prompt;
+mod request;
+mod resolve;
+mod way;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::layer::{Job, JobError, Layer};
+
+pub use error::HttpError;
+pub use expected::{Expected, NoStatus};
+pub use options::{LengthRule, PingOptions};
+pub use ping::Ping;
+pub use probe::{Limits, Probe};
+pub use request::Request;
+
+/// The HTTP layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Http;
+
+impl Layer for Http {
+    fn command(&self) -> Command {
+        // the words for people come last: the options bring words of their own
+        let ping = PingOptions::augment_args(Command::new("ping"))
+            .about("Measure how long pages take to their first and to their last byte")
+            .long_about(
+                "Measures how long pages take to their first and to their last byte.\n\nFirst each \
+                 URL is resolved: redirects are followed, a Basic challenge is answered once, and \
+                 what was found is measured. Several URLs are asked for in turn.",
+            );
+        Command::new("http")
+            .about("HTTP: the time to the first and to the last byte of pages")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(ping)
+    }
+
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
+        match matches.subcommand() {
+            Some(("ping", words)) => {
+                Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            _ => Err(HttpError::NoVerb.into()),
+        }
+    }
+}

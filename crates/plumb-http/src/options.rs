@@ -1,0 +1,103 @@
+//! What is asked for, how often, and what counts as an answer.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_measure::ByteSize;
+use serde::Serialize;
+
+use crate::Expected;
+
+/// What is asked of whom, how often.
+#[derive(Args, Clone, Debug)]
+pub struct PingOptions {
+    /// The pages, of one server: http://HOST/PATH; several are asked for in turn
+    #[arg(value_name = "URL", required_unless_present = "pair")]
+    pub urls: Vec<String>,
+
+    /// Measure what DYNAMIC takes longer than STATIC, asked for in turn: its processing time
+    ///
+    /// STATIC is a file of about the same length that the same server answers from memory.
+    #[arg(long, value_names = ["DYNAMIC", "STATIC"], num_args = 2, conflicts_with = "urls")]
+    pub pair: Vec<String>,
+
+    /// Connections, each with requests of its own; a list makes a sweep
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    pub connections: Vec<NonZeroUsize>,
+
+    /// The statuses of a correct answer: codes, and classes such as 2xx
+    #[arg(long, value_name = "STATUS,...", default_value = "2xx")]
+    pub expect_status: Expected,
+
+    /// Whether every answer of a URL must be as long as the others
+    #[arg(long, value_name = "RULE", value_enum, default_value = "same")]
+    pub length: LengthRule,
+
+    /// Content that an answer may have; more is a failure
+    #[arg(long, value_name = "SIZE")]
+    pub max_body: Option<ByteSize>,
+
+    /// What is sent and how.
+    #[command(flatten)]
+    pub request: RequestOptions,
+
+    /// How much load, and how it is driven.
+    #[command(flatten)]
+    pub load: LoadOptions,
+
+    /// How the target is reached.
+    #[command(flatten)]
+    pub transport: TransportOptions,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// What a request holds, and what happens before it is measured.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Request")]
+pub struct RequestOptions {
+    /// Method [default: GET, with a body POST]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<String>,
+
+    /// A further header line; it stands in the record, so it may hold no secret
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+
+    /// Send the content of this file
+    #[arg(long, value_name = "FILE")]
+    pub body: Option<PathBuf>,
+
+    /// Ask for each page on a new connection
+    #[arg(long)]
+    pub close: bool,
+
+    /// Measure the URLs as they are given: follow no redirect, answer no challenge
+    #[arg(long)]
+    pub as_given: bool,
+
+    /// A file of one line USER:PASSWORD that only its owner may read, for a server that asks
+    ///
+    /// Without it the environment is looked at (PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD), then the
+    /// terminal is asked.
+    #[arg(long, value_name = "FILE")]
+    pub credentials: Option<PathBuf>,
+
+    /// Send every request to this proxy
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+}
+
+/// Whether answers of one length were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LengthRule {
+    /// Answers of different lengths make the run invalid
+    Same,
+    /// Answers may differ in length
+    Any,
+}

@@ -1,0 +1,286 @@
+//! `plumb http ping`: pages, asked for again and again over a number of connections.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::options::{OutputOptions, TransportOptions};
+use plumb_engine::{
+    Endpoint, Lengths, LoadResult, Protocol as _, Stage, Stop, clock, floor, part_record,
+    reachable, result_record,
+};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
+use plumb_wire::http::{Scheme, Url};
+use serde_json::json;
+
+use crate::credentials::Source;
+use crate::pair::Pairs;
+use crate::probe::{Limits, Probe};
+use crate::resolve::{Resolved, Resolver};
+use crate::{Expected, HttpError, LengthRule, PingOptions, Request, way};
+
+/// URLs of one load: every one has histograms of its own.
+const URLS_MAX: usize = 64;
+/// A seed from the clock stays exact in every JSON reader.
+const SEED_MASK: u64 = (1 << 53) - 1;
+
+/// Pages to be measured, planned.
+#[derive(Debug)]
+pub struct Ping {
+    options: PingOptions,
+    urls: Vec<Url>,
+    proxy: Option<Url>,
+    request: Request,
+    connections: Vec<NonZeroUsize>,
+    seed: u64,
+}
+
+/// What is measured: resolved, with the bytes that ask for it.
+struct Target {
+    /// A URL of the server, or any when everything goes to a proxy.
+    at: Url,
+    endpoint: Endpoint,
+    resolved: Vec<Resolved>,
+    requests: Vec<Vec<u8>>,
+}
+
+impl Ping {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// [`HttpError`] when a URL cannot be asked for or the options ask for the impossible.
+    pub fn new(options: PingOptions) -> Result<Self, HttpError> {
+        let named = if options.pair.is_empty() { &options.urls } else { &options.pair };
+        if named.len() > URLS_MAX {
+            return Err(HttpError::TooManyUrls { count: named.len(), most: URLS_MAX });
+        }
+        let urls = named.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        urls.iter().try_for_each(way::check)?;
+        let depth = options.load.depth.get();
+        if depth > 1 {
+            return Err(HttpError::Depth { depth });
+        }
+        let proxy = options.request.proxy.as_deref().map(proxy).transpose()?;
+        let request = request(&options, proxy.is_some())?;
+        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let mut connections = options.connections.clone();
+        connections.sort_unstable();
+        connections.dedup();
+        SplitMix64::new(seed).shuffle(&mut connections);
+        for number in &connections {
+            options.load.plan(*number).check()?;
+        }
+        Ok(Self { options, urls, proxy, request, connections, seed })
+    }
+
+    /// Where the server of `url` is reached.
+    fn reach(&self, url: &Url, stop: &Stop) -> Result<Endpoint, HttpError> {
+        let place = self.proxy.as_ref().unwrap_or(url);
+        let transport: &TransportOptions = &self.options.transport;
+        let endpoints = transport.endpoints(&place.authority(), place.scheme().port())?;
+        Ok(reachable(&endpoints, self.options.load.connect_timeout, stop)?)
+    }
+
+    /// Everything that happens to a user once. `None` when it was interrupted.
+    fn resolve(&self, stop: &Stop) -> Result<Option<Target>, HttpError> {
+        let mut resolver = Resolver {
+            request: &self.request,
+            limits: Limits { expected: Expected::any(), ..self.limits() },
+            load: &self.options.load,
+            source: Source::new(self.options.request.credentials.as_deref()),
+            stop,
+            reach: &|url| self.reach(url, stop),
+            known: Vec::new(),
+            jars: Vec::new(),
+        };
+        let mut resolved = Vec::new();
+        for url in &self.urls {
+            if self.options.request.as_given {
+                resolved.push(Resolved { url: url.clone(), steps: Vec::new(), first_hit: None });
+                continue;
+            }
+            match resolver.resolve(url)? {
+                None => return Ok(None),
+                Some(found) => resolved.push(found),
+            }
+        }
+        let Some(first) = resolved.first() else {
+            return Ok(None);
+        };
+        let elsewhere = resolved.iter().find(|other| !other.url.same_origin(&first.url));
+        if let (Some(other), None) = (elsewhere, &self.proxy) {
+            let (first, other) = (first.url.to_string(), other.url.to_string());
+            return Err(HttpError::Origins { first, other });
+        }
+        let endpoint = self.reach(&first.url, stop)?;
+        // the last URL may have brought what the first one needs
+        let requests = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
+        Ok(Some(Target { at: first.url.clone(), endpoint, resolved, requests }))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            expected: self.options.expect_status.clone(),
+            body_bytes_max: self.options.max_body.map_or(u64::MAX, |size| size.bytes()),
+        }
+    }
+
+    fn measure(
+        &self,
+        connections: NonZeroUsize,
+        target: &Target,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let paired = !self.options.pair.is_empty();
+        let mut plan = self.options.load.plan(connections);
+        if paired {
+            plan = Pairs::shorten(plan);
+        }
+        let labels = BTreeMap::from([("connections".to_owned(), connections.to_string())]);
+        let (requests, ask) = (target.requests.clone(), self.request.ask());
+        let mut probe = Probe::new(requests, ask, self.limits(), self.seed);
+        if self.options.request.close {
+            probe = probe.closing();
+        }
+        let mut pairs = Pairs::default();
+        let load = {
+            let sampler = watch.point(&labels);
+            let samplers = &mut [sampler, &mut pairs];
+            let mut stage = Stage { endpoint: &target.endpoint, stop, samplers };
+            way::drive(&target.at, &plan, &mut stage, &probe)?
+        };
+        let lengths = match self.options.length {
+            LengthRule::Same => Lengths::Same,
+            LengthRule::Any => Lengths::Any,
+        };
+        let mut result = result_record(&plan, labels, lengths, &load);
+        self.add_parts(&mut result, target, &load);
+        if let ([dynamic, fixed], true) = (&self.urls[..], paired) {
+            result.pair = Some(pairs.record(&dynamic.to_string(), &fixed.to_string()));
+        }
+        if let Some(transport) = &load.transport {
+            watch.reached(transport.clone());
+        }
+        watch.result(result, load.began_ns)
+    }
+
+    fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<Probe>) {
+        let names = load.protocols.first().map_or_else(Vec::new, Probe::told_names);
+        let rows = load.recorder.rows();
+        for ((url, resolved), row) in self.urls.iter().zip(&target.resolved).zip(rows) {
+            result.parts.push(PartRecord {
+                told_ns: told(row, &names),
+                steps: resolved.steps.clone(),
+                first_hit: resolved.first_hit,
+                ..part_record(url.to_string(), row, load)
+            });
+        }
+        let validity = &mut result.validity;
+        if let Some(complaint) = load.protocols.iter().find_map(Probe::complaint) {
+            *validity = std::mem::take(validity).with_complaint(&complaint);
+        }
+        let untold = load.protocols.iter().map(Probe::untold).sum();
+        *validity = std::mem::take(validity).with_untold(untold);
+    }
+}
+
+impl Measure for Ping {
+    fn outline(&self) -> Outline {
+        let options = &self.options;
+        let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
+        let urls: Vec<String> = self.urls.iter().map(Url::to_string).collect();
+        let name = if options.pair.is_empty() { "url" } else { "pair" };
+        in_force.insert(name.into(), json!(urls));
+        in_force.insert("connections".into(), json!(options.connections));
+        in_force.insert("expect-status".into(), json!(options.expect_status));
+        in_force.insert("length".into(), json!(options.length));
+        in_force.insert("max-body".into(), json!(options.max_body));
+        in_force.insert("method".into(), json!(self.request.method()));
+        in_force.insert("header".into(), json!(options.request.header));
+        in_force.insert("body".into(), json!(options.request.body));
+        in_force.insert("close".into(), json!(options.request.close));
+        in_force.insert("as-given".into(), json!(options.request.as_given));
+        in_force.insert("credentials".into(), json!(options.request.credentials));
+        in_force.insert("proxy".into(), json!(self.proxy.as_ref().map(Url::to_string)));
+        in_force.extend(options.transport.in_force());
+        Outline {
+            layer: "http",
+            verb: "ping",
+            options: in_force,
+            open: options.load.rate.is_some(),
+            seed: self.seed,
+            target: target_of(&urls),
+            pin: options.load.pin.clone(),
+            points: self.connections.len(),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.options.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        let Some(target) = self.resolve(stop)? else {
+            return Ok(());
+        };
+        if let Some(connections) = self.connections.first() {
+            let plan = self.options.load.plan(*connections);
+            if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
+                watch.floor(floor);
+            }
+        }
+        for connections in &self.connections {
+            if stop.asked() {
+                break;
+            }
+            self.measure(*connections, &target, watch, stop)?;
+        }
+        Ok(())
+    }
+}
+
+fn proxy(text: &str) -> Result<Url, HttpError> {
+    let url = Url::parse(text)?;
+    if url.scheme() == Scheme::Http && url.target() == "/" {
+        Ok(url)
+    } else {
+        Err(HttpError::Proxy { proxy: text.into() })
+    }
+}
+
+fn request(options: &PingOptions, through_proxy: bool) -> Result<Request, HttpError> {
+    let body = match &options.request.body {
+        None => None,
+        Some(path) => {
+            Some(fs::read(path).map_err(|cause| HttpError::Body { path: path.clone(), cause })?)
+        }
+    };
+    let usual = if body.is_some() { "POST" } else { "GET" };
+    let method = options.request.method.as_deref().unwrap_or(usual);
+    let mut request = Request::new(method, &options.request.header, body)?;
+    if options.request.close {
+        request = request.closing();
+    }
+    if through_proxy {
+        request = request.for_proxy();
+    }
+    Ok(request)
+}
+
+/// The target in a heading.
+fn target_of(urls: &[String]) -> String {
+    match urls {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
+    }
+}
+
+/// The times that the server told of itself, by name.
+fn told(row: &Row, names: &[String]) -> BTreeMap<String, Distribution> {
+    let named = names.iter().zip(&row.told);
+    named.filter_map(|(name, times)| Some((name.clone(), Distribution::of(times)?))).collect()
+}

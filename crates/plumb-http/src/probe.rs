@@ -1,0 +1,459 @@
+//! What one request is, and whether its answer was right.
+
+use plumb_engine::{Next, Op, Protocol, Step, Then};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Answer, FailureKind, Outcome, Told};
+use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead, told};
+
+use crate::Expected;
+use crate::names::Names;
+
+/// Bytes of an unexpected answer that are shown.
+const SHOWN_BYTES: usize = 40;
+
+/// Which answers are right.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The statuses of a correct answer.
+    pub expected: Expected,
+    /// Bytes of content that an answer may have.
+    pub body_bytes_max: u64,
+}
+
+/// An HTTP/1.1 client that asks for pages in turn, one request at a time on a connection.
+///
+/// Each user asks for every page once a round, in an order that is drawn anew for each round: what
+/// returns in every second or every eighth request, in the target or in the loop that drives it,
+/// would otherwise always meet the same page.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    pages: Vec<Page>,
+    limits: Limits,
+    seed: u64,
+    /// Every answer ends its connection, whatever the other side says.
+    closes: bool,
+    names: Names,
+    complaint: Option<String>,
+    /// Times that were told but had no room.
+    untold: u64,
+}
+
+/// One URL: what is sent, and what the last answer looked like.
+#[derive(Clone, Debug)]
+struct Page {
+    request: Vec<u8>,
+    memo: Memo,
+    /// What the last head told, and how many heads had been parsed when it was read.
+    told: (u64, Option<Told>),
+}
+
+/// The round of one user.
+#[derive(Clone, Debug)]
+pub struct Round {
+    order: Vec<u16>,
+    at: usize,
+    random: SplitMix64,
+}
+
+impl Round {
+    /// The next page.
+    #[inline]
+    fn next(&mut self) -> Option<u16> {
+        if self.at == self.order.len() {
+            self.at = 0;
+            self.random.shuffle(&mut self.order);
+        }
+        self.at += 1;
+        self.order.get(self.at - 1).copied()
+    }
+}
+
+/// An answer that is coming in; `None` between two.
+#[derive(Debug, Default)]
+pub struct Wire {
+    coming: Option<Coming>,
+}
+
+#[derive(Debug)]
+struct Coming {
+    status: u16,
+    keep_alive: bool,
+    told: Option<Told>,
+    body: Body,
+}
+
+impl Probe {
+    /// A client that sends `requests`, complete bytes, in turn, and whose answers are those to
+    /// `ask`. The order within a round is drawn from `seed`.
+    #[must_use]
+    pub fn new(requests: Vec<Vec<u8>>, ask: Ask, limits: Limits, seed: u64) -> Self {
+        let page = |request| Page { request, memo: Memo::new(ask), told: (0, None) };
+        Self {
+            pages: requests.into_iter().map(page).collect(),
+            limits,
+            seed,
+            closes: false,
+            names: Names::default(),
+            complaint: None,
+            untold: 0,
+        }
+    }
+
+    /// The same client, which asks for each page on a new connection.
+    #[must_use]
+    pub fn closing(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+
+    /// Number of the pages, each a row of the records.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The names of the times that servers told, by their numbers.
+    pub(crate) fn told_names(&self) -> Vec<String> {
+        self.names.all()
+    }
+
+    /// Times that were told but not kept, because there were too many.
+    pub(crate) fn untold(&self) -> u64 {
+        self.untold
+    }
+
+    /// The bytes of the last head that came for page `number`.
+    pub(crate) fn last_head(&self, number: usize) -> &[u8] {
+        self.pages.get(number).map_or(&[], |page| page.memo.last())
+    }
+
+    /// The head at the start of `bytes`.
+    fn head(&mut self, page: usize, wire: &mut Wire, bytes: &[u8]) -> Step {
+        let (head, length) = match self.pages[page].memo.read(bytes) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Step::Need { consumed: 0 },
+            Err(error) => return self.bad_head(error, bytes),
+        };
+        if head.interim() {
+            return Step::Aside { consumed: length };
+        }
+        let coming = Coming {
+            status: head.status,
+            keep_alive: head.keep_alive,
+            told: if head.tells_times { self.told(page) } else { None },
+            body: Body::new(head.framing),
+        };
+        if let Some(step) = self.too_large(head, length) {
+            return step;
+        }
+        self.body(wire, coming, bytes, length)
+    }
+
+    /// Goes on with the body of `coming`, whose bytes begin at `from`.
+    fn body(&mut self, wire: &mut Wire, mut coming: Coming, bytes: &[u8], from: usize) -> Step {
+        let taken = match coming.body.take(&bytes[from..]) {
+            Ok(taken) => taken,
+            Err(error) => {
+                let text = || format!("sent a body that cannot be read: {error}");
+                return self.wrong(FailureKind::Garbled, bytes.len(), Some(coming.status), text);
+            }
+        };
+        let consumed = from + taken.consumed;
+        if coming.body.content() > self.limits.body_bytes_max {
+            return self.body_too_large(coming.status, bytes.len());
+        }
+        if !taken.complete {
+            wire.coming = Some(coming);
+            return Step::Need { consumed };
+        }
+        if consumed < bytes.len() {
+            let text = || "sent more bytes than its head announced".to_owned();
+            return self.wrong(FailureKind::Garbled, bytes.len(), Some(coming.status), text);
+        }
+        let then = if coming.keep_alive && !self.closes { Then::Keep } else { Then::Close };
+        Step::Done { consumed, answer: self.judge(&coming), then }
+    }
+
+    /// A complete answer.
+    fn judge(&mut self, coming: &Coming) -> Answer {
+        let (status, body_bytes) = (coming.status, coming.body.content());
+        let right = self.limits.expected.has(status);
+        if !right {
+            let expected = &self.limits.expected;
+            self.complaint
+                .get_or_insert_with(|| format!("answered {status} where {expected} was expected"));
+        }
+        Answer {
+            outcome: if right {
+                Outcome::Ok
+            } else {
+                Outcome::Failed(FailureKind::UnexpectedStatus)
+            },
+            code: Some(status),
+            body_bytes,
+            told: coming.told,
+        }
+    }
+
+    /// What the head that was just read tells of the server's own time.
+    fn told(&mut self, number: usize) -> Option<Told> {
+        let page = &mut self.pages[number];
+        if page.told.0 != page.memo.parsed() {
+            let mut times = Told::default();
+            for found in told(&RawHead::new(page.memo.last())) {
+                let name = self.names.number(found.name);
+                let kept = name.is_some_and(|name| times.push(name, found.ns));
+                self.untold += u64::from(!kept);
+            }
+            page.told = (page.memo.parsed(), (times != Told::default()).then_some(times));
+        }
+        page.told.1
+    }
+
+    fn too_large(&mut self, head: Head, length: usize) -> Option<Step> {
+        match head.framing {
+            Framing::Length(bytes) if bytes > self.limits.body_bytes_max => {
+                Some(self.body_too_large(head.status, length))
+            }
+            _ => None,
+        }
+    }
+
+    fn body_too_large(&mut self, status: u16, consumed: usize) -> Step {
+        let most = self.limits.body_bytes_max;
+        let text = || format!("sent more than {most} bytes of content; raise --max-body");
+        self.wrong(FailureKind::BodyTooLarge, consumed, Some(status), text)
+    }
+
+    fn bad_head(&mut self, error: HeadError, bytes: &[u8]) -> Step {
+        let kind = match error {
+            HeadError::TooLong | HeadError::TooManyLines => FailureKind::HeadTooLarge,
+            HeadError::NoHttp(_) | HeadError::Framing(_) => FailureKind::Garbled,
+        };
+        let text = || match error {
+            HeadError::NoHttp(_) => format!(
+                "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
+                show(bytes)
+            ),
+            _ => format!("cannot be measured: {error}"),
+        };
+        self.wrong(kind, bytes.len(), None, text)
+    }
+
+    /// An answer that cannot be read to its end: the connection cannot be trusted any more.
+    fn wrong(
+        &mut self,
+        kind: FailureKind,
+        consumed: usize,
+        code: Option<u16>,
+        complaint: impl FnOnce() -> String,
+    ) -> Step {
+        self.complaint.get_or_insert_with(complaint);
+        let answer = Answer { code, ..Answer::failed(kind) };
+        Step::Done { consumed, answer, then: Then::Close }
+    }
+}
+
+impl Protocol for Probe {
+    type User = Round;
+    type Wire = Wire;
+
+    fn user(&mut self, n: usize) -> Round {
+        let pages = u16::try_from(self.pages.len()).unwrap_or(u16::MAX);
+        let order: Vec<u16> = (0..pages).collect();
+        let at = order.len(); // the first round is drawn like any other
+        Round { order, at, random: SplitMix64::new(self.seed.wrapping_add(n as u64)) }
+    }
+
+    fn encode(&mut self, user: &mut Round, _: &mut Wire, out: &mut Vec<u8>) -> Next {
+        let Some(label) = user.next() else {
+            return Next::Finish;
+        };
+        out.extend_from_slice(&self.pages[usize::from(label)].request);
+        Next::Send(Op { label, tag: 0 })
+    }
+
+    #[inline]
+    fn decode(
+        &mut self,
+        _: &mut Round,
+        wire: &mut Wire,
+        op: Option<Op>,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+    ) -> Step {
+        let Some(op) = op else {
+            let text = || "sent bytes that nobody asked for".to_owned();
+            return self.wrong(FailureKind::Garbled, bytes.len(), None, text);
+        };
+        if wire.coming.is_none() {
+            return self.head(usize::from(op.label), wire, bytes); // most answers come whole
+        }
+        match wire.coming.take() {
+            None => Step::Need { consumed: 0 },
+            Some(coming) => self.body(wire, coming, bytes, 0),
+        }
+    }
+
+    /// A body without a length is complete when the connection ends; any other was cut.
+    fn eof(&mut self, _: &mut Round, wire: &mut Wire, _: Op) -> Answer {
+        match wire.coming.take() {
+            Some(coming) if coming.body.ends_with_the_connection() => self.judge(&coming),
+            cut => {
+                self.complaint.get_or_insert_with(|| match &cut {
+                    Some(coming) => format!(
+                        "closed the connection after {} bytes of a longer body",
+                        coming.body.content()
+                    ),
+                    None => "closed the connection before it answered".to_owned(),
+                });
+                let code = cut.map(|coming| coming.status);
+                Answer { code, ..Answer::failed(FailureKind::Closed) }
+            }
+        }
+    }
+
+    fn complaint(&self) -> Option<String> {
+        self.complaint.clone()
+    }
+}
+
+fn show(bytes: &[u8]) -> String {
+    let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+    line[..line.len().min(SHOWN_BYTES)].escape_ascii().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe() -> Probe {
+        let limits = Limits { expected: "2xx".parse().unwrap(), body_bytes_max: 100 };
+        Probe::new(vec![b"one".to_vec(), b"two".to_vec()], Ask::Content, limits, 7)
+    }
+
+    /// The end of the answer in `bytes`, fed in pieces of `piece` bytes.
+    fn answer(probe: &mut Probe, bytes: &[u8], piece: usize) -> (Answer, Then) {
+        let mut wire = Wire::default();
+        let mut user = probe.user(0);
+        let op = Some(Op { label: 0, tag: 0 });
+        let (mut from, mut to) = (0, 0);
+        while to < bytes.len() {
+            to = bytes.len().min(to + piece);
+            loop {
+                let rest = &bytes[from..to];
+                match probe.decode(&mut user, &mut wire, op, rest, &mut Vec::new()) {
+                    Step::Done { answer, then, .. } => return (answer, then),
+                    Step::Need { consumed } => {
+                        from += consumed;
+                        break;
+                    }
+                    Step::Aside { consumed } => from += consumed,
+                }
+                if from == to {
+                    break;
+                }
+            }
+        }
+        (probe.eof(&mut user, &mut wire, Op { label: 0, tag: 0 }), Then::Close)
+    }
+
+    fn failed(bytes: &[u8], kind: FailureKind) {
+        for piece in [1, bytes.len()] {
+            let (answer, then) = answer(&mut probe(), bytes, piece);
+            assert_eq!(answer.outcome, Outcome::Failed(kind), "{piece}");
+            assert_eq!(then, Then::Close);
+        }
+    }
+
+    #[test]
+    fn every_round_asks_for_every_page_in_an_order_of_its_own() {
+        let mut probe = probe();
+        let mut user = probe.user(1);
+        let mut labels = Vec::new();
+        for _ in 0..200 {
+            let mut out = Vec::new();
+            match probe.encode(&mut user, &mut Wire::default(), &mut out) {
+                Next::Send(op) => labels.push(op.label),
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(out, [b"one", b"two"][usize::from(labels[labels.len() - 1])]);
+        }
+        let rounds: Vec<&[u16]> = labels.chunks(2).collect();
+        assert!(rounds.iter().all(|round| round[0] != round[1]));
+        let first = rounds.iter().filter(|round| round[0] == 0).count();
+        assert!((25..=75).contains(&first), "{first} of 100 rounds begin with the first page");
+    }
+
+    #[test]
+    fn a_right_answer_has_its_status_and_its_length() {
+        let bytes =
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        for piece in [1, 7, bytes.len()] {
+            let (answer, then) = answer(&mut probe(), bytes, piece);
+            assert_eq!((answer, then), (Answer { code: Some(200), ..Answer::ok(5) }, Then::Keep));
+        }
+    }
+
+    #[test]
+    fn a_body_that_ends_with_the_connection_is_right_and_a_cut_one_is_not() {
+        let (answer, _) = answer(&mut probe(), b"HTTP/1.0 200 OK\r\n\r\nsome", 1);
+        assert_eq!(answer, Answer { code: Some(200), ..Answer::ok(4) });
+        failed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", FailureKind::Closed);
+        failed(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+            FailureKind::Closed,
+        );
+        failed(b"HTTP/1.1 2", FailureKind::Closed);
+    }
+
+    #[test]
+    fn a_status_that_is_not_expected_fails_and_keeps_the_connection() {
+        let bytes = b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno";
+        let mut probe = probe();
+        let (answer, then) = answer(&mut probe, bytes, bytes.len());
+        assert_eq!(answer.outcome, Outcome::Failed(FailureKind::UnexpectedStatus));
+        assert_eq!((answer.code, then), (Some(401), Then::Keep));
+        assert_eq!(probe.complaint().unwrap(), "answered 401 where 2xx was expected");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        failed(b"220 mail ready\r\n", FailureKind::Garbled);
+        failed(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            FailureKind::Garbled,
+        );
+        failed(b"HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n", FailureKind::BodyTooLarge);
+        let endless = [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), &[b'x'; 101]].concat();
+        failed(&endless, FailureKind::BodyTooLarge);
+        let long = [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000]].concat();
+        let (answer, _) = answer(&mut probe(), &long, 4_096);
+        assert_eq!(answer.outcome, Outcome::Failed(FailureKind::HeadTooLarge));
+    }
+
+    #[test]
+    fn bytes_behind_an_answer_make_it_wrong() {
+        let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello";
+        let mut probe = probe();
+        let (answer, then) = answer(&mut probe, bytes, bytes.len());
+        assert_eq!(answer.outcome, Outcome::Failed(FailureKind::Garbled));
+        assert_eq!(then, Then::Close);
+        assert!(probe.complaint().unwrap().contains("more bytes"));
+    }
+
+    #[test]
+    fn times_that_a_server_tells_come_with_the_answer_they_stand_in() {
+        let mut probe = probe();
+        for (dur, ns) in [("5", 5_000_000), ("7.5", 7_500_000), ("7.5", 7_500_000)] {
+            let bytes = format!(
+                "HTTP/1.1 200 OK\r\nServer-Timing: app;dur=1, db;dur={dur}\r\nContent-Length: 0\r\n\r\n"
+            );
+            let (answer, _) = answer(&mut probe, bytes.as_bytes(), bytes.len());
+            let told: Vec<_> = answer.told.unwrap().iter().collect();
+            assert_eq!(told, [(0, 1_000_000), (1, ns)]);
+        }
+        assert_eq!(probe.told_names(), ["app", "db"]);
+        let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        assert_eq!(answer(&mut probe, plain, plain.len()).0.told, None);
+    }
+}

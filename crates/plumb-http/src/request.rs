@@ -1,0 +1,178 @@
+//! The bytes of a request, made once.
+
+use plumb_wire::http::{Ask, Url};
+
+use crate::HttpError;
+
+/// What every request has beside its URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    method: String,
+    /// Complete header lines.
+    lines: String,
+    body: Option<Vec<u8>>,
+    /// The URL is written whole, as a proxy wants it.
+    absolute: bool,
+}
+
+impl Request {
+    /// A request with `method`, further header lines `Name: value`, and a body.
+    ///
+    /// # Errors
+    /// [`HttpError::Method`], [`HttpError::Header`] or [`HttpError::HeaderNotYours`].
+    pub fn new(method: &str, headers: &[String], body: Option<Vec<u8>>) -> Result<Self, HttpError> {
+        let sound = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !sound || method == "CONNECT" {
+            return Err(HttpError::Method { method: method.into() });
+        }
+        let mut lines = String::new();
+        let mut agent = true;
+        let mut accept = true;
+        for header in headers {
+            let (name, value) = split(header)?;
+            agent &= !name.eq_ignore_ascii_case("user-agent");
+            accept &= !name.eq_ignore_ascii_case("accept");
+            lines += &format!("{name}: {value}\r\n");
+        }
+        if agent {
+            lines += concat!("User-Agent: plumb/", env!("CARGO_PKG_VERSION"), "\r\n");
+        }
+        if accept {
+            lines += "Accept: */*\r\n";
+        }
+        Ok(Self { method: method.into(), lines, body, absolute: false })
+    }
+
+    /// The same request, whose connection is closed after the answer.
+    #[must_use]
+    pub fn closing(mut self) -> Self {
+        self.lines += "Connection: close\r\n";
+        self
+    }
+
+    /// The same request for a proxy.
+    #[must_use]
+    pub fn for_proxy(mut self) -> Self {
+        self.absolute = true;
+        self
+    }
+
+    /// The method.
+    pub(crate) fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// True when asking twice does no more than asking once.
+    pub(crate) fn only_reads(&self) -> bool {
+        matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+    }
+
+    /// What decides whether a body comes back.
+    #[must_use]
+    pub fn ask(&self) -> Ask {
+        if self.method == "HEAD" { Ask::Head } else { Ask::Content }
+    }
+
+    /// The bytes that ask for `url`, with `secrets` as further header lines: the value of
+    /// `Authorization` and that of `Cookie`.
+    #[must_use]
+    pub fn bytes(&self, url: &Url, authorization: Option<&str>, cookies: Option<&str>) -> Vec<u8> {
+        let target = if self.absolute { url.to_string() } else { url.target().to_owned() };
+        let mut head =
+            format!("{} {target} HTTP/1.1\r\nHost: {}\r\n", self.method, url.authority());
+        head += &self.lines;
+        for (name, value) in [("Authorization", authorization), ("Cookie", cookies)] {
+            if let Some(value) = value {
+                head += &format!("{name}: {value}\r\n");
+            }
+        }
+        if let Some(body) = &self.body {
+            head += &format!("Content-Length: {}\r\n", body.len());
+        }
+        head += "\r\n";
+        let mut bytes = head.into_bytes();
+        bytes.extend(self.body.iter().flatten());
+        bytes
+    }
+}
+
+/// Name and value of a header line that may be sent.
+fn split(line: &str) -> Result<(&str, &str), HttpError> {
+    // the rest of a line that is none may be a secret
+    let start = || line.split([' ', ':']).next().unwrap_or_default().escape_default().to_string();
+    let wrong = || HttpError::Header { start: start() };
+    let (name, value) = line.split_once(':').ok_or_else(wrong)?;
+    let value = value.trim();
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let sound =
+        !name.is_empty() && name.bytes().all(token) && !value.contains(|c: char| c.is_control());
+    if !sound {
+        return Err(wrong());
+    }
+    let remedy = match name.to_ascii_lowercase().as_str() {
+        "authorization" | "proxy-authorization" => {
+            "a secret on the command line stands in histories and records; give \
+             PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD in the environment, or --credentials FILE"
+        }
+        "cookie" => {
+            "a session on the command line stands in histories and records; cookies that the \
+             server gives while a URL is resolved are sent by themselves"
+        }
+        "content-length" | "transfer-encoding" => "the body says it; give --body FILE",
+        "host" => "the URL says it",
+        "connection" => "write --close for a new connection a request",
+        "expect" => "the body is sent at once",
+        _ => return Ok((name, value)),
+    };
+    Err(HttpError::HeaderNotYours { name: name.into(), remedy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url() -> Url {
+        Url::parse("http://db1:8000/a?b").unwrap()
+    }
+
+    fn text(request: &Request, authorization: Option<&str>) -> String {
+        String::from_utf8(request.bytes(&url(), authorization, Some("sid=1"))).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_what_the_standard_says() {
+        let headers = ["X-A:  b ".to_owned(), "Accept: text/html".to_owned()];
+        let request = Request::new("POST", &headers, Some(b"hello".to_vec())).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(
+            text(&request.clone().closing(), Some("Basic eA==")),
+            format!(
+                "POST /a?b HTTP/1.1\r\nHost: db1:8000\r\nX-A: b\r\nAccept: text/html\r\n\
+                 User-Agent: plumb/{version}\r\nConnection: close\r\nAuthorization: Basic eA==\r\n\
+                 Cookie: sid=1\r\nContent-Length: 5\r\n\r\nhello"
+            )
+        );
+        assert!(
+            text(&request.for_proxy(), None).starts_with("POST http://db1:8000/a?b HTTP/1.1\r\n")
+        );
+    }
+
+    #[test]
+    fn secrets_and_the_clients_own_lines_are_refused() {
+        for line in
+            ["Authorization: Bearer s3cret", "cookie: sid=s3cret", "Host: x", "Connection: close"]
+        {
+            let error = Request::new("GET", &[line.to_owned()], None).unwrap_err();
+            assert!(matches!(error, HttpError::HeaderNotYours { .. }), "{error}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+        for line in ["no colon", ": x", "a b: c", "x: a\r\nEvil: b", "Authorization s3cret"] {
+            let error = Request::new("GET", &[line.to_owned()], None).unwrap_err();
+            assert!(matches!(error, HttpError::Header { .. }), "{error}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+        for method in ["", "get", "GET /", "CONNECT"] {
+            assert!(Request::new(method, &[], None).is_err(), "{method}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What happens to a user once: redirects, a challenge, cookies. It is done before anything is
+//! measured, and shown.
+
+use std::num::NonZeroUsize;
+
+use plumb_engine::options::LoadOptions;
+use plumb_engine::{Endpoint, Extent, LoadPlan, LoadResult, Pace, Stage, Stop, Waiting};
+use plumb_measure::{FirstHit, Row, Span, StepRecord};
+use plumb_wire::http::{Jar, RawHead, Url, basic_realm};
+
+use crate::credentials::{Credentials, Source};
+use crate::probe::{Limits, Probe};
+use crate::{HttpError, Request, way};
+
+/// Redirects that are followed for one URL.
+const REDIRECTS_MAX: usize = 10;
+
+/// Finds out what a URL stands for, as one user: what is learnt at one URL (cookies, that a server
+/// wants to know who asks) holds for the next.
+pub(crate) struct Resolver<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) limits: Limits,
+    pub(crate) load: &'a LoadOptions,
+    pub(crate) source: Source,
+    pub(crate) stop: &'a Stop,
+    /// Where the server of a URL is to be reached.
+    pub(crate) reach: &'a dyn Fn(&Url) -> Result<Endpoint, HttpError>,
+    /// The origins that were told who asks, and what they were told.
+    pub(crate) known: Vec<(Url, Credentials)>,
+    /// The cookies of each origin.
+    pub(crate) jars: Vec<(Url, Jar)>,
+}
+
+/// What a URL stands for.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) url: Url,
+    pub(crate) steps: Vec<StepRecord>,
+    /// The last answer, when it was asked for.
+    pub(crate) first_hit: Option<FirstHit>,
+}
+
+/// One answer of the way.
+struct Answer {
+    status: u16,
+    head: Vec<u8>,
+    hit: FirstHit,
+}
+
+impl Resolver<'_> {
+    /// Follows `url` to what it stands for. `None` when it was interrupted.
+    pub(crate) fn resolve(&mut self, url: &Url) -> Result<Option<Resolved>, HttpError> {
+        let mut at = url.clone();
+        let mut steps: Vec<StepRecord> = Vec::new();
+        let mut redirects = 0;
+        loop {
+            let asked = self.authorization(&at).is_some();
+            let Some(answer) = self.ask(&at)? else {
+                return Ok(None);
+            };
+            let cookies = self.keep_cookies(&at, &answer);
+            if let Some(next) = self.next(&at, &answer)? {
+                steps.push(StepRecord {
+                    status: answer.status,
+                    text: format!("-> {}", shown(&at, &next)),
+                });
+                redirects += 1;
+                if redirects > REDIRECTS_MAX {
+                    let (url, last) = (url.to_string(), next.to_string());
+                    return Err(HttpError::Redirects { url, most: REDIRECTS_MAX, last });
+                }
+                at = next;
+                continue;
+            }
+            if answer.status == 401
+                && !asked
+                && self.answer_challenge(url, &at, &answer, &mut steps)?
+            {
+                continue;
+            }
+            let text = format!("{} bytes{cookies}", answer.hit.length);
+            steps.push(StepRecord { status: answer.status, text });
+            return Ok(Some(Resolved { url: at, steps, first_hit: Some(answer.hit) }));
+        }
+    }
+
+    /// The bytes of a request for `url`, with everything that was learnt.
+    pub(crate) fn bytes(&self, url: &Url) -> Vec<u8> {
+        let jar = self.jars.iter().find(|(origin, _)| origin.same_origin(url));
+        let cookies = jar.and_then(|(_, jar)| jar.line(url.target()));
+        self.request.bytes(url, self.authorization(url), cookies.as_deref())
+    }
+
+    fn authorization(&self, url: &Url) -> Option<&str> {
+        let known = self.known.iter().find(|(origin, _)| origin.same_origin(url));
+        known.map(|(_, credentials)| credentials.authorization())
+    }
+
+    /// Asks once, on a connection of its own. `None` when it was interrupted.
+    fn ask(&self, url: &Url) -> Result<Option<Answer>, HttpError> {
+        let endpoint = (self.reach)(url)?;
+        let mut stage = Stage { endpoint: &endpoint, stop: self.stop, samplers: &mut [] };
+        let requests = vec![self.bytes(url)];
+        let probe = Probe::new(requests, self.request.ask(), self.limits.clone(), 0);
+        let load = way::drive(url, &self.plan(), &mut stage, &probe)?;
+        if self.stop.asked() {
+            return Ok(None);
+        }
+        answer_of(url, &load).map(Some)
+    }
+
+    /// One request.
+    fn plan(&self) -> LoadPlan {
+        LoadPlan {
+            pace: Pace::AsFast,
+            extent: Extent::Count(1),
+            warmup: Span::from_ns(0),
+            threads: NonZeroUsize::MIN,
+            depth: NonZeroUsize::MIN,
+            waiting: Waiting::Epoll,
+            ..self.load.plan(NonZeroUsize::MIN)
+        }
+    }
+
+    /// Where the answer leads; `None` when it is the end of the way.
+    fn next(&self, at: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {
+        let kept_method = matches!(answer.status, 307 | 308);
+        if !(kept_method || matches!(answer.status, 301..=303) && self.request.only_reads()) {
+            return Ok(None);
+        }
+        let head = RawHead::new(&answer.head);
+        let Some(location) = head.values("location").next() else {
+            return Ok(None);
+        };
+        let next = at.join(location).map_err(|error| HttpError::Astray {
+            url: at.to_string(),
+            status: answer.status,
+            cause: error.to_string(),
+        })?;
+        // a session in a cookie leads back to the same page: the way ends when nothing changes
+        Ok((next != *at || head.values("set-cookie").next().is_some()).then_some(next))
+    }
+
+    /// Answers a challenge, once; false when it stays unanswered, which the steps then say.
+    fn answer_challenge(
+        &mut self,
+        asked: &Url,
+        at: &Url,
+        answer: &Answer,
+        steps: &mut Vec<StepRecord>,
+    ) -> Result<bool, HttpError> {
+        let mut step = |text: String| steps.push(StepRecord { status: answer.status, text });
+        let head = RawHead::new(&answer.head);
+        let Some(realm) = head.values("www-authenticate").find_map(basic_realm) else {
+            step("not a Basic challenge: nothing to answer it with".into());
+            return Ok(false);
+        };
+        let realm = format!("Basic realm=\"{realm}\"");
+        if !at.same_origin(asked) {
+            // what belongs to one server is not told to another because the first one says so
+            step(format!("{realm}: not answered, it is another server than the one named"));
+            return Ok(false);
+        }
+        match self.source.find(at.host(), &realm)? {
+            None => {
+                step(format!(
+                    "{realm}: no user known; set PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD, or give \
+                     --credentials FILE"
+                ));
+                Ok(false)
+            }
+            Some(credentials) => {
+                step(realm);
+                self.known.push((at.clone(), credentials));
+                Ok(true)
+            }
+        }
+    }
+
+    /// Keeps the cookies that came, and names them.
+    fn keep_cookies(&mut self, at: &Url, answer: &Answer) -> String {
+        let head = RawHead::new(&answer.head);
+        let place = match self.jars.iter().position(|(origin, _)| origin.same_origin(at)) {
+            Some(place) => place,
+            None => {
+                self.jars.push((at.clone(), Jar::default()));
+                self.jars.len() - 1
+            }
+        };
+        let jar = &mut self.jars[place].1;
+        for line in head.values("set-cookie") {
+            jar.take(line, at.target());
+        }
+        let names: Vec<&str> = jar.names().collect();
+        if names.is_empty() { String::new() } else { format!(", cookies {}", names.join(", ")) }
+    }
+}
+
+/// The one answer of a load.
+fn answer_of(url: &Url, load: &LoadResult<Probe>) -> Result<Answer, HttpError> {
+    let probe = load.protocols.first();
+    let row = load.recorder.rows().first();
+    let status = row.and_then(|row| row.codes.iter().next());
+    let (Some(probe), Some(row), Some((status, _))) =
+        (probe, row.filter(|row| row.response.count() > 0), status)
+    else {
+        return Err(no_answer(url, load));
+    };
+    Ok(Answer { status, head: probe.last_head(0).to_vec(), hit: hit(row, load) })
+}
+
+fn hit(row: &Row, load: &LoadResult<Probe>) -> FirstHit {
+    let recorder = &load.recorder;
+    FirstHit {
+        connect_ns: recorder.connect.max(),
+        tls_ns: (!recorder.handshake.is_empty()).then(|| recorder.handshake.max()),
+        first_byte_ns: row.first_byte.max(),
+        last_byte_ns: row.service.max(),
+        length: row.lengths.histogram().max(),
+    }
+}
+
+fn no_answer(url: &Url, load: &LoadResult<Probe>) -> HttpError {
+    let failures = load.recorder.failures();
+    let kind = failures.iter().next().map_or("no answer", |(kind, _)| kind.name());
+    let complaint = load.protocols.iter().find_map(plumb_engine::Protocol::complaint);
+    let complaint = match complaint {
+        Some(text) => format!("{text} ({kind})"),
+        None => format!("did not answer ({kind}); is it the right server, and does it still run?"),
+    };
+    HttpError::NoAnswer { url: url.to_string(), complaint }
+}
+
+/// A URL as seen from another one: only what differs.
+fn shown(from: &Url, to: &Url) -> String {
+    if from.same_origin(to) { to.target().to_owned() } else { to.to_string() }
+}

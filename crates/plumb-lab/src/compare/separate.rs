@@ -1,0 +1,213 @@
+//! From separate runs to a comparison.
+
+use plumb_measure::statistics::{Interval, median, shift, shift_interval};
+use plumb_measure::{
+    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
+    Endpoint, FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Variant, Verdict,
+};
+
+use super::differences::{differences, same_kind};
+use super::points::{Labels, common_labels, in_order, matched};
+use crate::contrast::LEVEL;
+use crate::sentence::sentence;
+use crate::{Faults, LabError};
+
+/// Intervals of a run that are compared at most; of more, neighbours are averaged.
+const INTERVALS_MAX: usize = 100;
+/// What separate runs cannot exclude.
+const SEPARATE: &str = "The runs were not interleaved: whatever changed on the machine, the network \
+     or the target between them is part of the difference, and no statistics can take it out. In \
+     simulation this design called identical systems different in three of four cases and more. \
+     Measure both in turns with `plumb ab` before you conclude anything.";
+
+/// A run that was not interleaved with the others.
+#[derive(Clone, Debug)]
+pub struct SeparateRun {
+    /// As the user named it.
+    pub name: String,
+    /// Its record.
+    pub record: RunRecord,
+}
+
+/// Compares runs that were taken one after another; the first is the baseline. Ratios and
+/// intervals over the intervals of the runs are given, verdicts are not.
+///
+/// # Errors
+/// [`LabError::Mismatch`] for runs of different kinds, [`LabError::Invalid`] for one that is not
+/// valid, unless `faults` accepts it.
+pub fn separate(
+    plumb: &Program,
+    compared: String,
+    runs: &[SeparateRun],
+    faults: Faults,
+) -> Result<Comparison, LabError> {
+    let mut warnings = vec![SEPARATE.to_owned()];
+    for run in runs {
+        same_kind(&runs[0].record, &run.record)?;
+        let fault = run.record.validity.reasons.iter().find(|it| it.scope == Scope::Everything);
+        match fault {
+            Some(fault) if faults == Faults::Accept => warnings.push(format!(
+                "{} is not valid ({}) and is compared all the same, as asked (--accept-invalid).",
+                run.name, fault.text
+            )),
+            Some(fault) => {
+                let (name, reason) = (run.name.clone(), fault.text.clone());
+                return Err(LabError::Invalid { name, reason });
+            }
+            None => {}
+        }
+    }
+    let mut contrasts = Vec::new();
+    for candidate in &runs[1..] {
+        contrasts.extend(contrasts_of(&runs[0], candidate)?);
+    }
+    contrasts.iter_mut().for_each(|contrast| contrast.sentence = sentence(contrast));
+    let samples: Vec<Option<&RunRecord>> = runs.iter().map(|run| Some(&run.record)).collect();
+    Ok(Comparison {
+        schema: COMPARISON_SCHEMA.into(),
+        plumb: plumb.clone(),
+        compared,
+        design: Design {
+            kind: DesignKind::Separate,
+            seed: None,
+            rounds: 0,
+            complete_rounds: 0,
+            cut_short: None,
+            margin: None,
+        },
+        variants: runs
+            .iter()
+            .map(|run| Variant {
+                name: run.name.clone(),
+                command: run.record.plan.command.join(" "),
+                blocks: 1,
+                left_out: Vec::new(),
+            })
+            .collect(),
+        differences: differences(&samples),
+        warnings,
+        contrasts,
+    })
+}
+
+fn contrasts_of(
+    baseline: &SeparateRun,
+    candidate: &SeparateRun,
+) -> Result<Vec<Contrast>, LabError> {
+    let labels = |run: &SeparateRun| in_order(run.record.results.iter().map(|it| &it.labels));
+    let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
+    let result = |run: &SeparateRun, labels: &Labels| {
+        run.record.results.iter().position(|result| result.labels == *labels)
+    };
+    let together: Vec<(usize, usize)> = matched(&of_baseline, &of_candidate)?
+        .into_iter()
+        .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
+        .collect();
+    Ok(together
+        .into_iter()
+        .map(|(one, other)| Contrast {
+            baseline: baseline.name.clone(),
+            candidate: candidate.name.clone(),
+            labels: common_labels(
+                &baseline.record.results[one].labels,
+                &candidate.record.results[other].labels,
+            ),
+            sentence: String::new(),
+            endpoints: endpoints_of(
+                &baseline.record.results[one],
+                &candidate.record.results[other],
+            ),
+            checks: Checks::default(),
+            tails: Vec::new(),
+        })
+        .collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures to compare, to three digits")]
+fn endpoints_of(baseline: &ResultRecord, candidate: &ResultRecord) -> Vec<Endpoint> {
+    let latency = baseline.validity.latency_valid && candidate.validity.latency_valid;
+    let p50 = |result: &ResultRecord| -> Vec<f64> {
+        intervals(result).map(|interval| interval.p50 as f64).collect()
+    };
+    let rate = |result: &ResultRecord| -> Vec<f64> {
+        intervals(result)
+            .map(|interval| interval.operations as f64 * 1e9 / interval.duration_ns as f64)
+            .collect()
+    };
+    let p50s = [baseline, candidate].map(|it| it.response_ns.as_ref().map(|it| it.p50 as f64));
+    let rates = [baseline, candidate].map(|it| Some(it.throughput_per_s));
+    let cpu = [baseline, candidate].map(|it| it.cpu.map(|it| it.client_ns_per_op as f64));
+    let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
+    let throughput = ("throughput", "throughput", FigureUnit::PerSecond, Better::Higher);
+    let client = ("client-cpu", "CPU per operation, client", FigureUnit::Ns, Better::Lower);
+    [
+        latency.then(|| endpoint_of(time, p50s, &p50(baseline), &p50(candidate))).flatten(),
+        endpoint_of(throughput, rates, &rate(baseline), &rate(candidate)),
+        endpoint_of(client, cpu, &[], &[]),
+    ]
+    .into_iter()
+    .flatten()
+    .enumerate()
+    .map(|(at, mut endpoint)| {
+        if at == 0 {
+            endpoint.role = Role::Primary;
+            endpoint.verdict = Some(Verdict::None);
+        }
+        endpoint
+    })
+    .collect()
+}
+
+/// The intervals that are as long as the plan wanted and hold anything.
+fn intervals(result: &ResultRecord) -> impl Iterator<Item = &plumb_measure::Interval> {
+    let longest = result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
+    result.intervals.iter().filter(move |it| it.operations > 0 && it.duration_ns * 2 > longest)
+}
+
+fn endpoint_of(
+    (key, name, unit, better): (&str, &str, FigureUnit, Better),
+    whole: [Option<f64>; 2],
+    baseline: &[f64],
+    candidate: &[f64],
+) -> Option<Endpoint> {
+    let [Some(of_baseline), Some(of_candidate)] = whole else {
+        return None;
+    };
+    let (baseline, candidate) = (thinned(baseline), thinned(candidate));
+    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<_>>();
+    let (a, b) = (logs(&baseline), logs(&candidate));
+    let rounds = baseline.len().max(candidate.len());
+    Some(Endpoint {
+        key: key.into(),
+        name: name.into(),
+        unit,
+        better,
+        role: Role::Described,
+        baseline: of_baseline,
+        candidate: of_candidate,
+        blocks: (0..rounds)
+            .map(|at| BlockFigures {
+                round: at as u64 + 1,
+                baseline: baseline.get(at).copied(),
+                candidate: candidate.get(at).copied(),
+            })
+            .collect(),
+        ratio: shift(&a, &b)
+            .map(f64::exp)
+            .or_else(|| (of_baseline > 0.0).then(|| of_candidate / of_baseline)),
+        interval: shift_interval(&a, &b, LEVEL).map(|it| Interval {
+            low: it.low.exp(),
+            high: it.high.exp(),
+            level: it.level,
+        }),
+        p: None,
+        p_adjusted: None,
+        verdict: None,
+    })
+}
+
+/// At most a hundred values: the medians of neighbours.
+fn thinned(values: &[f64]) -> Vec<f64> {
+    let each = values.len().div_ceil(INTERVALS_MAX).max(1);
+    values.chunks(each).filter_map(median).collect()
+}

@@ -1,0 +1,19 @@
+//! The journal: which changes of the table outlive the server.
+//!
+//! [`Notes`] takes the changes as they are made and writes them down before anybody is told of
+//! them. A restart reads the last complete snapshot and what was written since, begins a snapshot
+//! of its own, and only then removes what it has read.
+
+mod error;
+mod folder;
+mod notes;
+mod record;
+mod restore;
+mod tool;
+
+pub use error::JournalError;
+pub use folder::{Kind, Records, files};
+pub use notes::{Lasting, Notes, Pace, Policy};
+pub use record::{MAGIC, NoRecord, Record};
+pub use restore::{Lives, Restored};
+pub use tool::{Report, dump, repair, verify};

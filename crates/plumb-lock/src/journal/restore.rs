@@ -1,0 +1,181 @@
+//! What a journal says of the table.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::error::JournalError;
+use super::folder::{Kind, Records, files};
+use super::record::{NoRecord, Record};
+use crate::table::{Limits, Table, Unnoted};
+
+/// How long owners and keys live, milliseconds; zero: until they are released. Who is not here
+/// lives with a connection.
+#[derive(Clone, Debug, Default)]
+pub struct Lives {
+    /// Owners, without a sign.
+    pub owners: BTreeMap<Vec<u8>, u64>,
+    /// Keys.
+    pub keys: BTreeMap<Vec<u8>, u64>,
+}
+
+impl Lives {
+    /// Appends what is known of those that hold something, and forgets the others.
+    pub(super) fn push(&mut self, table: &Table, out: &mut Vec<u8>) {
+        self.owners.retain(|owner, _| table.owner(owner).is_some());
+        self.keys.retain(|key, _| table.holder(b"", key).is_some());
+        for (owner, ms) in &self.owners {
+            Record::Life { owner, ms: *ms }.push(out);
+        }
+        for (key, ms) in &self.keys {
+            Record::Key { key, ms: *ms }.push(out);
+        }
+    }
+}
+
+/// A table as a journal left it.
+#[derive(Debug)]
+pub struct Restored {
+    /// The table.
+    pub table: Table,
+    /// The epoch under which it goes on.
+    pub epoch: u64,
+    /// True when no acknowledged change can be missing.
+    pub complete: bool,
+    /// How long owners and keys live.
+    pub lives: Lives,
+    /// Bytes at the end of the last file that a crash had torn.
+    pub torn_bytes: u64,
+}
+
+impl Restored {
+    /// An empty table, and an epoch that none had before.
+    #[must_use]
+    pub fn empty(limits: Limits) -> Self {
+        Self {
+            table: Table::new(limits),
+            epoch: 0,
+            complete: false,
+            lives: Lives::default(),
+            torn_bytes: 0,
+        }
+    }
+
+    /// Only what an update has inherited stays.
+    pub(super) fn forget_all_but_inherited(&mut self) {
+        let others: Vec<_> = self
+            .table
+            .locks()
+            .filter(|lock| !lock.backup)
+            .map(|lock| (lock.name.to_vec(), lock.argument.to_vec(), lock.owner.to_vec()))
+            .collect();
+        for (name, argument, owner) in others {
+            self.table.end_of(&name, &argument, &owner, &mut Unnoted);
+        }
+        self.lives = Lives::default();
+    }
+
+    fn take(&mut self, record: Record<'_>, path: &Path) -> Result<(), JournalError> {
+        match record {
+            Record::Start { epoch, complete } => {
+                (self.epoch, self.complete) = (self.epoch.max(epoch), complete);
+            }
+            Record::Change(change) => {
+                // room is looked at in the end: a snapshot may hold what is gone by then
+                let applied = self.table.apply([change]);
+                if let Err(cause @ crate::table::Impossible::TooLong) = applied {
+                    return Err(JournalError::Impossible { path: path.to_owned(), cause });
+                }
+            }
+            Record::Fence(fence) => self.table.raise_fence(fence),
+            Record::Life { owner, ms: Record::WITH_CONNECTION } => {
+                self.lives.owners.remove(owner);
+            }
+            Record::Life { owner, ms } => {
+                self.lives.owners.insert(owner.to_vec(), ms);
+            }
+            Record::Key { key, ms } => {
+                self.lives.keys.insert(key.to_vec(), ms);
+            }
+            Record::End => {}
+        }
+        Ok(())
+    }
+}
+
+/// Reads the last complete snapshot of a folder and the journals since.
+pub(super) fn restore(folder: &Path, limits: Limits) -> Result<Restored, JournalError> {
+    let files = files(folder)?;
+    let mut restored = Restored::empty(limits);
+    if files.is_empty() {
+        return Ok(restored);
+    }
+    let mut start = None;
+    for (number, kind, path) in files.iter().rev() {
+        if *kind == Kind::Snapshot && is_complete(path)? {
+            start = Some(*number);
+            break;
+        }
+    }
+    let Some(start) = start else {
+        // a first start that was cut short has acknowledged nothing
+        let begun = files.iter().all(|(number, _, _)| *number == 1);
+        let empty = begun && files.len() <= 2;
+        return if empty {
+            Ok(restored)
+        } else {
+            Err(JournalError::NoSnapshot { path: folder.to_owned() })
+        };
+    };
+    let last = files.iter().rev().find(|(_, kind, _)| *kind == Kind::Journal);
+    let last = last.map(|(number, _, _)| *number);
+    for (number, kind, path) in &files {
+        if *number < start || *kind == Kind::Snapshot && *number > start {
+            continue;
+        }
+        read(&mut restored, path, Some(*number) == last && *kind == Kind::Journal)?;
+    }
+    restored
+        .table
+        .apply([])
+        .map_err(|cause| JournalError::Impossible { path: folder.to_owned(), cause })?;
+    Ok(restored)
+}
+
+fn is_complete(path: &Path) -> Result<bool, JournalError> {
+    let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
+    let mut last = None;
+    for record in Records::new(&bytes) {
+        match record {
+            Ok(record) => last = Some(record),
+            Err(_) => return Ok(false),
+        }
+    }
+    Ok(last == Some(Record::End))
+}
+
+/// Applies a file. Only the last journal may end in a torn record.
+fn read(restored: &mut Restored, path: &Path, may_be_torn: bool) -> Result<(), JournalError> {
+    let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
+    let mut records = Records::new(&bytes);
+    let mut ended = false;
+    while let Some(record) = records.next() {
+        match record {
+            Ok(record) => {
+                ended = record == Record::End;
+                restored.take(record, path)?;
+            }
+            Err(cause) => {
+                let at = records.at() as u64;
+                if !may_be_torn || cause == NoRecord::Unknown || records.goes_on() {
+                    return Err(JournalError::Damaged { path: path.to_owned(), at, cause });
+                }
+                restored.torn_bytes = bytes.len() as u64 - at;
+            }
+        }
+    }
+    if may_be_torn {
+        restored.complete |= ended;
+    }
+    Ok(())
+}

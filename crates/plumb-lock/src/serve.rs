@@ -1,0 +1,246 @@
+//! `plumb lock serve`: the lock server with its options and its log.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::{JobError, Server};
+use plumb_engine::tls::ServerTlsOptions;
+use plumb_engine::{Cidr, Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_measure::{ByteSize, Clock as _, Span};
+use plumb_wire::resp;
+
+use crate::journal::{Notes, Policy, Restored};
+use crate::server::{Event, LockServer, ServerPlan};
+use crate::table::{ELEMENTS_MAX, Limits};
+use crate::{LockError, PORT};
+
+/// Words of one command besides its locks.
+const WORDS_MORE: usize = 32;
+
+/// When locks are written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JournalPolicy {
+    /// Only what an update has inherited outlives a restart, as in the original
+    None,
+    /// Everything, made to last every --journal-interval
+    Interval,
+    /// Everything, made to last before it is acknowledged
+    Always,
+}
+
+/// What the lock server allows, and where it listens.
+#[derive(Args, Clone, Debug)]
+pub struct ServeOptions {
+    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    ///
+    /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
+    /// elsewhere.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3200")]
+    pub listen: Vec<String>,
+
+    /// The size of the lock table: two owners, arguments and locks for each KiB
+    ///
+    /// Memory is taken as it is needed: a lock takes about 120 bytes.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    pub table_size: ByteSize,
+
+    /// Arguments that one request with wildcards may look at; beyond that it is rejected
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    pub scan_max: u64,
+
+    /// Keep a journal in this folder, so that locks outlive the server
+    #[arg(long, value_name = "DIR")]
+    pub journal: Option<PathBuf>,
+
+    /// Which locks the journal keeps, and when they are made to last
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "always", requires = "journal")]
+    pub journal_policy: JournalPolicy,
+
+    /// How much an interval of the journal may lose when the machine crashes
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "journal")]
+    pub journal_interval: Span,
+
+    /// After a restart, how long an owner without a lease may take to come back
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub grace: Span,
+
+    /// The longest time a request may WAIT
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub max_wait: Span,
+
+    /// Ask clients for the password in the first line of this file
+    ///
+    /// The variable PLUMB_LOCK_PASSWORD does the same without a file.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// Close a client that is silent for this long; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub idle: Span,
+
+    /// Close a client whose command was begun and does not go on for this long
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub stall: Span,
+
+    /// Clients served at once; more are turned away
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub max_clients: usize,
+
+    /// Addresses that may connect, for example 10.1.0.0/16; repeatable [default: all]
+    #[arg(long, value_name = "CIDR")]
+    pub allow: Vec<Cidr>,
+
+    /// Ask again and again for commands instead of waiting: needs a core for itself
+    #[arg(long)]
+    pub spin: bool,
+
+    /// Run on this processor
+    #[arg(long, value_name = "CPU")]
+    pub pin: Option<usize>,
+
+    /// Log nothing
+    #[arg(long)]
+    pub quiet: bool,
+
+    /// Whether clients speak TLS.
+    #[command(flatten)]
+    pub tls: ServerTlsOptions,
+}
+
+impl ServeOptions {
+    /// What the engine's loop allows.
+    #[must_use]
+    pub fn plan(&self) -> ServePlan {
+        ServePlan {
+            max_clients: self.max_clients,
+            idle: (self.idle.ns() > 0).then_some(self.idle),
+            stall: self.stall,
+            quit_after: None,
+            allow: self.allow.clone(),
+            spin: self.spin,
+            pin: self.pin,
+            nagle: Nagle::Off,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { scan: self.scan_max, ..Limits::of_kib(self.table_size.bytes() / 1024) }
+    }
+
+    fn policy(&self) -> Policy {
+        match self.journal_policy {
+            JournalPolicy::None => Policy::Inherited,
+            JournalPolicy::Interval => Policy::Interval(self.journal_interval.ns()),
+            JournalPolicy::Always => Policy::Always,
+        }
+    }
+
+    /// The table as it was, or a new one.
+    fn restore(&self, wall_us: u64) -> Result<(Restored, Notes), LockError> {
+        let Some(folder) = &self.journal else {
+            let mut restored = Restored::empty(self.limits());
+            // without a journal only the wall clock keeps numbers from coming again
+            restored.epoch = wall_us;
+            restored.table.raise_fence(wall_us);
+            return Ok((restored, Notes::none()));
+        };
+        let (notes, restored) = Notes::open(folder.clone(), self.policy(), self.limits(), wall_us)?;
+        Ok((restored, notes))
+    }
+
+    fn password(&self) -> Result<Option<Vec<u8>>, LockError> {
+        let text = match &self.password_file {
+            Some(path) => {
+                let cause =
+                    |cause| LockError::PasswordFile { path: path.display().to_string(), cause };
+                Some(std::fs::read_to_string(path).map_err(cause)?)
+            }
+            None => std::env::var("PLUMB_LOCK_PASSWORD").ok(),
+        };
+        let first = text.map(|text| text.lines().next().unwrap_or_default().as_bytes().to_vec());
+        if first.as_ref().is_some_and(Vec::is_empty) {
+            return Err(LockError::NoPassword);
+        }
+        Ok(first)
+    }
+}
+
+/// The lock server as a job.
+#[derive(Debug)]
+pub struct Serve {
+    options: ServeOptions,
+}
+
+impl Serve {
+    /// A server with these options; it listens once it runs.
+    #[must_use]
+    pub fn new(options: ServeOptions) -> Self {
+        Self { options }
+    }
+
+    fn serve(
+        &self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), LockError> {
+        let options = &self.options;
+        let password = options.password()?;
+        let tls = options.tls.acceptor(&[])?;
+        let listeners = Listener::bind_all(&options.listen, PORT)?;
+        let wall_ns = clock::wall_ns();
+        let (restored, notes) = options.restore(wall_ns / 1_000)?;
+        if !options.quiet && options.journal.is_some() {
+            let locks = restored.table.usage().locks.actual;
+            let (epoch, torn) = (restored.epoch, restored.torn_bytes);
+            writeln!(log, "{} {locks} locks restored, epoch {epoch}", clock::utc(wall_ns))?;
+            if torn > 0 {
+                let time = clock::utc(wall_ns);
+                writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;
+            }
+        }
+        let plan = ServerPlan {
+            limits: resp::Limits {
+                words: 3 * ELEMENTS_MAX + WORDS_MORE,
+                word_bytes: 4096,
+                command_bytes: 256 << 10,
+            },
+            wait_ns_max: options.max_wait.ns(),
+            password,
+            epoch: restored.epoch,
+            grace_ns: options.grace.ns(),
+            wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
+        };
+        for listener in &listeners {
+            writeln!(out, "listening on {}", listener.local())?;
+        }
+        out.flush()?;
+        let quiet = options.quiet;
+        let mut tell = |event: Event<'_>| {
+            if !quiet {
+                // a log that cannot be written must not end the service
+                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+            }
+        };
+        let mut server = LockServer::new(plan, (restored, notes), MonotonicClock, &mut tell);
+        let plan = options.plan();
+        match &tls {
+            None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
+            Some(tls) => serve(&plan, &listeners, &mut server, || tls.link(), stop)?,
+        }
+        server.into_notes().close().map_err(LockError::Close)
+    }
+}
+
+impl Server for Serve {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        Ok(self.serve(out, log, stop)?)
+    }
+}

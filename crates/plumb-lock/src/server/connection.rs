@@ -1,0 +1,189 @@
+//! Clients, and what they say to make themselves known.
+
+use plumb_engine::{Peer, Seat};
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::LockServer;
+use super::refusal::Refusal;
+use super::words::Command;
+use crate::table::{LockId, OwnerId};
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    /// Its number, from one.
+    pub(super) id: u64,
+    pub(super) peer: Peer,
+    pub(super) seat: Option<Seat>,
+    /// Until when it waits, nanoseconds, and for what.
+    pub(super) waits: Option<(u64, LockId)>,
+    /// Owners that end with it, and some that have ended.
+    pub(super) owners: Vec<OwnerId>,
+    /// The version of RESP it speaks.
+    pub(super) version: u8,
+    known: bool,
+    name: Vec<u8>,
+    /// Owners that were alive when they were looked through.
+    alive: usize,
+}
+
+impl Client {
+    pub(super) fn new(id: u64, peer: Peer) -> Self {
+        Self {
+            id,
+            peer,
+            seat: None,
+            waits: None,
+            owners: Vec::new(),
+            version: 2,
+            known: false,
+            name: Vec::new(),
+            alive: 0,
+        }
+    }
+
+    /// An owner more ends with this connection. Those that have ended are forgotten now and then,
+    /// so that each costs little.
+    pub(super) fn adopt(&mut self, id: OwnerId, lives: impl Fn(OwnerId) -> bool) {
+        const FEW: usize = 64;
+        if self.owners.len() >= 2 * self.alive.max(FEW) {
+            self.owners.retain(|id| lives(*id));
+            self.alive = self.owners.len();
+        }
+        self.owners.push(id);
+    }
+}
+
+impl<C: Clock> LockServer<'_, C> {
+    /// True when the client has named the password, or needs none.
+    pub(super) fn may(&self, client: usize) -> bool {
+        self.plan.password.is_none()
+            || self.clients[client].as_ref().is_some_and(|client| client.known)
+    }
+
+    pub(super) fn version(&self, client: usize) -> u8 {
+        self.clients[client].as_ref().map_or(2, |client| client.version)
+    }
+
+    /// Commands that say nothing about locks.
+    pub(super) fn courtesy(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        verb: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        match verb {
+            b"PING" if command.len() > 1 => resp::push_bulk(out, command.get(1)),
+            b"PING" => resp::push_simple(out, "PONG"),
+            b"ECHO" => resp::push_bulk(out, command.get(1)),
+            b"AUTH" => {
+                let password = command.get(command.len() - 1);
+                self.authenticate(client, password)?;
+                resp::push_simple(out, "OK");
+            }
+            b"HELLO" => self.hello(client, command, out)?,
+            b"SELECT" if command.is(1, "0") => resp::push_simple(out, "OK"),
+            b"SELECT" => return Err(Refusal::Database),
+            b"INFO" => resp::push_bulk(out, self.info().as_bytes()),
+            b"CLIENT" => self.client(client, command, out),
+            b"COMMAND" if command.is(1, "COUNT") => resp::push_integer(out, 0),
+            b"COMMAND" if command.is(1, "DOCS") => resp::push_map(out, 0, self.version(client)),
+            b"COMMAND" => resp::push_array(out, 0),
+            b"CONFIG" if command.is(1, "GET") => resp::push_map(out, 0, self.version(client)),
+            _ => return Err(Refusal::Unknown(command.text(0))),
+        }
+        Ok(())
+    }
+
+    fn authenticate(&mut self, client: usize, password: &[u8]) -> Result<(), Refusal> {
+        let Some(expected) = &self.plan.password else {
+            return Err(Refusal::NoPassword);
+        };
+        if !same(expected, password) {
+            return Err(Refusal::WrongPassword);
+        }
+        if let Some(client) = &mut self.clients[client] {
+            client.known = true;
+        }
+        Ok(())
+    }
+
+    /// `HELLO [version [AUTH user password] [SETNAME name]]`.
+    fn hello(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let version = match command.get(1) {
+            b"" => self.version(client),
+            b"2" => 2,
+            b"3" => 3,
+            _ => return Err(Refusal::Protocol),
+        };
+        let (mut at, mut name) = (2, None);
+        while at < command.len() {
+            if command.is(at, "AUTH") && at + 2 < command.len() {
+                self.authenticate(client, command.get(at + 2))?;
+                at += 3;
+            } else if command.is(at, "SETNAME") && at + 1 < command.len() {
+                name = Some(command.get(at + 1).to_vec());
+                at += 2;
+            } else {
+                return Err(Refusal::Word(command.text(at), "AUTH user password, SETNAME name"));
+            }
+        }
+        if !self.may(client) {
+            return Err(Refusal::NoAuth);
+        }
+        let mut id = 0;
+        if let Some(client) = &mut self.clients[client] {
+            client.version = version;
+            client.name = name.unwrap_or_else(|| std::mem::take(&mut client.name));
+            id = client.id;
+        }
+        resp::push_map(out, 7, version);
+        for (key, value) in [("server", "redis"), ("version", super::figures::REDIS_VERSION)] {
+            resp::push_bulk(out, key.as_bytes());
+            resp::push_bulk(out, value.as_bytes());
+        }
+        resp::push_bulk(out, b"proto");
+        resp::push_integer(out, version.into());
+        resp::push_bulk(out, b"id");
+        resp::push_integer(out, id);
+        for (key, value) in [("mode", "standalone"), ("role", "master")] {
+            resp::push_bulk(out, key.as_bytes());
+            resp::push_bulk(out, value.as_bytes());
+        }
+        resp::push_bulk(out, b"modules");
+        resp::push_array(out, 0);
+        Ok(())
+    }
+
+    fn client(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) {
+        let version = self.version(client);
+        let Some(client) = &mut self.clients[client] else {
+            return;
+        };
+        if command.is(1, "ID") {
+            resp::push_integer(out, client.id);
+        } else if command.is(1, "GETNAME") && client.name.is_empty() {
+            resp::push_null(out, version);
+        } else if command.is(1, "GETNAME") {
+            resp::push_bulk(out, &client.name);
+        } else {
+            if command.is(1, "SETNAME") {
+                client.name = command.get(2).to_vec();
+            }
+            resp::push_simple(out, "OK"); // SETINFO and the like change nothing here
+        }
+    }
+}
+
+/// Compares in a time that does not tell how much of it was right.
+fn same(expected: &[u8], given: &[u8]) -> bool {
+    let differ = expected.iter().zip(given).fold(0, |differ, (one, other)| differ | (one ^ other));
+    std::hint::black_box(differ) == 0 && expected.len() == given.len()
+}

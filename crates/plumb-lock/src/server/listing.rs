@@ -1,0 +1,109 @@
+//! Who holds what.
+
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::LockServer;
+use super::refusal::Refusal;
+use super::words::Command;
+use crate::table::Lock;
+
+/// Locks of one page, when nothing is said.
+const PAGE: u64 = 1_000;
+/// The most locks of one page.
+const PAGE_MAX: u64 = 10_000;
+/// Places that one page looks at: what others wait for meanwhile is below a few milliseconds.
+const LOOKED_MAX: u32 = 50_000;
+
+/// What a listing asks for.
+#[derive(Default)]
+struct Wanted<'a> {
+    owner: &'a [u8],
+    user: &'a [u8],
+    name: &'a [u8],
+    cursor: u64,
+    count: u64,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, lock: &Lock<'_>) -> bool {
+        (self.owner.is_empty() || self.owner == lock.owner)
+            && (self.user.is_empty() || self.user == lock.user)
+            && (self.name.is_empty() || self.name == lock.name)
+    }
+}
+
+impl<C: Clock> LockServer<'_, C> {
+    /// `LOCKS [OWNER owner] [USER user] [NAME name] [CURSOR n] [COUNT n]`: the cursor of the next
+    /// page, zero at the end, and the locks of this one.
+    pub(super) fn list(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        let wanted = wanted(command)?;
+        let mut page = Vec::new();
+        let mut count = 0;
+        let cursor = u32::try_from(wanted.cursor).unwrap_or(u32::MAX);
+        let looked = self.table.page(cursor, LOOKED_MAX, |lock| {
+            if wanted.fits(lock) {
+                push_lock(&mut page, lock);
+                count += 1;
+            }
+            (count as u64) < wanted.count
+        });
+        self.counts.reports += 1;
+        resp::push_array(out, 2);
+        resp::push_integer(out, looked.next.unwrap_or(0).into());
+        resp::push_array(out, count);
+        out.extend_from_slice(&page);
+        Ok(())
+    }
+
+    /// `COUNT owner`: how many locks it has.
+    pub(super) fn count(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        if command.len() != 2 {
+            return Err(Refusal::Arity("count"));
+        }
+        self.counts.reports += 1;
+        resp::push_integer(out, self.table.count_of(command.get(1)).into());
+        Ok(())
+    }
+}
+
+fn wanted(command: Command<'_>) -> Result<Wanted<'_>, Refusal> {
+    let mut wanted = Wanted { count: PAGE, ..Wanted::default() };
+    if command.len().is_multiple_of(2) {
+        return Err(Refusal::Arity("locks"));
+    }
+    for at in (1..command.len()).step_by(2) {
+        let value = command.get(at + 1);
+        if command.is(at, "OWNER") {
+            wanted.owner = value;
+        } else if command.is(at, "USER") {
+            wanted.user = value;
+        } else if command.is(at, "NAME") {
+            wanted.name = value;
+        } else if command.is(at, "CURSOR") {
+            wanted.cursor = command.number(at + 1, "a cursor is what the last page said")?;
+        } else if command.is(at, "COUNT") {
+            let count = command.number(at + 1, "a count is 1 to 10000")?;
+            wanted.count = count.clamp(1, PAGE_MAX);
+        } else {
+            let remedy = "OWNER, USER, NAME, CURSOR and COUNT are known";
+            return Err(Refusal::Word(command.text(at), remedy));
+        }
+    }
+    Ok(wanted)
+}
+
+/// Owner, user, since, name, argument, mode, dialog, update, inherited, fence.
+fn push_lock(out: &mut Vec<u8>, lock: &Lock<'_>) {
+    resp::push_array(out, 10);
+    resp::push_bulk(out, lock.owner);
+    resp::push_bulk(out, lock.user);
+    resp::push_integer(out, lock.since_ms);
+    resp::push_bulk(out, lock.name);
+    resp::push_bulk(out, lock.argument);
+    resp::push_bulk(out, &[lock.mode.letter()]);
+    resp::push_integer(out, lock.dialog.into());
+    resp::push_integer(out, lock.update.into());
+    resp::push_integer(out, lock.backup.into());
+    resp::push_integer(out, lock.fence);
+}

@@ -1,0 +1,147 @@
+//! How long owners and keys live: with their connection, for a time, or until they are released.
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
+
+use crate::table::{LockId, OwnerId};
+
+/// Never.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// What ends an owner that nobody releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// The end of its connection.
+    Connection,
+    /// The end of a lease of so many milliseconds, at this moment in nanoseconds.
+    Lease { at: u64, ms: u64 },
+    /// This moment, nanoseconds, unless a connection takes it up: its own was lost by a restart.
+    Grace(u64),
+    /// Nothing.
+    Kept,
+}
+
+/// A lock that a Redis client took as a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) lock: LockId,
+    /// When it ends, nanoseconds; [`NEVER`] without a time.
+    pub(super) until: u64,
+    /// The connection that took it.
+    pub(super) connection: u64,
+}
+
+/// Something whose time is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Over {
+    Owner(OwnerId),
+    Key(LockId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Owner,
+    Key,
+}
+
+/// The lives of all owners and keys.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    owners: Vec<Option<(OwnerId, Life)>>,
+    keys: HashMap<u32, Key>,
+    ends: BTreeSet<(u64, Kind, u32)>,
+    graces: usize,
+}
+
+impl Life {
+    fn end(self) -> Option<u64> {
+        match self {
+            Self::Lease { at, .. } | Self::Grace(at) => Some(at),
+            Self::Connection | Self::Kept => None,
+        }
+    }
+}
+
+impl Lives {
+    /// The first moment at which something ends.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.ends.first().map(|(at, _, _)| *at)
+    }
+
+    /// Leases that run.
+    pub(super) fn leases(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn set(&mut self, id: OwnerId, life: Life) {
+        let place = id.place as usize;
+        if self.owners.len() <= place {
+            self.owners.resize(place + 1, None);
+        }
+        if let Some((_, old)) = self.owners[place] {
+            self.graces -= usize::from(matches!(old, Life::Grace(_)));
+            if let Some(at) = old.end() {
+                self.ends.remove(&(at, Kind::Owner, id.place));
+            }
+        }
+        self.graces += usize::from(matches!(life, Life::Grace(_)));
+        if let Some(at) = life.end() {
+            self.ends.insert((at, Kind::Owner, id.place));
+        }
+        self.owners[place] = Some((id, life));
+    }
+
+    /// True when the owner has a life of its own here.
+    pub(super) fn knows(&self, id: OwnerId) -> bool {
+        matches!(self.owners.get(id.place as usize), Some(Some((other, _))) if *other == id)
+    }
+
+    /// True while an owner may wait for a new connection.
+    pub(super) fn any_grace(&self) -> bool {
+        self.graces > 0
+    }
+
+    pub(super) fn of(&self, id: OwnerId) -> Life {
+        match self.owners.get(id.place as usize) {
+            Some(Some((other, life))) if *other == id => *life,
+            _ => Life::Kept,
+        }
+    }
+
+    pub(super) fn set_key(&mut self, key: Key) {
+        let place = key.lock.place;
+        if let Some(old) = self.keys.insert(place, key) {
+            self.ends.remove(&(old.until, Kind::Key, place));
+        }
+        if key.until != NEVER {
+            self.ends.insert((key.until, Kind::Key, place));
+        }
+    }
+
+    pub(super) fn key(&self, lock: LockId) -> Option<Key> {
+        self.keys.get(&lock.place).filter(|key| key.lock == lock).copied()
+    }
+
+    pub(super) fn forget_key(&mut self, lock: LockId) {
+        if let Some(key) = self.keys.remove(&lock.place) {
+            self.ends.remove(&(key.until, Kind::Key, lock.place));
+        }
+    }
+
+    /// Takes something whose time is over at `now`.
+    pub(super) fn over(&mut self, now: u64) -> Option<Over> {
+        let (at, kind, place) = *self.ends.first()?;
+        if at > now {
+            return None;
+        }
+        self.ends.pop_first();
+        match kind {
+            Kind::Owner => self.owners[place as usize].take().map(|(id, life)| {
+                self.graces -= usize::from(matches!(life, Life::Grace(_)));
+                Over::Owner(id)
+            }),
+            Kind::Key => self.keys.remove(&place).map(|key| Over::Key(key.lock)),
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The lock server: commands in, replies out, over any number of connections.
+//!
+//! One thread owns the table. A command that cannot be granted at once and says `WAIT` is tried
+//! again when the lock it met is gone, and answered at the latest when its time is over.
+
+mod connection;
+mod enqueue;
+mod figures;
+mod keys;
+mod listing;
+mod lives;
+mod refusal;
+mod script;
+mod words;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+
+use plumb_engine::{Ended, Peer, Seat, Served, Service, TurnedAway};
+use plumb_measure::Clock;
+use plumb_wire::resp::{self, Words};
+
+use crate::journal::{Notes, Restored};
+use crate::table::{LockId, Scope, Table};
+use connection::Client;
+use lives::{Key, Life, Lives, NEVER, Over};
+use refusal::Refusal;
+use script::Scripts;
+use words::Command;
+
+/// What the server allows, and who it is.
+#[derive(Clone, Debug)]
+pub struct ServerPlan {
+    /// Limits of one command.
+    pub limits: resp::Limits,
+    /// The longest `WAIT`, nanoseconds.
+    pub wait_ns_max: u64,
+    /// Clients must name it before anything else; `None`: nobody is asked.
+    pub password: Option<Vec<u8>>,
+    /// Tells clients that locks were lost: it is another number then.
+    pub epoch: u64,
+    /// How long after a restart an owner without a lease may come back, nanoseconds.
+    pub grace_ns: u64,
+    /// Wall clock less monotonic clock, nanoseconds.
+    pub wall_offset_ns: u64,
+}
+
+/// Something the operator of a server wants to know.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A client was not taken.
+    TurnedAway(&'a Peer, TurnedAway),
+    /// The kernel hands over no more connections for the moment.
+    CannotAccept(&'a io::Error),
+    /// The handshake of a client over TLS failed.
+    Unsecured(&'a Peer, &'a io::Error),
+    /// A client sent what is no RESP.
+    Malformed(&'a Peer, resp::Malformed),
+    /// The table is full, for the first time since it had room.
+    Full(&'static str),
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TurnedAway(peer, why) => write!(f, "client from {peer} turned away: {why}"),
+            Self::CannotAccept(error) => {
+                write!(f, "cannot accept connections for the moment: {error}")
+            }
+            Self::Unsecured(peer, error) => write!(f, "client from {peer} {error}"),
+            Self::Malformed(peer, malformed) => write!(f, "client from {peer}: {malformed}"),
+            Self::Full(part) => write!(f, "the lock table holds no more {part}"),
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    commands: u64,
+    granted: u64,
+    rejected: u64,
+    errors: u64,
+    dequeues: u64,
+    clears: u64,
+    inherits: u64,
+    removals: u64,
+    expired: u64,
+    reports: u64,
+    waited: u64,
+}
+
+/// A command that waits for a lock.
+#[derive(Debug)]
+struct Waiter {
+    client: usize,
+    until: u64,
+    met: LockId,
+    command: Vec<u8>,
+}
+
+/// The lock server as a service of the engine.
+pub struct LockServer<'a, C> {
+    plan: ServerPlan,
+    table: Table,
+    notes: Notes,
+    lives: Lives,
+    scripts: Scripts,
+    clients: Vec<Option<Client>>,
+    free: Vec<usize>,
+    connections_so_far: u64,
+    waiters: VecDeque<Waiter>,
+    counts: Counts,
+    clock: C,
+    now: u64,
+    started: u64,
+    words: Words,
+    tell: &'a mut (dyn FnMut(Event<'_>) + Send),
+}
+
+/// After a restart every lease begins anew, and who lived with its connection has some grace.
+fn lives_of(restored: &Restored, now: u64, grace_ns: u64) -> Lives {
+    const MS: u64 = 1_000_000;
+    let mut lives = Lives::default();
+    let table = &restored.table;
+    for lock in table.locks() {
+        if let Some((id, _)) = table.holder(lock.name, lock.argument)
+            && lock.name.is_empty()
+        {
+            let ms = restored.lives.keys.get(lock.argument).copied().unwrap_or(0);
+            let until = if ms == 0 { NEVER } else { now + ms * MS };
+            lives.set_key(Key { lock: id, until, connection: 0 });
+        }
+        let Some(id) = table.owner(lock.owner) else {
+            continue;
+        };
+        let life = match restored.lives.owners.get(lock.owner) {
+            Some(0) => Life::Kept,
+            Some(ms) => Life::Lease { at: now + ms * MS, ms: *ms },
+            None if lock.backup => Life::Kept,
+            None => Life::Grace(now + grace_ns),
+        };
+        // an owner of whom something is inherited is an update, whatever else it holds
+        if lock.backup || lives.of(id) != Life::Kept || !lives.knows(id) {
+            lives.set(id, life);
+        }
+    }
+    lives
+}
+
+/// What becomes of the connection after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Next,
+    Wait,
+    Close,
+}
+
+impl<'a, C: Clock> LockServer<'a, C> {
+    /// A server that goes on from what was `restored`, and whose changes `notes` keeps.
+    pub fn new(
+        plan: ServerPlan,
+        (restored, notes): (Restored, Notes),
+        clock: C,
+        tell: &'a mut (dyn FnMut(Event<'_>) + Send),
+    ) -> Self {
+        let now = clock.now_ns();
+        let lives = lives_of(&restored, now, plan.grace_ns);
+        Self {
+            plan,
+            table: restored.table,
+            notes,
+            lives,
+            scripts: Scripts::default(),
+            clients: Vec::new(),
+            free: Vec::new(),
+            connections_so_far: 0,
+            waiters: VecDeque::new(),
+            counts: Counts::default(),
+            clock,
+            now,
+            started: now,
+            words: Words::default(),
+            tell,
+        }
+    }
+
+    /// What is kept of the journal, for its end.
+    #[must_use]
+    pub fn into_notes(self) -> Notes {
+        self.notes
+    }
+
+    /// The wall clock as of the last wake, milliseconds since 1970.
+    fn wall_ms(&self) -> u64 {
+        self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000_000
+    }
+
+    /// Serves one command.
+    fn obey(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) -> After {
+        self.counts.commands += 1;
+        match self.command(client, command, out) {
+            Ok(after) => after,
+            Err(refusal) => {
+                self.counts.errors += 1;
+                resp::push_error(out, refusal.to_string().as_bytes());
+                After::Next
+            }
+        }
+    }
+
+    fn command(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<After, Refusal> {
+        const LONGEST: usize = 8;
+        let mut capitals = [0; LONGEST];
+        let word = command.get(0);
+        let Some(verb) = capitals.get_mut(..word.len()) else {
+            return Err(Refusal::Unknown(command.text(0)));
+        };
+        verb.copy_from_slice(word);
+        verb.make_ascii_uppercase();
+        if !self.may(client) && !matches!(&*verb, b"AUTH" | b"HELLO" | b"QUIT") {
+            return Err(Refusal::NoAuth);
+        }
+        match &*verb {
+            b"ENQ" => return self.enq(client, command, out),
+            b"PROMOTE" => return self.promote(client, command, out),
+            b"DEQ" => self.deq(command, out)?,
+            b"DEQALL" => self.deqall(command, out)?,
+            b"CHECK" => self.check(command, out)?,
+            b"INHERIT" => self.inherit(command, out)?,
+            b"RENEW" => self.renew(command, out)?,
+            b"REMOVE" => self.remove(command, out)?,
+            b"LOCKS" => self.list(command, out)?,
+            b"COUNT" => self.count(command, out)?,
+            b"LOCKSTAT" => self.lockstat(client, command, out)?,
+            b"METRICS" => resp::push_bulk(out, self.metrics().as_bytes()),
+            b"EPOCH" => resp::push_integer(out, self.plan.epoch),
+            b"SET" => self.set(client, command, out)?,
+            b"DEL" | b"UNLINK" => self.del(client, command, out)?,
+            b"GET" => self.get(client, command, out)?,
+            b"EXISTS" => self.exists(command, out)?,
+            b"PTTL" => self.pttl(command, out)?,
+            b"EVAL" | b"EVALSHA" => self.eval(command, out)?,
+            b"SCRIPT" => self.script(command, out)?,
+            b"QUIT" => {
+                resp::push_simple(out, "OK");
+                return Ok(After::Close);
+            }
+            _ => self.courtesy(client, command, verb, out)?,
+        }
+        Ok(After::Next)
+    }
+
+    /// Ends what lived until now.
+    fn expire(&mut self) {
+        while let Some(over) = self.lives.over(self.now) {
+            let ended = match over {
+                Over::Key(lock) => self.table.end(lock, &mut self.notes),
+                Over::Owner(id) => match self.table.owner_name(id).map(<[u8]>::to_vec) {
+                    Some(owner) => {
+                        self.table.clear(&owner, Scope::Both, &mut self.notes).is_ok_and(|n| n > 0)
+                    }
+                    None => false,
+                },
+            };
+            self.counts.expired += u64::from(ended);
+        }
+    }
+
+    /// Whoever waits longest is tried first.
+    fn next_waiter(&self) -> Option<usize> {
+        self.waiters
+            .iter()
+            .position(|waiter| waiter.until <= self.now || self.table.by_id(waiter.met).is_none())
+    }
+}
+
+impl<C: Clock> Service for LockServer<'_, C> {
+    type Conn = usize;
+
+    const SETTLES: bool = true;
+    const WAITS: bool = true;
+
+    fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
+        self.connections_so_far += 1;
+        let client = Client::new(self.connections_so_far, peer.clone());
+        Ok(match self.free.pop() {
+            Some(at) => {
+                self.clients[at] = Some(client);
+                at
+            }
+            None => {
+                self.clients.push(Some(client));
+                self.clients.len() - 1
+            }
+        })
+    }
+
+    fn seated(&mut self, conn: &mut usize, seat: Seat) {
+        if let Some(client) = &mut self.clients[*conn] {
+            client.seat = Some(seat);
+        }
+    }
+
+    fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        let mut words = std::mem::take(&mut self.words);
+        let mut served = Served::default();
+        loop {
+            let rest = &bytes[served.consumed..];
+            match resp::command(rest, &self.plan.limits, &mut words) {
+                Ok(None) => break,
+                Ok(Some(taken)) => {
+                    served.consumed += taken;
+                    if words.is_empty() {
+                        continue;
+                    }
+                    let command = Command { bytes: rest, words: &words };
+                    match self.obey(*conn, command, out) {
+                        After::Next => {}
+                        After::Wait => {
+                            self.keep_waiting(*conn, &rest[..taken]);
+                            break;
+                        }
+                        After::Close => {
+                            served.close = true;
+                            break;
+                        }
+                    }
+                }
+                Err(malformed) => {
+                    resp::push_error(out, format!("ERR {malformed}").as_bytes());
+                    if let Some(client) = &self.clients[*conn] {
+                        (self.tell)(Event::Malformed(&client.peer, malformed));
+                    }
+                    served.close = true;
+                    break;
+                }
+            }
+        }
+        self.words = words;
+        served
+    }
+
+    fn waits(&self, conn: &usize) -> bool {
+        self.clients[*conn].as_ref().is_some_and(|client| client.waits.is_some())
+    }
+
+    fn wake_at(&self) -> Option<u64> {
+        let waits = self.waiters.iter().map(|waiter| waiter.until).min();
+        [waits, self.lives.next(), self.notes.wake_at()].into_iter().flatten().min()
+    }
+
+    fn due(&mut self, now: u64) {
+        self.now = now;
+        self.expire();
+    }
+
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+        while let Some(at) = self.next_waiter() {
+            let Some(waiter) = self.waiters.remove(at) else {
+                break;
+            };
+            let client = waiter.client;
+            let mut words = Words::default();
+            let read = resp::command(&waiter.command, &self.plan.limits, &mut words);
+            debug_assert!(matches!(read, Ok(Some(_))), "it was read before");
+            let command = Command { bytes: &waiter.command, words: &words };
+            match self.obey(client, command, out) {
+                After::Wait => {
+                    let met = self.clients[client].as_ref().and_then(|client| client.waits);
+                    if let Some((_, met)) = met {
+                        // it keeps its place, and its time
+                        self.waiters.insert(at, Waiter { met, ..waiter });
+                    }
+                }
+                After::Next | After::Close => {
+                    let client = self.clients[client].as_mut()?;
+                    client.waits = None;
+                    return client.seat;
+                }
+            }
+        }
+        None
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.notes.settle(self.now, &self.table, self.plan.epoch)
+    }
+
+    fn unsecured(&mut self, conn: &mut usize, error: &io::Error) {
+        if let Some(client) = &self.clients[*conn] {
+            (self.tell)(Event::Unsecured(&client.peer, error));
+        }
+    }
+
+    fn close(&mut self, conn: usize, _: Ended) {
+        let Some(client) = self.clients[conn].take() else {
+            return;
+        };
+        self.free.push(conn);
+        self.waiters.retain(|waiter| waiter.client != conn);
+        for id in client.owners {
+            if self.lives.of(id) != Life::Connection {
+                continue;
+            }
+            if let Some(owner) = self.table.owner_name(id).map(<[u8]>::to_vec) {
+                let cleared = self.table.clear(&owner, Scope::Both, &mut self.notes);
+                self.counts.expired += u64::from(cleared.is_ok_and(|gone| gone > 0));
+            }
+        }
+    }
+
+    fn turn_away(&mut self, peer: &Peer, why: TurnedAway) -> Vec<u8> {
+        (self.tell)(Event::TurnedAway(peer, why));
+        let mut farewell = Vec::new();
+        resp::push_error(&mut farewell, format!("ERR {why}").as_bytes());
+        farewell
+    }
+
+    fn cannot_accept(&mut self, error: &io::Error) {
+        (self.tell)(Event::CannotAccept(error));
+    }
+}
+
+impl<C: Clock> LockServer<'_, C> {
+    fn keep_waiting(&mut self, client: usize, command: &[u8]) {
+        let waits = self.clients[client].as_ref().and_then(|client| client.waits);
+        if let Some((until, met)) = waits {
+            self.counts.waited += 1;
+            self.waiters.push_back(Waiter { client, until, met, command: command.to_vec() });
+        }
+    }
+}
+
+impl<C> fmt::Debug for LockServer<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockServer").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,46 @@
+//! Why a command is refused, as clients read it.
+
+use crate::table::{Malformed, Part};
+
+/// An error reply. The first word is its kind, as clients of Redis expect.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("ERR unknown command '{0}'; see docs/lock.md for those there are")]
+    Unknown(String),
+    #[error("ERR wrong number of arguments for '{0}' command")]
+    Arity(&'static str),
+    #[error("ERR syntax error: '{0}' was not expected; {1}")]
+    Word(String, &'static str),
+    #[error("ERR '{0}' is not a number that fits here; {1}")]
+    Number(String, &'static str),
+    #[error("ERR {0}")]
+    Malformed(#[from] Malformed),
+    #[error("ERR the name of a lock must have 1 to 30 bytes")]
+    NoName,
+    #[error("FULL the lock table holds no more {}; release locks, or give the server a larger --table-size", .0.name())]
+    Full(Part),
+    #[error("LOST the server's epoch is {0}: locks of another epoch are gone; take them anew")]
+    Lost(u64),
+    #[error("NOAUTH Authentication required.")]
+    NoAuth,
+    #[error("WRONGPASS invalid username-password pair or user is disabled.")]
+    WrongPassword,
+    #[error("ERR AUTH called without any password configured for this server.")]
+    NoPassword,
+    #[error("NOPROTO unsupported protocol version")]
+    Protocol,
+    #[error("ERR DB index is out of range; there is only 0")]
+    Database,
+    #[error(
+        "ERR a lock is SET key value NX, with PX milliseconds or EX seconds; nothing else can be set here"
+    )]
+    Set,
+    #[error("NOSCRIPT No matching script. Please use EVAL.")]
+    NoScript,
+    #[error("ERR the lock would be inherited more than 65,535 times")]
+    Counter,
+    #[error(
+        "ERR script {0} is not one of the known lock scripts, and no other is run here; see docs/lock.md"
+    )]
+    Script(String),
+}

@@ -1,0 +1,97 @@
+//! The words of one command.
+
+use plumb_wire::resp::Words;
+
+use super::refusal::Refusal;
+use crate::table::{Element, Elements, Mode};
+
+/// A command: its words, and the bytes they are in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) words: &'a Words,
+}
+
+impl<'a> Command<'a> {
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> &'a [u8] {
+        self.words.get(self.bytes, at)
+    }
+
+    /// True when the word at `at` is `word`, which is in capitals, however it is written.
+    pub(super) fn is(&self, at: usize, word: &str) -> bool {
+        self.get(at).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    pub(super) fn text(&self, at: usize) -> String {
+        const SHOWN: usize = 64;
+        let word = self.get(at);
+        String::from_utf8_lossy(&word[..word.len().min(SHOWN)]).into_owned()
+    }
+
+    pub(super) fn number(&self, at: usize, remedy: &'static str) -> Result<u64, Refusal> {
+        let word = std::str::from_utf8(self.get(at)).ok();
+        let number = word.and_then(|word| word.parse::<u64>().ok());
+        number.ok_or_else(|| Refusal::Number(self.text(at), remedy))
+    }
+
+    /// The locks that are named from word `first` on, three words each.
+    pub(super) fn locks(self, first: usize, name: &'static str) -> Result<Locks<'a>, Refusal> {
+        let count = self.len().saturating_sub(first);
+        if count == 0 || !count.is_multiple_of(3) {
+            return Err(Refusal::Arity(name));
+        }
+        for at in (first..self.len()).step_by(3) {
+            if Mode::parse(self.get(at)).is_none() {
+                let remedy = "a lock is MODE NAME ARGUMENT, with a mode of S E X O R U V W C";
+                return Err(Refusal::Word(self.text(at), remedy));
+            }
+            if self.get(at + 1).is_empty() {
+                return Err(Refusal::NoName);
+            }
+        }
+        Ok(Locks { command: self, first, promotion: false })
+    }
+}
+
+/// The locks of a command, read from its words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Locks<'a> {
+    command: Command<'a>,
+    first: usize,
+    /// Without modes: each is a promotion.
+    promotion: bool,
+}
+
+impl<'a> Locks<'a> {
+    /// Names and arguments that are to be promoted, two words each.
+    pub(super) fn promotions(command: Command<'a>, first: usize) -> Result<Self, Refusal> {
+        let count = command.len().saturating_sub(first);
+        if count == 0 || !count.is_multiple_of(2) {
+            return Err(Refusal::Arity("promote"));
+        }
+        Ok(Self { command, first, promotion: true })
+    }
+}
+
+impl Elements for Locks<'_> {
+    fn count(&self) -> usize {
+        (self.command.len() - self.first) / if self.promotion { 2 } else { 3 }
+    }
+
+    #[inline]
+    fn at(&self, index: usize) -> Element<'_> {
+        let word = |at| self.command.get(at);
+        if self.promotion {
+            let at = self.first + 2 * index;
+            return Element { mode: Mode::R, name: word(at), argument: word(at + 1) };
+        }
+        let at = self.first + 3 * index;
+        let mode = Mode::parse(word(at)).unwrap_or(Mode::X); // looked at before
+        Element { mode, name: word(at + 1), argument: word(at + 2) }
+    }
+}

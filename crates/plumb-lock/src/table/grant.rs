@@ -1,0 +1,333 @@
+//! Granting a request.
+
+use std::ops::ControlFlow;
+
+use super::judge::{Answer, Needs, Refused};
+use super::request::{Element, Elements, Malformed, Request};
+use super::rules::{Fault, Rules};
+use super::slab::NONE;
+use super::usage::{Holder, Overflow, top};
+use super::{CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table};
+
+impl<R: Rules> Table<R> {
+    /// Takes all locks of a request, or none.
+    ///
+    /// # Errors
+    /// [`Malformed`] when no table could serve it.
+    pub fn enqueue<E: Elements + ?Sized>(
+        &mut self,
+        request: &Request<'_, E>,
+        changes: &mut impl Changes,
+    ) -> Result<Answer<'_>, Malformed> {
+        request.check()?;
+        let owner = self.owners.find(request.owner);
+        let judged = self.judge(owner, request, |mode| mode);
+        let judged = judged.and_then(|needs| self.has_room(owner, &needs).map(|()| needs));
+        let needs = match judged {
+            Ok(needs) => needs,
+            Err(Refused::Full { part }) => {
+                self.overflow(part, request.since_ms);
+                return Ok(Answer::Full { part });
+            }
+            Err(refused) => {
+                if R::makes(Fault::HalfARequest)
+                    && let Refused::Held { index, .. } = refused
+                {
+                    self.take_all(request, index, None, changes);
+                }
+                return Ok(self.answer(refused, owner));
+            }
+        };
+        let count = request.elements.count();
+        let known = (count == 1).then_some(needs.granule);
+        let fence = self.take_all(request, count, known, changes);
+        Ok(Answer::Granted { fence })
+    }
+
+    /// Would the locks of a request be granted? Nothing is taken, whatever its modes. Room is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`Malformed`] when no table could serve it.
+    pub fn check<E: Elements + ?Sized>(
+        &mut self,
+        request: &Request<'_, E>,
+    ) -> Result<Answer<'_>, Malformed> {
+        request.check()?;
+        let owner = self.owners.find(request.owner);
+        Ok(match self.judge(owner, request, Mode::check) {
+            Ok(_) => Answer::Granted { fence: 0 },
+            Err(refused) => self.answer(refused, owner),
+        })
+    }
+
+    fn has_room(&self, owner: Option<u32>, needs: &Needs) -> Result<(), Refused> {
+        let most = self.limits.rows;
+        let full = |part| Err(Refused::Full { part });
+        let slack = u32::from(R::makes(Fault::OneTooMany));
+        if needs.locks > 0 && owner.is_none() && self.owners.rows.used() >= most {
+            return full(Part::Owners);
+        }
+        if self.granules.rows.used() + needs.arguments > most + slack {
+            return full(Part::Arguments);
+        }
+        if self.entries.used() + needs.locks > most + slack {
+            return full(Part::Locks);
+        }
+        Ok(())
+    }
+
+    /// Takes the first `count` elements, which were judged; the highest fence number among them.
+    /// `known` is where the argument of the only element is, if it was looked for.
+    fn take_all<E: Elements + ?Sized>(
+        &mut self,
+        request: &Request<'_, E>,
+        count: usize,
+        known: Option<Option<u32>>,
+        changes: &mut impl Changes,
+    ) -> u64 {
+        let fresh = self.next_fence;
+        let mut highest = 0;
+        for index in 0..count {
+            let element = request.elements.at(index);
+            let fence = match element.mode {
+                Mode::R => self.promote(request.owner, &element, fresh, changes),
+                mode => {
+                    let kept = R::makes(Fault::CheckIsKept).then_some(Held::E);
+                    let Some(held) = mode.held().or(kept) else { continue };
+                    self.take(request, (&element, held), known, changes)
+                }
+            };
+            highest = highest.max(fence);
+        }
+        if highest == fresh {
+            self.next_fence += 1;
+        }
+        self.see_peaks();
+        highest
+    }
+
+    /// Notes how full the table is, after each operation that may have filled it.
+    pub(super) fn see_peaks(&mut self) {
+        self.peaks.owners.see(self.owners.rows.used());
+        self.peaks.arguments.see(self.granules.rows.used());
+        self.peaks.locks.see(self.entries.used());
+    }
+
+    /// Takes one lock that nothing refuses; its fence number.
+    fn take<E: ?Sized>(
+        &mut self,
+        request: &Request<'_, E>,
+        (element, mode): (&Element<'_>, Held),
+        known: Option<Option<u32>>,
+        changes: &mut impl Changes,
+    ) -> u64 {
+        let owner = self.owner_of(request);
+        let granule = self.granule_of(element, known);
+        let (mut dialog, mut update) = request.scope.counts();
+        if R::makes(Fault::BothCountedOnce) && dialog == 1 {
+            update = 0;
+        }
+        let index = match self.own(granule, owner, mode) {
+            Some(index) => {
+                let entry = &self.entries[index];
+                (dialog, update) = (entry.dialog + dialog, entry.update + update);
+                index
+            }
+            None => self.seat(owner, granule, mode),
+        };
+        let entry = &mut self.entries[index];
+        (entry.dialog, entry.update) = (dialog, update);
+        let fence = entry.fence;
+        self.note(index, changes);
+        fence
+    }
+
+    fn owner_of<E: ?Sized>(&mut self, request: &Request<'_, E>) -> u32 {
+        match self.owners.find(request.owner) {
+            Some(owner) => owner,
+            None => self.new_owner(request.owner, request.user, request.since_ms),
+        }
+    }
+
+    pub(super) fn new_owner(&mut self, name: &[u8], user: &[u8], since_ms: u64) -> u32 {
+        self.owners.insert(name, user, since_ms)
+    }
+
+    pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Option<u32>>) -> u32 {
+        if let Some(Some(granule)) = known {
+            return granule;
+        }
+        let name = self.names.find_or_insert(element.name);
+        let found = if known.is_none() { self.granules.find(name, element.argument) } else { None };
+        found.unwrap_or_else(|| {
+            let row = &mut self.names.rows[name];
+            let mask = if element.name.is_empty() {
+                row.granules += 1;
+                NONE // under the empty name nothing is a wildcard
+            } else {
+                row.add(element.argument)
+            };
+            let granule = self.granules.insert(name, mask, element.argument);
+            self.names.rows[name].file(mask, element.argument, granule);
+            granule
+        })
+    }
+
+    /// A new lock with empty counters and the next fence number.
+    pub(super) fn seat(&mut self, owner: u32, granule: u32, mode: Held) -> u32 {
+        let fence = self.next_fence;
+        let next_of_granule = self.granules.rows[granule].head;
+        let index = self.entries.insert(Entry {
+            fence,
+            granule,
+            owner: NONE,
+            next_of_owner: NONE,
+            prev_of_owner: NONE,
+            next_of_granule,
+            prev_of_granule: NONE,
+            dialog: 0,
+            update: 0,
+            mode,
+            backup: false,
+        });
+        self.join_owner(index, owner);
+        if next_of_granule != NONE {
+            self.entries[next_of_granule].prev_of_granule = index;
+        }
+        let row = &mut self.granules.rows[granule];
+        (row.head, row.count) = (index, row.count + 1);
+        let count = row.count;
+        if mode.excludes() {
+            self.exclude(granule);
+        }
+        if count == CROWD + 1 {
+            let all: Vec<u32> = self.on(granule).collect();
+            all.into_iter().for_each(|index| self.join_crowd(index));
+        } else if count > CROWD {
+            self.join_crowd(index);
+        }
+        index
+    }
+
+    pub(super) fn join_owner(&mut self, index: u32, owner: u32) {
+        let row = &mut self.owners.rows[owner];
+        let next = std::mem::replace(&mut row.head, index);
+        row.count += 1;
+        if next != NONE {
+            self.entries[next].prev_of_owner = index;
+        }
+        let entry = &mut self.entries[index];
+        (entry.owner, entry.next_of_owner, entry.prev_of_owner) = (owner, next, NONE);
+    }
+
+    pub(super) fn exclude(&mut self, granule: u32) {
+        let row = &mut self.granules.rows[granule];
+        row.excluding += 1;
+        self.names.rows[row.name].excluding += 1;
+    }
+
+    pub(super) fn join_crowd(&mut self, index: u32) {
+        let Self { crowd, entries, hash, .. } = self;
+        let hash_of = |index: &u32| {
+            let entry = &entries[*index];
+            hash.hash_one_of(entry.granule, entry.owner, entry.mode)
+        };
+        crowd.insert_unique(hash_of(&index), index, hash_of);
+    }
+
+    /// Makes an E of the own O on exactly this argument, with its counters and the fence number
+    /// `fence`; the O of others that overlap it are gone.
+    fn promote(
+        &mut self,
+        owner: &[u8],
+        element: &Element<'_>,
+        fence: u64,
+        changes: &mut impl Changes,
+    ) -> u64 {
+        let (Some(owner), Some(name)) = (self.owners.find(owner), self.names.find(element.name))
+        else {
+            return 0;
+        };
+        let Some(own) = self.own_optimistic(Some(owner), name, element.argument) else {
+            return 0;
+        };
+        if !R::makes(Fault::PromotionKeepsOptimistic) {
+            self.delete_optimistic(owner, name, element.argument, changes);
+        }
+        let Entry { granule, dialog, update, backup, .. } = self.entries[own];
+        let index = match self.own(granule, owner, Held::E) {
+            Some(index) => {
+                let entry = &mut self.entries[index];
+                (entry.dialog, entry.update) = (entry.dialog + dialog, entry.update + update);
+                self.backups += u32::from(backup && !entry.backup);
+                entry.backup |= backup;
+                self.drop_lock(own, changes);
+                index
+            }
+            None => {
+                changes.note(Change::Lock(Lock { dialog: 0, update: 0, ..self.lock(own) }));
+                self.leave_crowd(own);
+                self.entries[own].mode = Held::E;
+                self.exclude(granule);
+                if self.granules.rows[granule].count > CROWD {
+                    self.join_crowd(own);
+                }
+                own
+            }
+        };
+        self.entries[index].fence = fence;
+        self.note(index, changes);
+        fence
+    }
+
+    fn delete_optimistic(
+        &mut self,
+        owner: u32,
+        name: u32,
+        argument: &[u8],
+        changes: &mut impl Changes,
+    ) {
+        let mut doomed = std::mem::take(&mut self.doomed);
+        // the same search has just been within its limit
+        let _ = self.overlaps(name, argument, &mut |table, granule| {
+            let foreign = |index: &u32| {
+                let entry = &table.entries[*index];
+                entry.owner != owner && entry.mode == Held::O
+            };
+            doomed.extend(table.on(granule).filter(foreign));
+            ControlFlow::<()>::Continue(())
+        });
+        for index in doomed.drain(..) {
+            self.drop_lock(index, changes);
+        }
+        self.doomed = doomed;
+    }
+
+    fn overflow(&mut self, part: Part, at_ms: u64) {
+        self.overflows.count += 1;
+        let number = self.overflows.count;
+        if self.overflows.rest > 0
+            && let Some(last) = self.overflows.last.back_mut()
+            && last.part == part
+        {
+            (last.number, last.at_ms) = (number, at_ms);
+            return;
+        }
+        self.overflows.rest = self.limits.rows / 64 + 1;
+        let owners = (0..self.owners.rows.end()).map(|at| (at, self.owners.rows[at].count));
+        let owners = top(owners.filter(|(_, locks)| *locks > 0))
+            .into_iter()
+            .map(|(at, locks)| Holder { text: self.owners.rows[at].name().to_vec(), locks });
+        let rows = &self.granules.rows;
+        let arguments = (0..rows.end()).map(|at| (at, &rows[at]));
+        let arguments =
+            arguments.filter(|(_, row)| row.name != NONE).map(|(at, row)| (at, row.count));
+        let arguments = top(arguments).into_iter().map(|(at, locks)| {
+            let name = self.names.rows[rows[at].name].text();
+            Holder { text: [name, b" ", self.granules.argument(at)].concat(), locks }
+        });
+        let (owners, arguments) = (owners.collect(), arguments.collect());
+        self.overflows.push(Overflow { number, at_ms, part, owners, arguments });
+    }
+}

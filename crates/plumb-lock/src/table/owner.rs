@@ -1,0 +1,105 @@
+//! Owners that hold something.
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher as _;
+
+use super::request::{OWNER_BYTES_MAX, USER_BYTES_MAX};
+use super::slab::{NONE, Slab};
+
+/// An owner that holds at least one lock.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    /// The first of its locks.
+    pub(super) head: u32,
+    /// Its locks; zero in a freed row.
+    pub(super) count: u32,
+    /// Tells this owner from those that had the same row before.
+    pub(super) generation: u32,
+    /// When its first lock was granted, milliseconds since 1970.
+    pub(super) since_ms: u64,
+    name: Text<OWNER_BYTES_MAX>,
+    user: Text<USER_BYTES_MAX>,
+}
+
+/// Short text in place.
+#[derive(Clone, Copy, Debug)]
+struct Text<const N: usize> {
+    length: u8,
+    bytes: [u8; N],
+}
+
+impl<const N: usize> Text<N> {
+    /// As much of `text` as there is room for.
+    fn new(text: &[u8]) -> Self {
+        let length = text.len().min(N);
+        let mut bytes = [0; N];
+        bytes[..length].copy_from_slice(&text[..length]);
+        Self { length: u8::try_from(length).unwrap_or(0), bytes }
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl Owner {
+    pub(super) fn name(&self) -> &[u8] {
+        self.name.get()
+    }
+
+    pub(super) fn user(&self) -> &[u8] {
+        self.user.get()
+    }
+}
+
+/// The owners in use, and where each is.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    pub(super) rows: Slab<Owner>,
+    /// Owners that there ever were.
+    generations: u32,
+    index: HashTable<u32>,
+    hash: DefaultHashBuilder,
+}
+
+impl Owners {
+    #[inline]
+    pub(super) fn find(&self, name: &[u8]) -> Option<u32> {
+        let hash = self.hash.hash_one(name);
+        self.index.find(hash, |index| self.rows[*index].name() == name).copied()
+    }
+
+    pub(super) fn seen(&self) -> u32 {
+        self.generations
+    }
+
+    /// Adds an owner that is not there yet.
+    pub(super) fn insert(&mut self, name: &[u8], user: &[u8], since_ms: u64) -> u32 {
+        self.generations = self.generations.wrapping_add(1);
+        let row = Owner {
+            head: NONE,
+            count: 0,
+            generation: self.generations,
+            since_ms,
+            name: Text::new(name),
+            user: Text::new(user),
+        };
+        let index = self.rows.insert(row);
+        let Self { rows, index: table, hash, .. } = self;
+        let hash_of = |index: &u32| hash.hash_one(rows[*index].name());
+        table.insert_unique(hash.hash_one(name), index, hash_of);
+        index
+    }
+
+    pub(super) fn remove(&mut self, index: u32) {
+        let hash = self.hash.hash_one(self.rows[index].name());
+        if let Ok(found) = self.index.find_entry(hash, |other| *other == index) {
+            found.remove();
+        }
+        self.rows.free(index);
+    }
+
+    pub(super) fn allocated(&self) -> usize {
+        self.rows.allocated() + self.index.allocation_size()
+    }
+}

@@ -1,0 +1,440 @@
+//! From what was measured to a sentence.
+
+use super::{Judgement, PartOutcome, PathPart, PathTest};
+use crate::{Span, show_count, show_ns};
+
+/// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
+///
+/// # Source
+/// SAP Note 500235, which adds that no test should be judged by them alone.
+const GIGABIT_KB_S: f64 = 100_000.0;
+const FAST_ETHERNET_KB_S: f64 = 10_000.0;
+/// A third of an order of magnitude is still that order.
+const WITHIN: f64 = 0.3;
+/// Kilometres that light in fibre goes there and back in a millisecond.
+const FIBRE_KM_PER_MS: f64 = 100.0;
+/// No retransmission time-out is shorter than this on usual systems.
+const RETRANSMISSION_NS: u64 = 200_000_000;
+/// A message this much slower than the median of its size waited for something.
+const STALL_FACTOR: u64 = 10;
+/// A size this much slower than its neighbours waits with every message, as for a delayed
+/// acknowledgement.
+const SLOW_FACTOR: u64 = 3;
+const SLOW_NS: u64 = 30_000_000;
+
+/// What the parts of one test say; at least one part. `round_trip_ns` is the median of the smallest
+/// message, if it is known.
+pub(super) fn judge(
+    test: PathTest,
+    parts: &[&PathPart],
+    round_trip_ns: Option<u64>,
+) -> (Judgement, String) {
+    let measured: Vec<(&PathPart, &PartOutcome)> =
+        parts.iter().filter_map(|part| Some((*part, part.outcome.as_ref()?))).collect();
+    if measured.len() < parts.len() {
+        let text = format!("{} of {} parts are measured", measured.len(), parts.len());
+        return (Judgement::Open, text);
+    }
+    if test == PathTest::Sizes {
+        return sizes(&measured);
+    }
+    let Some((part, outcome)) = measured.first().copied() else {
+        return (Judgement::Open, "nothing is measured".into());
+    };
+    if let Some(error) = &outcome.error {
+        return (Judgement::Bad, format!("could not be measured: {error}"));
+    }
+    match test {
+        PathTest::Throughput => throughput(part, outcome, round_trip_ns),
+        PathTest::RoundTrip => round_trip(outcome),
+        PathTest::Idle => idle(part, outcome),
+        PathTest::Stability | PathTest::Sizes => stability(part, outcome),
+    }
+}
+
+fn throughput(
+    part: &PathPart,
+    outcome: &PartOutcome,
+    round_trip_ns: Option<u64>,
+) -> (Judgement, String) {
+    let Some(kb_s) = outcome.kb_per_s else {
+        return lost(outcome);
+    };
+    let order = match kb_s {
+        v if v > GIGABIT_KB_S / WITHIN => "more than Gigabit Ethernet reaches (about 100,000 kB/s)",
+        v if v >= GIGABIT_KB_S * WITHIN => "of the order of Gigabit Ethernet (about 100,000 kB/s)",
+        v if v >= FAST_ETHERNET_KB_S * WITHIN => {
+            "of the order of Fast Ethernet (about 10,000 kB/s)"
+        }
+        _ => "below the order of Fast Ethernet (about 10,000 kB/s)",
+    };
+    let mut sentence = format!(
+        "messages of {} bytes carry {} kB/s (tr2, both directions): {order}.",
+        part.size_bytes,
+        show_count(kb_s)
+    );
+    if let (Some(shortest), Some(p50)) = (round_trip_ns, outcome.p50_ns)
+        && shortest > p50 / 2
+    {
+        sentence += &format!(
+            " {} of the {} that a message takes are the round trip itself: the distance is the \
+             limit here, and the line may carry far more over several connections.",
+            show_ns(shortest.min(p50)),
+            show_ns(p50)
+        );
+    }
+    judged(outcome, sentence)
+}
+
+fn round_trip(outcome: &PartOutcome) -> (Judgement, String) {
+    let (Some(average_ms), Some(p50_ns)) = (outcome.average_ms, outcome.p50_ns) else {
+        return lost(outcome);
+    };
+    let reach = match average_ms {
+        v if v < 1.0 => "as within a building or a city".into(),
+        v => format!(
+            "light in fibre would go {:.0} km far and back in that time",
+            v * FIBRE_KM_PER_MS
+        ),
+    };
+    let sentence = format!(
+        "the smallest message takes {average_ms:.3} ms on average (av2), {} at the median: {reach}.",
+        show_ns(p50_ns)
+    );
+    judged(outcome, sentence)
+}
+
+fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
+    let silence = Span::from_ns(part.silence_ns);
+    let timeout = Span::from_ns(part.timeout_ns);
+    // first: what failed later failed on another connection
+    if outcome.quiet_closes > 0 {
+        let text = format!(
+            "the connection was ended within {silence} of silence, by the server or by something \
+             on the way: raise its time-out, or use keep-alives."
+        );
+        return (Judgement::Bad, text);
+    }
+    if outcome.failures.contains_key("timed-out") {
+        let text = format!(
+            "after {silence} of silence the connection was dead and nobody said so: no answer \
+             within {timeout}. Something on the way, a firewall most likely, forgets silent \
+             connections: raise its time-out, or use keep-alives that are more frequent."
+        );
+        return (Judgement::Bad, text);
+    }
+    if outcome.failed() > 0 {
+        let kinds: Vec<&str> = outcome.failures.keys().map(String::as_str).collect();
+        let text = format!(
+            "after {silence} of silence the next message failed ({}): something on the way, or the \
+             server, ended the connection. Raise its time-out, or use keep-alives.",
+            kinds.join(", ")
+        );
+        return (Judgement::Bad, text);
+    }
+    match outcome.operations {
+        2.. => {
+            let text = format!("a connection that was silent for {silence} still works.");
+            (Judgement::Fine, text)
+        }
+        _ => lost(outcome),
+    }
+}
+
+fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
+    let (Some(p50_ns), Some(max_ns)) = (outcome.p50_ns, outcome.max_ns) else {
+        return lost(outcome);
+    };
+    let lasted = show_ns(outcome.duration_ns);
+    if outcome.failed() > 0 || outcome.quiet_closes > 0 {
+        let text = format!(
+            "{} of {} messages of {} bytes failed in {lasted}, and connections were ended {} times \
+             in between: the path, or the server, does not hold a connection.",
+            outcome.failed(),
+            outcome.failed() + outcome.operations,
+            part.size_bytes,
+            outcome.quiet_closes
+        );
+        return (Judgement::Bad, text);
+    }
+    let text = format!(
+        "{} messages of {} bytes in {lasted}, none failed; {} at the median, {} at most",
+        outcome.operations,
+        part.size_bytes,
+        show_ns(p50_ns),
+        show_ns(max_ns)
+    );
+    if stalled(p50_ns, max_ns) {
+        let text = format!("{text}: at least one waited, as for a packet that was lost.");
+        return (Judgement::Look, text);
+    }
+    (Judgement::Fine, text + ".")
+}
+
+fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
+    let names = |which: &[&(&PathPart, &PartOutcome)]| {
+        let names: Vec<String> =
+            which.iter().map(|(part, _)| part.size_bytes.to_string()).collect();
+        names.join(", ")
+    };
+    let of = |test: fn(&PartOutcome) -> bool| {
+        measured.iter().filter(|(_, outcome)| test(outcome)).collect::<Vec<_>>()
+    };
+    let dead = of(PartOutcome::silent);
+    let first_dead = dead.iter().map(|(part, _)| part.size_bytes).min();
+    let largest_alive = measured
+        .iter()
+        .filter(|(_, outcome)| !outcome.silent())
+        .map(|(part, _)| part.size_bytes)
+        .max();
+    match (first_dead, largest_alive) {
+        (Some(_), None) => return (Judgement::Bad, "no size got any answer.".into()),
+        (Some(dead_bytes), Some(alive)) => {
+            let unanswered = dead.iter().all(|(_, it)| it.unanswered || it.failed() > 0);
+            let cause = dead.iter().find_map(|(_, outcome)| outcome.error.as_deref());
+            let text = if dead_bytes > alive && unanswered {
+                format!(
+                    "messages up to {alive} bytes come back, those from {dead_bytes} bytes on do \
+                     not: full packets are dropped without a word (a path MTU black hole). Let \
+                     ICMP \"fragmentation needed\" through, or lower the MTU or the MSS."
+                )
+            } else {
+                format!(
+                    "messages of {} bytes got no answer{}",
+                    names(&dead),
+                    cause.map_or_else(|| ".".into(), |cause| format!(": {cause}"))
+                )
+            };
+            return (Judgement::Bad, text);
+        }
+        (None, _) => {}
+    }
+    let failing = of(|outcome| outcome.failed() > 0);
+    if !failing.is_empty() {
+        let text = format!("some messages of {} bytes failed.", names(&failing));
+        return (Judgement::Bad, text);
+    }
+    let stalling = of(|outcome| {
+        outcome.p50_ns.zip(outcome.max_ns).is_some_and(|(p50, max)| stalled(p50, max))
+    });
+    let slow: Vec<_> = (0..measured.len())
+        .filter(|at| slower_than_neighbours(measured, *at))
+        .map(|at| &measured[at])
+        .collect();
+    let (smallest, largest) = (
+        measured.iter().map(|(part, _)| part.size_bytes).min().unwrap_or(0),
+        measured.iter().map(|(part, _)| part.size_bytes).max().unwrap_or(0),
+    );
+    let through =
+        format!("{} sizes from {smallest} to {largest} bytes get through", measured.len());
+    match (slow.is_empty(), stalling.is_empty()) {
+        (true, true) => (Judgement::Fine, format!("{through}, none of them stalls.")),
+        (false, _) => {
+            let text = format!(
+                "{through}, but those of {} bytes take far longer than their neighbours, as when \
+                 every message waits for a delayed acknowledgement.",
+                names(&slow)
+            );
+            (Judgement::Look, text)
+        }
+        (true, false) => {
+            let text = format!(
+                "{through}, but at {} bytes single messages waited, as for a packet that was lost.",
+                names(&stalling)
+            );
+            (Judgement::Look, text)
+        }
+    }
+}
+
+/// True when the size at `at` takes far longer than both its neighbours.
+fn slower_than_neighbours(measured: &[(&PathPart, &PartOutcome)], at: usize) -> bool {
+    let p50 = |at: usize| measured.get(at).and_then(|(_, outcome)| outcome.p50_ns);
+    let Some(here) = p50(at) else {
+        return false;
+    };
+    let beside = [at.checked_sub(1).and_then(p50), p50(at + 1)];
+    let neighbour = beside.into_iter().flatten().max();
+    neighbour.is_some_and(|it| here > SLOW_FACTOR * it && here > it + SLOW_NS)
+}
+
+fn stalled(p50_ns: u64, max_ns: u64) -> bool {
+    max_ns >= RETRANSMISSION_NS && max_ns >= STALL_FACTOR * p50_ns
+}
+
+fn lost(outcome: &PartOutcome) -> (Judgement, String) {
+    let kinds: Vec<String> =
+        outcome.failures.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+    let why = if kinds.is_empty() { "nothing came back".into() } else { kinds.join(", ") };
+    (Judgement::Bad, format!("no message came back: {why}."))
+}
+
+/// Figures that may not be used are looked at; those with failures are bad.
+fn judged(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
+    if outcome.failed() > 0 {
+        let text = format!("{sentence} {} messages failed.", outcome.failed());
+        (Judgement::Bad, text)
+    } else if outcome.valid {
+        (Judgement::Fine, sentence)
+    } else {
+        (Judgement::Look, format!("{sentence} The figures are not valid: see the run's report."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn outcome() -> PartOutcome {
+        PartOutcome {
+            valid: true,
+            operations: 100,
+            duration_ns: 10_000 * MS,
+            p50_ns: Some(MS),
+            max_ns: Some(3 * MS),
+            average_ms: Some(1.5),
+            kb_per_s: Some(95_000.0),
+            ..PartOutcome::default()
+        }
+    }
+
+    fn failed(kind: &str, n: u64) -> PartOutcome {
+        let failures = [(kind.to_owned(), n)].into();
+        PartOutcome { failures, valid: false, ..outcome() }
+    }
+
+    fn part(test: PathTest, size_bytes: u64, outcome: Option<PartOutcome>) -> PathPart {
+        PathPart {
+            test,
+            size_bytes,
+            expected_ns: 0,
+            silence_ns: 3_600_000 * MS,
+            timeout_ns: 10_000 * MS,
+            words: Vec::new(),
+            outcome,
+        }
+    }
+
+    fn one(test: PathTest, outcome: PartOutcome) -> (Judgement, String) {
+        judge(test, &[&part(test, 1_000, Some(outcome))], None)
+    }
+
+    /// The verdict on sizes with these outcomes.
+    fn over(sizes: &[(u64, PartOutcome)]) -> (Judgement, String) {
+        let parts: Vec<PathPart> = sizes
+            .iter()
+            .map(|(bytes, outcome)| part(PathTest::Sizes, *bytes, Some(outcome.clone())))
+            .collect();
+        judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None)
+    }
+
+    fn unanswered() -> PartOutcome {
+        let error = Some("no answer".into());
+        PartOutcome { error, unanswered: true, ..PartOutcome::default() }
+    }
+
+    #[track_caller]
+    fn says(verdict: &(Judgement, String), judgement: Judgement, words: &str) {
+        assert_eq!(verdict.0, judgement, "{}", verdict.1);
+        assert!(verdict.1.contains(words), "{}", verdict.1);
+    }
+
+    #[test]
+    fn throughput_is_named_by_its_order_of_magnitude() {
+        for (kb_s, words) in [
+            (900_000.0, "more than Gigabit"),
+            (95_000.0, "of the order of Gigabit"),
+            (9_000.0, "of the order of Fast"),
+            (900.0, "below the order of Fast"),
+        ] {
+            let outcome = PartOutcome { kb_per_s: Some(kb_s), ..outcome() };
+            says(&one(PathTest::Throughput, outcome), Judgement::Fine, words);
+        }
+        let foreign = PartOutcome { valid: false, ..outcome() };
+        says(&one(PathTest::Throughput, foreign), Judgement::Look, "not valid");
+        says(&one(PathTest::Throughput, failed("reset", 3)), Judgement::Bad, "3 messages failed");
+    }
+
+    #[test]
+    fn throughput_that_the_distance_bounds_is_told_from_a_slow_line() {
+        let measured = part(PathTest::Throughput, 100_000, Some(outcome()));
+        let of = |round_trip_ns| judge(PathTest::Throughput, &[&measured], Some(round_trip_ns));
+        says(&of(900_000), Judgement::Fine, "900 us of the 1.00 ms that a message takes");
+        assert!(!of(100_000).1.contains("distance"));
+    }
+
+    #[test]
+    fn a_round_trip_says_how_far_light_would_come() {
+        let far = PartOutcome { average_ms: Some(40.3), ..outcome() };
+        says(&one(PathTest::RoundTrip, far), Judgement::Fine, "4030 km");
+        let near = PartOutcome { average_ms: Some(0.2), ..outcome() };
+        says(&one(PathTest::RoundTrip, near), Judgement::Fine, "a building or a city");
+    }
+
+    #[test]
+    fn a_silent_connection_survives_is_forgotten_or_is_ended() {
+        let survived = PartOutcome { operations: 2, ..outcome() };
+        says(&one(PathTest::Idle, survived), Judgement::Fine, "silent for 1h still works");
+        let forgotten = PartOutcome { operations: 1, ..failed("timed-out", 1) };
+        says(&one(PathTest::Idle, forgotten), Judgement::Bad, "nobody said so");
+        let reset = PartOutcome { operations: 1, ..failed("reset", 1) };
+        says(&one(PathTest::Idle, reset), Judgement::Bad, "failed (reset)");
+        let ended = PartOutcome { operations: 2, quiet_closes: 1, ..outcome() };
+        says(&one(PathTest::Idle, ended), Judgement::Bad, "ended within 1h");
+        let twice = PartOutcome { operations: 1, quiet_closes: 1, ..failed("reset", 1) };
+        says(&one(PathTest::Idle, twice), Judgement::Bad, "ended within 1h");
+        let never = PartOutcome { operations: 0, ..PartOutcome::default() };
+        says(&one(PathTest::Idle, never), Judgement::Bad, "nothing came back");
+    }
+
+    #[test]
+    fn a_long_run_lasts_stalls_or_breaks() {
+        says(&one(PathTest::Stability, outcome()), Judgement::Fine, "none failed");
+        let stalled = PartOutcome { max_ns: Some(240 * MS), ..outcome() };
+        says(&one(PathTest::Stability, stalled), Judgement::Look, "at least one waited");
+        let far = PartOutcome { p50_ns: Some(180 * MS), max_ns: Some(240 * MS), ..outcome() };
+        says(&one(PathTest::Stability, far), Judgement::Fine, "none failed");
+        says(&one(PathTest::Stability, failed("closed", 2)), Judgement::Bad, "2 of 102");
+    }
+
+    #[test]
+    fn sizes_that_all_get_through_are_fine() {
+        let verdict = over(&[(500, outcome()), (1_460, outcome()), (10_000, outcome())]);
+        says(&verdict, Judgement::Fine, "3 sizes from 500 to 10000 bytes");
+    }
+
+    #[test]
+    fn a_black_hole_begins_at_a_size_and_swallows_all_above() {
+        let verdict = over(&[(500, outcome()), (1_460, unanswered()), (4_000, unanswered())]);
+        says(
+            &verdict,
+            Judgement::Bad,
+            "up to 500 bytes come back, those from 1460 bytes on do not",
+        );
+        let verdict = over(&[(500, outcome()), (1_460, unanswered()), (4_000, outcome())]);
+        says(&verdict, Judgement::Bad, "messages of 1460 bytes got no answer");
+        let refused = PartOutcome { error: Some("refused: too big".into()), ..Default::default() };
+        let verdict = over(&[(500, outcome()), (40_000, refused)]);
+        says(&verdict, Judgement::Bad, "40000 bytes got no answer: refused: too big");
+        says(&over(&[(500, unanswered())]), Judgement::Bad, "no size");
+    }
+
+    #[test]
+    fn a_size_that_waits_every_time_is_told_from_one_that_waits_once() {
+        let slow = PartOutcome { p50_ns: Some(41 * MS), max_ns: Some(44 * MS), ..outcome() };
+        let verdict = over(&[(500, outcome()), (1_460, slow), (4_000, outcome())]);
+        says(&verdict, Judgement::Look, "those of 1460 bytes take far longer");
+        let once = PartOutcome { max_ns: Some(205 * MS), ..outcome() };
+        let verdict = over(&[(500, outcome()), (1_460, once), (4_000, outcome())]);
+        says(&verdict, Judgement::Look, "at 1460 bytes single messages waited");
+    }
+
+    #[test]
+    fn what_is_not_measured_is_not_judged() {
+        let parts = [part(PathTest::Sizes, 1, Some(outcome())), part(PathTest::Sizes, 2, None)];
+        let verdict = judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None);
+        says(&verdict, Judgement::Open, "1 of 2 parts");
+    }
+}

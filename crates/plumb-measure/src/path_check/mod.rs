@@ -1,0 +1,240 @@
+//! The check of a network path: five standard tests, what came of each part, and what that says.
+
+mod judge;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::read_versioned;
+use crate::{Program, RecordError, ResultRecord};
+
+/// Version of the form of [`PathCheck`].
+pub const PATH_CHECK_SCHEMA: &str = "plumb.net-check/1";
+
+/// The five tests, in the order in which they are carried out.
+///
+/// # Source
+/// SAP Note 500235, which describes them for niping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathTest {
+    /// How much large messages carry.
+    Throughput,
+    /// How long the smallest message takes.
+    RoundTrip,
+    /// Whether messages of every size get through, around the sizes of packets.
+    Sizes,
+    /// Whether a connection that is silent for long still works.
+    Idle,
+    /// Whether a connection lasts.
+    Stability,
+}
+
+impl PathTest {
+    /// All of them, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Throughput, Self::RoundTrip, Self::Sizes, Self::Idle, Self::Stability];
+
+    /// The name for people and folders.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::RoundTrip => "round trip",
+            Self::Sizes => "sizes",
+            Self::Idle => "idle",
+            Self::Stability => "stability",
+        }
+    }
+}
+
+/// A whole check: what is asked for, and what came of it so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathCheck {
+    /// [`PATH_CHECK_SCHEMA`].
+    pub schema: String,
+    /// Who checked.
+    pub plumb: Program,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// The server, or the route to it, as the user named it.
+    pub target: String,
+    /// The parts, in order.
+    pub parts: Vec<PathPart>,
+}
+
+/// One measurement of a check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathPart {
+    /// The test it belongs to.
+    pub test: PathTest,
+    /// Payload of a message, bytes.
+    pub size_bytes: u64,
+    /// How long it takes if all goes well, nanoseconds.
+    pub expected_ns: u64,
+    /// How long nothing travels within it, nanoseconds; 0 unless the test is about that.
+    pub silence_ns: u64,
+    /// An answer must be complete within this, nanoseconds.
+    pub timeout_ns: u64,
+    /// The words behind `plumb net ping TARGET` that measure it.
+    pub words: Vec<String>,
+    /// What came of it; `None` until it is over.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<PartOutcome>,
+}
+
+/// What came of one measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartOutcome {
+    /// The run folder within that of the check; `None` when it left none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub folder: Option<String>,
+    /// Why there is no record, in one line.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// True when there is no record because nothing answered in time.
+    pub unanswered: bool,
+    /// True when the figures may be used.
+    pub valid: bool,
+    /// Messages that came back.
+    pub operations: u64,
+    /// Messages that did not, by kind.
+    pub failures: BTreeMap<String, u64>,
+    /// Connections that were closed while nothing was due on them.
+    pub quiet_closes: u64,
+    /// Length of the measurement, nanoseconds.
+    pub duration_ns: u64,
+    /// Median round trip, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p50_ns: Option<u64>,
+    /// Longest round trip, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_ns: Option<u64>,
+    /// niping's `av2`, or `avg` below three messages: milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub average_ms: Option<f64>,
+    /// niping's `tr2`, or `tr` below three messages: kB/s of 1,024 bytes, both directions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kb_per_s: Option<f64>,
+}
+
+impl PartOutcome {
+    /// What `result` says, whose run lies in `folder`.
+    #[must_use]
+    pub fn of(result: &ResultRecord, folder: String) -> Self {
+        let niping = result.niping.as_ref();
+        Self {
+            folder: Some(folder),
+            error: None,
+            unanswered: false,
+            valid: result.validity.valid,
+            operations: result.operations,
+            failures: result.failures.clone(),
+            quiet_closes: result.driver.quiet_closes,
+            duration_ns: result.duration_ns,
+            p50_ns: result.service_ns.as_ref().map(|times| times.p50),
+            max_ns: result.service_ns.as_ref().map(|times| times.max),
+            average_ms: niping.map(|figures| figures.av2_ms.unwrap_or(figures.avg_ms)),
+            kb_per_s: niping.map(|figures| figures.tr2_kb_s.unwrap_or(figures.tr_kb_s)),
+        }
+    }
+
+    /// Messages that did not come back.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// True when no message came back at all.
+    #[must_use]
+    pub fn silent(&self) -> bool {
+        self.operations == 0
+    }
+}
+
+/// How a test came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// Not measured to the end yet.
+    Open,
+    /// Nothing speaks against the path.
+    Fine,
+    /// Somebody should look.
+    Look,
+    /// Something is broken.
+    Bad,
+}
+
+impl Judgement {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "NOT MEASURED",
+            Self::Fine => "FINE",
+            Self::Look => "LOOK AT IT",
+            Self::Bad => "BAD",
+        }
+    }
+}
+
+/// What a test says, in plain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathVerdict {
+    /// The test.
+    pub test: PathTest,
+    /// How it came out.
+    pub judgement: Judgement,
+    /// One sentence with the figures behind it.
+    pub sentence: String,
+}
+
+impl PathCheck {
+    /// What every test that is part of the check says so far.
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<PathVerdict> {
+        let round_trips = self.parts.iter().filter(|part| part.test == PathTest::RoundTrip);
+        let round_trip_ns = round_trips.filter_map(|part| part.outcome.as_ref()?.p50_ns).next();
+        let tests = PathTest::ALL.into_iter();
+        tests
+            .map(|test| (test, self.parts.iter().filter(move |part| part.test == test).collect()))
+            .filter(|(_, parts): &(_, Vec<&PathPart>)| !parts.is_empty())
+            .map(|(test, parts)| {
+                let (judgement, sentence) = judge::judge(test, &parts, round_trip_ns);
+                PathVerdict { test, judgement, sentence }
+            })
+            .collect()
+    }
+
+    /// The gravest judgement.
+    #[must_use]
+    pub fn worst(&self) -> Judgement {
+        self.verdicts().iter().map(|verdict| verdict.judgement).max().unwrap_or(Judgement::Open)
+    }
+
+    /// How long the parts that are still to come take if all goes well, nanoseconds.
+    #[must_use]
+    pub fn left_ns(&self) -> u64 {
+        let open = self.parts.iter().filter(|part| part.outcome.is_none());
+        open.map(|part| part.expected_ns).sum()
+    }
+
+    /// The check as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match serde_json::to_string_pretty(self) {
+            Ok(text) => text + "\n",
+            Err(error) => unreachable!("a check is made of plain values: {error}"),
+        }
+    }
+
+    /// Reads a check back.
+    ///
+    /// # Errors
+    /// [`RecordError`] when `text` is none, or one of another version.
+    pub fn from_json(text: &str) -> Result<Self, RecordError> {
+        read_versioned(text, PATH_CHECK_SCHEMA)
+    }
+}

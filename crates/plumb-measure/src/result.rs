@@ -1,0 +1,287 @@
+//! What one point of a plan came to, as a run record holds it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, PairRecord, PartRecord,
+    SlowSample, StreamFigures, TcpTotals, Validity, hdr,
+};
+
+/// One point of the plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResultRecord {
+    /// What distinguishes this result from the others: `size`, `connections`, ...
+    pub labels: BTreeMap<String, String>,
+    /// Correct answers.
+    pub operations: u64,
+    /// Failures by kind; empty when there were none.
+    pub failures: BTreeMap<String, u64>,
+    /// Operations that were due but could not begin in time.
+    pub dropped: u64,
+    /// From the first due time to the last answer, nanoseconds.
+    pub duration_ns: u64,
+    /// Correct answers a second.
+    pub throughput_per_s: f64,
+    /// From the due time to the last byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response_ns: Option<Distribution>,
+    /// From the send to the last byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_ns: Option<Distribution>,
+    /// From the send to the first byte; absent when nothing succeeded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_byte_ns: Option<Distribution>,
+    /// Time to connect; absent when no connection was made for this result.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connect_ns: Option<Distribution>,
+    /// Time of the TLS handshake; absent without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls_ns: Option<Distribution>,
+    /// Of these, handshakes that took up an earlier session; absent without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls_resumed: Option<u64>,
+    /// From the due time to the failure, of operations that failed; absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failed_ns: Option<Distribution>,
+    /// How often each status code came; empty where the protocol has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub codes: BTreeMap<String, u64>,
+    /// Of these, the codes that were not expected.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub unexpected_codes: BTreeMap<String, u64>,
+    /// Content length of the correct answers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub length: Option<LengthFigures>,
+    /// Bytes handed to the kernel.
+    pub bytes_sent: u64,
+    /// Bytes read from the kernel.
+    pub bytes_received: u64,
+    /// Processor time an operation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpu: Option<CpuUse>,
+    /// The figures of niping.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub niping: Option<NipingFigures>,
+    /// The parts of the load, where its operations are of several kinds: one a URL.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub parts: Vec<PartRecord>,
+    /// What one part takes longer than another; absent when that was not asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pair: Option<PairRecord>,
+    /// Each client, where several ran at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub clients: Vec<ClientFigures>,
+    /// What streams have carried; absent where messages were exchanged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<StreamFigures>,
+    /// Further figures of the layer, each with its unit and formula.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub figures: Vec<Figure>,
+    /// The verdict on this result.
+    pub validity: Validity,
+    /// How busy the load generator was.
+    pub driver: DriverFacts,
+    /// What the machine that drove the load did meanwhile; absent when it was not watched.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostUse>,
+    /// What the far machine did meanwhile; absent when there was no sample of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far: Option<HostUse>,
+    /// What the TCP connections did; absent on other transports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpTotals>,
+    /// The slowest correct answers, longest first, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slowest: Vec<SlowSample>,
+    /// What happened when.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub intervals: Vec<Interval>,
+    /// The response times in the order in which they happened; absent below five operations.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batches: Option<BatchMeans>,
+}
+
+impl ResultRecord {
+    /// The labels as one line, for example `connections 1, size 500B`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        words.join(", ")
+    }
+}
+
+/// A distribution of nanoseconds. Quantiles are the smallest value that at least that share of
+/// the samples does not exceed, to 1/1,024; minimum, maximum and mean are exact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Number of samples.
+    pub count: u64,
+    /// Smallest sample.
+    pub min: u64,
+    /// 25 % of the samples are at most this.
+    pub p25: u64,
+    /// The median.
+    pub p50: u64,
+    /// 75 %.
+    pub p75: u64,
+    /// 90 %.
+    pub p90: u64,
+    /// 95 %.
+    pub p95: u64,
+    /// 99 %.
+    pub p99: u64,
+    /// 99.9 %.
+    pub p999: u64,
+    /// Largest sample.
+    pub max: u64,
+    /// Arithmetic mean.
+    pub mean: u64,
+    /// The whole histogram in HdrHistogram's V2 compressed form, base64.
+    pub histogram: String,
+}
+
+impl Distribution {
+    /// The distribution of `histogram`; `None` when it is empty.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean of u64 values lies within u64"
+    )]
+    pub fn of(histogram: &Histogram) -> Option<Self> {
+        (!histogram.is_empty()).then(|| Self {
+            count: histogram.count(),
+            min: histogram.min(),
+            p25: histogram.quantile(0.25),
+            p50: histogram.quantile(0.5),
+            p75: histogram.quantile(0.75),
+            p90: histogram.quantile(0.9),
+            p95: histogram.quantile(0.95),
+            p99: histogram.quantile(0.99),
+            p999: histogram.quantile(0.999),
+            max: histogram.max(),
+            mean: histogram.mean().round() as u64,
+            histogram: hdr::encode(histogram),
+        })
+    }
+
+    /// The whole histogram, to bucket precision.
+    ///
+    /// # Errors
+    /// When the text is not what [`hdr::encode`] writes.
+    pub fn decode(&self) -> Result<Histogram, hdr::DecodeError> {
+        hdr::decode(&self.histogram)
+    }
+}
+
+/// Content lengths in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LengthFigures {
+    /// Shortest content.
+    pub min: u64,
+    /// Median length.
+    pub p50: u64,
+    /// Longest content.
+    pub max: u64,
+}
+
+/// Where processor time went, nanoseconds an operation, by the clock ticks of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSplit {
+    /// In programs.
+    pub user_ns_per_op: u64,
+    /// In the kernel, in the name of the programs.
+    pub system_ns_per_op: u64,
+    /// Clock ticks behind these figures, never fewer than 200.
+    pub ticks: u64,
+}
+
+/// Processor time an operation, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// Of the threads that drove the load.
+    pub client_ns_per_op: u64,
+    /// Of the server, where it could be read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_ns_per_op: Option<u64>,
+    /// The client's, split; absent with too few clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<CpuSplit>,
+    /// The server's, split; absent with too few clock ticks, or where it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server: Option<CpuSplit>,
+    /// Interrupts, hard and soft, of the machine that drove the load, in nobody's name; absent
+    /// with too few clock ticks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interrupt_ns_per_op: Option<u64>,
+}
+
+/// A figure of one layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// What it is.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// How it was computed, every symbol with its unit.
+    pub formula: String,
+}
+
+/// How busy the load generator was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverFacts {
+    /// How the loop waited: `blocking receive`, `epoll` or `busy poll`.
+    pub wait: String,
+    /// Threads that drove the load.
+    pub threads: u64,
+    /// Passes of the loops that were looked at: all, or a regular sample of them.
+    pub passes: u64,
+    /// Of these, passes with an idle moment.
+    pub idle_passes: u64,
+    /// How late due work began although a connection was free; absent when nothing had a due time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lag_ns: Option<Distribution>,
+    /// Connections the other side ended while nothing was due on them.
+    pub quiet_closes: u64,
+    /// Operations of the warm-up, which are not recorded.
+    #[serde(default)]
+    pub warm_up_operations: u64,
+}
+
+/// What happened in one interval of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Start, nanoseconds after the start of the run, of which this result may be one of many.
+    pub start_ns: u64,
+    /// Length, nanoseconds.
+    pub duration_ns: u64,
+    /// Correct answers.
+    pub operations: u64,
+    /// Failures of any kind.
+    pub failures: u64,
+    /// Median response time, nanoseconds; 0 without operations.
+    pub p50: u64,
+    /// 99th percentile of the response time, nanoseconds; 0 without operations.
+    pub p99: u64,
+    /// Longest response time, nanoseconds; 0 without operations.
+    pub max: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_gives_back_its_histogram() {
+        let mut histogram = Histogram::new();
+        (1..=5000).for_each(|value| histogram.record(value * 7));
+        let distribution = Distribution::of(&histogram).unwrap();
+        assert_eq!(distribution.count, 5000);
+        assert_eq!(distribution.decode().unwrap().quantile(0.5), distribution.p50);
+        assert_eq!(Distribution::of(&Histogram::new()), None);
+    }
+}

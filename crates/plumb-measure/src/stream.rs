@@ -1,0 +1,202 @@
+//! What streams have carried: bytes as their receiver counted them, and what that cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Figure, Finding, FindingKind, Scope};
+
+/// All streams of one result together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// Streams at once.
+    pub streams: u64,
+    /// What the client sent; absent when it only received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to_server: Option<OneWay>,
+    /// What the server sent; absent when it only received.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_server: Option<OneWay>,
+    /// Processor time of the client's threads that carried the streams, nanoseconds.
+    pub client_cpu_ns: u64,
+    /// Processor time of the server's threads that carried the streams, nanoseconds.
+    pub server_cpu_ns: u64,
+    /// What was received when, by the clock of the receiver.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub intervals: Vec<StreamInterval>,
+}
+
+/// One direction of all streams together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OneWay {
+    /// Bytes that the kernel of the sender took.
+    pub sent_bytes: u64,
+    /// Bytes that the receiver read.
+    pub received_bytes: u64,
+    /// From the first byte that any receiver read to the end of the last stream, nanoseconds by
+    /// the receiver's clock.
+    pub span_ns: u64,
+    /// `received_bytes * 8 / span_ns * 1e9`.
+    pub bits_per_s: f64,
+    /// Segments that the sender sent again; absent where the transport has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmits: Option<u64>,
+}
+
+/// What was received in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamInterval {
+    /// Start, nanoseconds after the start of the streams.
+    pub start_ns: u64,
+    /// What the server received; absent when the client sent nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub to_server: Option<Portion>,
+    /// What the client received; absent when the server sent nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from_server: Option<Portion>,
+}
+
+/// Bytes of one direction in one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portion {
+    /// Bytes that the receiver read.
+    pub bytes: u64,
+    /// Length by the receiver's clock, nanoseconds.
+    pub duration_ns: u64,
+}
+
+impl OneWay {
+    /// One direction, its rate computed.
+    #[must_use]
+    pub fn new(sent_bytes: u64, received_bytes: u64, span_ns: u64) -> Self {
+        let bits_per_s = bits_per_s(received_bytes, span_ns);
+        Self { sent_bytes, received_bytes, span_ns, bits_per_s, retransmits: None }
+    }
+}
+
+/// Bits a second of `bytes` in `span_ns` nanoseconds; 0 in no time.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+pub fn bits_per_s(bytes: u64, span_ns: u64) -> f64 {
+    if span_ns == 0 { 0.0 } else { bytes as f64 * 8.0 * 1e9 / span_ns as f64 }
+}
+
+impl StreamFigures {
+    /// Bytes received in both directions.
+    #[must_use]
+    pub fn received_bytes(&self) -> u64 {
+        self.ways().map(|way| way.received_bytes).sum()
+    }
+
+    /// The longer of the spans of both directions, nanoseconds.
+    #[must_use]
+    pub fn span_ns(&self) -> u64 {
+        self.ways().map(|way| way.span_ns).max().unwrap_or(0)
+    }
+
+    fn ways(&self) -> impl Iterator<Item = &OneWay> {
+        self.to_server.iter().chain(&self.from_server)
+    }
+
+    /// Rates, segments sent again and processor time a gigabyte, each with its formula.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let figure = |name: &str, value, unit: &str, formula: &str| Figure {
+            name: name.into(),
+            value,
+            unit: unit.into(),
+            formula: formula.into(),
+        };
+        let mut figures = Vec::new();
+        for (name, way) in
+            [("bits to server", &self.to_server), ("bits from server", &self.from_server)]
+        {
+            if let Some(way) = way {
+                let formula = "bytes received x 8 / s from the first byte to the end";
+                figures.push(figure(name, way.bits_per_s, "bit/s", formula));
+            }
+        }
+        let again: Vec<u64> = self.ways().filter_map(|way| way.retransmits).collect();
+        if !again.is_empty() {
+            let value = real(again.iter().sum());
+            figures.push(figure("sent again", value, "segments", "of the sender's TCP sockets"));
+        }
+        let bytes = self.received_bytes();
+        for (name, cpu_ns) in
+            [("client CPU", self.client_cpu_ns), ("server CPU", self.server_cpu_ns)]
+        {
+            if bytes > 0 {
+                let formula = "processor time of the threads that carry / 1e9 bytes received";
+                // nanoseconds a byte are seconds a gigabyte
+                figures.push(figure(name, real(cpu_ns) / real(bytes), "s/GB", formula));
+            }
+        }
+        figures
+    }
+
+    /// Where the two sides counted differently although every stream ended well.
+    #[must_use]
+    pub fn difference(&self) -> Option<Finding> {
+        let apart = |way: &OneWay| way.sent_bytes.abs_diff(way.received_bytes);
+        let way = self.ways().find(|way| apart(way) > 0)?;
+        Some(Finding {
+            kind: FindingKind::CountsDiffer,
+            scope: Scope::Everything,
+            text: format!(
+                "the two sides counted differently: {} bytes sent, {} received",
+                way.sent_bytes, way.received_bytes
+            ),
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures are shown to three digits")]
+fn real(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> StreamFigures {
+        StreamFigures {
+            streams: 1,
+            to_server: Some(OneWay::new(5_000_000_000, 5_000_000_000, 2_000_000_000)),
+            client_cpu_ns: 2_500_000_000,
+            server_cpu_ns: 5_000_000_000,
+            ..StreamFigures::default()
+        }
+    }
+
+    #[test]
+    fn rates_and_cost_follow_from_what_was_received() {
+        let listed: Vec<(String, String)> = figures()
+            .figures()
+            .into_iter()
+            .map(|figure| (figure.name, format!("{} {}", figure.value, figure.unit)))
+            .collect();
+        let expected = [
+            ("bits to server", "20000000000 bit/s"),
+            ("client CPU", "0.5 s/GB"),
+            ("server CPU", "1 s/GB"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn no_time_and_no_bytes_divide_by_nothing() {
+        assert!(bits_per_s(5, 0).abs() < f64::EPSILON);
+        let nothing = StreamFigures { to_server: Some(OneWay::default()), ..Default::default() };
+        assert_eq!(nothing.figures().len(), 1);
+    }
+
+    #[test]
+    fn counts_that_differ_are_a_finding() {
+        assert_eq!(figures().difference(), None);
+        let mut lost = figures();
+        lost.from_server = Some(OneWay::new(10, 9, 1));
+        let found = lost.difference().expect("a finding");
+        assert_eq!(found.kind, FindingKind::CountsDiffer);
+        assert!(found.text.contains("10 bytes sent, 9 received"));
+    }
+}

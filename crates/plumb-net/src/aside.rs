@@ -1,0 +1,81 @@
+//! Frames that are not the answer that is due: the protocol's own, and those of something else.
+
+use plumb_measure::{Answer, FailureKind};
+use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
+
+use plumb_engine::{Step, Then};
+
+/// The protocol's own messages are short; a longer one is not believed.
+const MESSAGE_MAX: usize = 64 << 10;
+/// What a TLS server says to somebody who speaks something else: an alert of version 3.x.
+const TLS_ALERT: &[u8] = &[0x15, 0x03];
+/// Bytes of an unexpected answer that are shown.
+const SHOWN_BYTES: usize = 40;
+
+/// What such a frame means, and what is to be complained of.
+pub(crate) type Judged = (Step, Option<String>);
+
+/// Judges bytes that begin with a frame of `length` bytes of payload, where one of `expected` was
+/// due. What NI must answer by itself is appended to `out`. At least the first bytes of the payload
+/// have come.
+pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<u8>) -> Judged {
+    let frame = HEADER_BYTES + length;
+    let own = bytes[HEADER_BYTES..].starts_with(b"NI_") && length <= MESSAGE_MAX;
+    if !own {
+        let shown = show(&bytes[..bytes.len().min(SHOWN_BYTES)]);
+        let text = if bytes.starts_with(TLS_ALERT) {
+            "speaks TLS: add --tls".into()
+        } else if looks_like_text(bytes) {
+            format!(
+                "does not speak NI: it answered `{shown}`; is that the port of plumb net serve or \
+                 niping -s?"
+            )
+        } else {
+            format!(
+                "sent a frame of {length} bytes where {expected} were due; is that an echo server?"
+            )
+        };
+        return garbled(bytes.len(), text);
+    }
+    let Some(payload) = bytes.get(HEADER_BYTES..frame) else {
+        return (Step::Need { consumed: 0 }, None);
+    };
+    match Payload::of(payload) {
+        Ok(Payload::Ping) => {
+            ni::push_frame(out, ni::PONG);
+            (Step::Aside { consumed: frame }, None)
+        }
+        Ok(Payload::Pong) => (Step::Aside { consumed: frame }, None),
+        Ok(Payload::Message(message)) => {
+            let remedy = if message.return_code == ReturnCode::TOO_BIG {
+                "ask for less with --size, or start the server with a larger --max-message"
+            } else {
+                "see the log of the server"
+            };
+            let answer = Answer::failed(FailureKind::Refused);
+            let step = Step::Done { consumed: frame, answer, then: Then::Close };
+            (step, Some(format!("refused: {message}; {remedy}")))
+        }
+        Ok(Payload::Data(_) | Payload::Route) | Err(_) => garbled(
+            frame,
+            "answered with a control frame that has no meaning here; is that an echo server?"
+                .into(),
+        ),
+    }
+}
+
+/// An answer that is not what was asked for, and why.
+pub(crate) fn garbled(consumed: usize, complaint: String) -> Judged {
+    let answer = Answer::failed(FailureKind::Garbled);
+    (Step::Done { consumed, answer, then: Then::Close }, Some(complaint))
+}
+
+/// Text protocols answer with text: the length of such a frame would be absurd.
+fn looks_like_text(bytes: &[u8]) -> bool {
+    bytes.iter().take(HEADER_BYTES).all(|byte| byte.is_ascii_graphic() || *byte == b' ')
+}
+
+fn show(bytes: &[u8]) -> String {
+    let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+    line.escape_ascii().to_string()
+}

@@ -1,0 +1,341 @@
+//! The client half of streams: all of one result, from the first connection to the last count.
+
+use std::os::fd::OwnedFd;
+use std::sync::Barrier;
+use std::thread;
+
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::{Endpoint, Sampler, Stop};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transport};
+use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::NetError;
+use crate::pump::{self, Gauge, Part};
+use crate::talk::{Talk, TalkError};
+
+/// How often the server is asked whether it has booked every stream that is over.
+const ASK_AGAIN: Span = Span::from_ms(2);
+
+/// What is to be carried, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Carriage<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) direction: Direction,
+    pub(crate) streams: usize,
+    /// Bytes handed to the kernel at once.
+    pub(crate) bytes: usize,
+    pub(crate) length: Span,
+    pub(crate) interval: Span,
+    pub(crate) patience: Span,
+    /// Processors of the streams, one a stream in turn.
+    pub(crate) pin: &'a [usize],
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) figures: StreamFigures,
+    /// Start, nanoseconds on the monotonic clock.
+    pub(crate) began_ns: u64,
+    /// Streams that broke, as either side saw it, with the last cause that this side knows.
+    pub(crate) broken: u64,
+    pub(crate) trouble: Option<String>,
+    pub(crate) transport: Transport,
+}
+
+/// All connections of a result, ready to carry.
+struct Ready {
+    control: Talk,
+    token: u64,
+    sockets: Vec<OwnedFd>,
+    transport: Transport,
+}
+
+impl Carriage<'_> {
+    /// Carries the streams to their end, or until `stop` is asked.
+    ///
+    /// # Errors
+    /// When they cannot begin. What breaks later is counted.
+    pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
+        let mut ready = self.connect()?;
+        sampler.begin(Some(&ready.transport));
+        let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
+        let start = Barrier::new(ready.sockets.len() + 1);
+        let mut intervals = Intervals::default();
+        let mut began_ns = 0;
+        let carried: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (ready.sockets.iter().zip(&gauges).enumerate())
+                .map(|(number, (socket, gauge))| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        start.wait();
+                        self.carry(number, socket, gauge)
+                    })
+                })
+                .collect();
+            start.wait();
+            began_ns = MonotonicClock.now_ns();
+            intervals =
+                self.watch(began_ns, &gauges, &mut ready.control, ready.token, sampler, stop);
+            gauges.iter().for_each(Gauge::end);
+            if !self.direction.to_server() {
+                // who only receives says with the end of its own side that it is enough
+                for socket in &ready.sockets {
+                    let _ = shutdown(socket, Shutdown::Write);
+                }
+            }
+            threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        });
+        let mut sum = Sum::default();
+        carried.into_iter().for_each(|carried| sum.add(carried));
+        let server = match self.settle(&mut ready) {
+            Ok(server) => server,
+            Err(lost) => {
+                sum.broken = self.streams as u64;
+                sum.trouble = Some(lost.to_string());
+                Carried::default()
+            }
+        };
+        Ok(Delivery {
+            figures: self.figures(&gauges, &sum, &server, intervals.list),
+            began_ns,
+            broken: sum.broken.max(u64::from(server.broken)),
+            trouble: sum.trouble,
+            transport: ready.transport,
+        })
+    }
+
+    fn carry(&self, number: usize, socket: &OwnedFd, gauge: &Gauge) -> pump::Carried {
+        let pin = self.pin.get(number % self.pin.len().max(1)).copied();
+        let part = Part {
+            sends: self.direction.to_server().then_some(self.bytes),
+            receives: self.direction.from_server(),
+        };
+        let settled = plumb_engine::load::settle_thread(pin)
+            .map_err(std::io::Error::other)
+            .and_then(|()| pump::make_patient(socket, self.patience));
+        match settled {
+            Ok(()) => pump::carry(socket, part, gauge),
+            Err(trouble) => {
+                let _ = shutdown(socket, Shutdown::Both);
+                pump::Carried { trouble: Some(trouble), ..pump::Carried::default() }
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<Ready, NetError> {
+        let told = |error| NetError::talk(self.endpoint, error);
+        let token = SplitMix64::new(clock::wall_ns()).next_u64();
+        let mut control = Talk::open(self.endpoint, self.patience).map_err(told)?;
+        control.ask(Request::Carried(token)).map_err(told)?;
+        let transport = control.transport(self.endpoint);
+        let stream = Stream { direction: self.direction, token };
+        let open = || -> Result<OwnedFd, TalkError> {
+            let mut talk = Talk::open(self.endpoint, self.patience)?;
+            talk.ask(Request::Stream(stream))?;
+            Ok(talk.into_socket())
+        };
+        let sockets: Result<Vec<_>, _> = (0..self.streams).map(|_| open()).collect();
+        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transport })
+    }
+
+    /// Looks on until the time is over; what was received in each interval.
+    fn watch(
+        &self,
+        began_ns: u64,
+        gauges: &[Gauge],
+        control: &mut Talk,
+        token: u64,
+        sampler: &mut dyn Sampler,
+        stop: &Stop,
+    ) -> Intervals {
+        let mut asks = self.direction.to_server();
+        let mut look = |control: &mut Talk| {
+            let here = self.direction.from_server().then(|| Seen {
+                at_ns: MonotonicClock.now_ns(),
+                bytes: gauges.iter().map(Gauge::received).sum(),
+            });
+            let there = asks.then(|| carried(control, token)).and_then(Result::ok);
+            asks &= there.is_some(); // a server that does not answer is not asked again
+            Look {
+                here,
+                there: there.map(|seen| Seen { at_ns: seen.now_ns, bytes: seen.bytes_in }),
+            }
+        };
+        let mut intervals = Intervals::from(look(control));
+        let until = began_ns + self.length.ns();
+        let mut since = began_ns;
+        while since < until {
+            let next = since.saturating_add(self.interval.ns()).min(until);
+            if stop.wait_until(next).unwrap_or(true) {
+                break;
+            }
+            sampler.tick();
+            intervals.note(since - began_ns, look(control));
+            since = next;
+            if gauges.iter().all(Gauge::over) {
+                break; // nobody carries anything any more
+            }
+        }
+        intervals
+    }
+
+    /// What the server has counted, once it has booked every stream.
+    fn settle(&self, ready: &mut Ready) -> Result<Carried, NetError> {
+        let told = |error| NetError::talk(self.endpoint, error);
+        let patience_until = MonotonicClock.now_ns() + self.patience.ns();
+        let pause = Stop::new()?; // who wants to stop wants the counts all the same
+        loop {
+            let seen = carried(&mut ready.control, ready.token).map_err(told)?;
+            let now = MonotonicClock.now_ns();
+            if seen.ended >= seen.began || now >= patience_until {
+                return Ok(seen);
+            }
+            pause.wait_until(now + ASK_AGAIN.ns())?;
+        }
+    }
+
+    fn figures(
+        &self,
+        gauges: &[Gauge],
+        sum: &Sum,
+        server: &Carried,
+        intervals: Vec<StreamInterval>,
+    ) -> StreamFigures {
+        let total = |of: fn(&Gauge) -> u64| gauges.iter().map(of).sum::<u64>();
+        let span = |first: u64, last: u64| if first == 0 { 0 } else { last.saturating_sub(first) };
+        let tcp = matches!(self.endpoint, Endpoint::Tcp(_));
+        let to_server = self.direction.to_server().then(|| OneWay {
+            retransmits: tcp.then_some(sum.retransmits),
+            ..OneWay::new(
+                total(Gauge::sent),
+                server.bytes_in,
+                span(server.first_ns, server.last_ns),
+            )
+        });
+        let from_server = self.direction.from_server().then(|| {
+            let first = gauges.iter().map(Gauge::first_ns).filter(|at| *at > 0).min();
+            let last = gauges.iter().map(Gauge::last_ns).max();
+            OneWay {
+                retransmits: tcp.then_some(server.retransmits),
+                ..OneWay::new(
+                    server.bytes_out,
+                    total(Gauge::received),
+                    span(first.unwrap_or(0), last.unwrap_or(0)),
+                )
+            }
+        });
+        StreamFigures {
+            streams: self.streams as u64,
+            to_server,
+            from_server,
+            client_cpu_ns: sum.cpu_ns,
+            server_cpu_ns: server.cpu.user_ns + server.cpu.system_ns,
+            intervals,
+        }
+    }
+}
+
+fn carried(control: &mut Talk, token: u64) -> Result<Carried, TalkError> {
+    match control.ask(Request::Carried(token))? {
+        Answer::Carried(carried) => Ok(carried),
+        _ => Err(TalkError::PlainEcho),
+    }
+}
+
+/// What this side's threads did.
+#[derive(Debug, Default)]
+struct Sum {
+    cpu_ns: u64,
+    retransmits: u64,
+    broken: u64,
+    trouble: Option<String>,
+}
+
+impl Sum {
+    fn add(&mut self, carried: thread::Result<pump::Carried>) {
+        let Ok(carried) = carried else {
+            self.broken += 1;
+            return;
+        };
+        self.cpu_ns += carried.cpu.user_ns + carried.cpu.system_ns;
+        self.retransmits += carried.retransmits;
+        if let Some(trouble) = carried.trouble {
+            self.broken += 1;
+            self.trouble = Some(trouble.to_string());
+        }
+    }
+}
+
+/// Bytes at a moment of the clock of whoever counted them.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at_ns: u64,
+    bytes: u64,
+}
+
+/// What both sides have received until a moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Look {
+    here: Option<Seen>,
+    there: Option<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Intervals {
+    list: Vec<StreamInterval>,
+    last: Look,
+}
+
+impl Intervals {
+    fn from(last: Look) -> Self {
+        Self { list: Vec::new(), last }
+    }
+
+    /// Notes what was received since the last look, `start_ns` after the start.
+    fn note(&mut self, start_ns: u64, now: Look) {
+        let portion = |now: Option<Seen>, before: Option<Seen>| {
+            let (now, before) = (now?, before?);
+            Some(Portion {
+                bytes: now.bytes.saturating_sub(before.bytes),
+                duration_ns: now.at_ns.saturating_sub(before.at_ns),
+            })
+        };
+        let to_server = portion(now.there, self.last.there);
+        let from_server = portion(now.here, self.last.here);
+        if to_server.is_some() || from_server.is_some() {
+            self.list.push(StreamInterval { start_ns, to_server, from_server });
+        }
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(at_ns: u64, bytes: u64) -> Option<Seen> {
+        Some(Seen { at_ns, bytes })
+    }
+
+    #[test]
+    fn intervals_are_by_the_clock_of_whoever_received() {
+        let mut intervals = Intervals::from(Look { here: seen(10, 0), there: seen(7_000, 5) });
+        intervals.note(0, Look { here: seen(110, 50), there: seen(7_101, 25) });
+        intervals.note(100, Look { here: seen(210, 50), there: None });
+        let part = |bytes, duration_ns| Some(Portion { bytes, duration_ns });
+        assert_eq!(
+            intervals.list,
+            [
+                StreamInterval {
+                    start_ns: 0,
+                    to_server: part(20, 101),
+                    from_server: part(50, 100)
+                },
+                StreamInterval { start_ns: 100, to_server: None, from_server: part(0, 100) },
+            ]
+        );
+    }
+}

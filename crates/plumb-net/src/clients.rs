@@ -1,0 +1,146 @@
+//! Several clients at one server at the same time: each a load of its own, with threads,
+//! connections and records of its own, as so many processes of niping would be.
+
+use std::sync::Barrier;
+use std::thread;
+
+use plumb_engine::{
+    Ending, EngineError, IntervalRecords, Link, LoadPlan, LoadResult, Protocol, Sampler, Stage,
+    load,
+};
+use plumb_measure::{ByteSize, ClientFigures, NipingFigures, Row, SlowSample, Transport};
+use plumb_wire::extension::Totals;
+
+/// What came of each of several clients, never of none.
+pub(crate) type Loads<P> = Vec<LoadResult<P>>;
+
+/// Drives `clients` loads of the same plan that begin together, the first of them watched by
+/// `sampler`.
+///
+/// # Errors
+/// When one of them could not begin.
+pub(crate) fn run<P: Protocol + Send, L: Link>(
+    plan: &LoadPlan,
+    clients: usize,
+    stage: &mut Stage<'_>,
+    protocol: impl Fn() -> P + Sync,
+    link: impl Fn() -> L + Sync,
+) -> Result<Loads<P>, EngineError> {
+    if clients == 1 {
+        return Ok(vec![load::run(plan, stage, 1, protocol, link)?]);
+    }
+    let start = Barrier::new(clients);
+    let (endpoint, stop, start) = (stage.endpoint, stage.stop, &start);
+    let (protocol, link) = (&protocol, &link);
+    let plan_of = |client: usize| {
+        let mut plan = plan.clone();
+        let turns = client % plan.pin.len().max(1);
+        plan.pin.rotate_left(turns);
+        plan
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..clients)
+            .map(|client| {
+                let plan = plan_of(client);
+                scope.spawn(move || {
+                    start.wait();
+                    let mut stage = Stage { endpoint, stop, samplers: &mut [] };
+                    load::run(&plan, &mut stage, 1, protocol, link)
+                })
+            })
+            .collect();
+        let mut quiet: Vec<WithoutIntervals<'_, '_>> =
+            stage.samplers.iter_mut().map(|sampler| WithoutIntervals(*sampler)).collect();
+        let mut samplers: Vec<&mut dyn Sampler> =
+            quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
+        start.wait();
+        let mut ours = Stage { endpoint, stop, samplers: &mut samplers };
+        let first = load::run(&plan_of(0), &mut ours, 1, protocol, link);
+        let rest = others.into_iter().map(|other| {
+            other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))
+        });
+        std::iter::once(first).chain(rest).collect()
+    })
+}
+
+/// The intervals of one client are not those of all.
+struct WithoutIntervals<'a, 'b>(&'a mut (dyn Sampler + 'b));
+
+impl Sampler for WithoutIntervals<'_, '_> {
+    fn begin(&mut self, transport: Option<&Transport>) {
+        self.0.begin(transport);
+    }
+
+    fn tick(&mut self) {
+        self.0.tick();
+    }
+
+    fn interval(&mut self, _: &IntervalRecords) {}
+}
+
+/// All clients as one load, the `connections` of each numbered on. It has no intervals: quantiles
+/// do not add up.
+pub(crate) fn together<P>(mut loads: Loads<P>, connections: u64) -> LoadResult<P> {
+    let mut all = loads.remove(0);
+    let mut end_ns = all.began_ns + all.duration_ns;
+    for (client, one) in (1..).zip(loads) {
+        for slow in one.slowest.into_samples() {
+            let connection = client * connections + slow.connection;
+            all.slowest.offer(SlowSample { connection, ..slow });
+        }
+        if let Some(tcp) = &one.tcp {
+            all.tcp.get_or_insert_default().merge(tcp);
+        }
+        all.recorder.merge(&one.recorder);
+        all.protocols.extend(one.protocols);
+        all.intervals.clear();
+        if all.ending == Ending::Complete {
+            all.ending = one.ending;
+        }
+        end_ns = end_ns.max(one.began_ns + one.duration_ns);
+        all.began_ns = all.began_ns.min(one.began_ns);
+        all.duration_ns = end_ns - all.began_ns;
+        all.warm_up_operations += one.warm_up_operations;
+        all.cpu_ns += one.cpu_ns;
+    }
+    all
+}
+
+/// The figures of each client; `echo` is the payload of a message that comes back as it went.
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+pub(crate) fn figures<P>(
+    loads: &[LoadResult<P>],
+    echo: Option<ByteSize>,
+    connections: u64,
+) -> Vec<ClientFigures> {
+    let of = |(client, load): (u64, &LoadResult<P>)| {
+        let row: Option<&Row> = load.recorder.rows().first();
+        let times = row.map(|row| &row.response).filter(|times| !times.is_empty());
+        let operations = load.recorder.operations();
+        ClientFigures {
+            client,
+            address: load.transport.as_ref().map(|transport| transport.local.clone()),
+            operations,
+            failures: load.recorder.failures().total(),
+            throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
+            p50: times.map(|times| times.quantile(0.5)),
+            p99: times.map(|times| times.quantile(0.99)),
+            niping: echo
+                .zip(row)
+                .and_then(|(size, row)| NipingFigures::of(&row.service, size.bytes())),
+            // each connection begins with one message that is not recorded
+            messages_sent: operations + load.warm_up_operations + connections,
+            messages_at_server: None,
+        }
+    };
+    (1..).zip(loads).map(of).collect()
+}
+
+/// Adds what the server counted of each client that it can be told by: by the address of its only
+/// connection.
+pub(crate) fn add_counts(clients: &mut [ClientFigures], totals: &Totals) {
+    for client in clients {
+        let row = totals.rows.iter().rev().find(|row| Some(&row.peer) == client.address.as_ref());
+        client.messages_at_server = row.map(|row| row.served.messages_in);
+    }
+}

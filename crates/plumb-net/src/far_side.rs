@@ -1,0 +1,129 @@
+//! What a plumb server says of itself: what it has served, and what that cost.
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Endpoint, Stop};
+use plumb_measure::{Clock as _, CpuSplit, CpuUse, Span};
+use plumb_wire::extension::{Answer, Request, Totals};
+
+use crate::talk::{Talk, TalkError};
+
+/// A server that says nothing of itself is not waited for any longer.
+const PATIENCE: Span = Span::from_ms(1_000);
+/// How often it is asked whether its clients are gone, and how long is waited in between.
+const ASKED_MAX: usize = 20;
+const ASK_AGAIN: Span = Span::from_ms(5);
+/// The kernel splits processor time by ticks; the fewest a second of any kernel are assumed.
+const TICK_NS: u64 = 10_000_000;
+/// Below this number of ticks a split is a guess.
+const TICKS_MIN: u64 = 200;
+/// With fewer messages a connection, what connecting costs would be taken for theirs.
+const MESSAGES_A_CLIENT_MIN: u64 = 200;
+
+/// True when a server at `endpoint` may be of another machine, whose processes cannot be watched
+/// from here.
+pub(crate) fn may_be_far(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Tcp(address) => !address.ip().to_canonical().is_loopback(),
+        Endpoint::Unix(_) | Endpoint::Own => false,
+    }
+}
+
+/// The totals of the server at `endpoint`, asked over a connection of their own; `None` when it is
+/// no plumb server.
+pub(crate) fn totals(endpoint: &Endpoint) -> Option<Totals> {
+    ask_totals(endpoint).ok()
+}
+
+/// The totals once `connections` more clients than `before` are gone, or after a while with what
+/// there is then: a server hears of an end when it gets to it.
+pub(crate) fn totals_after(
+    endpoint: &Endpoint,
+    before: &Totals,
+    connections: u64,
+) -> Option<Totals> {
+    let pause = Stop::new().ok()?;
+    let gone = before.gone + connections;
+    for _ in 0..ASKED_MAX {
+        let now = totals(endpoint)?;
+        if now.gone >= gone {
+            return Some(now);
+        }
+        pause.wait_until(MonotonicClock.now_ns() + ASK_AGAIN.ns()).ok()?;
+    }
+    totals(endpoint)
+}
+
+fn ask_totals(endpoint: &Endpoint) -> Result<Totals, TalkError> {
+    match Talk::open(endpoint, PATIENCE)?.ask(Request::Totals)? {
+        Answer::Totals(totals) => Ok(totals),
+        _ => Err(TalkError::PlainEcho),
+    }
+}
+
+/// Adds to `cpu` what a message cost the server between `before` and `after`: its processor time by
+/// the clock of its process, over all messages that came to it meanwhile, whoever sent them.
+pub(crate) fn add_cost(cpu: &mut CpuUse, before: &Totals, after: &Totals) {
+    let Some(messages) = after.served.messages_in.checked_sub(before.served.messages_in) else {
+        return; // another server has taken its place
+    };
+    let clients = after.clients.saturating_sub(before.clients);
+    if messages < clients.saturating_mul(MESSAGES_A_CLIENT_MIN) {
+        return;
+    }
+    let spent = |of: fn(&Totals) -> u64| of(after).checked_sub(of(before));
+    let (Some(user), Some(system)) =
+        (spent(|totals| totals.cpu.user_ns), spent(|totals| totals.cpu.system_ns))
+    else {
+        return;
+    };
+    cpu.server_ns_per_op = (user + system).checked_div(messages);
+    let ticks = (user + system) / TICK_NS;
+    if let (Some(user_ns_per_op), Some(system_ns_per_op)) =
+        (user.checked_div(messages), system.checked_div(messages))
+        && ticks >= TICKS_MIN
+    {
+        cpu.server = Some(CpuSplit { user_ns_per_op, system_ns_per_op, ticks });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_wire::extension::{Cpu, Traffic};
+
+    fn totals(messages_in: u64, user_ns: u64, system_ns: u64) -> Totals {
+        let served = Traffic { messages_in, ..Traffic::default() };
+        Totals { cpu: Cpu { user_ns, system_ns }, served, ..Totals::default() }
+    }
+
+    fn cost(before: &Totals, after: &Totals) -> (Option<u64>, Option<CpuSplit>) {
+        let mut cpu = CpuUse::default();
+        add_cost(&mut cpu, before, after);
+        (cpu.server_ns_per_op, cpu.server)
+    }
+
+    #[test]
+    fn the_cost_of_a_message_is_exact_and_its_split_needs_ticks() {
+        let before = totals(100, 5_000, 7_000);
+        let short = totals(300, 205_000, 607_000);
+        assert_eq!(cost(&before, &short), (Some(4_000), None));
+        let long = totals(1_000_100, 1_000_005_000, 3_000_007_000);
+        let split = CpuSplit { user_ns_per_op: 1_000, system_ns_per_op: 3_000, ticks: 400 };
+        assert_eq!(cost(&before, &long), (Some(4_000), Some(split)));
+    }
+
+    #[test]
+    fn connecting_is_not_taken_for_messages() {
+        let after = |clients| Totals { clients, ..totals(1_000, 9_000, 9_000) };
+        assert_eq!(cost(&Totals::default(), &after(5)).0, Some(18));
+        assert_eq!(cost(&Totals::default(), &after(6)).0, None);
+    }
+
+    #[test]
+    fn a_server_that_was_replaced_or_idle_has_no_cost() {
+        let before = totals(100, 5_000, 7_000);
+        assert_eq!(cost(&before, &before), (None, None));
+        assert_eq!(cost(&before, &totals(10, 9_000, 9_000)), (None, None));
+        assert_eq!(cost(&before, &totals(110, 1_000, 9_000)), (None, None));
+    }
+}

@@ -1,0 +1,182 @@
+//! One stream's bytes: sent until it is over, received to the end. The same on both sides.
+//!
+//! Each direction has a thread and blocks; no clock is read while bytes flow.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::tcp_info;
+use plumb_measure::{Clock as _, Span};
+use plumb_wire::extension::{Cpu, noise};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+
+use crate::account;
+
+/// Bytes that one receive asks for.
+const RECEIVE_BYTES: usize = 256 << 10;
+
+/// What one stream has carried so far, for whoever looks on.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge {
+    received: AtomicU64,
+    sent: AtomicU64,
+    first_ns: AtomicU64,
+    last_ns: AtomicU64,
+    over: AtomicBool,
+}
+
+/// What a side of a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// It sends, so many bytes at once.
+    pub(crate) sends: Option<usize>,
+    /// The other side sends more than the end of the stream.
+    pub(crate) receives: bool,
+}
+
+/// How one side of a stream ended.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) cpu: Cpu,
+    pub(crate) retransmits: u64,
+    pub(crate) trouble: Option<io::Error>,
+}
+
+impl Gauge {
+    /// A stream of which `bytes` have come already.
+    pub(crate) fn with(bytes: u64) -> Self {
+        let gauge = Self::default();
+        if bytes > 0 {
+            gauge.received.store(bytes, Ordering::Relaxed);
+            gauge.first_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
+        }
+        gauge
+    }
+
+    /// Bytes that came.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the kernel took.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// When the first byte came, nanoseconds on the monotonic clock; 0 before.
+    pub(crate) fn first_ns(&self) -> u64 {
+        self.first_ns.load(Ordering::Relaxed)
+    }
+
+    /// When the end came, nanoseconds on the monotonic clock; 0 before.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.last_ns.load(Ordering::Relaxed)
+    }
+
+    /// Nothing more is to be sent.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Nothing more is sent, or the other side has ended the stream.
+    pub(crate) fn over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// Makes the calls on a socket block, each for at most `patience`.
+pub(crate) fn make_patient(socket: &OwnedFd, patience: Span) -> io::Result<()> {
+    let patience = Duration::from_nanos(patience.ns().max(1_000)); // none would be for ever
+    rustix::io::ioctl_fionbio(socket, false)?;
+    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(patience))?;
+    Ok(sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(patience))?)
+}
+
+/// Carries one stream over a socket that blocks, to its end: this side sends until the gauge says
+/// that it is [over](Gauge::end), and receives until the other side has sent all.
+pub(crate) fn carry(socket: &OwnedFd, part: Part, gauge: &Gauge) -> Carried {
+    let mut carried = Carried::default();
+    thread::scope(|scope| {
+        let sender = part.sends.map(|bytes| {
+            scope.spawn(move || {
+                let sent = send_until_over(socket, bytes, gauge);
+                if sent.is_err() {
+                    // the receiver must not wait for a peer that takes nothing any more
+                    let _ = shutdown(socket, Shutdown::Both);
+                }
+                (sent, account::of_thread())
+            })
+        });
+        let before = account::of_thread();
+        let received = receive_all(socket, part.receives, gauge);
+        carried.cpu = since(before);
+        gauge.end(); // whoever has sent all, or is gone, wants nothing more
+        let sent = sender.map(|sender| sender.join());
+        if let Some(Ok((sent, cpu))) = sent {
+            carried.cpu.user_ns += cpu.user_ns;
+            carried.cpu.system_ns += cpu.system_ns;
+            carried.trouble = sent.err();
+        }
+        carried.trouble = received.err().or(carried.trouble.take());
+    });
+    carried.retransmits = tcp_info::read(socket.as_fd()).map_or(0, |tcp| tcp.retransmits);
+    // a peer that is gone already needs no farewell
+    let _ = shutdown(socket, Shutdown::Write);
+    carried
+}
+
+fn since(before: Cpu) -> Cpu {
+    let now = account::of_thread();
+    Cpu {
+        user_ns: now.user_ns.saturating_sub(before.user_ns),
+        system_ns: now.system_ns.saturating_sub(before.system_ns),
+    }
+}
+
+fn send_until_over(socket: &OwnedFd, bytes: usize, gauge: &Gauge) -> io::Result<()> {
+    let buffer: Vec<u8> = noise().take(bytes).collect();
+    let mut total = 0;
+    while !gauge.over() {
+        match send(socket, &buffer, SendFlags::NOSIGNAL) {
+            Ok(count) => {
+                total += count as u64;
+                gauge.sent.store(total, Ordering::Relaxed);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(shutdown(socket, Shutdown::Write)?)
+}
+
+/// Reads to the end. Where nothing but the end is expected, silence is no trouble until this side
+/// has sent all.
+fn receive_all(socket: impl AsFd, expects_bytes: bool, gauge: &Gauge) -> io::Result<()> {
+    let mut buffer = vec![0; RECEIVE_BYTES];
+    let mut total = gauge.received();
+    let mut was_over = false;
+    loop {
+        match recv(&socket, &mut buffer[..], RecvFlags::empty()) {
+            Ok((0, _)) => break,
+            Ok((count, _)) => {
+                if total == 0 {
+                    gauge.first_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
+                }
+                total += count as u64;
+                gauge.received.store(total, Ordering::Relaxed);
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if !expects_bytes && !was_over => was_over = gauge.over(),
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    gauge.last_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
+    Ok(())
+}

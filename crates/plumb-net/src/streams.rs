@@ -1,0 +1,229 @@
+//! The streams of a server: each on threads of its own, so that none holds up the other clients.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plumb_engine::Ended;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+use plumb_wire::extension::{Carried, ClientTotals, Stream, Traffic};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::echo::Client;
+use crate::ledger::Ledger;
+use crate::pump::{self, Gauge, Part};
+
+/// Bytes that the server sends at once.
+const SEND_BYTES: usize = 256 << 10;
+/// Tokens whose figures are kept.
+const TOKENS_MAX: usize = 256;
+/// How long a server that stops waits for its streams to notice.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Told that a client whose stream is over was connected for so many nanoseconds.
+pub type Farewell = Arc<dyn Fn(&Client, u64, Ended) + Send + Sync>;
+
+/// The streams that a server carries, up to a number.
+#[derive(Clone)]
+pub struct Streams {
+    most: usize,
+    patience: Span,
+    ledger: Ledger,
+    farewell: Farewell,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: usize,
+    /// By the number of the client.
+    sockets: BTreeMap<u64, Arc<OwnedFd>>,
+    tokens: VecDeque<Tally>,
+}
+
+/// What the streams of one token have carried.
+#[derive(Debug, Default)]
+struct Tally {
+    token: u64,
+    /// Of the streams that are over; `began` is of all.
+    past: Carried,
+    live: Vec<Arc<Gauge>>,
+}
+
+impl Streams {
+    /// At most `most` at once, of which none may pause for longer than `patience`. Who has gone is
+    /// written into `ledger` and told to `farewell`.
+    #[must_use]
+    pub fn new(most: usize, patience: Span, ledger: Ledger, farewell: Farewell) -> Self {
+        Self { most, patience, ledger, farewell, shared: Arc::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // counts stay counts, whatever became of the thread that added to them
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for one more under `token`, or why there is none.
+    pub(crate) fn admit(&self, token: u64) -> Result<(), String> {
+        let mut state = self.state();
+        if state.live >= self.most {
+            return Err(format!(
+                "this server carries no more than {} streams at once (--max-streams)",
+                self.most
+            ));
+        }
+        state.live += 1;
+        state.tally(token).past.began += 1;
+        Ok(())
+    }
+
+    /// A stream that was admitted broke before it began.
+    pub(crate) fn dismiss(&self, token: u64) {
+        let mut state = self.state();
+        state.live -= 1;
+        let past = &mut state.tally(token).past;
+        past.ended += 1;
+        past.broken += 1;
+    }
+
+    /// Carries an admitted stream on threads of its own, of which `unread` has come already.
+    pub(crate) fn carry(&self, client: Client, stream: Stream, socket: OwnedFd, unread: &[u8]) {
+        let gauge = Arc::new(Gauge::with(unread.len() as u64));
+        let socket = Arc::new(socket);
+        let mut state = self.state();
+        state.sockets.insert(client.handle, Arc::clone(&socket));
+        state.tally(stream.token).live.push(Arc::clone(&gauge));
+        drop(state);
+        let streams = self.clone();
+        let (handle, theirs) = (client.handle, Arc::clone(&gauge));
+        let spawned = thread::Builder::new().spawn(move || {
+            let part = Part {
+                sends: stream.direction.from_server().then_some(SEND_BYTES),
+                receives: stream.direction.to_server(),
+            };
+            let carried = match pump::make_patient(&socket, streams.patience) {
+                Ok(()) => pump::carry(&socket, part, &theirs),
+                Err(trouble) => pump::Carried { trouble: Some(trouble), ..Default::default() },
+            };
+            streams.over(&client, stream.token, &theirs, &carried);
+        });
+        if spawned.is_err() {
+            let mut state = self.state();
+            state.sockets.remove(&handle);
+            state.tally(stream.token).live.retain(|other| !Arc::ptr_eq(other, &gauge));
+            drop(state);
+            self.dismiss(stream.token);
+        }
+    }
+
+    /// Books a stream that is over.
+    fn over(&self, client: &Client, token: u64, gauge: &Arc<Gauge>, carried: &pump::Carried) {
+        let connected_ns = MonotonicClock.now_ns().saturating_sub(client.since_ns);
+        let served =
+            Traffic { bytes_in: gauge.received(), bytes_out: gauge.sent(), ..Traffic::default() };
+        self.ledger.served(served);
+        self.ledger.gone(ClientTotals {
+            handle: client.handle,
+            connected_ns,
+            served,
+            peer: client.peer.to_string(),
+        });
+        let (bytes, ended) = match carried.trouble {
+            None => (served.bytes_in, Ended::ByClient),
+            Some(_) => (served.bytes_in, Ended::Broken),
+        };
+        (self.farewell)(&Client { bytes, ..client.clone() }, connected_ns, ended);
+        let mut state = self.state();
+        state.live -= 1;
+        state.sockets.remove(&client.handle);
+        state.tally(token).end(gauge, carried);
+        drop(state);
+        self.shared.ended.notify_all();
+    }
+
+    /// What the streams under `token` have carried until `now_ns`.
+    pub(crate) fn carried(&self, token: u64, now_ns: u64) -> Carried {
+        let state = self.state();
+        let tally = state.tokens.iter().find(|tally| tally.token == token);
+        let mut carried = tally.map(Tally::carried).unwrap_or_default();
+        carried.now_ns = now_ns;
+        carried
+    }
+
+    /// Ends every stream, and waits until they are.
+    pub fn stop(&self) {
+        let state = self.state();
+        for socket in state.sockets.values() {
+            // one that is over already needs no end
+            let _ = shutdown(socket, Shutdown::Both);
+        }
+        // a thread that does not notice in time ends with the process
+        drop(self.shared.ended.wait_timeout_while(state, GOODBYE, |state| state.live > 0));
+    }
+}
+
+impl State {
+    /// The tally of `token`, made room for if it is new.
+    fn tally(&mut self, token: u64) -> &mut Tally {
+        let found = self.tokens.iter().position(|tally| tally.token == token);
+        let at = found.unwrap_or_else(|| {
+            if self.tokens.len() >= TOKENS_MAX
+                && let Some(idle) = self.tokens.iter().position(|tally| !tally.busy())
+            {
+                self.tokens.remove(idle);
+            }
+            self.tokens.push_back(Tally { token, ..Tally::default() });
+            self.tokens.len() - 1
+        });
+        &mut self.tokens[at]
+    }
+}
+
+impl Tally {
+    fn busy(&self) -> bool {
+        self.past.began > self.past.ended
+    }
+
+    fn end(&mut self, gauge: &Arc<Gauge>, carried: &pump::Carried) {
+        self.live.retain(|other| !Arc::ptr_eq(other, gauge));
+        add(&mut self.past, gauge);
+        self.past.ended += 1;
+        self.past.broken += u32::from(carried.trouble.is_some());
+        self.past.retransmits += carried.retransmits;
+        self.past.cpu.user_ns += carried.cpu.user_ns;
+        self.past.cpu.system_ns += carried.cpu.system_ns;
+        self.past.last_ns = self.past.last_ns.max(gauge.last_ns());
+    }
+
+    fn carried(&self) -> Carried {
+        let mut carried = self.past;
+        self.live.iter().for_each(|gauge| add(&mut carried, gauge));
+        carried
+    }
+}
+
+/// Adds the bytes of one stream, and the moment of its first.
+fn add(carried: &mut Carried, gauge: &Gauge) {
+    carried.bytes_in += gauge.received();
+    carried.bytes_out += gauge.sent();
+    carried.first_ns = match (carried.first_ns, gauge.first_ns()) {
+        (0, first) | (first, 0) => first,
+        (one, other) => one.min(other),
+    };
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streams").field("most", &self.most).finish_non_exhaustive()
+    }
+}

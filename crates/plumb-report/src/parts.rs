@@ -1,0 +1,444 @@
+//! The parts of a load: its URLs, one row each.
+
+use plumb_measure::{
+    Distribution, Histogram, PairDifference, PartRecord, ResultRecord, RunRecord, show_count,
+    show_ns,
+};
+
+use crate::facts::Fact;
+use crate::figures::{ABSENT, Pick, grouped, time_of, total};
+use crate::points::Points;
+use crate::table::{Column, Kind, Table};
+use crate::tables::{label_cells, label_columns};
+use crate::verdict::{Noun, Trust};
+
+/// Characters of a URL in a table.
+const NAME_MAX: usize = 32;
+/// Parts named in one note; more are counted.
+const NAMED_MAX: usize = 3;
+
+/// A table with what it shows.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) table: Table,
+}
+
+/// The times of the tables: the quartiles that a page is judged by, and the tail.
+const PICKS: [(&str, Pick, u8); 8] = [
+    ("min", |times| times.min, 0),
+    ("p25", |times| times.p25, 0),
+    ("p50", |times| times.p50, 0),
+    ("p75", |times| times.p75, 0),
+    ("p90", |times| times.p90, 3),
+    ("p99", |times| times.p99, 0),
+    ("max", |times| times.max, 1),
+    ("mean", |times| times.mean, 2),
+];
+
+/// Every table of the parts, as far as there is something to show.
+pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
+    let open = record.plan.load == "open";
+    let all = [
+        Section {
+            title: "Time to first byte",
+            about: "From the send to the first byte of the answer: the network and the server's \
+                    work, where it answers with complete pages.",
+            table: times(record, |part| part.first_byte_ns.as_ref()),
+        },
+        Section {
+            title: "Time to last byte",
+            about: "From the send to the last byte of the answer: the round trip of the page.",
+            table: times(record, |part| part.service_ns.as_ref()),
+        },
+        Section {
+            title: "Response time from the due time",
+            about: "From the moment the request was due, whether or not a connection was free: \
+                    what a user waits for.",
+            table: times(record, |part| part.response_ns.as_ref().filter(|_| open)),
+        },
+        Section {
+            title: "Hits",
+            about: "Correct answers, failures, statuses, and the length of the content in bytes.",
+            table: hits(record),
+        },
+        Section {
+            title: "Where the time goes",
+            about: "Means. Connect and TLS are of a connection, the others of a correct answer. \
+                    Wait: from the send, the sending included, to the first byte. Receive: from \
+                    the first byte to the last; none when one read brought both.",
+            table: split(record),
+        },
+        Section {
+            title: "First hit",
+            about: "The very first answer, on a fresh connection before the warm-up, beside the \
+                    median of the warm ones; it stands in no other figure.",
+            table: first_hits(record),
+        },
+        Section {
+            title: "What the server says of its own time",
+            about: "The times in the answers' Server-Timing and sap-statistics lines, to a \
+                    microsecond.",
+            table: told(record),
+        },
+    ];
+    all.into_iter().filter(|section| !section.table.rows.is_empty()).collect()
+}
+
+/// The times of failed answers, and what the figures would be with them; `None` without failures
+/// that took time.
+pub(crate) fn errors(record: &RunRecord) -> Option<Section> {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.push(Column::words("answers"));
+    columns.push(Column::figure("count"));
+    columns.extend(["min", "p50", "p99", "max", "mean"].map(Column::figure));
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        let Some(failed) = &result.failed_ns else { continue };
+        let correct = result.response_ns.as_ref();
+        let both = with(correct, failed);
+        for (name, times) in
+            [("correct", correct), ("failed", Some(failed)), ("both together", both.as_ref())]
+        {
+            const PICKS: [Pick; 5] = [|t| t.min, |t| t.p50, |t| t.p99, |t| t.max, |t| t.mean];
+            let mut row = label_cells(&points, result);
+            row.push(name.into());
+            row.push(grouped(times.map_or(0, |times| times.count)));
+            row.extend(PICKS.map(|pick| time_of(times, pick)));
+            table.push(row);
+        }
+    }
+    (!table.rows.is_empty()).then_some(Section {
+        title: "Figures with and without failures",
+        about: "Response times. Every other figure of this report is of correct answers only.",
+        table,
+    })
+}
+
+/// How each URL was resolved, and what the pair says.
+pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if let Some(result) = record.results.first() {
+        for part in result.parts.iter().filter(|part| !part.steps.is_empty()) {
+            let steps: Vec<String> =
+                part.steps.iter().map(|step| format!("{} {}", step.status, step.text)).collect();
+            facts.push(Fact::new("resolved", format!("{}: {}", part.name, steps.join("; "))));
+        }
+    }
+    let points = Points::of(record);
+    for result in &points.results {
+        let Some(pair) = &result.pair else { continue };
+        let whose = if points.results.len() > 1 {
+            format!(" ({})", points.name(result))
+        } else {
+            String::new()
+        };
+        let times = [("first byte", pair.first_byte), ("last byte", pair.last_byte)];
+        let said: Vec<String> = times
+            .iter()
+            .filter_map(|(name, times)| Some(format!("{name} {}", difference(times.as_ref()?))))
+            .collect();
+        let said = if said.is_empty() {
+            "no block in which both were answered".into()
+        } else {
+            said.join("; ")
+        };
+        facts.push(Fact::new(
+            "processing",
+            format!(
+                "{}{whose} takes longer than {} by: {said}. {} blocks: {}.",
+                pair.dynamic, pair.fixed, pair.blocks, pair.method
+            ),
+        ));
+    }
+    facts
+}
+
+/// What a reader should know of the parts beside the findings.
+pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
+    let apart = |larger: u64, smaller: u64| u128::from(larger) * 4 > u128::from(smaller) * 5;
+    let quartiles = listed(record, |times| {
+        apart(times.p75, times.p50)
+            .then(|| format!("p50 {}, p75 {}", show_ns(times.p50), show_ns(times.p75)))
+    });
+    let means = listed(record, |times| {
+        apart(times.mean, times.p50)
+            .then(|| format!("mean {}, median {}", show_ns(times.mean), show_ns(times.p50)))
+    });
+    let mut notes = Vec::new();
+    if let Some(list) = quartiles {
+        notes.push(format!(
+            "The median and the 75th percentile of the first byte part ({list}): repeat it longer \
+             (--for) before the median is quoted."
+        ));
+    }
+    if let Some(list) = means {
+        notes.push(format!(
+            "Mean and median of the first byte part ({list}): a few long times pull the mean up; \
+             quote the median."
+        ));
+    }
+    notes
+}
+
+/// The curves of the first byte, one a part of the only result; none for a single part, whose
+/// times are those of the result.
+pub(crate) fn curves(record: &RunRecord) -> Vec<(String, &Distribution, Trust)> {
+    let [only] = &record.results[..] else { return Vec::new() };
+    if only.parts.len() < 2 {
+        return Vec::new();
+    }
+    let trust = Trust::of(&only.validity);
+    let names = names(only);
+    let both = names.into_iter().zip(&only.parts);
+    both.filter_map(|(name, part)| Some((name, part.first_byte_ns.as_ref()?, trust))).collect()
+}
+
+fn listed(record: &RunRecord, say: impl Fn(&Distribution) -> Option<String>) -> Option<String> {
+    let mut found: Vec<String> = Vec::new();
+    for result in &record.results {
+        for (name, part) in names(result).into_iter().zip(&result.parts) {
+            if let Some(text) = part.first_byte_ns.as_ref().and_then(&say) {
+                found.push(format!("{name}: {text}"));
+            }
+        }
+    }
+    let more = found.len().saturating_sub(NAMED_MAX);
+    found.truncate(NAMED_MAX);
+    if more > 0 {
+        found.push(format!("and {more} more"));
+    }
+    (!found.is_empty()).then(|| found.join("; "))
+}
+
+/// One row a part, with the cells that `cells` makes of it; a part without is left out.
+fn rows(
+    record: &RunRecord,
+    columns: Vec<Column>,
+    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
+) -> Table {
+    let points = Points::of(record);
+    let mut all = label_columns(&points);
+    all.push(Column::words("URL"));
+    all.extend(columns);
+    let mut table = Table::new(all);
+    for result in &points.results {
+        for (name, part) in names(result).into_iter().zip(&result.parts) {
+            if let Some(cells) = cells(result, part) {
+                let mut row = label_cells(&points, result);
+                row.push(name);
+                row.extend(cells);
+                table.push_trusted(row, Trust::of(&result.validity));
+            }
+        }
+    }
+    table
+}
+
+fn time_columns() -> Vec<Column> {
+    PICKS.map(|(title, _, rank)| Column::latency(title).giving_way(rank)).into()
+}
+
+fn times(record: &RunRecord, which: impl Fn(&PartRecord) -> Option<&Distribution>) -> Table {
+    rows(record, time_columns(), |_, part| {
+        let times = which(part)?;
+        Some(PICKS.map(|(_, pick, _)| time_of(Some(times), pick)).into())
+    })
+}
+
+fn hits(record: &RunRecord) -> Table {
+    let mut columns = vec![
+        Column::figure("hits"),
+        Column::figure("failed"),
+        Column::new(Kind::Rate, Noun::of(record).rate),
+        Column::figure("statuses"),
+    ];
+    columns.extend(["shortest", "median", "longest"].map(Column::figure));
+    rows(record, columns, |_, part| {
+        let codes: Vec<String> =
+            part.codes.iter().map(|(code, n)| format!("{code}: {}", grouped(*n))).collect();
+        let mut cells = vec![
+            grouped(part.operations),
+            grouped(total(part.failures.values().copied())),
+            show_count(part.throughput_per_s),
+            if codes.is_empty() { ABSENT.into() } else { codes.join(", ") },
+        ];
+        cells.extend(match part.length {
+            None => [ABSENT; 3].map(str::to_owned),
+            Some(length) => [length.min, length.p50, length.max].map(grouped),
+        });
+        Some(cells)
+    })
+}
+
+fn split(record: &RunRecord) -> Table {
+    let columns = ["connect", "TLS", "wait", "receive"].map(Column::latency).into();
+    rows(record, columns, |result, part| {
+        let (wait, whole) = (part.first_byte_ns.as_ref()?.mean, part.service_ns.as_ref()?.mean);
+        Some(vec![
+            time_of(result.connect_ns.as_ref(), |times| times.mean),
+            time_of(result.tls_ns.as_ref(), |times| times.mean),
+            show_ns(wait),
+            show_ns(whole.saturating_sub(wait)),
+        ])
+    })
+}
+
+fn first_hits(record: &RunRecord) -> Table {
+    let titles = ["connect", "TLS", "first byte", "last byte", "warm first byte", "warm last byte"];
+    let columns = titles.map(Column::figure).into();
+    rows(record, columns, |_, part| {
+        let hit = part.first_hit?;
+        Some(vec![
+            show_ns(hit.connect_ns),
+            hit.tls_ns.map_or_else(|| ABSENT.into(), show_ns),
+            show_ns(hit.first_byte_ns),
+            show_ns(hit.last_byte_ns),
+            time_of(part.first_byte_ns.as_ref(), |times| times.p50),
+            time_of(part.service_ns.as_ref(), |times| times.p50),
+        ])
+    })
+}
+
+fn told(record: &RunRecord) -> Table {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.extend([Column::words("URL"), Column::words("time"), Column::figure("told")]);
+    columns.extend(time_columns());
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        for (name, part) in names(result).into_iter().zip(&result.parts) {
+            for (what, times) in &part.told_ns {
+                let mut row = label_cells(&points, result);
+                row.extend([name.clone(), what.clone(), grouped(times.count)]);
+                row.extend(PICKS.map(|(_, pick, _)| time_of(Some(times), pick)));
+                table.push_trusted(row, Trust::of(&result.validity));
+            }
+        }
+    }
+    table
+}
+
+/// The correct and the failed answers together; `None` where a histogram cannot be read.
+fn with(correct: Option<&Distribution>, failed: &Distribution) -> Option<Distribution> {
+    let mut both: Histogram = failed.decode().ok()?;
+    if let Some(correct) = correct {
+        both.merge(&correct.decode().ok()?);
+    }
+    let mut both = Distribution::of(&both)?;
+    // a decoded histogram is exact to its buckets only; these are exact
+    both.min = correct.map_or(failed.min, |times| times.min.min(failed.min));
+    both.max = correct.map_or(failed.max, |times| times.max.max(failed.max));
+    Some(both)
+}
+
+/// `1.25 ms (95 % interval 1.20 ms to 1.31 ms)`.
+fn difference(times: &PairDifference) -> String {
+    let estimate = signed(times.ns);
+    match (times.low_ns, times.high_ns, times.level) {
+        (Some(low), Some(high), Some(level)) => format!(
+            "{estimate} ({:.1} % interval {} to {})",
+            level * 100.0,
+            signed(low),
+            signed(high)
+        ),
+        _ => format!("{estimate} (no interval: it takes 6 blocks or more)"),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the size of a difference of times; a cast to an integer saturates"
+)]
+fn signed(ns: f64) -> String {
+    let size = show_ns(ns.abs().round() as u64);
+    if ns <= -0.5 { format!("-{size}") } else { size }
+}
+
+/// The names of the parts: without the server, when all have the same.
+fn names(result: &ResultRecord) -> Vec<String> {
+    let server = |name: &str| {
+        let from = name.find("://").map_or(0, |at| at + 3);
+        name[from..].find('/').map(|at| from + at)
+    };
+    let first =
+        result.parts.first().and_then(|part| Some(part.name[..server(&part.name)?].to_owned()));
+    let same = first.filter(|first| {
+        result
+            .parts
+            .iter()
+            .all(|part| server(&part.name).is_some_and(|at| part.name[..at] == **first))
+    });
+    let skipped = same.map_or(0, |server| server.len());
+    let short = result.parts.iter().map(|part| cut(&part.name[skipped..]));
+    let short: Vec<String> = short.collect();
+    let mut told_apart = short.clone();
+    told_apart.sort();
+    told_apart.dedup();
+    if told_apart.len() == short.len() {
+        return short;
+    }
+    // what looks alike when it is cut has its number
+    short.into_iter().enumerate().map(|(at, name)| format!("{}. {name}", at + 1)).collect()
+}
+
+/// The end of a long name, which says more than its beginning.
+fn cut(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.into();
+    }
+    let tail: String = name.chars().skip(count - NAME_MAX + 3).collect();
+    format!("...{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names_: &[&str]) -> Vec<String> {
+        let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
+        names(&ResultRecord { parts: names_.iter().map(part).collect(), ..ResultRecord::default() })
+    }
+
+    #[test]
+    fn pages_of_one_server_are_called_by_their_paths() {
+        assert_eq!(named(&["http://a/x", "http://a/y?z"]), ["/x", "/y?z"]);
+        assert_eq!(named(&["http://a/x", "http://b/x"]), ["http://a/x", "http://b/x"]);
+        assert_eq!(named(&["odd", ""]), ["odd", ""]);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_still_told_apart() {
+        let long = |c: char| format!("http://a/{c}{}", "x".repeat(60));
+        let names = named(&[&long('a'), &long('b')]);
+        assert!(names[0].starts_with("1. ...") && names[1].starts_with("2. ..."), "{names:?}");
+        assert_eq!(cut(&"y".repeat(50)).chars().count(), NAME_MAX);
+    }
+
+    #[test]
+    fn a_difference_has_its_interval_and_its_sign() {
+        let times = PairDifference {
+            ns: -1_500.0,
+            low_ns: Some(-2_000.0),
+            high_ns: Some(1_000.0),
+            level: Some(0.9531),
+        };
+        assert_eq!(difference(&times), "-1.50 us (95.3 % interval -2.00 us to 1.00 us)");
+        assert!(difference(&PairDifference { level: None, ..times }).contains("no interval"));
+    }
+
+    #[test]
+    fn failed_answers_change_the_figures_when_they_are_counted_in() {
+        let of = |ns: u64, n: u64| {
+            let mut times = Histogram::new();
+            times.record_n(ns, n);
+            Distribution::of(&times).unwrap()
+        };
+        let both = with(Some(&of(1_000_000, 10)), &of(100, 90)).unwrap();
+        assert_eq!((both.count, both.p50, both.min, both.max), (100, 100, 100, 1_000_000));
+        assert_eq!(with(None, &of(5, 2)).unwrap().count, 2);
+    }
+}

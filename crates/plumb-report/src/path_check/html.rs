@@ -1,0 +1,87 @@
+//! A check as one self-contained page: styles inline, no script, nothing fetched.
+
+use maud::{Markup, html};
+use plumb_measure::{Judgement, PathCheck, PathVerdict};
+
+use super::{heading, left, tables};
+use crate::definitions::Definition;
+use crate::figures::typeset;
+use crate::html::{page, sheet};
+
+const DEFINITIONS: [Definition; 4] = [
+    Definition {
+        term: "kB/s",
+        meaning: "niping's tr2: 2 x payload / av2 / 1,024. Both directions are counted, one message \
+                  at a time, the longest and the shortest round trip left out. Below three messages \
+                  it is tr, over all of them.",
+    },
+    Definition {
+        term: "Orders of magnitude",
+        meaning: "About 100,000 kB/s over Gigabit Ethernet and 10,000 over Fast Ethernet are usual \
+                  with large messages. They are no limits: a long way, a small window or a loaded \
+                  server gives less, and none of these is broken.",
+    },
+    Definition {
+        term: "Sizes",
+        meaning: "Payloads around the sizes at which one packet more is needed. A size that gets no \
+                  answer while smaller ones do points to full packets that are dropped on the way.",
+    },
+    Definition {
+        term: "Idle",
+        meaning: "One message, silence, one more message over the same connection. Nothing travels \
+                  in between, no keep-alive either. A firewall that forgets silent connections \
+                  shows as a message without an answer, or as a connection that was reset.",
+    },
+];
+
+/// The check as an HTML document.
+#[must_use]
+pub fn render(check: &PathCheck) -> String {
+    let word = heading(check);
+    let content = html! {
+        header {
+            h1 { "net check " span class="target" { (check.target) } }
+            p class="about" { (check.started) }
+        }
+        main {
+            p class="sentence" { (word) }
+            section class="answers" aria-label="Verdicts" {
+                @for verdict in &check.verdicts() { (answer(verdict)) }
+            }
+            @if let Some(left) = left(check) { p class="note" { (left) } }
+            section {
+                h2 { "Parts" }
+                (sheet::table("Every part, with the folder of its run", &tables::parts(check)))
+            }
+            section {
+                h2 { "To repeat it" }
+                pre {
+                    @for part in &check.parts {
+                        "plumb net ping " (check.target) " " (part.words.join(" ")) "\n"
+                    }
+                }
+            }
+            (page::how_to_read(&DEFINITIONS))
+        }
+        footer { "plumb " (check.plumb.version) ", " (check.schema) }
+    };
+    page::document(&format!("net check {}: {word}", check.target), tone(check.worst()), &content)
+}
+
+fn answer(verdict: &PathVerdict) -> Markup {
+    html! {
+        p class={ "validity " (tone(verdict.judgement)) } {
+            strong { (verdict.test.name()) ": " (verdict.judgement.word()) }
+            " " span { (typeset(&verdict.sentence)) }
+        }
+    }
+}
+
+fn tone(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Open => "open",
+        Judgement::Fine => "good",
+        Judgement::Look => "part",
+        Judgement::Bad => "bad",
+    }
+}

@@ -1,0 +1,70 @@
+//! The check of a network path as people read it: a sentence for each test, then its figures.
+
+mod html;
+mod tables;
+
+use plumb_measure::{Judgement, PathCheck, PathVerdict};
+
+use crate::table::escaped;
+use crate::wrap::{fact, harmless, paragraph};
+
+pub use html::render as html;
+
+/// Width of the table of sizes.
+const TABLE_WIDTH: usize = 100;
+
+/// The check as text of 80 columns, its tables up to 100. Ends with a line end.
+#[must_use]
+pub fn terminal(check: &PathCheck) -> String {
+    let mut out = format!("{}\n\n", title(check));
+    for verdict in check.verdicts() {
+        let text = format!("{}: {}", verdict.judgement.word(), verdict.sentence);
+        out += &fact(verdict.test.name(), &text);
+    }
+    let (table, _) = tables::parts(check).text(TABLE_WIDTH);
+    out += &format!("\n{table}");
+    if let Some(left) = left(check) {
+        out += &format!("\n{}", paragraph("", &left, TABLE_WIDTH));
+    }
+    harmless(&out)
+}
+
+/// The check as Markdown, to paste into a ticket.
+#[must_use]
+pub fn markdown(check: &PathCheck) -> String {
+    let mut out = format!("## {}\n\n", escaped(&title(check)));
+    for PathVerdict { test, judgement, sentence } in check.verdicts() {
+        out += &format!("- **{}**: {}: {}\n", test.name(), judgement.word(), escaped(&sentence));
+    }
+    out += &format!("\n{}", tables::parts(check).markdown());
+    if let Some(left) = left(check) {
+        out += &format!("\n{left}\n");
+    }
+    out
+}
+
+fn title(check: &PathCheck) -> String {
+    format!("net check {}: {}", check.target, heading(check))
+}
+
+/// The whole check in a word or two.
+fn heading(check: &PathCheck) -> &'static str {
+    let worst = check.worst();
+    let unfinished = check.parts.iter().any(|part| part.outcome.is_none());
+    match worst {
+        Judgement::Bad => Judgement::Bad.word(),
+        _ if unfinished => "NOT FINISHED",
+        _ => worst.word(),
+    }
+}
+
+/// What is still to come, and how.
+fn left(check: &PathCheck) -> Option<String> {
+    let open = check.parts.iter().filter(|part| part.outcome.is_none()).count();
+    (open > 0).then(|| {
+        format!(
+            "{open} of {} parts are not measured: plumb net check --resume DIR goes on with them.",
+            check.parts.len()
+        )
+    })
+}

@@ -1,0 +1,94 @@
+//! On which processors client, server and receiving ran, for people.
+
+use plumb_measure::{RunRecord, Seat, Seats};
+
+use crate::points::Points;
+
+/// A processor with less of the work, percent, is not worth a word.
+const WORTH_PCT: f64 = 10.0;
+/// Work on so much of one processor, percent, is on it alone.
+const ALONE_PCT: f64 = 90.0;
+/// Processors that are named.
+const NAMED: usize = 4;
+/// Results that are named when they differ.
+const RESULTS_MAX: usize = 4;
+
+/// Where everybody sat over all results; `None` when nobody looked.
+pub(crate) fn all(record: &RunRecord) -> Option<String> {
+    let points = Points::of(record);
+    let each = points.results.iter().filter_map(|result| {
+        let words = words(result.host.as_ref()?.seats.as_ref()?)?;
+        Some((result.name(), words))
+    });
+    let each: Vec<(String, String)> = each.collect();
+    let (_, first) = each.first()?;
+    if each.iter().all(|(_, words)| words == first) {
+        return Some(first.clone());
+    }
+    if each.len() > RESULTS_MAX {
+        return Some("differ from result to result: see `seats` in run.json".into());
+    }
+    let named: Vec<String> = each.iter().map(|(name, words)| format!("{name}: {words}")).collect();
+    Some(named.join("; "))
+}
+
+fn words(seats: &Seats) -> Option<String> {
+    let side = |name: &str, seats: &[Seat]| cpus(seats).map(|cpus| format!("{name} {cpus}"));
+    let sides = [
+        side("client", &seats.client),
+        side("server", &seats.server),
+        side("receiving", &seats.receive),
+    ];
+    let sides: Vec<String> = sides.into_iter().flatten().collect();
+    let together = match seats.same_core {
+        Some(true) => " (client and server on the same core)",
+        Some(false) => " (client and server on different cores)",
+        None => "",
+    };
+    (!sides.is_empty()).then(|| sides.join(", ") + together)
+}
+
+/// `CPU 0`, or `CPUs 0 (60 %) and 1 (40 %)`.
+fn cpus(seats: &[Seat]) -> Option<String> {
+    let first = seats.first()?;
+    if first.share_pct >= ALONE_PCT {
+        return Some(format!("CPU {}", first.cpu));
+    }
+    let worth = seats.iter().filter(|seat| seat.share_pct >= WORTH_PCT);
+    let named: Vec<String> =
+        worth.take(NAMED).map(|seat| format!("{} ({:.0} %)", seat.cpu, seat.share_pct)).collect();
+    match named.as_slice() {
+        [] => Some("many CPUs".into()),
+        [only] => Some(format!("CPU {only}")),
+        [most @ .., last] => Some(format!("CPUs {} and {last}", most.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seats(shares: &[(u32, f64)]) -> Vec<Seat> {
+        shares.iter().map(|(cpu, share_pct)| Seat { cpu: *cpu, share_pct: *share_pct }).collect()
+    }
+
+    #[test]
+    fn everybody_is_named_with_the_processors_that_matter() {
+        let both = Seats {
+            client: seats(&[(0, 99.0), (1, 1.0)]),
+            server: seats(&[(1, 60.0), (0, 38.0), (2, 2.0)]),
+            receive: seats(&[(1, 80.0), (3, 4.0)]),
+            same_core: Some(false),
+        };
+        assert_eq!(
+            words(&both).as_deref(),
+            Some(
+                "client CPU 0, server CPUs 1 (60 %) and 0 (38 %), receiving CPU 1 (80 %) (client \
+                 and server on different cores)"
+            )
+        );
+        let alone = Seats { client: seats(&[(0, 100.0)]), ..Seats::default() };
+        assert_eq!(words(&alone).as_deref(), Some("client CPU 0"));
+        assert_eq!(words(&Seats::default()), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! What streams have carried, for people.
+
+use plumb_measure::{
+    OneWay, Portion, ResultRecord, RunRecord, StreamFigures, bits_per_s, show_count, show_ns,
+};
+
+use crate::figures::{ABSENT, grouped, real, with_unit};
+use crate::points::Points;
+use crate::table::{Column, Kind, Table};
+use crate::tables::{label_cells, label_columns};
+use crate::verdict::Trust;
+
+/// Intervals that a table shows; a longer run has the rest in its record.
+const INTERVALS_MAX: usize = 60;
+
+/// True when a run measured streams.
+pub(crate) fn are_in(record: &RunRecord) -> bool {
+    record.results.iter().any(|result| result.stream.is_some())
+}
+
+/// One row a result.
+pub(crate) fn results(record: &RunRecord) -> Table {
+    let points = Points::of(record);
+    let doubted = points.results.iter().any(|result| Trust::of(&result.validity) != Trust::Full);
+    let (there, back) = ways(&points);
+    let mut columns = label_columns(&points);
+    columns.extend(doubted.then(|| Column::new(Kind::Verdict, "verdict")));
+    columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
+    columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
+    columns.push(Column::figure("received").giving_way(4));
+    columns.push(Column::figure("sent again").giving_way(2));
+    columns.push(Column::figure("client CPU/GB").giving_way(1));
+    columns.push(Column::figure("server CPU/GB").giving_way(1));
+    columns.push(Column::figure("over").giving_way(3));
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        let trust = Trust::of(&result.validity);
+        let none = StreamFigures::default();
+        let stream = result.stream.as_ref().unwrap_or(&none);
+        let mut cells = label_cells(&points, result);
+        cells.extend(doubted.then(|| trust.short().to_owned()));
+        cells.extend(there.then(|| rate(stream.to_server.as_ref())));
+        cells.extend(back.then(|| rate(stream.from_server.as_ref())));
+        cells.push(with_unit(real(stream.received_bytes()), "B"));
+        cells.push(again(stream));
+        cells.push(cost(stream.client_cpu_ns, stream));
+        cells.push(cost(stream.server_cpu_ns, stream));
+        cells.push(show_ns(stream.span_ns()));
+        table.push_trusted(cells, trust);
+    }
+    table
+}
+
+/// What was received when, a row an interval, and how many more there are; `None` without any.
+pub(crate) fn intervals(record: &RunRecord) -> Option<(Table, String)> {
+    let points = Points::of(record);
+    let (there, back) = ways(&points);
+    let mut columns = label_columns(&points);
+    columns.push(Column::figure("from"));
+    columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
+    columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
+    let mut table = Table::new(columns);
+    let rows = points.results.iter().flat_map(|result| {
+        let stream = result.stream.iter();
+        stream.flat_map(|stream| &stream.intervals).map(move |interval| (result, interval))
+    });
+    let all = rows.clone().count();
+    for (result, interval) in rows.take(INTERVALS_MAX) {
+        let mut cells = label_cells(&points, result);
+        cells.push(show_ns(interval.start_ns));
+        cells.extend(there.then(|| portion(interval.to_server)));
+        cells.extend(back.then(|| portion(interval.from_server)));
+        table.push_trusted(cells, Trust::of(&result.validity));
+    }
+    let more = match all.saturating_sub(INTERVALS_MAX) {
+        0 => String::new(),
+        more => format!("and {more} more intervals in the record"),
+    };
+    (all > 0).then_some((table, more))
+}
+
+/// What the run says in a sentence.
+pub(crate) fn sentence(record: &RunRecord) -> Option<String> {
+    let points = Points::of(record);
+    let said = |result: &ResultRecord| {
+        let stream = result.stream.as_ref()?;
+        let ways = [("to", &stream.to_server), ("from", &stream.from_server)];
+        let words: Vec<String> = ways
+            .iter()
+            .filter(|(_, way)| way.is_some())
+            .map(|(word, way)| format!("{} {word} the server", rate(way.as_ref())))
+            .collect();
+        let streams = if stream.streams == 1 { "stream" } else { "streams" };
+        Some(format!("{} {streams} carried {}", stream.streams, words.join(" and ")))
+    };
+    let list: Vec<String> = points.results.iter().filter_map(|result| said(result)).collect();
+    (!list.is_empty()).then(|| format!("{}.", list.join("; ")))
+}
+
+/// Which directions any result has.
+fn ways(points: &Points<'_>) -> (bool, bool) {
+    let any = |of: fn(&StreamFigures) -> bool| {
+        points.results.iter().filter_map(|result| result.stream.as_ref()).any(of)
+    };
+    (any(|stream| stream.to_server.is_some()), any(|stream| stream.from_server.is_some()))
+}
+
+fn rate(way: Option<&OneWay>) -> String {
+    way.map_or_else(|| ABSENT.into(), |way| with_unit(way.bits_per_s, "bit/s"))
+}
+
+fn portion(portion: Option<Portion>) -> String {
+    portion.map_or_else(
+        || ABSENT.into(),
+        |it| with_unit(bits_per_s(it.bytes, it.duration_ns), "bit/s"),
+    )
+}
+
+fn again(stream: &StreamFigures) -> String {
+    let ways = stream.to_server.iter().chain(&stream.from_server);
+    let counts: Vec<u64> = ways.filter_map(|way| way.retransmits).collect();
+    if counts.is_empty() {
+        ABSENT.into()
+    } else {
+        grouped(crate::figures::total(counts.into_iter()))
+    }
+}
+
+fn cost(cpu_ns: u64, stream: &StreamFigures) -> String {
+    match stream.received_bytes() {
+        0 => ABSENT.into(),
+        // nanoseconds a byte are seconds a gigabyte
+        bytes => format!("{} s", show_count(real(cpu_ns) / real(bytes))),
+    }
+}

@@ -1,0 +1,523 @@
+//! What our own echo server can do beyond an echo, on connections that ask for it.
+//!
+//! A connection whose first message starts with `PLUMB\0`, a version and a kind is not an echo any
+//! more. The answer carries the kind with its highest bit set, so that a plain echo, which returns
+//! the frame as it came, is recognised by its first answer. All of it travels in the frames of
+//! [`ni`]; numbers are big-endian.
+//!
+//! | kind | asks for | what follows |
+//! |---|---|---|
+//! | 1 | an exchange: so many replies of so many bytes to each request | requests and replies |
+//! | 2 | a stream in one or both directions, under a token | bytes without frames, to the end |
+//! | 3 | the totals of the server | the same question again, at will |
+//! | 4 | what the streams under a token have carried | the same question again, at will |
+
+mod replies;
+
+use std::fmt;
+
+use crate::ni::{self, HEADER_BYTES};
+
+pub use replies::{Replies, blank, noise, set_stamp, stamp_of};
+
+/// How the first message of such a connection starts.
+pub const EYE_CATCHER: &[u8] = b"PLUMB\0";
+/// The version spoken here.
+pub const VERSION: u8 = 1;
+/// Set in the kind of an answer.
+const ANSWER: u8 = 0x80;
+const EXCHANGE: u8 = 1;
+const STREAM: u8 = 2;
+const TOTALS: u8 = 3;
+const CARRIED: u8 = 4;
+/// Eye-catcher, version, kind.
+const HEAD_BYTES: usize = EYE_CATCHER.len() + 2;
+
+/// What the first message of a connection asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Requests of any size, each answered as these terms say.
+    Exchange(Exchange),
+    /// A stream of bytes.
+    Stream(Stream),
+    /// What the server has served, and what that cost.
+    Totals,
+    /// What the streams under this token have carried.
+    Carried(u64),
+}
+
+/// What an exchange answers to each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Payload of one reply, bytes.
+    pub response_bytes: u32,
+    /// Replies to one request, at least one.
+    pub replies: u32,
+}
+
+impl Exchange {
+    /// Bytes of all replies to one request, headers included; the largest number there is when they
+    /// are more.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        let one = HEADER_BYTES as u64 + u64::from(self.response_bytes);
+        u64::from(self.replies).saturating_mul(one)
+    }
+}
+
+/// A stream that belongs to whoever chose its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Who sends.
+    pub direction: Direction,
+    /// Under which the server counts it, together with others of the same token.
+    pub token: u64,
+}
+
+/// Who sends on a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The client.
+    ToServer,
+    /// The server.
+    FromServer,
+    /// Both.
+    Both,
+}
+
+impl Direction {
+    /// True when the client sends.
+    #[must_use]
+    pub fn to_server(self) -> bool {
+        self != Self::FromServer
+    }
+
+    /// True when the server sends.
+    #[must_use]
+    pub fn from_server(self) -> bool {
+        self != Self::ToServer
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::ToServer => 1,
+            Self::FromServer => 2,
+            Self::Both => 3,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ToServer => "to server",
+            Self::FromServer => "from server",
+            Self::Both => "both",
+        })
+    }
+}
+
+/// Why a message that starts with the eye-catcher is not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misunderstood {
+    /// Another version.
+    #[error("version {0} of the plumb extension is not spoken here, only version {VERSION}")]
+    Version(u8),
+    /// A kind that this version does not have.
+    #[error("the plumb extension has no kind {0}")]
+    Kind(u8),
+    /// The fields do not fit the kind.
+    #[error("a message of {0} bytes does not hold what its kind of the plumb extension demands")]
+    Fields(usize),
+}
+
+impl Request {
+    /// Reads a payload; `None` when it is none of the extension.
+    ///
+    /// # Errors
+    /// [`Misunderstood`] when it starts as one but is none.
+    pub fn parse(payload: &[u8]) -> Result<Option<Self>, Misunderstood> {
+        let Some((kind, mut fields)) = opened(payload)? else {
+            return Ok(None);
+        };
+        let request = match kind {
+            EXCHANGE => fields.exchange().map(Self::Exchange),
+            STREAM => fields.stream().map(Self::Stream),
+            TOTALS => Some(Self::Totals),
+            CARRIED => fields.u64().map(Self::Carried),
+            other => return Err(Misunderstood::Kind(other)),
+        };
+        let whole = request.filter(|_| fields.at_end());
+        whole.map(Some).ok_or(Misunderstood::Fields(payload.len()))
+    }
+
+    /// Appends the frame of this request.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        framed(out, |out| match self {
+            Self::Exchange(terms) => push_exchange(out, EXCHANGE, *terms),
+            Self::Stream(stream) => push_stream(out, STREAM, *stream),
+            Self::Totals => push_head(out, TOTALS),
+            Self::Carried(token) => {
+                push_head(out, CARRIED);
+                out.extend_from_slice(&token.to_be_bytes());
+            }
+        });
+    }
+}
+
+/// What the server answers to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The exchange goes by these terms.
+    Exchange(Exchange),
+    /// The stream begins.
+    Stream(Stream),
+    /// What was served.
+    Totals(Totals),
+    /// What the streams have carried.
+    Carried(Carried),
+}
+
+impl Answer {
+    /// Reads a payload; `None` when it is none of the extension, as the echo of a request is not.
+    ///
+    /// # Errors
+    /// [`Misunderstood`] when it starts as one but is none.
+    pub fn parse(payload: &[u8]) -> Result<Option<Self>, Misunderstood> {
+        let Some((kind, mut fields)) = opened(payload)? else {
+            return Ok(None);
+        };
+        if kind & ANSWER == 0 {
+            return Ok(None);
+        }
+        let answer = match kind & !ANSWER {
+            EXCHANGE => fields.exchange().map(Self::Exchange),
+            STREAM => fields.stream().map(Self::Stream),
+            TOTALS => fields.totals().map(Self::Totals),
+            CARRIED => fields.carried().map(Self::Carried),
+            _ => return Err(Misunderstood::Kind(kind)),
+        };
+        let whole = answer.filter(|_| fields.at_end());
+        whole.map(Some).ok_or(Misunderstood::Fields(payload.len()))
+    }
+
+    /// Appends the frame of this answer.
+    pub fn push(&self, out: &mut Vec<u8>) {
+        framed(out, |out| match self {
+            Self::Exchange(terms) => push_exchange(out, EXCHANGE | ANSWER, *terms),
+            Self::Stream(stream) => push_stream(out, STREAM | ANSWER, *stream),
+            Self::Totals(totals) => {
+                push_head(out, TOTALS | ANSWER);
+                totals.push(out);
+            }
+            Self::Carried(carried) => {
+                push_head(out, CARRIED | ANSWER);
+                carried.push(out);
+            }
+        });
+    }
+}
+
+/// Processor time, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// In the program.
+    pub user_ns: u64,
+    /// In the kernel, in its name.
+    pub system_ns: u64,
+}
+
+/// Messages and their payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages that came.
+    pub messages_in: u64,
+    /// Bytes that came.
+    pub bytes_in: u64,
+    /// Messages that went.
+    pub messages_out: u64,
+    /// Bytes that went.
+    pub bytes_out: u64,
+}
+
+impl Traffic {
+    /// Adds what another counted.
+    pub fn add(&mut self, other: Self) {
+        self.messages_in += other.messages_in;
+        self.bytes_in += other.bytes_in;
+        self.messages_out += other.messages_out;
+        self.bytes_out += other.bytes_out;
+    }
+}
+
+/// What a server has served since it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Processor time of its process.
+    pub cpu: Cpu,
+    /// Clients that came.
+    pub clients: u64,
+    /// Clients that are gone.
+    pub gone: u64,
+    /// What all of them were served, those that are connected included.
+    pub served: Traffic,
+    /// The latest that are gone, in the order in which they went.
+    pub rows: Vec<ClientTotals>,
+}
+
+/// One client of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientTotals {
+    /// The number of the client, from one.
+    pub handle: u64,
+    /// How long it was connected, nanoseconds.
+    pub connected_ns: u64,
+    /// What it was served.
+    pub served: Traffic,
+    /// Where it is; empty when that takes more than 255 bytes.
+    pub peer: String,
+}
+
+/// What the streams under one token have carried so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Streams that began.
+    pub began: u32,
+    /// Streams that are over.
+    pub ended: u32,
+    /// Streams among them that broke.
+    pub broken: u32,
+    /// The server's clock at this moment, nanoseconds.
+    pub now_ns: u64,
+    /// The first byte that came, by the server's clock, nanoseconds; 0 before there was one.
+    pub first_ns: u64,
+    /// The last byte that came of the streams that are over, by the server's clock, nanoseconds.
+    pub last_ns: u64,
+    /// Bytes that came.
+    pub bytes_in: u64,
+    /// Bytes that went.
+    pub bytes_out: u64,
+    /// Segments sent again, of the streams that are over.
+    pub retransmits: u64,
+    /// Processor time of the threads that carried the streams that are over.
+    pub cpu: Cpu,
+}
+
+impl Totals {
+    fn push(&self, out: &mut Vec<u8>) {
+        self.cpu.push(out);
+        push_all(out, [self.clients, self.gone]);
+        self.served.push(out);
+        for row in &self.rows {
+            out.extend_from_slice(&row.handle.to_be_bytes());
+            out.extend_from_slice(&row.connected_ns.to_be_bytes());
+            row.served.push(out);
+            let shown = if row.peer.len() > 255 { "" } else { &row.peer };
+            out.push(u8::try_from(shown.len()).unwrap_or(u8::MAX));
+            out.extend_from_slice(shown.as_bytes());
+        }
+    }
+}
+
+impl Cpu {
+    fn push(self, out: &mut Vec<u8>) {
+        push_all(out, [self.user_ns, self.system_ns]);
+    }
+}
+
+impl Traffic {
+    fn push(self, out: &mut Vec<u8>) {
+        push_all(out, [self.messages_in, self.bytes_in, self.messages_out, self.bytes_out]);
+    }
+}
+
+impl Carried {
+    fn push(self, out: &mut Vec<u8>) {
+        for count in [self.began, self.ended, self.broken] {
+            out.extend_from_slice(&count.to_be_bytes());
+        }
+        let (times, bytes) = ([self.now_ns, self.first_ns, self.last_ns], self.bytes_in);
+        push_all(out, times);
+        push_all(out, [bytes, self.bytes_out, self.retransmits]);
+        self.cpu.push(out);
+    }
+}
+
+fn push_all<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
+    numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
+}
+
+fn push_head(out: &mut Vec<u8>, kind: u8) {
+    out.extend_from_slice(EYE_CATCHER);
+    out.extend_from_slice(&[VERSION, kind]);
+}
+
+fn push_exchange(out: &mut Vec<u8>, kind: u8, terms: Exchange) {
+    push_head(out, kind);
+    out.extend_from_slice(&terms.response_bytes.to_be_bytes());
+    out.extend_from_slice(&terms.replies.to_be_bytes());
+}
+
+fn push_stream(out: &mut Vec<u8>, kind: u8, stream: Stream) {
+    push_head(out, kind);
+    out.push(stream.direction.code());
+    out.extend_from_slice(&stream.token.to_be_bytes());
+}
+
+/// Appends a frame around what `fill` appends.
+fn framed(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
+    let mut payload = Vec::new();
+    fill(&mut payload);
+    ni::push_frame(out, &payload);
+}
+
+/// Kind and fields of a message that starts with the eye-catcher.
+fn opened(payload: &[u8]) -> Result<Option<(u8, Fields<'_>)>, Misunderstood> {
+    if !payload.starts_with(EYE_CATCHER) {
+        return Ok(None);
+    }
+    let Some((head, fields)) = payload.split_at_checked(HEAD_BYTES) else {
+        return Err(Misunderstood::Fields(payload.len()));
+    };
+    match head[EYE_CATCHER.len()..] {
+        [VERSION, kind] => Ok(Some((kind, Fields(fields)))),
+        [version, ..] => Err(Misunderstood::Version(version)),
+        [] => Err(Misunderstood::Fields(payload.len())),
+    }
+}
+
+/// What stands behind the kind.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    fn exchange(&mut self) -> Option<Exchange> {
+        let terms = Exchange { response_bytes: self.u32()?, replies: self.u32()? };
+        (terms.replies > 0).then_some(terms)
+    }
+
+    fn stream(&mut self) -> Option<Stream> {
+        let direction = match self.u8()? {
+            1 => Direction::ToServer,
+            2 => Direction::FromServer,
+            3 => Direction::Both,
+            _ => return None,
+        };
+        Some(Stream { direction, token: self.u64()? })
+    }
+
+    fn cpu(&mut self) -> Option<Cpu> {
+        Some(Cpu { user_ns: self.u64()?, system_ns: self.u64()? })
+    }
+
+    fn traffic(&mut self) -> Option<Traffic> {
+        Some(Traffic {
+            messages_in: self.u64()?,
+            bytes_in: self.u64()?,
+            messages_out: self.u64()?,
+            bytes_out: self.u64()?,
+        })
+    }
+
+    fn totals(&mut self) -> Option<Totals> {
+        let (cpu, clients, gone) = (self.cpu()?, self.u64()?, self.u64()?);
+        let served = self.traffic()?;
+        let mut rows = Vec::new();
+        while !self.at_end() {
+            rows.push(self.row()?);
+        }
+        Some(Totals { cpu, clients, gone, served, rows })
+    }
+
+    fn row(&mut self) -> Option<ClientTotals> {
+        let handle = self.u64()?;
+        let (connected_ns, served) = (self.u64()?, self.traffic()?);
+        let length = usize::from(self.u8()?);
+        let peer = str::from_utf8(self.bytes(length)?).ok()?.to_owned();
+        Some(ClientTotals { handle, connected_ns, served, peer })
+    }
+
+    fn carried(&mut self) -> Option<Carried> {
+        Some(Carried {
+            began: self.u32()?,
+            ended: self.u32()?,
+            broken: self.u32()?,
+            now_ns: self.u64()?,
+            first_ns: self.u64()?,
+            last_ns: self.u64()?,
+            bytes_in: self.u64()?,
+            bytes_out: self.u64()?,
+            retransmits: self.u64()?,
+            cpu: self.cpu()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(push: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+        let mut frame = Vec::new();
+        push(&mut frame);
+        frame.split_off(HEADER_BYTES)
+    }
+
+    #[test]
+    fn a_request_echoed_is_no_answer() {
+        let terms = Exchange { response_bytes: 1200, replies: 4 };
+        let stream = Stream { direction: Direction::Both, token: 9 };
+        for request in [
+            Request::Exchange(terms),
+            Request::Stream(stream),
+            Request::Totals,
+            Request::Carried(9),
+        ] {
+            let sent = payload(|out| request.push(out));
+            assert_eq!(Request::parse(&sent), Ok(Some(request)));
+            assert_eq!(Answer::parse(&sent), Ok(None));
+        }
+    }
+
+    #[test]
+    fn another_version_or_kind_is_named() {
+        assert_eq!(Request::parse(b"PLUMB\0\x02\x01"), Err(Misunderstood::Version(2)));
+        assert_eq!(Request::parse(b"PLUMB\0\x01\x63"), Err(Misunderstood::Kind(0x63)));
+        assert_eq!(Request::parse(b"PLUMB\0\x01"), Err(Misunderstood::Fields(7)));
+        assert_eq!(Request::parse(b"PLUMB\0\x01\x01\0\0"), Err(Misunderstood::Fields(10)));
+        assert_eq!(Request::parse(b"EYECATCHER"), Ok(None));
+    }
+
+    #[test]
+    fn no_reply_at_all_is_no_exchange() {
+        let none = payload(|out| {
+            Request::Exchange(Exchange { response_bytes: 1, replies: 0 }).push(out);
+        });
+        assert_eq!(Request::parse(&none), Err(Misunderstood::Fields(none.len())));
+    }
+}

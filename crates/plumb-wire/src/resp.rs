@@ -1,0 +1,368 @@
+//! RESP, the protocol of Redis: commands as clients send them, and the replies they expect.
+//!
+//! A command is an array of bulk strings, or one line of words ("inline"). Replies are those of
+//! version 2; a map is written as version 3 has it when the client asked for that.
+//!
+//! # Source
+//! The Redis serialization protocol specification, versions 2 and 3.
+
+use std::ops::Range;
+
+/// What a server takes from its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Words of one command.
+    pub words: usize,
+    /// Bytes of one word.
+    pub word_bytes: usize,
+    /// Bytes of one command.
+    pub command_bytes: usize,
+}
+
+/// Where the words of one command are, within the bytes it was read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    places: Vec<Range<usize>>,
+}
+
+impl Words {
+    /// How many words.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// True for an empty line or an empty array, which asks for nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The word at `index`, from the bytes the command was read from; empty when there is none.
+    #[must_use]
+    #[inline]
+    pub fn get<'a>(&self, bytes: &'a [u8], index: usize) -> &'a [u8] {
+        self.places.get(index).and_then(|place| bytes.get(place.clone())).unwrap_or_default()
+    }
+}
+
+/// What is not RESP, or beyond a limit. The connection cannot be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The number behind `*` or `$` is none.
+    #[error("Protocol error: invalid length")]
+    Length,
+    /// A command holds something else than bulk strings.
+    #[error("Protocol error: expected '$', got another type")]
+    Type,
+    /// A bulk string does not end where it should.
+    #[error("Protocol error: a bulk string does not end with CR LF")]
+    End,
+    /// More words than the server takes.
+    #[error("Protocol error: invalid multibulk length")]
+    TooManyWords,
+    /// A word longer than the server takes.
+    #[error("Protocol error: invalid bulk length")]
+    WordTooLong,
+    /// A command, or a line, longer than the server takes.
+    #[error("Protocol error: too big a request")]
+    TooLong,
+    /// Quotes of a line that do not match.
+    #[error("Protocol error: unbalanced quotes in request")]
+    Quotes,
+}
+
+/// Reads the command at the start of `bytes` into `words`; the bytes it takes, or `None` while it
+/// is not complete.
+///
+/// # Errors
+/// [`Malformed`] when no bytes to come could make a command of it.
+#[inline]
+pub fn command(
+    bytes: &[u8],
+    limits: &Limits,
+    words: &mut Words,
+) -> Result<Option<usize>, Malformed> {
+    words.places.clear();
+    let taken = match bytes.first() {
+        None => return Ok(None),
+        Some(b'*') => array(bytes, limits, words)?,
+        Some(_) => inline(bytes, limits, words)?,
+    };
+    if taken.unwrap_or(bytes.len()) > limits.command_bytes {
+        return Err(Malformed::TooLong);
+    }
+    Ok(taken)
+}
+
+fn array(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usize>, Malformed> {
+    let Some((count, mut at)) = number(bytes, 1)? else {
+        return Ok(None);
+    };
+    if count > limits.words {
+        return Err(Malformed::TooManyWords);
+    }
+    for _ in 0..count {
+        match bytes.get(at) {
+            None => return Ok(None),
+            Some(b'$') => {}
+            Some(_) => return Err(Malformed::Type),
+        }
+        let Some((length, start)) = number(bytes, at + 1)? else {
+            return Ok(None);
+        };
+        if length > limits.word_bytes {
+            return Err(Malformed::WordTooLong);
+        }
+        let end = start + length;
+        if let Some(tail) = bytes.get(end..)
+            && !b"\r\n".starts_with(&tail[..tail.len().min(2)])
+        {
+            return Err(Malformed::End);
+        }
+        if bytes.len() < end + 2 {
+            return Ok(None);
+        }
+        words.places.push(start..end);
+        at = end + 2;
+    }
+    Ok(Some(at))
+}
+
+/// The number at `at` and the place behind its line; a negative one counts as zero, as it does for
+/// Redis.
+#[inline]
+fn number(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Malformed> {
+    /// No length has more digits.
+    const DIGITS_MAX: usize = 10;
+    let mut value = 0;
+    let negative = bytes.get(at) == Some(&b'-');
+    let first = at + usize::from(negative);
+    for place in first..=first + DIGITS_MAX {
+        match bytes.get(place) {
+            None => return Ok(None),
+            Some(digit @ b'0'..=b'9') => value = value * 10 + usize::from(digit - b'0'),
+            Some(b'\r') if place > first => {
+                return match bytes.get(place + 1) {
+                    None => Ok(None),
+                    Some(b'\n') => Ok(Some((if negative { 0 } else { value }, place + 2))),
+                    Some(_) => Err(Malformed::Length),
+                };
+            }
+            Some(_) => return Err(Malformed::Length),
+        }
+    }
+    Err(Malformed::Length)
+}
+
+/// The longest line.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+fn inline(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usize>, Malformed> {
+    let Some(end) = bytes.iter().take(LINE_BYTES_MAX).position(|byte| *byte == b'\n') else {
+        return if bytes.len() >= LINE_BYTES_MAX { Err(Malformed::TooLong) } else { Ok(None) };
+    };
+    let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
+    let mut at = 0;
+    while let Some(skipped) = line[at..].iter().position(|byte| !byte.is_ascii_whitespace()) {
+        at += skipped;
+        let place = match line[at] {
+            quote @ (b'"' | b'\'') => quoted(line, at, quote)?,
+            _ => {
+                let rest = &line[at..];
+                let length = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+                at..at + length
+            }
+        };
+        if words.len() == limits.words {
+            return Err(Malformed::TooManyWords);
+        }
+        if place.len() > limits.word_bytes {
+            return Err(Malformed::WordTooLong);
+        }
+        let closing = usize::from(matches!(line[at], b'"' | b'\''));
+        at = place.end + closing;
+        words.places.push(place);
+    }
+    Ok(Some(end + 1))
+}
+
+/// A word in quotes, without escapes; behind it comes a space or the end.
+fn quoted(line: &[u8], at: usize, quote: u8) -> Result<Range<usize>, Malformed> {
+    let start = at + 1;
+    let length = line[start..].iter().position(|byte| *byte == quote).ok_or(Malformed::Quotes)?;
+    match line.get(start + length + 1) {
+        Some(next) if !next.is_ascii_whitespace() => Err(Malformed::Quotes),
+        _ => Ok(start..start + length),
+    }
+}
+
+/// Appends a status, which must be one line.
+pub fn push_simple(out: &mut Vec<u8>, text: &str) {
+    line(out, b'+', text.as_bytes());
+}
+
+/// Appends an error: its kind in capitals, a space, and what happened. Line ends in it become
+/// spaces.
+pub fn push_error(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'-');
+    let plain = |byte: &u8| if byte.is_ascii_control() { b' ' } else { *byte };
+    out.extend(text.iter().map(plain));
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a number.
+#[inline]
+pub fn push_integer(out: &mut Vec<u8>, value: u64) {
+    out.push(b':');
+    push_digits(out, value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a number below zero, or another.
+pub fn push_signed(out: &mut Vec<u8>, value: i64) {
+    out.push(b':');
+    if value < 0 {
+        out.push(b'-');
+    }
+    push_digits(out, value.unsigned_abs());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends bytes.
+#[inline]
+pub fn push_bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    head(out, b'$', bytes.len());
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends nothing, said as version 3 says it when `version` is 3.
+pub fn push_null(out: &mut Vec<u8>, version: u8) {
+    out.extend_from_slice(if version == 3 { b"_\r\n" } else { b"$-1\r\n" });
+}
+
+/// Announces an array of `count` replies that follow.
+pub fn push_array(out: &mut Vec<u8>, count: usize) {
+    head(out, b'*', count);
+}
+
+/// Announces a map of `count` pairs of replies that follow; an array where `version` has no map.
+pub fn push_map(out: &mut Vec<u8>, count: usize, version: u8) {
+    if version == 3 {
+        head(out, b'%', count);
+    } else {
+        head(out, b'*', 2 * count);
+    }
+}
+
+/// Appends the digits of a number.
+#[inline]
+pub fn push_digits(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(value % 10).unwrap_or(0);
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends a command as a client sends it.
+pub fn push_command(out: &mut Vec<u8>, words: &[&[u8]]) {
+    push_array(out, words.len());
+    words.iter().for_each(|word| push_bulk(out, word));
+}
+
+fn head(out: &mut Vec<u8>, kind: u8, count: usize) {
+    out.push(kind);
+    push_digits(out, count as u64);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
+    out.push(kind);
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { words: 4, word_bytes: 10, command_bytes: 60 };
+
+    type Read = Option<(usize, Vec<Vec<u8>>)>;
+
+    fn read(bytes: &[u8]) -> Result<Read, Malformed> {
+        let mut words = Words::default();
+        let taken = command(bytes, &LIMITS, &mut words)?;
+        Ok(taken.map(|taken| {
+            (taken, (0..words.len()).map(|at| words.get(bytes, at).to_vec()).collect())
+        }))
+    }
+
+    fn words(of: &[&str]) -> Vec<Vec<u8>> {
+        of.iter().map(|word| word.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn golden_frames() {
+        let frame = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\nrest";
+        assert_eq!(read(frame), Ok(Some((26, words(&["SET", "k", ""])))));
+        assert_eq!(read(b"PING\r\n"), Ok(Some((6, words(&["PING"])))));
+        assert_eq!(read(b"SET k \"a b\"\n"), Ok(Some((12, words(&["SET", "k", "a b"])))));
+        assert_eq!(read(b"\r\n"), Ok(Some((2, vec![]))));
+        assert_eq!(read(b"*0\r\n"), Ok(Some((4, vec![]))));
+        assert_eq!(read(b"*-1\r\n"), Ok(Some((5, vec![]))));
+        let mut sent = Vec::new();
+        push_command(&mut sent, &[b"SET", b"k", b""]);
+        assert_eq!(sent, frame[..26]);
+    }
+
+    #[test]
+    fn a_command_cut_anywhere_is_waited_for() {
+        for whole in [&b"*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"[..], b"ECHO 'a b'\r\n"] {
+            for cut in 0..whole.len() {
+                assert_eq!(read(&whole[..cut]), Ok(None), "cut at {cut}");
+            }
+            assert!(matches!(read(whole), Ok(Some((taken, _))) if taken == whole.len()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_at_once() {
+        assert_eq!(read(b"*5\r\n"), Err(Malformed::TooManyWords));
+        assert_eq!(read(b"*1\r\n$11\r\n"), Err(Malformed::WordTooLong));
+        assert_eq!(read(b"*1\r\n:1\r\n"), Err(Malformed::Type));
+        assert_eq!(read(b"*x\r\n"), Err(Malformed::Length));
+        assert_eq!(read(b"*\r\n"), Err(Malformed::Length));
+        assert_eq!(read(b"*99999999999\r\n"), Err(Malformed::Length));
+        assert_eq!(read(b"*1\r\n$1\r\nab"), Err(Malformed::End));
+        assert_eq!(read(b"GET \"k\r\n"), Err(Malformed::Quotes));
+        assert_eq!(read(b"a b c d e\r\n"), Err(Malformed::TooManyWords));
+        assert_eq!(read(&[b'x'; 64 << 10]), Err(Malformed::TooLong));
+    }
+
+    #[test]
+    fn replies_are_what_clients_read() {
+        let mut out = Vec::new();
+        push_simple(&mut out, "OK");
+        push_error(&mut out, b"ERR two\r\nlines");
+        push_integer(&mut out, u64::MAX);
+        push_signed(&mut out, -2);
+        push_bulk(&mut out, b"a\r\n");
+        push_null(&mut out, 2);
+        push_null(&mut out, 3);
+        push_array(&mut out, 0);
+        push_map(&mut out, 1, 2);
+        push_map(&mut out, 1, 3);
+        let expected = "+OK\r\n-ERR two  lines\r\n:18446744073709551615\r\n:-2\r\n$3\r\na\r\n\r\n\
+                        $-1\r\n_\r\n*0\r\n*2\r\n%1\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

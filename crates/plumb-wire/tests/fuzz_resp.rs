@@ -1,0 +1,98 @@
+//! Any bytes, in pieces of any size, give the same commands, and no panic.
+
+use plumb_wire::resp::{Limits, Malformed, Words, command, push_command};
+use proptest::prelude::*;
+
+const LIMITS: Limits = Limits { words: 8, word_bytes: 64, command_bytes: 512 };
+
+type Read = (Vec<Vec<Vec<u8>>>, Option<Malformed>);
+
+fn read(bytes: &[u8]) -> (Read, usize) {
+    let (mut commands, mut at, mut words) = (Vec::new(), 0, Words::default());
+    loop {
+        match command(&bytes[at..], &LIMITS, &mut words) {
+            Err(malformed) => return ((commands, Some(malformed)), at),
+            Ok(None) => return ((commands, None), at),
+            Ok(Some(taken)) => {
+                assert!(taken > 0 && at + taken <= bytes.len());
+                let here = &bytes[at..];
+                commands.push((0..words.len()).map(|n| words.get(here, n).to_vec()).collect());
+                at += taken;
+            }
+        }
+    }
+}
+
+/// The same from bytes that come one by one.
+fn read_one_by_one(bytes: &[u8]) -> Read {
+    let (mut kept, mut commands) = (Vec::new(), Vec::new());
+    for byte in bytes {
+        kept.push(*byte);
+        let ((mut more, malformed), end) = read(&kept);
+        commands.append(&mut more);
+        kept.drain(..end);
+        if malformed.is_some() {
+            return (commands, malformed);
+        }
+    }
+    (commands, None)
+}
+
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(asked.unwrap_or(5_000))
+    }
+}
+
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop::collection::vec(any::<u8>(), 0..12);
+    let words = prop::collection::vec(word, 0..5);
+    prop::collection::vec(words, 1..4).prop_map(|commands| {
+        let mut bytes = Vec::new();
+        for words in &commands {
+            let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
+            push_command(&mut bytes, &words);
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn noise_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert_eq!(read_one_by_one(&bytes), read(&bytes).0);
+    }
+
+    #[test]
+    fn what_looks_like_resp_is_read_without_harm(text in "[*$0-9a\" \r\n-]{0,60}") {
+        prop_assert_eq!(read_one_by_one(text.as_bytes()), read(text.as_bytes()).0);
+    }
+
+    #[test]
+    fn commands_come_back_as_they_were_sent(bytes in frames()) {
+        let ((commands, malformed), end) = read(&bytes);
+        prop_assert_eq!((malformed, end), (None, bytes.len()));
+        let mut again = Vec::new();
+        for words in &commands {
+            let words: Vec<&[u8]> = words.iter().map(|word| &**word).collect();
+            push_command(&mut again, &words);
+        }
+        prop_assert_eq!(again, bytes);
+    }
+
+    #[test]
+    fn frames_changed_anywhere_are_read_without_harm(
+        bytes in frames(),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = bytes;
+        let at = place.index(bytes.len());
+        bytes[at] = byte;
+        prop_assert_eq!(read_one_by_one(&bytes), read(&bytes).0);
+    }
+}

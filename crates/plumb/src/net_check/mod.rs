@@ -1,0 +1,245 @@
+//! `plumb net check`: what SAP's note on niping tests by hand, in one command and in plain words.
+
+mod plan;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::layer::JobError;
+use plumb_engine::options::{OutputOptions, TransportOptions};
+use plumb_engine::{EngineError, Stop, clock};
+use plumb_measure::{
+    FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program, show_ns,
+};
+use plumb_net::{PASSWORD_VARIABLE, Ping, PingOptions};
+use plumb_report::{CheckFolder, path_check, read_check};
+use plumb_wire::route::Route;
+
+use crate::exit::Exit;
+use crate::measure::{Run, measure};
+use crate::signals;
+use plan::ScaleOptions;
+
+/// What is checked, how long.
+#[derive(Args, Clone, Debug)]
+struct CheckOptions {
+    /// The echo server, or a route to it, as for plumb net ping
+    #[arg(value_name = "HOST", required_unless_present = "resume", conflicts_with = "resume")]
+    host: Option<String>,
+
+    #[command(flatten)]
+    scale: ScaleOptions,
+
+    /// Go on with the check in this folder; what is finished is not measured again
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["out", "quick", "full", "for_time", "idle", "stability", "timeout"]
+    )]
+    resume: Option<PathBuf>,
+
+    #[command(flatten)]
+    transport: TransportOptions,
+
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// The command line of `plumb net check`.
+pub(crate) fn command() -> Command {
+    CheckOptions::augment_args(Command::new("check"))
+        .about("Check a network path: throughput, round trip, sizes, idle time-out, stability")
+        .long_about(
+            "Carries out five standard tests against an NI echo server (plumb net serve, niping \
+             -s), one after the other, and says of each in a sentence what it means: throughput \
+             with large messages, the round trip of the smallest, messages of every size around \
+             those of packets, a connection that is silent, and one that lasts. Takes some three \
+             minutes, --quick less than half a minute, --full eleven hours. Every part is an \
+             ordinary run in the folder of the check.",
+        )
+        .after_help(
+            "Exit codes: 0 it ran, and nothing is broken; 1 a test is BAD; 2 it did not run; 130 \
+             interrupted: go on with --resume DIR.",
+        )
+}
+
+/// Checks the path that `words` name.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = CheckOptions::from_arg_matches(words)?;
+    let stop = signals::stop()?;
+    let (folder, mut check) = match &options.resume {
+        Some(path) => (CheckFolder::again(path), read_check(path)?),
+        None => begin(&options)?,
+    };
+    password_is_at_hand(&check.target)?;
+    announce(&check)?;
+    if let Err(error) = carry_out(&mut check, &folder, &stop) {
+        if check.parts.iter().all(|part| part.outcome.is_none()) && options.resume.is_none() {
+            folder.discard();
+        }
+        return Err(error);
+    }
+    print(&check, &options.output, folder.path())?;
+    Ok(if stop.asked() {
+        Exit::Interrupted
+    } else if check.worst() == Judgement::Bad {
+        Exit::Finding
+    } else {
+        Exit::Ran
+    })
+}
+
+/// A new check, written down before anything is measured.
+fn begin(options: &CheckOptions) -> anyhow::Result<(CheckFolder, PathCheck)> {
+    let host = options.host.clone().context("name the HOST to check")?;
+    options.scale.check()?;
+    let now = clock::utc(clock::wall_ns());
+    let check = PathCheck {
+        schema: PATH_CHECK_SCHEMA.into(),
+        plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
+        started: now.clone(),
+        target: host,
+        parts: options.scale.parts(&plan::around(&options.transport, &options.output)),
+    };
+    password_is_at_hand(&check.target)?;
+    // refuses a target that is none, or a password in it, before anything is written
+    if let Some(part) = check.parts.first() {
+        ping(&check.target, &part.words)?;
+    }
+    let folder = match &options.output.out {
+        Some(path) => CheckFolder::create_new(path)?,
+        None => {
+            let stem = format!("{}-net-check", now.replace(':', ""));
+            CheckFolder::create_in(Path::new("plumb-runs"), &stem)?
+        }
+    };
+    folder.write_check(&check)?;
+    Ok((folder, check))
+}
+
+/// Every part asks the routers anew, and nobody wants to type a password twenty times.
+fn password_is_at_hand(target: &str) -> anyhow::Result<()> {
+    if !Route::is_meant_by(target) || std::env::var_os(PASSWORD_VARIABLE).is_some() {
+        return Ok(());
+    }
+    anyhow::ensure!(
+        Route::parse(target)?.passwords().next().is_none(),
+        "every part of a check asks for the route anew: set {PASSWORD_VARIABLE} instead of typing \
+         its passwords each time"
+    );
+    Ok(())
+}
+
+/// Says on standard error what is to come: standard output is for the result.
+fn announce(check: &PathCheck) -> anyhow::Result<()> {
+    let open = check.parts.iter().filter(|part| part.outcome.is_none()).count();
+    if open == 0 {
+        return Ok(());
+    }
+    writeln!(
+        io::stderr(),
+        "plumb: {open} of {} parts to measure against {}, about {}",
+        check.parts.len(),
+        check.target,
+        length(check.left_ns())
+    )?;
+    Ok(())
+}
+
+/// A length for people who plan their day by it.
+fn length(ns: u64) -> String {
+    let minutes = ns / 60_000_000_000;
+    match minutes {
+        0..=1 => show_ns(ns),
+        2..=119 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// Measures every part that has no outcome yet; each outcome is written down as it comes.
+fn carry_out(check: &mut PathCheck, folder: &CheckFolder, stop: &Stop) -> anyhow::Result<()> {
+    for number in 0..check.parts.len() {
+        if stop.asked() {
+            break;
+        }
+        if check.parts[number].outcome.is_some() {
+            continue;
+        }
+        let outcome = attempt(check, number, folder, stop);
+        if stop.asked() {
+            break; // half a part is none
+        }
+        check.parts[number].outcome = Some(outcome?);
+        folder.write_check(check)?;
+        folder.write_report(&path_check::html(check))?;
+    }
+    folder.write_check(check)?;
+    folder.write_report(&path_check::html(check))?;
+    Ok(())
+}
+
+/// Measures one part.
+///
+/// # Errors
+/// When nothing can be measured at all: the first part cannot begin, for another reason than that
+/// no answer came. Other failures are what the check is there to find.
+fn attempt(
+    check: &PathCheck,
+    number: usize,
+    folder: &CheckFolder,
+    stop: &Stop,
+) -> anyhow::Result<PartOutcome> {
+    let part = &check.parts[number];
+    let name = part.test.name().replace(' ', "-");
+    let (shown, path) = folder.part(&format!("{:02}-{name}-{}B", number + 1, part.size_bytes))?;
+    let title = format!("part {} of {}, {}: ", number + 1, check.parts.len(), part.test.name());
+    let mut words = part.words.clone();
+    words.push(format!("--out={}", path.display()));
+    let mut job = ping(&check.target, &words)?;
+    let command = ["plumb", "net", "ping", &check.target].map(String::from);
+    let command = command.into_iter().chain(words).collect();
+    match measure(&mut job, command, &title, stop) {
+        Ok(run) => Ok(outcome(&run, shown)),
+        Err(error) if number == 0 && !unanswered(&error) => Err(error),
+        Err(error) => Ok(PartOutcome {
+            unanswered: unanswered(&error),
+            error: Some(format!("{error:#}")),
+            ..PartOutcome::default()
+        }),
+    }
+}
+
+fn ping(target: &str, words: &[String]) -> anyhow::Result<Ping> {
+    let command = PingOptions::augment_args(Command::new("ping")).no_binary_name(true);
+    let asked = std::iter::once(target).chain(words.iter().map(String::as_str));
+    let options = PingOptions::from_arg_matches(&command.try_get_matches_from(asked)?)?;
+    Ok(Ping::new(options)?)
+}
+
+fn outcome(run: &Run, folder: String) -> PartOutcome {
+    match run.record.results.first() {
+        Some(result) => PartOutcome::of(result, folder),
+        None => PartOutcome { folder: Some(folder), ..PartOutcome::default() },
+    }
+}
+
+/// True when a part came to nothing because no answer came in time.
+fn unanswered(error: &anyhow::Error) -> bool {
+    let engine = error.downcast_ref::<JobError>().and_then(|job| job.downcast_ref());
+    matches!(engine, Some(EngineError::Greeting { kind: FailureKind::TimedOut, .. }))
+}
+
+fn print(check: &PathCheck, output: &OutputOptions, folder: &Path) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    if output.json {
+        write!(out, "{}", check.to_json())?;
+    } else if output.markdown {
+        write!(out, "{}", path_check::markdown(check))?;
+    } else {
+        write!(out, "{}", path_check::terminal(check))?;
+        writeln!(out, "report: {}", folder.join("report.html").display())?;
+    }
+    out.flush().context("standard output cannot be written")
+}

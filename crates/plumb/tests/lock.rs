@@ -1,0 +1,361 @@
+//! `plumb lock serve` as its clients see it, through crashes and bad input.
+
+mod kit;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use kit::{PATIENCE, Program, plumb};
+use rustix::process::Signal;
+use tempfile::tempdir;
+
+/// A client that sends words and reads what comes back.
+struct Client(TcpStream);
+
+impl Client {
+    fn send(&mut self, commands: &[&str]) {
+        let mut bytes = String::new();
+        for command in commands {
+            let words: Vec<&str> = command.split(' ').collect();
+            bytes += &format!("*{}\r\n", words.len());
+            for word in words {
+                bytes += &format!("${}\r\n{word}\r\n", word.len());
+            }
+        }
+        self.0.write_all(bytes.as_bytes()).expect("the server listens");
+    }
+
+    /// One reply, its parts separated by spaces.
+    fn reply(&mut self) -> String {
+        let head = self.line();
+        let (kind, rest) = head.split_at(1);
+        let many = |count: &str| count.parse::<i64>().expect("a count");
+        match kind {
+            "$" if rest == "-1" => "nil".into(),
+            "$" => {
+                let mut text = vec![0; usize::try_from(many(rest)).expect("a length") + 2];
+                self.0.read_exact(&mut text).expect("a word");
+                String::from_utf8_lossy(&text[..text.len() - 2]).into_owned()
+            }
+            "*" => (0..many(rest)).map(|_| self.reply()).collect::<Vec<_>>().join(" "),
+            "-" => head,
+            _ => rest.into(),
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while !line.ends_with(b"\r\n") {
+            self.0.read_exact(&mut byte).expect("a reply");
+            line.push(byte[0]);
+        }
+        String::from_utf8_lossy(&line[..line.len() - 2]).into_owned()
+    }
+
+    fn ask(&mut self, command: &str) -> String {
+        self.send(&[command]);
+        self.reply()
+    }
+
+    /// True once the server has closed the connection.
+    fn at_end(&mut self) -> bool {
+        matches!(self.0.read(&mut [0]), Ok(0) | Err(_))
+    }
+}
+
+struct Server {
+    program: Program,
+    address: String,
+}
+
+impl Server {
+    fn start(words: &[&str], folder: &Path) -> Self {
+        let words = [&["lock", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        let program = Program::start(&words, folder);
+        let line = program.line();
+        let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
+        Self { program, address }
+    }
+
+    fn client(&self) -> Client {
+        let stream = TcpStream::connect(&self.address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        Client(stream)
+    }
+
+    fn kill(self) {
+        self.program.signal(Signal::KILL);
+        self.program.wait();
+    }
+}
+
+#[test]
+fn a_collision_names_the_holder_and_the_element() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let (mut one, mut two) = (server.client(), server.client());
+    let fence: u64 = one.ask("ENQ a USER ann E MARA 001").parse().expect("a fence number");
+    let rejected = two.ask("ENQ b USER bob S VBAK 7 E MARA 00@");
+    assert_eq!(rejected, format!("HELD 1 a ann E MARA 001 {fence}"));
+    assert_eq!(two.ask("COUNT b"), "0"); // all or none
+    assert_eq!(one.ask("ENQ a USER ann E MARA 001"), fence.to_string());
+    assert_eq!(two.ask("DEQ b E MARA 001"), "0"); // a stranger
+    assert_eq!(one.ask("DEQ a E MARA 001"), "1");
+    assert_eq!(two.ask("CHECK b E MARA 001").split(' ').next(), Some("HELD"));
+    assert_eq!(one.ask("DEQALL a"), "1");
+    assert!(two.ask("ENQ b E MARA 001").parse::<u64>().expect("a fence number") > fence);
+}
+
+#[test]
+fn whoever_waits_is_granted_as_soon_as_the_lock_is_free_and_only_then_served_again() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let (mut one, mut two, mut three) = (server.client(), server.client(), server.client());
+    one.ask("ENQ a E MARA 1");
+    two.send(&["ENQ b WAIT 600000 E MARA 1", "PING"]);
+    while !one.ask("METRICS").contains("plumb_lock_waiting 1\n") {}
+    three.send(&["ENQ c WAIT 600000 E MARA 1"]);
+    while !one.ask("METRICS").contains("plumb_lock_waiting 2\n") {}
+    drop(one); // its owner ends with it
+    assert!(two.reply().parse::<u64>().is_ok());
+    assert_eq!(two.reply(), "PONG");
+    assert_eq!(two.ask("DEQALL b"), "1");
+    assert!(three.reply().parse::<u64>().is_ok());
+    two.send(&["ENQ b WAIT 20 E MARA 1"]);
+    assert!(two.reply().starts_with("HELD 0 c "));
+}
+
+#[test]
+fn keys_of_redis_are_locks() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let (mut one, mut two) = (server.client(), server.client());
+    assert_eq!(one.ask("SET user@example token NX PX 600000"), "OK");
+    assert_eq!(two.ask("SET user@example other NX PX 600000"), "nil");
+    assert_eq!(one.ask("SET user@example token NX"), "nil"); // not even its owner
+    assert_eq!(two.ask("SET user?example other NX"), "OK"); // no wildcard in a key
+    assert_eq!(two.ask("GET user@example"), "token");
+    assert_eq!(two.ask("DEL user@example"), "0"); // of another connection
+    assert_eq!(one.ask("DEL user@example"), "1");
+    assert_eq!(two.ask("PTTL user?example"), "-1");
+    assert_eq!(two.ask("PTTL none"), "-2");
+    assert_eq!(one.ask("SET short t NX PX 1"), "OK");
+    while one.ask("GET short") != "nil" {}
+    assert!(one.ask("SET k v").starts_with("-ERR a lock is SET key value NX"));
+}
+
+#[test]
+fn only_known_scripts_are_answered() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let mut client = server.client();
+    let script = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) \
+                  else return 0 end";
+    let eval = |value: &str, client: &mut Client| {
+        let words = ["EVAL", script, "1", "k", value];
+        let frame: String =
+            words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+        client.0.write_all(format!("*5\r\n{frame}").as_bytes()).expect("it listens");
+        client.reply()
+    };
+    client.ask("SET k token NX");
+    assert_eq!(eval("other", &mut client), "0");
+    assert_eq!(eval("token", &mut client), "1");
+    assert_eq!(client.ask("EXISTS k"), "0");
+    assert!(client.ask("EVAL return 0").starts_with("-ERR script "));
+    assert!(client.ask("EVALSHA 00 1 k v").starts_with("-NOSCRIPT"));
+}
+
+#[test]
+fn bad_input_has_an_answer_and_other_clients_go_on() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let mut good = server.client();
+    for (bad, answer) in [
+        ("NONSENSE", "-ERR unknown command 'NONSENSE'"),
+        ("ENQ", "-ERR wrong number of arguments"),
+        ("ENQ a Q MARA 1", "-ERR syntax error: 'Q'"),
+        ("ENQ a E MARA", "-ERR wrong number of arguments"),
+        ("ENQ a SCOPE 4 E MARA 1", "-ERR syntax error: '4'"),
+        ("ENQ a LEASE 0 E MARA 1", "-ERR '0' is not a number"),
+        ("ENQ a EPOCH 1 E MARA 1", "-LOST the server's epoch is"),
+        ("SELECT 1", "-ERR DB index"),
+        ("HELLO 4", "-NOPROTO"),
+        ("INHERIT a a", "-ERR the update must have another owner"),
+    ] {
+        let reply = good.ask(bad);
+        assert!(reply.starts_with(answer), "{bad}: {reply}");
+    }
+    let long = "x".repeat(256);
+    assert!(good.ask(&format!("ENQ a E MARA {long}")).contains("at most 255 bytes"));
+    for bytes in [&b"*1\r\n:5\r\n"[..], b"*99999\r\n", b"*1\r\n$99999\r\n", b"GET \"k\r\n"] {
+        let mut client = server.client();
+        client.0.write_all(bytes).expect("it listens");
+        assert!(client.reply().starts_with("-ERR Protocol error"), "{bytes:?}");
+        assert!(client.at_end());
+        assert_eq!(good.ask("PING"), "PONG");
+    }
+    let frame = b"*5\r\n$3\r\nENQ\r\n$1\r\nf\r\n$1\r\nE\r\n$4\r\nMARA\r\n$1\r\n9\r\n";
+    let mut cut = server.client();
+    for byte in frame {
+        cut.0.write_all(&[*byte]).expect("it listens");
+    }
+    assert!(cut.reply().parse::<u64>().is_ok());
+}
+
+#[test]
+fn a_password_comes_first() {
+    let folder = tempdir().expect("it can be read");
+    fs::write(folder.path().join("password"), "secret\n").expect("it can be read");
+    let server = Server::start(&["--password-file", "password"], folder.path());
+    let mut client = server.client();
+    assert!(client.ask("ENQ a E MARA 1").starts_with("-NOAUTH"));
+    assert!(client.ask("AUTH wrong").starts_with("-WRONGPASS"));
+    assert_eq!(client.ask("AUTH secret"), "OK");
+    assert!(client.ask("ENQ a E MARA 1").parse::<u64>().is_ok());
+    assert!(server.client().ask("HELLO 3 AUTH default wrong").starts_with("-WRONGPASS"));
+}
+
+#[test]
+fn a_full_table_says_so_and_who_filled_it() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&["--table-size", "1KiB"], folder.path());
+    let mut client = server.client();
+    client.ask("ENQ a E MARA 1 E MARA 2");
+    assert!(
+        client.ask("ENQ b S VBAK 1").starts_with("-FULL the lock table holds no more arguments")
+    );
+    let overflows = client.ask("LOCKSTAT OVERFLOWS");
+    assert!(overflows.contains("arguments a 2 MARA "), "{overflows}");
+    client.ask("DEQALL a");
+    assert!(client.ask("ENQ b S VBAK 1").parse::<u64>().is_ok());
+}
+
+#[test]
+fn what_was_acknowledged_outlives_a_crash_at_any_moment() {
+    let folder = tempdir().expect("it can be read");
+    let journal = &["--journal", "j"];
+    let mut held: Vec<u64> = Vec::new();
+    let mut fences: Vec<u64> = Vec::new();
+    let mut epoch = None;
+    for round in 0..8 {
+        let server = Server::start(journal, folder.path());
+        let mut client = server.client();
+        let same = epoch.replace(client.ask("EPOCH"));
+        assert!(round == 0 || same == epoch, "nothing was lost");
+        assert_eq!(client.ask("COUNT o"), held.len().to_string(), "round {round}");
+        for (number, fence) in held.iter().enumerate() {
+            let again = client.ask(&format!("ENQ o KEEP E MARA {number:05}"));
+            assert_eq!(again, fence.to_string());
+            assert_eq!(client.ask(&format!("DEQ o SCOPE 2 E MARA {number:05}")), "1");
+        }
+        // pipelined, and killed with some of it under way: what was answered is held
+        let wanted: Vec<String> =
+            (0..300).map(|more| format!("ENQ o KEEP E MARA {:05}", held.len() + more)).collect();
+        client.send(&wanted.iter().map(String::as_str).collect::<Vec<_>>());
+        for _ in 0..round * 40 {
+            let fence = client.reply().parse().expect("a fence number");
+            held.push(fence);
+        }
+        server.kill();
+        while let Some(fence) = leftover(&mut client) {
+            held.push(fence);
+        }
+        // some more may have become durable without an answer: they are released next time
+        let server = Server::start(journal, folder.path());
+        let mut client = server.client();
+        let count: usize = client.ask("COUNT o").parse().expect("a count");
+        assert!(count >= held.len(), "{count} of {} in round {round}", held.len());
+        for number in held.len()..count {
+            assert_eq!(client.ask(&format!("DEQ o E MARA {number:05}")), "1");
+        }
+        let fence = client.ask("ENQ new KEEP E VBAK 1").parse().expect("a fence number");
+        assert!(fences.iter().chain(&held).all(|earlier| *earlier < fence), "a fence came again");
+        fences.push(fence);
+        client.ask("DEQALL new");
+        server.kill();
+    }
+    plumb(&["lock", "journal", "verify", "j"], folder.path()).with(0);
+    assert!(held.len() > 300);
+}
+
+/// A reply that was sent before the server died.
+fn leftover(client: &mut Client) -> Option<u64> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while !line.ends_with(b"\r\n") {
+        match client.0.read(&mut byte) {
+            Ok(1) => line.push(byte[0]),
+            _ => return None,
+        }
+    }
+    String::from_utf8_lossy(&line).trim().strip_prefix(':')?.parse().ok()
+}
+
+#[test]
+fn a_torn_end_is_left_out_and_damage_is_refused_until_it_is_repaired() {
+    let folder = tempdir().expect("it can be read");
+    let words = &["--journal", "j"];
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    for number in 0..5 {
+        client.ask(&format!("ENQ o KEEP E MARA {number}"));
+    }
+    server.kill();
+    let journal = newest(&folder.path().join("j"));
+    let whole = fs::read(&journal).expect("it can be read");
+    fs::write(&journal, &whole[..whole.len() - 3]).expect("it can be read");
+    let server = Server::start(words, folder.path());
+    assert_eq!(server.client().ask("COUNT o"), "4");
+    server.kill();
+
+    let journal = newest(&folder.path().join("j"));
+    let server = Server::start(words, folder.path());
+    server.client().ask("ENQ p KEEP E MARA 8 E MARA 9");
+    server.kill();
+    assert!(!journal.exists(), "a restart begins files of its own");
+    let journal = newest(&folder.path().join("j"));
+    let mut bytes = fs::read(&journal).expect("it can be read");
+    bytes[20] ^= 1;
+    fs::write(&journal, bytes).expect("it can be read");
+    let refused =
+        plumb(&["lock", "serve", "--listen", "127.0.0.1:0", "--journal", "j"], folder.path());
+    assert!(refused.with(2).stderr.contains("plumb lock journal repair"));
+    plumb(&["lock", "journal", "verify", "j"], folder.path()).with(2);
+    plumb(&["lock", "journal", "repair", "j"], folder.path()).with(0);
+    plumb(&["lock", "journal", "verify", "j"], folder.path()).with(0);
+    let server = Server::start(words, folder.path());
+    assert_eq!(server.client().ask("COUNT o"), "4"); // from the snapshot
+    server.kill();
+}
+
+fn newest(folder: &Path) -> std::path::PathBuf {
+    let files = fs::read_dir(folder)
+        .expect("it can be read")
+        .map(|entry| entry.expect("it can be read").path());
+    let journals = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "journal"));
+    journals.max().expect("a journal")
+}
+
+#[test]
+fn inherited_locks_outlive_a_server_that_keeps_nothing_else_and_the_epoch_tells() {
+    let folder = tempdir().expect("it can be read");
+    let words = &["--journal", "j", "--journal-policy", "none"];
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    client.ask("ENQ a KEEP E MARA 1 E MARA 2");
+    assert_eq!(client.ask("INHERIT a update"), "2");
+    client.ask("ENQ a KEEP E MARA 3");
+    assert_eq!(client.ask("DEQ update E MARA 2"), "1");
+    let epoch = client.ask("EPOCH");
+    server.kill();
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    assert_ne!(client.ask("EPOCH"), epoch);
+    assert_eq!(client.ask("COUNT a"), "0");
+    assert!(client.ask("ENQ b E MARA 1").starts_with("HELD 0 update "));
+    assert!(client.ask("ENQ b E MARA 2 E MARA 3").parse::<u64>().is_ok());
+    assert!(client.ask(&format!("DEQ b EPOCH {epoch} E MARA 2")).starts_with("-LOST"));
+    server.kill();
+}
