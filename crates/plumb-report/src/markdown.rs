@@ -83,7 +83,7 @@ fn results(record: &RunRecord) -> String {
         ("The slowest operations", slowest::table(record)),
         ("Driver", Some(tables::driver(record))),
         ("The machine meanwhile", host::table(record)),
-        ("Also measured", Some(tables::further(record))),
+        ("Also measured", (!streams::are_in(record)).then(|| tables::further(record))),
     ] {
         if let Some(table) = table {
             out += &format!("### {title}\n\n{}\n", table.markdown());

@@ -99,13 +99,10 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
 #[test]
 fn text_for_a_terminal_is_plain_and_keeps_its_width() {
     for (_, record) in records::all() {
-        let paged = record.results.iter().any(|result| !result.parts.is_empty());
-        let several = record.results.len() > 1 || paged;
         let text = terminal::render(&record);
         assert!(text.is_ascii());
         for line in text.lines() {
-            let most = if several { 100 } else { 80 };
-            assert!(line.len() <= most, "{} columns: {line}", line.len());
+            assert!(line.len() <= 80, "{} columns: {line}", line.len());
             assert_eq!(line, line.trim_end());
         }
     }

@@ -46,9 +46,12 @@ fn results(record: &RunRecord) -> Markup {
                 h2 { "Results" }
                 @match &record.results[..] {
                     _ if streams::are_in(record) => {
-                        @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
+                        @if record.results.len() > 1 && !shared.is_empty() {
+                            p class="about" { "Every result: " (shared) "." }
+                        }
                         (sheet::table("Streams, one row a result", &tables::results(record)))
                         @if let Some((intervals, more)) = streams::intervals(record) {
+                            h3 { "By interval" }
                             (sheet::table("What was received when", &intervals))
                             @if !more.is_empty() { p class="about" { (more) } }
                         }
@@ -152,8 +155,12 @@ fn details(record: &RunRecord) -> Markup {
     html! {
         (answers(record))
         section {
-            h2 { "Also measured" }
-            (sheet::table("What else was measured", &tables::further(record)))
+            @if streams::are_in(record) {
+                h2 { "How the figures are made" }
+            } @else {
+                h2 { "Also measured" }
+                (sheet::table("What else was measured", &tables::further(record)))
+            }
             @if !formulas.is_empty() {
                 dl class="formulas" {
                     @for (name, formula) in &formulas { dt { (name) } dd { "= " (formula) } }
