@@ -61,8 +61,10 @@ pub fn result_record<P>(
             .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..CpuUse::default() }),
         niping: None,
         figures: Vec::new(),
+        attribution: None,
         validity: Validity::of_load(recorder, facts),
         driver: DriverFacts {
+            name: None,
             wait: plan.waiting.describe().into(),
             threads: plan.threads.get() as u64,
             passes: recorder.passes,

@@ -12,6 +12,7 @@ use plumb_measure::{
 
 use crate::block::{Block, Point};
 use crate::contrast::{Detail, LEVEL, Pair, Question, contrast, verdict};
+use crate::driver::{driver, drivers_warning};
 use crate::experiment::{OrderRecord, VariantRecord};
 use crate::sentence::sentence;
 use crate::{Faults, LabError};
@@ -178,6 +179,7 @@ pub fn interleaved(
         ));
     }
     warnings.extend(driver_warning(&sound));
+    warnings.extend(drivers_warning(known.iter().copied()));
     warnings.extend(length_warning(&contrasts, &samples));
     if experiment.faults == Faults::Accept {
         let faults = variants.iter().flat_map(|it| &it.blocks).filter_map(Block::fault).count();
@@ -385,6 +387,7 @@ fn facts(run: &RunRecord) -> BTreeMap<String, String> {
     let mut put = |name: &str, value: &str| facts.insert(name.into(), value.into());
     put("target", &run.target.address);
     put("target transport", run.target.transport.as_ref().map_or("-", |it| &it.kind));
+    put("driver", driver(run));
     put("host name", &host.name);
     put("host kernel", &host.kernel);
     put("host processors", &host.cpus.to_string());
@@ -431,6 +434,7 @@ pub fn separate(
             None => {}
         }
     }
+    warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
     let mut contrasts = Vec::new();
     for candidate in &runs[1..] {
         contrasts.extend(separate_contrasts(&runs[0], candidate)?);

@@ -6,6 +6,7 @@
 //! ([`statistics`], [`Comparison`]). It is pure: it reads no clock, opens no file and knows no
 //! protocol.
 
+mod attribution;
 mod batches;
 mod clock;
 mod comparison;
@@ -20,6 +21,7 @@ pub mod statistics;
 mod units;
 mod validity;
 
+pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
 pub use batches::{BatchMeans, Batches};
 pub use clock::Clock;
 pub use comparison::{

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
+use crate::{Attribution, BatchMeans, FarHost, Histogram, HostUse, NipingFigures, Validity, hdr};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -233,6 +233,9 @@ pub struct ResultRecord {
     /// Further figures of the layer, each with its unit and formula.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub figures: Vec<Figure>,
+    /// Where the time of an operation went; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attribution: Option<Attribution>,
     /// The verdict on this result.
     pub validity: Validity,
     /// How busy the load generator was.
@@ -382,6 +385,10 @@ pub struct Figure {
 /// How busy the load generator was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverFacts {
+    /// The driver, where it is not this program's own event loop. Figures of two drivers differ by
+    /// what the drivers cost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
     /// How the loop waited: `blocking receive`, `epoll` or `busy poll`.
     pub wait: String,
     /// Threads that drove the load.

@@ -15,6 +15,7 @@
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
+mod attribution;
 mod chart;
 pub mod comparison;
 mod definitions;

@@ -5,11 +5,12 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &[],
     &["checkup"],
     &["net", "ping"],
     &["net", "serve"],
+    &["db", "ping"],
     &["host", "watch"],
     &["host", "record"],
     &["host", "serve"],

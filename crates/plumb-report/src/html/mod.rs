@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{host, niping, notes, tables};
+use crate::{attribution, host, niping, notes, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -24,6 +24,7 @@ pub fn render(record: &RunRecord) -> String {
         main {
             (front::verdict(record))
             (front::keys(record))
+            (attribution::section(record))
             (results(record))
             (charts(record))
             @if !record.results.is_empty() { (details(record)) }
@@ -33,7 +34,7 @@ pub fn render(record: &RunRecord) -> String {
         footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
     let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
-    page::document(&title, front::tone(Trust::of_run(record)), &content)
+    page::styled(&title, front::tone(Trust::of_run(record)), attribution::styles(record), &content)
 }
 
 fn results(record: &RunRecord) -> Markup {

@@ -3,9 +3,11 @@
 #![allow(dead_code, reason = "each test file takes what it needs")]
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
+pub(crate) mod delay;
 pub(crate) mod golden;
 pub(crate) mod ni;
 pub(crate) mod peer;
+pub(crate) mod postgres;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
