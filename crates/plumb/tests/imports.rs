@@ -13,12 +13,14 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-db", &["plumb-engine", "plumb-measure"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
     ("plumb-lab", &["plumb-measure", "plumb-report"]),
     (
         "plumb",
         &[
+            "plumb-db",
             "plumb-engine",
             "plumb-host",
             "plumb-http",

@@ -9,6 +9,7 @@ pub(crate) mod http;
 pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
+pub(crate) mod postgres;
 pub(crate) mod router;
 
 use std::fs;
