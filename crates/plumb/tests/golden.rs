@@ -50,6 +50,13 @@ fn the_help_of_serve() {
 }
 
 #[test]
+fn the_help_of_the_application_server() {
+    help("app", &["app"]);
+    help("app-serve", &["app", "serve"]);
+    help("app-generate", &["app", "generate"]);
+}
+
+#[test]
 fn the_help_of_watch() {
     help("host-watch", &["host", "watch"]);
 }

@@ -11,12 +11,14 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-wire", &[]),
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
     ("plumb-lab", &["plumb-measure", "plumb-report"]),
     (
         "plumb",
         &[
+            "plumb-app",
             "plumb-engine",
             "plumb-host",
             "plumb-lab",

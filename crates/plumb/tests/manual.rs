@@ -5,11 +5,13 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["checkup"],
     &["net", "ping"],
     &["net", "serve"],
+    &["app", "serve"],
+    &["app", "generate"],
     &["host", "watch"],
     &["host", "record"],
     &["host", "serve"],
