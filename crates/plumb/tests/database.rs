@@ -179,7 +179,7 @@ fn a_server_that_goes_away_leaves_a_record_that_proves_nothing() {
     let mut server = Postgres::start("log_statement = 'all'");
     let folder = folder();
     let words = ["--over", "kept", "--ask", "trivial", "--for", "600s", "--warmup", "0s"];
-    let words = [words.as_slice(), &["--connect-timeout", "300ms"]].concat();
+    let words = [words.as_slice(), &["--connect-timeout", "3s"]].concat();
     let program = start(&server.url(), &words, folder.path());
     server.logged("SELECT 1", 100); // the load is under way
     server.stop();

@@ -12,14 +12,16 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-wire"]),
-    ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-db", &["plumb-engine", "plumb-measure"]),
+    ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
     ("plumb-lab", &["plumb-measure", "plumb-report"]),
     (
         "plumb",
         &[
+            "plumb-app",
             "plumb-db",
             "plumb-engine",
             "plumb-host",

@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 26] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -15,6 +15,8 @@ const COMMANDS: [&[&str]; 24] = [
     &["net", "delay"],
     &["http", "ping"],
     &["db", "ping"],
+    &["app", "serve"],
+    &["app", "generate"],
     &["lock", "serve"],
     &["lock", "journal", "dump"],
     &["lock", "journal", "verify"],
