@@ -137,6 +137,19 @@ fn the_sized_statement_is_of_everyday_size_and_the_output_names_the_driver() {
 }
 
 #[test]
+fn the_options_of_a_record_are_an_options_file() {
+    let server = Postgres::start("");
+    let words = ["--over", "kept", "--ask", "own", "--statement", "select 7", "--allow-writes"];
+    let first = eighty(&server.url(), &words, server.folder()).with(0).json();
+    let options = &first["plan"]["options"];
+    let again = folder();
+    let file = toml::to_string(options).expect("options are TOML");
+    fs::write(again.path().join("x.toml"), file).expect("a new file");
+    let second = ping(&server.url(), &["--options", "x.toml", "--json"], again.path()).with(0);
+    assert_eq!(&second.json()["plan"]["options"], options);
+}
+
+#[test]
 fn work_at_a_rate_is_kept_up_and_its_waiting_is_told() {
     let server = Postgres::start("");
     let words = ["--over", "pool,kept", "--ask", "trivial", "--rate", "200/s"];
