@@ -8,7 +8,7 @@ use crate::points::Points;
 use crate::table::Table;
 use crate::verdict::{self, Noun, Trust};
 use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless, paragraph};
-use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
@@ -35,6 +35,7 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&format!("\n{}", fitted(&table)));
     }
     out.push_str(&pages(record));
+    out.push_str(&whereabouts(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
         out.push('\n');
@@ -122,6 +123,31 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
     out
 }
 
+/// Where the time went, and what to look at next.
+fn whereabouts(record: &RunRecord) -> String {
+    let sentences = attribution::sentences(record);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n");
+    for (name, sentence) in sentences {
+        let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
+        out.push_str(&fact("time", &said));
+    }
+    let points = Points::of(record);
+    for result in &points.results {
+        for advice in result.attribution.iter().flat_map(|it| &it.advice) {
+            let name = if points.results.len() > 1 {
+                format!("{}: ", points.name(result))
+            } else {
+                String::new()
+            };
+            out.push_str(&fact("finding", &format!("{name}{}. {}", advice.finding, advice.next)));
+        }
+    }
+    out
+}
+
 fn throughput(record: &RunRecord, result: &ResultRecord) -> String {
     format!(
         "{} {} over {}",
@@ -135,7 +161,8 @@ fn driver(result: &ResultRecord) -> String {
     let driver = &result.driver;
     let idle = share(driver.idle_passes, driver.passes);
     let threads = if driver.threads == 1 { "thread" } else { "threads" };
-    let mut text = format!("{}, {} {threads}", driver.wait, driver.threads);
+    let name = driver.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
+    let mut text = format!("{name}{}, {} {threads}", driver.wait, driver.threads);
     if driver.passes > 0 {
         text += &format!(", {idle} idle passes");
     }

@@ -86,6 +86,12 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
         scope: Scope::Nothing,
         text: HOSTILE.into(),
     });
+    let mut found = records::database().results.remove(0).attribution.unwrap();
+    found.parts[0].how = HOSTILE.into();
+    found.advice[0].finding = HOSTILE.into();
+    found.readings[0].about = HOSTILE.into();
+    record.results[0].attribution = Some(found);
+    record.results[0].driver.name = Some(HOSTILE.into());
     let page = html::render(&record);
     assert!(!page.contains("<script"));
     assert_balanced(&page);

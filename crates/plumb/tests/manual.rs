@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 26] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -14,6 +14,9 @@ const COMMANDS: [&[&str]; 23] = [
     &["net", "check"],
     &["net", "delay"],
     &["http", "ping"],
+    &["db", "ping"],
+    &["app", "serve"],
+    &["app", "generate"],
     &["lock", "serve"],
     &["lock", "journal", "dump"],
     &["lock", "journal", "verify"],

@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -24,6 +24,7 @@ pub fn render(record: &RunRecord) -> String {
         main {
             (front::verdict(record))
             (front::keys(record))
+            (attribution::section(record))
             (results(record))
             (pages(record))
             (charts(record))
@@ -34,7 +35,7 @@ pub fn render(record: &RunRecord) -> String {
         footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
     let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
-    page::document(&title, front::tone(Trust::of_run(record)), &content)
+    page::styled(&title, front::tone(Trust::of_run(record)), attribution::styles(record), &content)
 }
 
 fn results(record: &RunRecord) -> Markup {
