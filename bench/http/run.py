@@ -36,7 +36,8 @@ from web import Site  # noqa: E402
 CELLS = ("cpu", "open", "stall", "memory")
 AGAIN = "again"
 CONNECTIONS = [1, 10, 50, 200]
-CPU_TARGETS = {1: at_most(0.95), 10: at_most(0.95), 50: at_most(0.95), 200: at_most(1.00)}
+CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (1, 10, 50)} | {200: at_most(1.00)}
+BASELINES = ("wrk", "h2load", "oha")
 OPEN_CONNECTIONS, OPEN_PER_S = 50, 2000
 OPEN_TARGET = at_most(1.00)
 ROUNDS, SECONDS = 12, 1.0
@@ -105,6 +106,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--cells", type=names(CELLS), default=list(CELLS), help="comma-separated: %(default)s")
     add("--connections", type=numbers, default=CONNECTIONS, help="of the cell cpu: %(default)s")
+    add("--baselines", type=names(BASELINES), default=list(BASELINES),
+        help="of the cell cpu: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), default=ROUNDS, help="to keep: %(default)s")
     add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
     add("--requests", type=positive(int), default=checks.MEMORY_REQUESTS,
@@ -151,8 +154,9 @@ def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Ce
             load, name = Load(connections, options.seconds), f"cpu, {connections} connections"
             wrk = tools[WRK]
             contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
-            yield Cell(name, CPU, load, contenders, CPU_TARGETS.get(connections))
-            for other in (H2LOAD, OHA):
+            if WRK in options.baselines:
+                yield Cell(name, CPU, load, contenders, CPU_TARGETS.get(connections))
+            for other in (it for it in (H2LOAD, OHA) if it in options.baselines):
                 yield Cell(name, CPU, load, {other: tools[other], PLUMB: plumb}, None)
     if "open" in options.cells:
         load = Load(OPEN_CONNECTIONS, max(2.0, options.seconds), OPEN_PER_S)

@@ -19,13 +19,16 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a ratio, from above or from below."""
+    """A bound on a ratio, from above or from below; `below`: the whole
+    interval of the ratio must be below that, too."""
 
     sign: str
     bound: float
+    below: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.sign} {self.bound:.2f}"
+        also = "" if self.below is None else f", all < {self.below:.2f}"
+        return f"{self.sign} {self.bound:.2f}{also}"
 
     def judge(self, interval: Interval | None) -> Verdict:
         """Met when the interval of the ratio includes the bound or beats it;
@@ -33,12 +36,13 @@ class Target:
         if interval is None:
             return Verdict.UNKNOWN
         within = interval.low <= self.bound if self.sign == "<=" else interval.high >= self.bound
-        return Verdict.MET if within else Verdict.MISSED
+        below = self.below is None or interval.high < self.below
+        return Verdict.MET if within and below else Verdict.MISSED
 
 
-def at_most(bound: float) -> Target:
-    """The ratio may not be above `bound`."""
-    return Target("<=", bound)
+def at_most(bound: float, below: float | None = None) -> Target:
+    """The ratio may not be above `bound`, nor its interval reach up to `below`."""
+    return Target("<=", bound, below)
 
 
 def at_least(bound: float) -> Target:
