@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -15,6 +15,14 @@ const COMMANDS: [&[&str]; 23] = [
     &["net", "delay"],
     &["http", "ping"],
     &["lock", "serve"],
+    &["lock", "load", "pairs"],
+    &["lock", "load", "sd"],
+    &["lock", "load", "create"],
+    &["lock", "load", "destroy"],
+    &["lock", "load", "verify"],
+    &["lock", "load", "live"],
+    &["lock", "status"],
+    &["lock", "show"],
     &["lock", "journal", "dump"],
     &["lock", "journal", "verify"],
     &["lock", "journal", "repair"],
