@@ -64,21 +64,25 @@ pub enum Ending {
 
 /// What one thread reports beside its records.
 #[derive(Debug)]
-pub(crate) struct Driven<P> {
-    pub(crate) protocol: P,
-    pub(crate) ending: Ending,
+pub struct Driven<P> {
+    /// The protocol as the thread leaves it.
+    pub protocol: P,
+    /// How it ended.
+    pub ending: Ending,
     /// Start of the recorded part, on the clock of the run.
-    pub(crate) began_ns: u64,
+    pub began_ns: u64,
     /// From the start of the recorded part to its end, nanoseconds.
-    pub(crate) duration_ns: u64,
+    pub duration_ns: u64,
     /// Operations of the warm-up.
-    pub(crate) warm_up_operations: u64,
+    pub warm_up_operations: u64,
     /// Processor time of the recorded part, nanoseconds.
-    pub(crate) cpu_ns: u64,
-    pub(crate) slowest: Slowest,
-    /// `None` without connections of TCP.
-    pub(crate) tcp: Option<TcpTotals>,
-    pub(crate) transport: Option<Transport>,
+    pub cpu_ns: u64,
+    /// Its slowest correct answers.
+    pub slowest: Slowest,
+    /// What its connections did; `None` without connections of TCP.
+    pub tcp: Option<TcpTotals>,
+    /// What the first connection really used.
+    pub transport: Option<Transport>,
 }
 
 /// The recorded part of a run, on the clock of the run.

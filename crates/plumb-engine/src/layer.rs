@@ -88,6 +88,9 @@ pub trait Watch {
     /// What the connections really used.
     fn reached(&mut self, transport: Transport);
 
+    /// What is known of the other side, in words.
+    fn server(&mut self, words: String);
+
     /// A result is about to be measured; what looks on meanwhile.
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler;
 

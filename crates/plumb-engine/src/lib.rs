@@ -37,11 +37,12 @@ mod transport;
 
 pub use address::{Address, Endpoint, Family};
 pub use cidr::{Cidr, NoCidr};
-pub use drive::Ending;
+pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use link::{Link, Plain, Received};
 pub use load::{IntervalRecords, LoadResult, Sampler, Stage};
 pub use null::{Null, floor};
+pub use outlet::Outlet;
 pub use pacer::Pacer;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};

@@ -141,6 +141,38 @@ where
     })
 }
 
+/// Drives `plan` with a loop that is not this engine's, on one thread of its own: what can only run
+/// on an async runtime records in the same way, and is looked at in the same way. `driver` is given
+/// the place where it leaves its records; it runs on the processor and with the timers of the plan.
+///
+/// # Errors
+/// [`EngineError`] when the plan contradicts itself or its processor is refused, and whatever
+/// `driver` says: there is then no record.
+pub fn run_with<E>(
+    plan: &LoadPlan,
+    samplers: &mut [&mut dyn Sampler],
+    labels: usize,
+    driver: impl FnOnce(Outlet) -> Result<Driven<()>, E> + Send,
+) -> Result<LoadResult<()>, E>
+where
+    E: From<EngineError> + Send,
+{
+    plan.check()?;
+    let (full, messages) = mpsc::channel();
+    let (empty, refill) = mpsc::channel();
+    let outlet = Outlet::new(0, plan.interval.ns(), labels, full, refill);
+    let cpu = plan.pin.first().copied();
+    thread::scope(|scope| {
+        let handle = scope.spawn(move || {
+            settle_thread(cpu)?;
+            driver(outlet)
+        });
+        let mut consumer = Consumer::new(plan, labels, vec![empty]);
+        consumer.consume(&messages, samplers);
+        consumer.conclude(vec![handle])
+    })
+}
+
 /// One thread's part of a load.
 fn drive<P: Protocol, L: Link>(
     job: Job<'_, impl Fn() -> L>,
@@ -262,10 +294,10 @@ impl Consumer {
         }
     }
 
-    fn conclude<P>(
+    fn conclude<P, E>(
         self,
-        handles: Vec<ScopedJoinHandle<'_, Result<Driven<P>, EngineError>>>,
-    ) -> Result<LoadResult<P>, EngineError> {
+        handles: Vec<ScopedJoinHandle<'_, Result<Driven<P>, E>>>,
+    ) -> Result<LoadResult<P>, E> {
         let mut result = LoadResult {
             recorder: self.total,
             protocols: Vec::new(),

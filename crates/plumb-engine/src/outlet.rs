@@ -40,7 +40,7 @@ pub(crate) struct Slice {
 /// Hands a full recorder over and takes an empty one, so that the loop neither copies nor waits:
 /// writing the interval down is the consumer's work, on its own thread.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub struct Outlet {
     thread: usize,
     every_ns: u64,
     labels: usize,
@@ -64,24 +64,25 @@ impl Outlet {
     }
 
     /// The load begins, over `transport`.
-    pub(crate) fn begin(&self, transport: Option<Transport>) {
+    pub fn begin(&self, transport: Option<Transport>) {
         let _ = self.full.send(Message::Began(transport.map(Box::new))); // see `hand_over`
     }
 
     /// The first interval starts at `from`, on the clock of the run.
-    pub(crate) fn start(&mut self, from: u64) {
+    pub fn start(&mut self, from: u64) {
         self.from = from;
         self.cpu_so_far_ns = clock::thread_cpu_ns();
     }
 
     /// When the current interval ends.
-    pub(crate) fn next_ns(&self) -> u64 {
+    #[must_use]
+    pub fn next_ns(&self) -> u64 {
         self.from + (self.number + 1) * self.every_ns
     }
 
     /// Hands the records over when their interval is past; true when it was.
     #[inline]
-    pub(crate) fn pass(&mut self, now: u64, recorder: &mut Recorder) -> bool {
+    pub fn pass(&mut self, now: u64, recorder: &mut Recorder) -> bool {
         let past = now >= self.next_ns();
         if past {
             let end = self.next_ns();
@@ -93,7 +94,7 @@ impl Outlet {
     }
 
     /// Hands the last records over; the recorded part ended at `end`.
-    pub(crate) fn last(&mut self, end: u64, recorder: &mut Recorder) {
+    pub fn last(&mut self, end: u64, recorder: &mut Recorder) {
         self.hand_over(end, recorder, true);
     }
 

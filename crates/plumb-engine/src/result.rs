@@ -71,6 +71,7 @@ pub fn result_record<P>(
         clients: Vec::new(),
         stream: None,
         figures: Vec::new(),
+        attribution: None,
         validity: Validity::of_load(recorder, facts).with_stalls(&StallEvidence {
             service: &service,
             first_byte: &first_byte,
@@ -80,6 +81,7 @@ pub fn result_record<P>(
             tcp: load.tcp.as_ref(),
         }),
         driver: DriverFacts {
+            name: None,
             wait: plan.waiting.describe().into(),
             threads: plan.threads.get() as u64,
             passes: recorder.passes,

@@ -176,6 +176,12 @@ impl Listener {
         }
     }
 
+    /// Where it listens, as asked for.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -197,6 +203,12 @@ fn abandoned(path: &Path, endpoint: &Endpoint) -> bool {
     socket
         && start_connect(endpoint, Nagle::Off)
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl Drop for Listener {

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 fn corpus() -> Vec<(String, String)> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut files: Vec<_> = ["corpus/check", "fixtures/check"]
+    let mut files: Vec<_> = ["corpus/check", "../../../examples/published"]
         .iter()
         .flat_map(|folder| fs::read_dir(tests.join(folder)).unwrap())
         .map(|entry| {

@@ -11,7 +11,7 @@ use std::path::Path;
 use plumb_host::check::{self, Finding, Kind, Report};
 
 fn report(name: &str) -> Report {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/check").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/published").join(name);
     check::open(&path).unwrap().check()
 }
 
@@ -25,7 +25,7 @@ fn of<'r>(report: &'r Report, row: &str, kind: Kind) -> &'r Finding {
 
 #[test]
 fn processor_shares_that_do_not_add_up_are_found() {
-    let report = report("niping-cpu.csv");
+    let report = report("smc-r-cpu.csv");
     let mut rows: Vec<&str> = report.findings().iter().map(|found| found.row.as_str()).collect();
     rows.dedup();
     assert_eq!(rows, ["5", "8"], "{:#?}", report.findings());
@@ -43,7 +43,7 @@ fn processor_shares_that_do_not_add_up_are_found() {
 
 #[test]
 fn a_throughput_that_no_link_carries_and_a_wrong_base_are_found() {
-    let report = report("niping-throughput.csv");
+    let report = report("smc-r-throughput.csv");
     let link = of(&report, "10000", Kind::Link);
     assert!(link.likely.as_deref().unwrap_or_default().contains("separator"), "{link}");
     let links = report.findings().iter().filter(|found| found.kind == Kind::Link).count();
@@ -56,10 +56,43 @@ fn a_throughput_that_no_link_carries_and_a_wrong_base_are_found() {
 
 #[test]
 fn tables_that_are_right_raise_no_alarm() {
-    for name in ["niping-latency.csv", "host-counters.csv"] {
+    for name in [
+        "smc-r-latency.csv",
+        "smc-r-both.csv",
+        "smc-r-seconds.csv",
+        "one-client.csv",
+        "host-counters.csv",
+    ] {
         let report = report(name);
         assert!(report.findings().is_empty(), "{name}: {:#?}", report.findings());
         assert!(report.checks() >= 6, "{name}: only {} checks", report.checks());
+    }
+}
+
+#[test]
+fn a_gain_in_percent_of_the_new_figure_is_found() {
+    let report = report("smc-r-locks.csv");
+    let expected: Vec<&str> =
+        report.findings().iter().map(|found| found.expected.as_str()).collect();
+    assert_eq!(expected.len(), 2, "{:#?}", report.findings());
+    assert!(expected[0].starts_with("8.61") && expected[1].starts_with("4.72"), "{expected:?}");
+}
+
+/// What the chapter of examples quotes, without its line breaks.
+#[test]
+fn the_chapter_of_published_tables_quotes_what_is_found() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/network-examples.md");
+    let chapter = std::fs::read_to_string(path).unwrap();
+    let words = chapter.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut quoted: Vec<String> = Vec::new();
+    for name in ["smc-r-cpu.csv", "smc-r-locks.csv"] {
+        quoted.extend(report(name).findings().iter().map(ToString::to_string));
+    }
+    let throughput = report("smc-r-throughput.csv");
+    quoted.push(of(&throughput, "500", Kind::Link).to_string());
+    quoted.push(of(&throughput, "500", Kind::Improvement).to_string());
+    for finding in quoted {
+        assert!(words.contains(&finding), "not quoted: {finding}");
     }
 }
 
@@ -100,6 +133,6 @@ fn the_examples_of_the_documentation_are_right() {
     assert!(csv.findings().is_empty() && csv.checks() == 6, "{csv:#?}");
     let json = check::read_json(&example("{\"link\"")).unwrap();
     assert_eq!((json.rows(), json.columns().count()), (2, 5));
-    let finding = report("niping-cpu.csv").findings()[1].to_string();
+    let finding = report("smc-r-cpu.csv").findings()[1].to_string();
     assert_eq!(example("line 11").replace('\n', " "), finding);
 }

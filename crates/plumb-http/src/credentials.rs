@@ -33,6 +33,18 @@ impl Credentials {
         &self.authorization
     }
 
+    /// What the variables `user` and `password` of the environment say; `None` when neither is
+    /// set.
+    pub(crate) fn from_environment(user: &str, password: &str) -> Result<Option<Self>, HttpError> {
+        let found = std::env::var(user).ok().filter(|value| !value.is_empty());
+        match (found, std::env::var(password).ok()) {
+            (Some(who), Some(secret)) => Self::basic(&who, &secret).map(Some),
+            (Some(_), None) => Err(half(user, password)),
+            (None, Some(_)) => Err(half(password, user)),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn basic(user: &str, password: &str) -> Result<Self, HttpError> {
         let refused = |text: &str| Err(HttpError::Credentials(text.into()));
         if user.contains(':') {
@@ -63,12 +75,8 @@ impl Source {
         if let Some(path) = &self.file {
             return from_file(path).map(Some);
         }
-        let set = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-        match (set(USER), std::env::var(PASSWORD).ok()) {
-            (Some(user), Some(password)) => return Credentials::basic(&user, &password).map(Some),
-            (Some(_), None) => return Err(half(USER, PASSWORD)),
-            (None, Some(_)) => return Err(half(PASSWORD, USER)),
-            (None, None) => {}
+        if let Some(found) = Credentials::from_environment(USER, PASSWORD)? {
+            return Ok(Some(found));
         }
         match prompt::ask(&format!("{host} asks who you are ({realm})")) {
             None => Ok(None),

@@ -14,12 +14,6 @@ pub enum HttpError {
     /// A URL cannot be asked for.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// Encrypted URLs.
-    #[error("{url}: https is not spoken here; name the http address of the same server")]
-    Encrypted {
-        /// The URL.
-        url: String,
-    },
     /// A proxy that is not reached over plain HTTP.
     #[error("{proxy}: a proxy is reached over http; write --proxy http://HOST:PORT")]
     Proxy {
@@ -91,6 +85,15 @@ pub enum HttpError {
         url: String,
         /// What happened, with what to try.
         complaint: String,
+    },
+    /// A server of TLS may answer plain HTTP so; no page does.
+    #[error(
+        "{url} answers 400: is that a TLS port? Then write https://; if 400 is the right answer, \
+         give --expect-status 400"
+    )]
+    BadRequest {
+        /// The URL.
+        url: String,
     },
     /// A URL leads on without end.
     #[error("{url} redirects more than {most} times, the last time to {last}")]

@@ -15,8 +15,10 @@ mod pair;
 mod ping;
 mod probe;
 mod prompt;
+mod proxy;
 mod request;
 mod resolve;
+mod tunnel;
 mod way;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::tls::TrustOptions;
 use plumb_measure::ByteSize;
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use crate::Expected;
 /// What is asked of whom, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
-    /// The pages, of one server: http://HOST/PATH; several are asked for in turn
+    /// The pages, of one server: http://HOST/PATH or https://HOST/PATH; several are asked for in turn
     #[arg(value_name = "URL", required_unless_present = "pair")]
     pub urls: Vec<String>,
 
@@ -51,6 +52,10 @@ pub struct PingOptions {
     #[command(flatten)]
     pub transport: TransportOptions,
 
+    /// Who is believed, and who we say we are, where a URL begins with https.
+    #[command(flatten)]
+    pub trust: TrustOptions,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
@@ -87,7 +92,10 @@ pub struct RequestOptions {
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
 
-    /// Send every request to this proxy
+    /// Send every request through this proxy: http://HOST:PORT
+    ///
+    /// An https URL is reached through a tunnel (CONNECT). A proxy that asks who you are is told
+    /// PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD from the environment.
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
 }

@@ -5,10 +5,9 @@ use std::fs;
 use std::num::NonZeroUsize;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{OutputOptions, TransportOptions};
+use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Endpoint, Lengths, LoadResult, Protocol as _, Stage, Stop, clock, floor, part_record,
-    reachable, result_record,
+    Lengths, LoadResult, Protocol as _, Stop, clock, floor, part_record, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
@@ -19,7 +18,8 @@ use crate::credentials::Source;
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
-use crate::{Expected, HttpError, LengthRule, PingOptions, Request, way};
+use crate::way::{Way, Ways};
+use crate::{Expected, HttpError, LengthRule, PingOptions, Request};
 
 /// URLs of one load: every one has histograms of its own.
 const URLS_MAX: usize = 64;
@@ -31,7 +31,7 @@ const SEED_MASK: u64 = (1 << 53) - 1;
 pub struct Ping {
     options: PingOptions,
     urls: Vec<Url>,
-    proxy: Option<Url>,
+    ways: Ways,
     request: Request,
     connections: Vec<NonZeroUsize>,
     seed: u64,
@@ -39,9 +39,7 @@ pub struct Ping {
 
 /// What is measured: resolved, with the bytes that ask for it.
 struct Target {
-    /// A URL of the server, or any when everything goes to a proxy.
-    at: Url,
-    endpoint: Endpoint,
+    way: Way,
     resolved: Vec<Resolved>,
     requests: Vec<Vec<u8>>,
 }
@@ -57,13 +55,12 @@ impl Ping {
             return Err(HttpError::TooManyUrls { count: named.len(), most: URLS_MAX });
         }
         let urls = named.iter().map(|text| Url::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        urls.iter().try_for_each(way::check)?;
         let depth = options.load.depth.get();
         if depth > 1 {
             return Err(HttpError::Depth { depth });
         }
-        let proxy = options.request.proxy.as_deref().map(proxy).transpose()?;
-        let request = request(&options, proxy.is_some())?;
+        let ways = Ways::new(&options, &urls)?;
+        let request = request(&options)?.through(ways.proxy());
         let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
         let mut connections = options.connections.clone();
         connections.sort_unstable();
@@ -72,15 +69,7 @@ impl Ping {
         for number in &connections {
             options.load.plan(*number).check()?;
         }
-        Ok(Self { options, urls, proxy, request, connections, seed })
-    }
-
-    /// Where the server of `url` is reached.
-    fn reach(&self, url: &Url, stop: &Stop) -> Result<Endpoint, HttpError> {
-        let place = self.proxy.as_ref().unwrap_or(url);
-        let transport: &TransportOptions = &self.options.transport;
-        let endpoints = transport.endpoints(&place.authority(), place.scheme().port())?;
-        Ok(reachable(&endpoints, self.options.load.connect_timeout, stop)?)
+        Ok(Self { options, urls, ways, request, connections, seed })
     }
 
     /// Everything that happens to a user once. `None` when it was interrupted.
@@ -91,7 +80,8 @@ impl Ping {
             load: &self.options.load,
             source: Source::new(self.options.request.credentials.as_deref()),
             stop,
-            reach: &|url| self.reach(url, stop),
+            ways: &self.ways,
+            expected: &self.options.expect_status,
             known: Vec::new(),
             jars: Vec::new(),
         };
@@ -109,15 +99,15 @@ impl Ping {
         let Some(first) = resolved.first() else {
             return Ok(None);
         };
-        let elsewhere = resolved.iter().find(|other| !other.url.same_origin(&first.url));
-        if let (Some(other), None) = (elsewhere, &self.proxy) {
+        let elsewhere = resolved.iter().find(|other| !self.ways.shared(&first.url, &other.url));
+        if let Some(other) = elsewhere {
             let (first, other) = (first.url.to_string(), other.url.to_string());
             return Err(HttpError::Origins { first, other });
         }
-        let endpoint = self.reach(&first.url, stop)?;
+        let way = self.ways.to(&first.url, stop)?;
         // the last URL may have brought what the first one needs
         let requests = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
-        Ok(Some(Target { at: first.url.clone(), endpoint, resolved, requests }))
+        Ok(Some(Target { way, resolved, requests }))
     }
 
     fn limits(&self) -> Limits {
@@ -149,8 +139,7 @@ impl Ping {
         let load = {
             let sampler = watch.point(&labels);
             let samplers = &mut [sampler, &mut pairs];
-            let mut stage = Stage { endpoint: &target.endpoint, stop, samplers };
-            way::drive(&target.at, &plan, &mut stage, &probe)?
+            target.way.drive(&plan, &probe, samplers, stop).map_err(HttpError::from)?
         };
         let lengths = match self.options.length {
             LengthRule::Same => Lengths::Same,
@@ -204,8 +193,13 @@ impl Measure for Ping {
         in_force.insert("close".into(), json!(options.request.close));
         in_force.insert("as-given".into(), json!(options.request.as_given));
         in_force.insert("credentials".into(), json!(options.request.credentials));
-        in_force.insert("proxy".into(), json!(self.proxy.as_ref().map(Url::to_string)));
+        in_force
+            .insert("proxy".into(), json!(self.ways.proxy().map(|proxy| proxy.url().to_string())));
         in_force.extend(options.transport.in_force());
+        let encrypted = self.urls.iter().any(|url| url.scheme() == Scheme::Https);
+        if encrypted || options.trust.unused().is_err() {
+            in_force.extend(options.trust.in_force()); // a redirect may lead to https
+        }
         Outline {
             layer: "http",
             verb: "ping",
@@ -242,16 +236,7 @@ impl Measure for Ping {
     }
 }
 
-fn proxy(text: &str) -> Result<Url, HttpError> {
-    let url = Url::parse(text)?;
-    if url.scheme() == Scheme::Http && url.target() == "/" {
-        Ok(url)
-    } else {
-        Err(HttpError::Proxy { proxy: text.into() })
-    }
-}
-
-fn request(options: &PingOptions, through_proxy: bool) -> Result<Request, HttpError> {
+fn request(options: &PingOptions) -> Result<Request, HttpError> {
     let body = match &options.request.body {
         None => None,
         Some(path) => {
@@ -263,9 +248,6 @@ fn request(options: &PingOptions, through_proxy: bool) -> Result<Request, HttpEr
     let mut request = Request::new(method, &options.request.header, body)?;
     if options.request.close {
         request = request.closing();
-    }
-    if through_proxy {
-        request = request.for_proxy();
     }
     Ok(request)
 }

@@ -11,6 +11,9 @@ use crate::names::Names;
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
 
+/// How an alert of TLS and a message of its handshake begin.
+const TLS_RECORDS: [&[u8]; 2] = [b"\x15\x03", b"\x16\x03"];
+
 /// Which answers are right.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -230,6 +233,9 @@ impl Probe {
             HeadError::NoHttp(_) | HeadError::Framing(_) => FailureKind::Garbled,
         };
         let text = || match error {
+            HeadError::NoHttp(_) if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) => {
+                "speaks TLS: write https://".to_owned()
+            }
             HeadError::NoHttp(_) => format!(
                 "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
                 show(bytes)

@@ -1,18 +1,19 @@
 //! The bytes of a request, made once.
 
-use plumb_wire::http::{Ask, Url};
+use plumb_wire::http::{Ask, Scheme, Url};
 
 use crate::HttpError;
+use crate::proxy::Proxy;
 
 /// What every request has beside its URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Request {
     method: String,
     /// Complete header lines.
     lines: String,
     body: Option<Vec<u8>>,
-    /// The URL is written whole, as a proxy wants it.
-    absolute: bool,
+    /// A proxy wants the URL written whole, and to know who asks. It sees nothing of https.
+    proxy: Option<Proxy>,
 }
 
 impl Request {
@@ -40,7 +41,7 @@ impl Request {
         if accept {
             lines += "Accept: */*\r\n";
         }
-        Ok(Self { method: method.into(), lines, body, absolute: false })
+        Ok(Self { method: method.into(), lines, body, proxy: None })
     }
 
     /// The same request, whose connection is closed after the answer.
@@ -50,10 +51,10 @@ impl Request {
         self
     }
 
-    /// The same request for a proxy.
+    /// The same request through a proxy.
     #[must_use]
-    pub fn for_proxy(mut self) -> Self {
-        self.absolute = true;
+    pub(crate) fn through(mut self, proxy: Option<&Proxy>) -> Self {
+        self.proxy = proxy.cloned();
         self
     }
 
@@ -77,10 +78,12 @@ impl Request {
     /// `Authorization` and that of `Cookie`.
     #[must_use]
     pub fn bytes(&self, url: &Url, authorization: Option<&str>, cookies: Option<&str>) -> Vec<u8> {
-        let target = if self.absolute { url.to_string() } else { url.target().to_owned() };
+        let seen_by = self.proxy.as_ref().filter(|_| url.scheme() == Scheme::Http);
+        let target = if seen_by.is_some() { url.to_string() } else { url.target().to_owned() };
         let mut head =
             format!("{} {target} HTTP/1.1\r\nHost: {}\r\n", self.method, url.authority());
         head += &self.lines;
+        head += &seen_by.map(Proxy::line).unwrap_or_default();
         for (name, value) in [("Authorization", authorization), ("Cookie", cookies)] {
             if let Some(value) = value {
                 head += &format!("{name}: {value}\r\n");
@@ -110,7 +113,11 @@ fn split(line: &str) -> Result<(&str, &str), HttpError> {
         return Err(wrong());
     }
     let remedy = match name.to_ascii_lowercase().as_str() {
-        "authorization" | "proxy-authorization" => {
+        "proxy-authorization" => {
+            "a secret on the command line stands in histories and records; give \
+             PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment"
+        }
+        "authorization" => {
             "a secret on the command line stands in histories and records; give \
              PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD in the environment, or --credentials FILE"
         }
@@ -152,9 +159,10 @@ mod tests {
                  Cookie: sid=1\r\nContent-Length: 5\r\n\r\nhello"
             )
         );
-        assert!(
-            text(&request.for_proxy(), None).starts_with("POST http://db1:8000/a?b HTTP/1.1\r\n")
-        );
+        let proxied = request.through(Some(&Proxy::new("http://gate:3128").unwrap()));
+        assert!(text(&proxied, None).starts_with("POST http://db1:8000/a?b HTTP/1.1\r\n"));
+        let hidden = proxied.bytes(&Url::parse("https://db1/a?b").unwrap(), None, None);
+        assert!(hidden.starts_with(b"POST /a?b HTTP/1.1\r\nHost: db1\r\n"));
     }
 
     #[test]

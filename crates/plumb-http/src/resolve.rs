@@ -4,13 +4,14 @@
 use std::num::NonZeroUsize;
 
 use plumb_engine::options::LoadOptions;
-use plumb_engine::{Endpoint, Extent, LoadPlan, LoadResult, Pace, Stage, Stop, Waiting};
+use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting};
 use plumb_measure::{FirstHit, Row, Span, StepRecord};
-use plumb_wire::http::{Jar, RawHead, Url, basic_realm};
+use plumb_wire::http::{Jar, RawHead, Scheme, Url, basic_realm};
 
 use crate::credentials::{Credentials, Source};
 use crate::probe::{Limits, Probe};
-use crate::{HttpError, Request, way};
+use crate::way::Ways;
+use crate::{Expected, HttpError, Request};
 
 /// Redirects that are followed for one URL.
 const REDIRECTS_MAX: usize = 10;
@@ -23,8 +24,9 @@ pub(crate) struct Resolver<'a> {
     pub(crate) load: &'a LoadOptions,
     pub(crate) source: Source,
     pub(crate) stop: &'a Stop,
-    /// Where the server of a URL is to be reached.
-    pub(crate) reach: &'a dyn Fn(&Url) -> Result<Endpoint, HttpError>,
+    pub(crate) ways: &'a Ways,
+    /// What is expected of the answers that are measured.
+    pub(crate) expected: &'a Expected,
     /// The origins that were told who asks, and what they were told.
     pub(crate) known: Vec<(Url, Credentials)>,
     /// The cookies of each origin.
@@ -78,10 +80,19 @@ impl Resolver<'_> {
             {
                 continue;
             }
-            let text = format!("{} bytes{cookies}", answer.hit.length);
+            self.refuse_bad_request(&at, answer.status)?;
+            let text = format!("{} bytes{cookies}{}", answer.hit.length, hint(answer.status));
             steps.push(StepRecord { status: answer.status, text });
             return Ok(Some(Resolved { url: at, steps, first_hit: Some(answer.hit) }));
         }
+    }
+
+    /// What we send is no bad request: a server that says so over plain HTTP may want TLS.
+    fn refuse_bad_request(&self, at: &Url, status: u16) -> Result<(), HttpError> {
+        if status == 400 && at.scheme() == Scheme::Http && !self.expected.has(status) {
+            return Err(HttpError::BadRequest { url: at.to_string() });
+        }
+        Ok(())
     }
 
     /// The bytes of a request for `url`, with everything that was learnt.
@@ -98,11 +109,10 @@ impl Resolver<'_> {
 
     /// Asks once, on a connection of its own. `None` when it was interrupted.
     fn ask(&self, url: &Url) -> Result<Option<Answer>, HttpError> {
-        let endpoint = (self.reach)(url)?;
-        let mut stage = Stage { endpoint: &endpoint, stop: self.stop, samplers: &mut [] };
         let requests = vec![self.bytes(url)];
         let probe = Probe::new(requests, self.request.ask(), self.limits.clone(), 0);
-        let load = way::drive(url, &self.plan(), &mut stage, &probe)?;
+        let way = self.ways.to(url, self.stop)?;
+        let load = way.drive(&self.plan(), &probe, &mut [], self.stop)?;
         if self.stop.asked() {
             return Ok(None);
         }
@@ -229,6 +239,14 @@ fn no_answer(url: &Url, load: &LoadResult<Probe>) -> HttpError {
         None => format!("did not answer ({kind}); is it the right server, and does it still run?"),
     };
     HttpError::NoAnswer { url: url.to_string(), complaint }
+}
+
+/// What a status that ends the way may mean.
+fn hint(status: u16) -> &'static str {
+    match status {
+        407 => "; the proxy wants to know who asks: set PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD",
+        _ => "",
+    }
 }
 
 /// A URL as seen from another one: only what differs.

@@ -1,31 +1,129 @@
 //! How the bytes of a URL travel: the one place that chooses a link.
 
-use plumb_engine::{LoadPlan, LoadResult, Plain, Stage, load};
+use std::sync::Arc;
+
+use plumb_engine::options::TransportOptions;
+use plumb_engine::tls::TrustOptions;
+use plumb_engine::{
+    Endpoint, EngineError, LoadPlan, LoadResult, Plain, Sampler, Stage, Stop, TlsConnector, load,
+    reachable,
+};
+use plumb_measure::Span;
 use plumb_wire::http::{Scheme, Url};
 
-use crate::{HttpError, Probe};
+use crate::proxy::Proxy;
+use crate::tunnel::{Opening, Tunnel};
+use crate::{HttpError, PingOptions, Probe};
 
-/// Drives `plan` with copies of `probe`, one a thread, over the link that `url` asks for.
-///
-/// # Errors
-/// [`HttpError::Encrypted`], or what the engine says when the load cannot begin.
-pub(crate) fn drive(
-    url: &Url,
-    plan: &LoadPlan,
-    stage: &mut Stage<'_>,
-    probe: &Probe,
-) -> Result<LoadResult<Probe>, HttpError> {
-    check(url)?;
-    Ok(load::run(plan, stage, probe.pages(), || probe.clone(), Plain::default)?)
+/// The protocol that is asked for in a handshake: a server that speaks HTTP/2 as well must not
+/// choose it.
+const ALPN: &[&[u8]] = &[b"http/1.1"];
+
+/// What is known of the ways to servers before one is taken.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    proxy: Option<Proxy>,
+    transport: TransportOptions,
+    trust: TrustOptions,
+    /// The hosts that the user named.
+    named: Vec<String>,
+    connect_timeout: Span,
 }
 
-/// Refuses a URL that no link here leads to.
-///
-/// # Errors
-/// [`HttpError::Encrypted`].
-pub(crate) fn check(url: &Url) -> Result<(), HttpError> {
-    match url.scheme() {
-        Scheme::Http => Ok(()),
-        Scheme::Https => Err(HttpError::Encrypted { url: url.to_string() }),
+/// The way to one server.
+pub(crate) struct Way {
+    endpoint: Endpoint,
+    links: Links,
+}
+
+/// What makes the links of connections.
+enum Links {
+    Plain,
+    Tls(TlsConnector),
+    /// TLS through a proxy.
+    Tunnel(Arc<Opening>, TlsConnector),
+}
+
+impl Ways {
+    /// The ways to the servers of `urls`, which the user named, and to those they lead to.
+    ///
+    /// # Errors
+    /// [`HttpError::Proxy`], or [`EngineError::Tls`] when an option of TLS does not serve.
+    pub(crate) fn new(options: &PingOptions, urls: &[Url]) -> Result<Self, HttpError> {
+        let ways = Self {
+            proxy: options.request.proxy.as_deref().map(Proxy::new).transpose()?,
+            transport: options.transport.clone(),
+            trust: options.trust.clone(),
+            named: urls.iter().map(|url| url.host().to_owned()).collect(),
+            connect_timeout: options.load.connect_timeout,
+        };
+        if let Some(url) = urls.iter().find(|url| url.scheme() == Scheme::Https) {
+            ways.connector(url)?; // what does not serve is refused before anything is asked
+        }
+        Ok(ways)
+    }
+
+    /// The proxy that everything goes through.
+    pub(crate) fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
+    }
+
+    /// True when one connection serves both URLs.
+    pub(crate) fn shared(&self, one: &Url, other: &Url) -> bool {
+        let plain = |url: &Url| url.scheme() == Scheme::Http;
+        one.same_origin(other) || self.proxy.is_some() && plain(one) && plain(other)
+    }
+
+    /// The way to the server of `url`.
+    ///
+    /// # Errors
+    /// [`HttpError::Engine`] when it has no address, or TLS cannot be prepared.
+    pub(crate) fn to(&self, url: &Url, stop: &Stop) -> Result<Way, HttpError> {
+        let place = self.proxy.as_ref().map_or(url, Proxy::url);
+        let endpoints = self.transport.endpoints(&place.authority(), place.scheme().port())?;
+        let endpoint = reachable(&endpoints, self.connect_timeout, stop)?;
+        let links = match (url.scheme(), &self.proxy) {
+            (Scheme::Http, _) => Links::Plain,
+            (Scheme::Https, None) => Links::Tls(self.connector(url)?),
+            (Scheme::Https, Some(proxy)) => {
+                Links::Tunnel(Arc::new(proxy.opening(url)), self.connector(url)?)
+            }
+        };
+        Ok(Way { endpoint, links })
+    }
+
+    /// What belongs to the servers that were named, a name and a certificate of ours, is not told
+    /// to another because the first one says so.
+    fn connector(&self, url: &Url) -> Result<TlsConnector, HttpError> {
+        let mut trust = self.trust.clone();
+        if !self.named.iter().any(|host| host == url.host()) {
+            (trust.cert, trust.key, trust.server_name) = (None, None, None);
+        }
+        Ok(TlsConnector::new(&trust, url.host(), ALPN).map_err(EngineError::from)?)
+    }
+}
+
+impl Way {
+    /// Drives `plan` with copies of `probe`, one a thread.
+    ///
+    /// # Errors
+    /// What the engine says when the load cannot begin.
+    pub(crate) fn drive<'a>(
+        &'a self,
+        plan: &LoadPlan,
+        probe: &Probe,
+        samplers: &'a mut [&'a mut dyn Sampler],
+        stop: &'a Stop,
+    ) -> Result<LoadResult<Probe>, EngineError> {
+        let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers };
+        let (pages, probes) = (probe.pages(), || probe.clone());
+        match &self.links {
+            Links::Plain => load::run(plan, stage, pages, probes, Plain::default),
+            Links::Tls(tls) => load::run(plan, stage, pages, probes, || tls.link()),
+            Links::Tunnel(opening, tls) => {
+                let link = || Tunnel::new(Arc::clone(opening), tls.link());
+                load::run(plan, stage, pages, probes, link)
+            }
+        }
     }
 }

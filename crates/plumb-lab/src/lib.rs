@@ -9,6 +9,7 @@ mod block;
 mod calibrate;
 mod compare;
 mod contrast;
+mod driver;
 mod error;
 mod experiment;
 mod figures;

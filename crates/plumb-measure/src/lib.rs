@@ -6,6 +6,7 @@
 //! ([`statistics`], [`Comparison`]), and what the check of a path says ([`PathCheck`]). It is pure:
 //! it reads no clock, opens no file and knows no protocol.
 
+mod attribution;
 mod batches;
 mod clients;
 mod clock;
@@ -29,6 +30,7 @@ mod told;
 mod units;
 mod validity;
 
+pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
 pub use batches::{BatchMeans, Batches};
 pub use clients::{ClientFigures, counts_differ};
 pub use clock::Clock;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, PairRecord, PartRecord,
-    SlowSample, StreamFigures, TcpTotals, Validity, hdr,
+    Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, PairRecord,
+    PartRecord, SlowSample, StreamFigures, TcpTotals, Validity, hdr,
 };
 
 /// One point of the plan.
@@ -79,6 +79,9 @@ pub struct ResultRecord {
     /// Further figures of the layer, each with its unit and formula.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub figures: Vec<Figure>,
+    /// Where the time of an operation went; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attribution: Option<Attribution>,
     /// The verdict on this result.
     pub validity: Validity,
     /// How busy the load generator was.
@@ -234,6 +237,10 @@ pub struct Figure {
 /// How busy the load generator was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverFacts {
+    /// The driver, where it is not this program's own event loop. Figures of two drivers differ by
+    /// what the drivers cost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
     /// How the loop waited: `blocking receive`, `epoll` or `busy poll`.
     pub wait: String,
     /// Threads that drove the load.

@@ -18,7 +18,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let counted = any(|client| client.messages_at_server.is_some());
     let mut columns = label_columns(&points);
     columns.push(Column::words("client"));
-    columns.push(Column::figure("count"));
+    columns.push(Column::figure("count").giving_way(2));
     columns.push(Column::figure("failed").giving_way(4));
     columns.push(Column::new(Kind::Rate, Noun::of(record).rate));
     columns.extend(["p50", "p99"].map(Column::latency));
@@ -27,7 +27,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         columns.extend(["av2", "tr2"].map(Column::latency));
     }
     if counted {
-        columns.push(Column::figure("counted by server"));
+        columns.push(Column::figure("at server"));
     }
     let mut table = Table::new(columns);
     for result in points.results.iter().filter(|result| !result.clients.is_empty()) {
@@ -102,7 +102,21 @@ fn counts_of_all(result: &ResultRecord) -> String {
     of_sent(result.clients.iter().map(|client| client.messages_at_server).sum(), sent)
 }
 
+/// What `at server` means; `None` where no server told.
+pub(crate) fn note(record: &RunRecord) -> Option<String> {
+    let clients = record.results.iter().flat_map(|result| &result.clients);
+    clients.into_iter().any(|client| client.messages_at_server.is_some()).then(|| {
+        "At server: what the server counted of all messages sent, the first of a connection and \
+         the warm-up included."
+            .into()
+    })
+}
+
 /// What the server counted of the messages that were sent.
 fn of_sent(counted: Option<u64>, sent: u64) -> String {
-    counted.map_or_else(|| ABSENT.into(), |n| format!("{} of {}", grouped(n), grouped(sent)))
+    match counted {
+        None => ABSENT.into(),
+        Some(n) if n == sent => "all".into(),
+        Some(n) => format!("{} of {}", grouped(n), grouped(sent)),
+    }
 }

@@ -83,6 +83,14 @@ const STREAM: Definition = Definition {
               streams, seconds for each 1e9 bytes received.",
 };
 
+const ATTRIBUTION: Definition = Definition {
+    term: "Server, wire, queue, connecting, rest",
+    meaning: "Parts of the mean response time, which add up to it; medians do not. Wire is a \
+              message there and back that asks for no work, server what the server's own clock \
+              says around the statement, rest what nobody measured. They are measured \
+              by looks beside the load, which are in no distribution.",
+};
+
 /// The definitions that the figures of this record need.
 pub(crate) fn of(record: &RunRecord) -> Vec<Definition> {
     let results = &record.results;
@@ -103,6 +111,9 @@ pub(crate) fn of(record: &RunRecord) -> Vec<Definition> {
     }
     if results.iter().any(|result| result.cpu.is_some()) {
         list.push(PROCESSOR);
+    }
+    if results.iter().any(|result| result.attribution.is_some()) {
+        list.push(ATTRIBUTION);
     }
     list
 }

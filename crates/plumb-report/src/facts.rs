@@ -93,6 +93,7 @@ pub(crate) fn options(record: &RunRecord) -> Vec<(&str, String)> {
 fn option(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Array(values) if values.is_empty() => "none".into(),
         Value::Array(values) => values.iter().map(option).collect::<Vec<_>>().join(", "),
         Value::Null => "not set".into(),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),

@@ -16,6 +16,7 @@
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
+mod attribution;
 mod chart;
 mod clients;
 pub mod comparison;

@@ -5,7 +5,7 @@ use plumb_measure::RunRecord;
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::verdict::{self, Trust};
-use crate::{clients, facts, host, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, facts, host, notes, parts, slowest, streams, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -61,6 +61,7 @@ fn results(record: &RunRecord) -> String {
     if let ([only], false) = (&record.results[..], streams) {
         out += &format!("\n{}", tables::times(record, only).markdown());
     }
+    out += &whereabouts(record);
     if !streams {
         out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
     }
@@ -83,7 +84,7 @@ fn results(record: &RunRecord) -> String {
         ("The slowest operations", slowest::table(record)),
         ("Driver", Some(tables::driver(record))),
         ("The machine meanwhile", host::table(record)),
-        ("Also measured", Some(tables::further(record))),
+        ("Also measured", (!streams::are_in(record)).then(|| tables::further(record))),
     ] {
         if let Some(table) = table {
             out += &format!("### {title}\n\n{}\n", table.markdown());
@@ -94,6 +95,30 @@ fn results(record: &RunRecord) -> String {
     }
     if !tables::formulas(record).is_empty() {
         out.push('\n');
+    }
+    out
+}
+
+/// Where the time went, and what to look at next.
+fn whereabouts(record: &RunRecord) -> String {
+    let sentences = attribution::sentences(record);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n### Where the time went\n\n");
+    for (name, sentence) in sentences {
+        let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
+        out += &format!("- {}\n", escaped(&said));
+    }
+    for (title, table) in [
+        ("Means that add up", attribution::parts(record)),
+        ("What to look at next", attribution::findings(record)),
+        ("What the server says of its own time", attribution::readings(record)),
+        ("The times behind the parts", attribution::times(record)),
+    ] {
+        if let Some(table) = table {
+            out += &format!("\n#### {title}\n\n{}", table.markdown());
+        }
     }
     out
 }

@@ -2,6 +2,7 @@
 
 use plumb_measure::{ResultRecord, RunRecord, show_ns};
 
+use crate::clients;
 use crate::figures::{failures_of, grouped, share, total};
 use crate::parts;
 use crate::points::Points;
@@ -22,6 +23,7 @@ pub(crate) fn of(record: &RunRecord) -> Vec<String> {
         left_out(&points),
         failed(&points),
         quiet_closes(&points),
+        clients::note(record),
     ]
     .into_iter()
     .flatten()

@@ -26,14 +26,14 @@ pub(crate) struct Section {
 
 /// The times of the tables: the quartiles that a page is judged by, and the tail.
 const PICKS: [(&str, Pick, u8); 8] = [
-    ("min", |times| times.min, 0),
+    ("min", |times| times.min, 4),
     ("p25", |times| times.p25, 0),
     ("p50", |times| times.p50, 0),
     ("p75", |times| times.p75, 0),
-    ("p90", |times| times.p90, 3),
+    ("p90", |times| times.p90, 5),
     ("p99", |times| times.p99, 0),
     ("max", |times| times.max, 1),
-    ("mean", |times| times.mean, 2),
+    ("mean", |times| times.mean, 3),
 ];
 
 /// Every table of the parts, as far as there is something to show.
@@ -135,6 +135,22 @@ pub(crate) fn errors(record: &RunRecord) -> Option<Section> {
         about: "Response times. Every other figure of this report is of correct answers only.",
         table,
     })
+}
+
+/// What the first pair says of whole answers, in a sentence; `None` without one.
+pub(crate) fn pair_sentence(result: &ResultRecord) -> Option<String> {
+    let pair = result.pair.as_ref()?;
+    let times = pair.last_byte.as_ref()?;
+    let shown = |name: &String| {
+        let mut called = result.parts.iter().zip(names(result));
+        called.find(|(part, _)| part.name == *name).map_or_else(|| name.clone(), |(_, short)| short)
+    };
+    Some(format!(
+        "{} takes longer than {} to its last byte by {}.",
+        shown(&pair.dynamic),
+        shown(&pair.fixed),
+        difference(times)
+    ))
 }
 
 /// How each URL was resolved, and what the pair says.
@@ -276,7 +292,8 @@ fn hits(record: &RunRecord) -> Table {
         Column::new(Kind::Rate, Noun::of(record).rate),
         Column::figure("statuses"),
     ];
-    columns.extend(["shortest", "median", "longest"].map(Column::figure));
+    let lengths = [("shortest", 2), ("median", 0), ("longest", 1)];
+    columns.extend(lengths.map(|(title, rank)| Column::figure(title).giving_way(rank)));
     rows(record, columns, |_, part| {
         let codes: Vec<String> =
             part.codes.iter().map(|(code, n)| format!("{code}: {}", grouped(*n))).collect();
@@ -308,8 +325,15 @@ fn split(record: &RunRecord) -> Table {
 }
 
 fn first_hits(record: &RunRecord) -> Table {
-    let titles = ["connect", "TLS", "first byte", "last byte", "warm first byte", "warm last byte"];
-    let columns = titles.map(Column::figure).into();
+    let titles = [
+        ("connect", 1),
+        ("TLS", 2),
+        ("first byte", 0),
+        ("last byte", 0),
+        ("warm first", 0),
+        ("warm last", 0),
+    ];
+    let columns = titles.map(|(title, rank)| Column::figure(title).giving_way(rank)).into();
     rows(record, columns, |_, part| {
         let hit = part.first_hit?;
         Some(vec![

@@ -31,7 +31,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     columns.push(Column::figure("sent again").giving_way(2));
     columns.push(Column::figure("client CPU/GB").giving_way(1));
     columns.push(Column::figure("server CPU/GB").giving_way(1));
-    columns.push(Column::figure("over").giving_way(3));
+    columns.push(Column::figure("lasted").giving_way(3));
     let mut table = Table::new(columns);
     for result in &points.results {
         let trust = Trust::of(&result.validity);

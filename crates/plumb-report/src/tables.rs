@@ -250,7 +250,11 @@ pub(crate) fn lengths(record: &RunRecord) -> Option<Table> {
 pub(crate) fn driver(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let lagged = points.results.iter().any(|result| result.driver.lag_ns.is_some());
+    let named = points.results.iter().any(|result| result.driver.name.is_some());
     let mut columns = label_columns(&points);
+    if named {
+        columns.push(Column::words("driver"));
+    }
     columns.push(Column::words("waits by"));
     columns.push(Column::figure("threads"));
     columns.push(Column::figure("passes"));
@@ -263,6 +267,9 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
     for result in &points.results {
         let driver = &result.driver;
         let mut row = label_cells(&points, result);
+        if named {
+            row.push(driver.name.clone().unwrap_or_else(|| "plumb's own".into()));
+        }
         row.push(driver.wait.clone());
         row.push(grouped(driver.threads));
         row.push(grouped(driver.passes));

@@ -3,25 +3,25 @@
 use plumb_measure::{ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::facts;
-use crate::figures::{share, with_unit};
+use crate::figures::{grouped, share, with_unit};
 use crate::points::Points;
+use crate::table::Table;
 use crate::verdict::{self, Noun, Trust};
-use crate::wrap::{WIDTH, fact, harmless, paragraph};
-use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless, paragraph};
+use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
 
-/// Width of a table of several results.
-const TABLE_WIDTH: usize = 100;
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
 
-/// The record as text: 80 columns, a table of several results up to 100. Ends with a line end.
+/// The record as text of 80 columns; a table leaves out what does not fit, and says so. Ends with a
+/// line end.
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
     let mut out = head(record);
     if streams::are_in(record) {
         out.push_str(&several(record));
         if let Some((intervals, more)) = streams::intervals(record) {
-            out.push_str(&format!("\n{}", intervals.text(WIDTH).0));
+            out.push_str(&format!("\n{}", fitted(&intervals)));
             if !more.is_empty() {
                 out.push_str(&paragraph("", &more, WIDTH));
             }
@@ -32,9 +32,10 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&several(record));
     }
     if let Some(table) = clients::table(record) {
-        out.push_str(&format!("\n{}", table.text(WIDTH).0));
+        out.push_str(&format!("\n{}", fitted(&table)));
     }
     out.push_str(&pages(record));
+    out.push_str(&whereabouts(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
         out.push('\n');
@@ -64,13 +65,22 @@ fn head(record: &RunRecord) -> String {
     let mut out = format!("{title}{}{heading}\n", " ".repeat(gap));
     let points = Points::of(record);
     let shared = points.shared();
+    let trust = Trust::of_run(record);
+    if trust != Trust::Nothing {
+        out.push_str(&paragraph("", &verdict::sentence(record), WIDTH));
+    }
     let about = match record.results.len() {
         0 => "no results".into(),
+        // the sentence has the counts
+        _ if trust == Trust::Full => String::new(),
         1 => verdict::counts(record),
         n => format!("{n} results, {}", verdict::counts(record)),
     };
-    let joined = if shared.is_empty() { about } else { format!("{shared}: {about}") };
-    out.push_str(&paragraph("", &joined, WIDTH));
+    let known = [shared, about].into_iter().filter(|text| !text.is_empty());
+    let joined = known.collect::<Vec<_>>().join(": ");
+    if !joined.is_empty() {
+        out.push_str(&paragraph("", &joined, WIDTH));
+    }
     out
 }
 
@@ -89,16 +99,20 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
     if result.operations > 0 {
         out.push_str(&fact("throughput", &throughput(record, result)));
     }
+    let names = result.figures.iter().map(|figure| figure.name.chars().count());
+    let widest = names.max().unwrap_or(0).max(NAME_WIDTH);
     for figure in &result.figures {
         let value = with_unit(figure.value, &figure.unit);
-        out.push_str(&fact(&figure.name, &format!("{value}  = {}", figure.formula)));
+        let name = format!("{:<widest$}  ", figure.name);
+        out.push_str(&paragraph(&name, &format!("{value} = {}", figure.formula), WIDTH));
     }
     if let Some(cpu) = result.cpu {
         out.push_str(&fact("CPU", &host::cpu(cpu, result.host.as_ref())));
     }
     for (name, counts) in [("failures", &result.failures), ("codes", &result.codes)] {
         if !counts.is_empty() {
-            let words: Vec<String> = counts.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+            let words: Vec<String> =
+                counts.iter().map(|(kind, n)| format!("{kind}: {}", grouped(*n))).collect();
             out.push_str(&fact(name, &words.join(", ")));
         }
     }
@@ -106,6 +120,31 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
         out.push_str(&fact("slowest", &slowest::line(record)));
     }
     out.push_str(&fact("driver", &driver(result)));
+    out
+}
+
+/// Where the time went, and what to look at next.
+fn whereabouts(record: &RunRecord) -> String {
+    let sentences = attribution::sentences(record);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n");
+    for (name, sentence) in sentences {
+        let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
+        out.push_str(&fact("time", &said));
+    }
+    let points = Points::of(record);
+    for result in &points.results {
+        for advice in result.attribution.iter().flat_map(|it| &it.advice) {
+            let name = if points.results.len() > 1 {
+                format!("{}: ", points.name(result))
+            } else {
+                String::new()
+            };
+            out.push_str(&fact("finding", &format!("{name}{}. {}", advice.finding, advice.next)));
+        }
+    }
     out
 }
 
@@ -122,7 +161,8 @@ fn driver(result: &ResultRecord) -> String {
     let driver = &result.driver;
     let idle = share(driver.idle_passes, driver.passes);
     let threads = if driver.threads == 1 { "thread" } else { "threads" };
-    let mut text = format!("{}, {} {threads}", driver.wait, driver.threads);
+    let name = driver.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
+    let mut text = format!("{name}{}, {} {threads}", driver.wait, driver.threads);
     if driver.passes > 0 {
         text += &format!(", {idle} idle passes");
     }
@@ -133,25 +173,24 @@ fn driver(result: &ResultRecord) -> String {
 }
 
 fn several(record: &RunRecord) -> String {
-    let table = tables::results(record);
-    let (text, dropped) = table.text(TABLE_WIDTH);
-    let mut out = format!("\n{text}");
+    format!("\n{}", fitted(&tables::results(record)))
+}
+
+/// A table as far as it fits, and what did not.
+fn fitted(table: &Table) -> String {
+    let (mut text, dropped) = table.text(WIDTH);
     if !dropped.is_empty() {
         let note = format!("not shown for width: {}", dropped.join(", "));
-        out.push_str(&paragraph("", &note, WIDTH));
+        text.push_str(&paragraph("", &note, WIDTH));
     }
-    out
+    text
 }
 
 /// The parts of the loads, and how their URLs were resolved.
 fn pages(record: &RunRecord) -> String {
     let mut out = String::new();
     for section in parts::sections(record).into_iter().chain(parts::errors(record)) {
-        let (text, dropped) = section.table.text(TABLE_WIDTH);
-        out += &format!("\n{}\n{text}", section.title);
-        if !dropped.is_empty() {
-            out += &paragraph("", &format!("not shown for width: {}", dropped.join(", ")), WIDTH);
-        }
+        out += &format!("\n{}\n{}", section.title, fitted(&section.table));
     }
     let facts = parts::facts(record);
     if !facts.is_empty() {
@@ -166,7 +205,8 @@ fn pages(record: &RunRecord) -> String {
 fn validity(record: &RunRecord) -> String {
     let trust = Trust::of_run(record);
     let mut text = format!("{}. {}", trust.word(), verdict::meaning(record));
-    if let Some(ending) = verdict::ending(record) {
+    // the sentence says it of a run that proves something
+    if let (Some(ending), Trust::Nothing) = (verdict::ending(record), trust) {
         text = format!("{text} {ending}");
     }
     let mut out = fact("validity", &text);

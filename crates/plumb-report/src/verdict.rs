@@ -5,6 +5,7 @@ use plumb_measure::{
 };
 
 use crate::figures::{failures_of, grouped, per_second, total};
+use crate::parts;
 use crate::points::Points;
 use crate::streams;
 
@@ -65,7 +66,7 @@ impl Noun {
     /// The words of the layer that a record names.
     pub(crate) fn of(record: &RunRecord) -> Self {
         let (one, many, rate) = match (record.plan.layer.as_str(), record.plan.verb.as_str()) {
-            ("net", "ping") => ("round trip", "round trips", "msgs/s"),
+            ("net", "ping") | ("checkup", _) => ("round trip", "round trips", "msgs/s"),
             ("net", "stream") => ("buffer", "buffers", "buffers/s"),
             ("net", _) => ("message", "messages", "msgs/s"),
             ("http", _) => ("request", "requests", "req/s"),
@@ -196,7 +197,7 @@ fn measured(record: &RunRecord) -> String {
 
 fn measured_once(record: &RunRecord, result: &ResultRecord) -> String {
     let Some(times) = &result.response_ns else { return "Nothing was measured.".into() };
-    format!(
+    let said = format!(
         "Half of the {} to {} took at most {}, 99 % at most {}; the longest took {}. {}, at {}.",
         Noun::of(record).many,
         record.target.address,
@@ -205,7 +206,11 @@ fn measured_once(record: &RunRecord, result: &ResultRecord) -> String {
         show_ns(times.max),
         capitalised(&counts(record)),
         per_second(result.throughput_per_s),
-    )
+    );
+    match parts::pair_sentence(result) {
+        Some(pair) => format!("{pair} {said}"),
+        None => said,
+    }
 }
 
 fn measured_often(record: &RunRecord, points: &Points<'_>) -> String {

@@ -3,7 +3,7 @@
 /// Width of text, and of everything about a single result.
 pub(crate) const WIDTH: usize = 80;
 /// Width of the names in front of a fact.
-const NAME_WIDTH: usize = 13;
+pub(crate) const NAME_WIDTH: usize = 13;
 
 /// A name and what is said under it, with a hanging indent.
 pub(crate) fn fact(name: &str, text: &str) -> String {

@@ -73,7 +73,7 @@ impl Measure for Checkup {
             options: options.collect(),
             open: false,
             seed: outlines.first().map_or(0, |outline| outline.seed),
-            target: "this machine, over loopback".into(),
+            target: "this machine".into(),
             pin: Vec::new(),
             points: outlines.iter().map(|outline| outline.points).sum(),
         }

@@ -188,6 +188,8 @@ impl<W: Write> Watch for Lines<'_, W> {
 
     fn reached(&mut self, _: Transport) {}
 
+    fn server(&mut self, _: String) {}
+
     fn point(&mut self, _: &BTreeMap<String, String>) -> &mut dyn Sampler {
         self
     }

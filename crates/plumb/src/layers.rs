@@ -3,8 +3,14 @@
 use plumb_engine::layer::Layer;
 
 /// The layers, in the order in which help lists them.
-pub(crate) const LAYERS: &[&dyn Layer] =
-    &[&plumb_net::Net, &plumb_http::Http, &plumb_lock::Locks, &plumb_host::Host];
+pub(crate) const LAYERS: &[&dyn Layer] = &[
+    &plumb_net::Net,
+    &plumb_http::Http,
+    &plumb_db::Db,
+    &plumb_app::App,
+    &plumb_lock::Locks,
+    &plumb_host::Host,
+];
 
 /// The layer whose command is called `name`.
 pub(crate) fn find(name: &str) -> Option<&'static dyn Layer> {

@@ -191,6 +191,10 @@ impl Watch for Keeper<'_> {
         self.record.target.transport.get_or_insert(transport);
     }
 
+    fn server(&mut self, words: String) {
+        self.record.target.server.get_or_insert(words);
+    }
+
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
         self.onlooker.point(labels);
         self

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use clap::{Arg, ArgMatches, Command, value_parser};
-use plumb_report::{html, is_check, path_check, read_check, read_record, terminal};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use plumb_report::{html, is_check, markdown, path_check, read_check, read_record, terminal};
 
 use crate::exit::Exit;
 
@@ -21,6 +21,12 @@ pub(crate) fn command() -> Command {
                 .required(true),
         )
         .arg(
+            Arg::new("markdown")
+                .long("markdown")
+                .help("Print Markdown, to paste into a ticket")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
             Arg::new("html")
                 .long("html")
                 .value_name("FILE")
@@ -34,12 +40,15 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let Some(path) = words.get_one::<PathBuf>("run") else {
         return Ok(Exit::DidNotRun);
     };
+    let ticket = words.get_flag("markdown");
     let (text, page) = if is_check(path) {
         let check = read_check(path)?;
-        (path_check::terminal(&check), path_check::html(&check))
+        let text = if ticket { path_check::markdown(&check) } else { path_check::terminal(&check) };
+        (text, path_check::html(&check))
     } else {
         let record = read_record(path)?;
-        (terminal::render(&record), html::render(&record))
+        let text = if ticket { markdown::render(&record) } else { terminal::render(&record) };
+        (text, html::render(&record))
     };
     write!(io::stdout(), "{text}")?;
     if let Some(file) = words.get_one::<PathBuf>("html") {

@@ -6,6 +6,10 @@ use std::path::Path;
 
 use kit::{PLUMB, Program};
 
+fn published(name: &str) -> String {
+    format!("{}/../../examples/published/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 fn fixture(path: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-host/tests/fixtures");
     folder.join(path).display().to_string()
@@ -17,13 +21,13 @@ fn plumb(words: &[&str]) -> Program {
 
 #[test]
 fn a_table_that_is_right_ends_with_0() {
-    let ended = plumb(&["check", &fixture("check/niping-latency.csv")]).wait().with(0);
+    let ended = plumb(&["check", &published("smc-r-latency.csv")]).wait().with(0);
     assert!(ended.stdout.ends_with(": 6 comparisons, nothing found\n"), "{}", ended.stdout);
 }
 
 #[test]
 fn a_finding_ends_with_1_and_is_named() {
-    let ended = plumb(&["check", &fixture("check/niping-cpu.csv")]).wait().with(1);
+    let ended = plumb(&["check", &published("smc-r-cpu.csv")]).wait().with(1);
     assert!(ended.stdout.contains("line 11 (5), CPU %: 22.9, expected"), "{}", ended.stdout);
 }
 

@@ -65,6 +65,13 @@ fn the_help_of_delay() {
 }
 
 #[test]
+fn the_help_of_the_application_server() {
+    help("app", &["app"]);
+    help("app-serve", &["app", "serve"]);
+    help("app-generate", &["app", "generate"]);
+}
+
+#[test]
 fn the_help_of_watch() {
     help("host-watch", &["host", "watch"]);
 }

@@ -398,6 +398,30 @@ fn a_proxy_is_asked_for_the_whole_url() {
 }
 
 #[test]
+fn a_proxy_that_asks_is_told_who_asks_from_the_environment_only() {
+    let line = format!("\r\nProxy-Authorization: {TOKEN}\r\n");
+    let proxy = Site::start(move |head, _| {
+        if head.contains(&line) { Reply::page("from afar") } else { Reply::answer(407, "", "who?") }
+    });
+    let folder = folder();
+    let ended = ping(&["http://erp.example/", "--proxy", &proxy.url("")], folder.path()).with(1);
+    assert!(ended.stdout.contains("PLUMB_PROXY_USER"), "{ended:?}");
+
+    let gate = proxy.url("");
+    let words =
+        ["http", "ping", "--count=3", "--warmup=0s", "--proxy", &gate, "http://erp.example/"];
+    let who = [("PLUMB_PROXY_USER", "DEMO"), ("PLUMB_PROXY_PASSWORD", "open-sesame")];
+    let place = self::folder();
+    let ended = Program::start_told(Path::new(PLUMB), &words, place.path(), &who).wait().with(0);
+    let said = everything(&ended, place.path());
+    assert!(!said.contains("open-sesame") && !said.contains(TOKEN), "a secret was kept");
+
+    let given = ["http://erp.example/", "--header", "Proxy-Authorization: Basic eA=="];
+    let ended = ping(&given, folder.path()).with(2);
+    assert!(ended.stderr.contains("PLUMB_PROXY_PASSWORD in the environment"), "{ended:?}");
+}
+
+#[test]
 fn a_body_and_header_lines_are_sent() {
     let (site, folder) = (Site::always(Reply::page("x")), folder());
     fs::write(folder.path().join("body"), "0123456789").expect("a file");
@@ -420,7 +444,8 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     let folder = folder();
     for (words, said) in [
         (&["http://127.0.0.1:1/"] as &[&str], "cannot connect"),
-        (&["https://127.0.0.1/"], "https"),
+        (&["https://127.0.0.1/", "--ca", "missing"], "cannot read missing"),
+        (&["https://127.0.0.1/", "--cert", "x.pem"], "--key FILE is missing"),
         (&["127.0.0.1"], "http://HOST/PATH"),
         (&["http://127.0.0.1:1/", "--depth", "2"], "--depth 2"),
         (&["http://127.0.0.1:1/", "--method", "get"], "--method POST"),

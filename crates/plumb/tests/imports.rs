@@ -12,6 +12,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-engine", &["plumb-measure", "plumb-wire"]),
     ("plumb-net", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    ("plumb-db", &["plumb-engine", "plumb-measure"]),
+    ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-report", &["plumb-measure"]),
@@ -19,6 +21,8 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "plumb",
         &[
+            "plumb-app",
+            "plumb-db",
             "plumb-engine",
             "plumb-host",
             "plumb-http",

@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 34] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -14,6 +14,9 @@ const COMMANDS: [&[&str]; 31] = [
     &["net", "check"],
     &["net", "delay"],
     &["http", "ping"],
+    &["db", "ping"],
+    &["app", "serve"],
+    &["app", "generate"],
     &["lock", "serve"],
     &["lock", "load", "pairs"],
     &["lock", "load", "sd"],

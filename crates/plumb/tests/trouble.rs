@@ -127,7 +127,10 @@ fn what_could_not_begin_in_time_is_counted_as_dropped() {
     let record = record(&only_run(folder.path()));
     let result = &record["results"][0];
     let (done, dropped) = (&result["operations"], result["dropped"].as_u64().unwrap());
-    assert_eq!(done.as_u64().unwrap() + dropped, 90_000, "{result:#}");
+    // on a machine that is busy an answer may take longer than it may
+    let failures = result["failures"].as_object().expect("kinds");
+    let failed: u64 = failures.values().filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(done.as_u64().unwrap() + failed + dropped, 90_000, "{result:#}");
     assert!(dropped > 0, "one connection at depth 1 does not carry this rate");
     assert_eq!(record["validity"]["valid"], false);
 }

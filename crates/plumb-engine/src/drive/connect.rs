@@ -181,8 +181,8 @@ where
             Phase::Connecting { .. } => self.connect_failed(index, &io::ErrorKind::TimedOut.into()),
             Phase::Handshaking { .. } => {
                 let text = format!(
-                    "accepted the connection but did not answer in TLS within {}: is that a TLS \
-                     port?",
+                    "accepted the connection but the TLS handshake was not complete within {}: is \
+                     that a TLS port?",
                     plan.connect_timeout
                 );
                 self.greeting_failed(index, FailureKind::TimedOut, text)

@@ -4,10 +4,23 @@ use std::io::{self, BufRead as _, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::BorrowedFd;
 
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
-use rustls::{Connection, HandshakeKind};
+use rustls::{CommonState, Connection, HandshakeKind};
 
 use super::words::{self, Side};
 use crate::link::{Link, Plain, Received};
+
+/// Version, cipher and, where one was agreed on, the protocol spoken over `session`; `None` before
+/// its handshake.
+#[must_use]
+pub fn proof(session: &CommonState) -> Option<String> {
+    let version = session.protocol_version()?.as_str()?.replace("TLSv1_", "TLSv1.");
+    let cipher = session.negotiated_cipher_suite()?.suite();
+    let cipher = cipher.as_str()?;
+    Some(match session.alpn_protocol() {
+        None => format!("{version} {cipher}"),
+        Some(alpn) => format!("{version} {cipher} {}", String::from_utf8_lossy(alpn)),
+    })
+}
 
 /// A TLS session as a [`Link`]: records are read from the socket into the session's own buffer,
 /// and written from there.
@@ -108,14 +121,7 @@ impl Link for Tls {
     }
 
     fn proof(&self) -> Option<String> {
-        let session = self.session.as_ref().as_ref().ok()?;
-        let version = session.protocol_version()?.as_str()?.replace("TLSv1_", "TLSv1.");
-        let cipher = session.negotiated_cipher_suite()?.suite();
-        let cipher = cipher.as_str()?;
-        Some(match session.alpn_protocol() {
-            None => format!("{version} {cipher}"),
-            Some(alpn) => format!("{version} {cipher} {}", String::from_utf8_lossy(alpn)),
-        })
+        proof(self.session.as_ref().as_ref().ok()?)
     }
 
     fn resumed(&self) -> bool {

@@ -19,7 +19,7 @@ use rustls::{CipherSuite, ClientConfig, ClientConnection, ServerConfig, ServerCo
 
 pub use error::TlsError;
 use identity::{Identity, authorities, trusted};
-pub use link::Tls;
+pub use link::{Tls, proof};
 pub use options::{ServerTlsOptions, TlsOptions, TrustOptions};
 pub(crate) use words::speaks;
 

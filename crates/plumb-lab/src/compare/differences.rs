@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_measure::{Difference, RunRecord};
 
 use crate::LabError;
+use crate::driver::driver;
 
 /// Refuses to compare things of different kinds.
 pub(super) fn same_kind(one: &RunRecord, other: &RunRecord) -> Result<(), LabError> {
@@ -48,6 +49,7 @@ fn facts(run: &RunRecord) -> BTreeMap<String, String> {
     let mut put = |name: &str, value: &str| facts.insert(name.into(), value.into());
     put("target", &run.target.address);
     put("target transport", run.target.transport.as_ref().map_or("-", |it| &it.kind));
+    put("driver", driver(run));
     put("host name", &host.name);
     put("host kernel", &host.kernel);
     put("host processors", &host.cpus.to_string());

@@ -11,6 +11,7 @@ use super::differences::{differences, same_kind};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::block::{Block, Point};
 use crate::contrast::{Detail, Pair, Question, contrast, verdict};
+use crate::driver::drivers_warning;
 use crate::experiment::{OrderRecord, VariantRecord};
 use crate::sentence::sentence;
 use crate::{Faults, LabError};
@@ -169,6 +170,7 @@ pub fn interleaved(
         ));
     }
     warnings.extend(driver_warning(&sound));
+    warnings.extend(drivers_warning(known.iter().copied()));
     warnings.extend(length_warning(&contrasts, &samples));
     if experiment.faults == Faults::Accept {
         let faults = variants.iter().flat_map(|it| &it.blocks).filter_map(Block::fault).count();

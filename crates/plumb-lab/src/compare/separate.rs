@@ -9,6 +9,7 @@ use plumb_measure::{
 use super::differences::{differences, same_kind};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::contrast::LEVEL;
+use crate::driver::drivers_warning;
 use crate::sentence::sentence;
 use crate::{Faults, LabError};
 
@@ -57,6 +58,7 @@ pub fn separate(
             None => {}
         }
     }
+    warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
     let mut contrasts = Vec::new();
     for candidate in &runs[1..] {
         contrasts.extend(contrasts_of(&runs[0], candidate)?);

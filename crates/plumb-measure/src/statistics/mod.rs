@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod holm;
+mod mean;
 mod random;
 mod rank;
 mod rank_sum;
@@ -15,6 +16,7 @@ mod warmup;
 
 pub use bootstrap::percentile_interval;
 pub use holm::holm;
+pub use mean::half_width;
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
 pub use rank_sum::{mann_whitney, shift, shift_interval};

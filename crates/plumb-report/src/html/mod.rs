@@ -14,7 +14,7 @@ use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
-use crate::{clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// The record as an HTML document.
 #[must_use]
@@ -24,6 +24,7 @@ pub fn render(record: &RunRecord) -> String {
         main {
             (front::verdict(record))
             (front::keys(record))
+            (attribution::section(record))
             (results(record))
             (pages(record))
             (charts(record))
@@ -34,7 +35,7 @@ pub fn render(record: &RunRecord) -> String {
         footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
     let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
-    page::document(&title, front::tone(Trust::of_run(record)), &content)
+    page::styled(&title, front::tone(Trust::of_run(record)), attribution::styles(record), &content)
 }
 
 fn results(record: &RunRecord) -> Markup {
@@ -46,9 +47,12 @@ fn results(record: &RunRecord) -> Markup {
                 h2 { "Results" }
                 @match &record.results[..] {
                     _ if streams::are_in(record) => {
-                        @if !shared.is_empty() { p class="about" { "Every result: " (shared) "." } }
+                        @if record.results.len() > 1 && !shared.is_empty() {
+                            p class="about" { "Every result: " (shared) "." }
+                        }
                         (sheet::table("Streams, one row a result", &tables::results(record)))
                         @if let Some((intervals, more)) = streams::intervals(record) {
+                            h3 { "By interval" }
                             (sheet::table("What was received when", &intervals))
                             @if !more.is_empty() { p class="about" { (more) } }
                         }
@@ -152,8 +156,12 @@ fn details(record: &RunRecord) -> Markup {
     html! {
         (answers(record))
         section {
-            h2 { "Also measured" }
-            (sheet::table("What else was measured", &tables::further(record)))
+            @if streams::are_in(record) {
+                h2 { "How the figures are made" }
+            } @else {
+                h2 { "Also measured" }
+                (sheet::table("What else was measured", &tables::further(record)))
+            }
             @if !formulas.is_empty() {
                 dl class="formulas" {
                     @for (name, formula) in &formulas { dt { (name) } dd { "= " (formula) } }

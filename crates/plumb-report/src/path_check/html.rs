@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use plumb_measure::{Judgement, PathCheck, PathVerdict};
 
-use super::{heading, left, tables};
+use super::{heading, left, summary, tables};
 use crate::definitions::Definition;
 use crate::figures::typeset;
 use crate::html::{page, sheet};
@@ -44,7 +44,7 @@ pub fn render(check: &PathCheck) -> String {
             p class="about" { (check.started) }
         }
         main {
-            p class="sentence" { (word) }
+            p class="sentence" { (summary(check)) }
             section class="answers" aria-label="Verdicts" {
                 @for verdict in &check.verdicts() { (answer(verdict)) }
             }

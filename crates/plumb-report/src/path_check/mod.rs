@@ -6,14 +6,11 @@ mod tables;
 use plumb_measure::{Judgement, PathCheck, PathVerdict};
 
 use crate::table::escaped;
-use crate::wrap::{fact, harmless, paragraph};
+use crate::wrap::{WIDTH, fact, harmless, paragraph};
 
 pub use html::render as html;
 
-/// Width of the table of sizes.
-const TABLE_WIDTH: usize = 100;
-
-/// The check as text of 80 columns, its tables up to 100. Ends with a line end.
+/// The check as text of 80 columns. Ends with a line end.
 #[must_use]
 pub fn terminal(check: &PathCheck) -> String {
     let mut out = format!("{}\n\n", title(check));
@@ -21,10 +18,10 @@ pub fn terminal(check: &PathCheck) -> String {
         let text = format!("{}: {}", verdict.judgement.word(), verdict.sentence);
         out += &fact(verdict.test.name(), &text);
     }
-    let (table, _) = tables::parts(check).text(TABLE_WIDTH);
+    let (table, _) = tables::parts(check).text(WIDTH);
     out += &format!("\n{table}");
     if let Some(left) = left(check) {
-        out += &format!("\n{}", paragraph("", &left, TABLE_WIDTH));
+        out += &format!("\n{}", paragraph("", &left, WIDTH));
     }
     harmless(&out)
 }
@@ -56,6 +53,18 @@ fn heading(check: &PathCheck) -> &'static str {
         _ if unfinished => "NOT FINISHED",
         _ => worst.word(),
     }
+}
+
+/// Which tests came to which word, the gravest first: `BAD: idle. FINE: throughput, sizes.`
+fn summary(check: &PathCheck) -> String {
+    let verdicts = check.verdicts();
+    let words = [Judgement::Bad, Judgement::Look, Judgement::Open, Judgement::Fine];
+    let said = words.into_iter().filter_map(|word| {
+        let judged = verdicts.iter().filter(|verdict| verdict.judgement == word);
+        let names: Vec<&str> = judged.map(|verdict| verdict.test.name()).collect();
+        (!names.is_empty()).then(|| format!("{}: {}.", word.word(), names.join(", ")))
+    });
+    said.collect::<Vec<_>>().join(" ")
 }
 
 /// What is still to come, and how.

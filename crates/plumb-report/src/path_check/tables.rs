@@ -8,7 +8,9 @@ use crate::verdict::Trust;
 
 /// A line for each part.
 pub(super) fn parts(check: &PathCheck) -> Table {
-    let mut table = Table::new(vec![
+    let failed = check.parts.iter().any(|part| error(part).is_some());
+    let mut columns = vec![
+        Column::figure("part"),
         Column::words("test"),
         Column::figure("size"),
         Column::figure("messages"),
@@ -16,36 +18,45 @@ pub(super) fn parts(check: &PathCheck) -> Table {
         Column::figure("p50"),
         Column::figure("max"),
         Column::figure("kB/s"),
-        Column::words("run"),
-    ]);
-    for part in &check.parts {
-        let (cells, trust) = match &part.outcome {
-            Some(outcome) => (measured(part, outcome), trust(outcome)),
-            None => (row(part, [ABSENT; 5].map(String::from), "not measured"), Trust::Full),
-        };
-        table.push_trusted(cells, trust);
+    ];
+    columns.extend(failed.then(|| Column::words("error")));
+    // the number and the name of its part say which folder it is
+    columns.push(Column::words("run").giving_way(1));
+    let mut table = Table::new(columns);
+    for (number, part) in (1_u32..).zip(&check.parts) {
+        let outcome = part.outcome.as_ref();
+        let mut cells =
+            vec![number.to_string(), part.test.name().to_owned(), format!("{}B", part.size_bytes)];
+        cells.extend(outcome.map_or_else(|| [ABSENT; 5].map(String::from), figures));
+        cells.extend(failed.then(|| error(part).unwrap_or(ABSENT).to_owned()));
+        cells.push(place(part).to_owned());
+        table.push_trusted(cells, outcome.map_or(Trust::Full, trust));
     }
     table
 }
 
-fn measured(part: &PathPart, outcome: &PartOutcome) -> Vec<String> {
+fn figures(outcome: &PartOutcome) -> [String; 5] {
     let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.into(), show_ns);
-    let figures = [
+    [
         grouped(outcome.operations),
         grouped(outcome.failed()),
         time(outcome.p50_ns),
         time(outcome.max_ns),
         outcome.kb_per_s.map_or_else(|| ABSENT.into(), show_count),
-    ];
-    let place = outcome.folder.as_deref().or(outcome.error.as_deref()).unwrap_or(ABSENT);
-    row(part, figures, place)
+    ]
 }
 
-fn row(part: &PathPart, figures: [String; 5], place: &str) -> Vec<String> {
-    let mut cells = vec![part.test.name().to_owned(), format!("{}B", part.size_bytes)];
-    cells.extend(figures);
-    cells.push(place.to_owned());
-    cells
+/// Why a part left no figures.
+fn error(part: &PathPart) -> Option<&str> {
+    part.outcome.as_ref()?.error.as_deref()
+}
+
+/// The folder of the run of a part.
+fn place(part: &PathPart) -> &str {
+    match &part.outcome {
+        Some(outcome) => outcome.folder.as_deref().unwrap_or(ABSENT),
+        None => "not measured",
+    }
 }
 
 fn trust(outcome: &PartOutcome) -> Trust {

@@ -194,7 +194,9 @@ impl Load {
             pair: None,
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
             validity: validity(&self.reasons),
+            attribution: None,
             driver: DriverFacts {
+                name: None,
                 wait: if self.threads == 1 { "blocking receive" } else { "epoll" }.into(),
                 threads: self.threads,
                 passes,

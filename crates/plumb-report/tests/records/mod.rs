@@ -7,8 +7,9 @@ mod pages;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    ClientFigures, FarHost, FindingKind, HostUse, OneWay, Portion, ResultRecord, RunRecord, Scope,
-    Status, StreamFigures, StreamInterval, Target, Transport, Validity, counts_differ,
+    Advice, Attribution, ClientFigures, Estimate, FarHost, FindingKind, HostUse, OneWay, Part,
+    PartKind, Portion, Reading, ResultRecord, RunRecord, Scope, Status, StreamFigures,
+    StreamInterval, Target, Transport, Validity, counts_differ,
 };
 use serde_json::json;
 
@@ -28,6 +29,7 @@ pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
         ("interrupted", interrupted()),
         ("nobody", nobody_there()),
         ("begun", begun()),
+        ("database", database()),
         ("pages", pages::pages()),
         ("refused", pages::refused()),
     ]
@@ -376,4 +378,63 @@ fn options(
     ]);
     all.extend(named.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     all
+}
+
+/// Statements over a kept connection, and over a pool that is too small.
+pub(crate) fn database() -> RunRecord {
+    let result = |over: &str, base_ns, parts: &[(PartKind, i64)]| {
+        let load = Load {
+            labels: labels(&[("over", over), ("statement", "own")]),
+            shape: Shape { base_ns, tail_ns: 90_000 },
+            operations: 5_000,
+            duration_ns: 5_000_000_000,
+            intervals: 5,
+            ..Load::default()
+        };
+        let mut result = load.done();
+        result.driver.name = Some("tokio-postgres on a tokio runtime of one thread".into());
+        result.attribution = Some(attribution(parts));
+        result
+    };
+    let kept = [(PartKind::Server, 3_412_000), (PartKind::Wire, 104_000), (PartKind::Rest, -9_000)];
+    let pool = [
+        (PartKind::Server, 3_431_000),
+        (PartKind::Wire, 118_000),
+        (PartKind::Queue, 47_600_000),
+        (PartKind::Rest, 51_000),
+    ];
+    let results = vec![result("kept", 3_507_000, &kept), result("pool", 51_200_000, &pool)];
+    let mut record = run("db", "ping", "db7:5432/erp", results);
+    record.target.server = Some("PostgreSQL 15.18, TLS".into());
+    record.plan.command = words("plumb db ping postgres://db7/erp --file orders.sql");
+    record
+}
+
+/// A whole of these parts, with one finding and one source that says nothing.
+fn attribution(parts: &[(PartKind, i64)]) -> Attribution {
+    let time = |mean_ns: i64| Estimate {
+        mean_ns,
+        half_width_ns: Some(mean_ns.unsigned_abs() / 50),
+        count: 4_700,
+    };
+    Attribution {
+        subject: "select * from orders where day = date '2026-11-21'".into(),
+        client: time(parts.iter().map(|(_, ns)| ns).sum()),
+        parts: parts
+            .iter()
+            .map(|(kind, ns)| Part { kind: *kind, time: time(*ns), how: "as it says".into() })
+            .collect(),
+        observed: 300,
+        times: BTreeMap::new(),
+        readings: vec![Reading {
+            source: "pg_stat_statements".into(),
+            mean_ns: None,
+            count: 0,
+            about: "the server does not count it".into(),
+        }],
+        advice: vec![Advice {
+            finding: "93 % of the time is waiting for a connection of the pool".into(),
+            next: "Try a larger --pool.".into(),
+        }],
+    }
 }

@@ -9,7 +9,7 @@ const URL_BYTES_MAX: usize = 8 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// Another scheme, or none.
-    #[error("`{text}` is no URL: write http://HOST/PATH")]
+    #[error("`{text}` is no URL: write http://HOST/PATH or https://HOST/PATH")]
     Scheme {
         /// As given, without what stands before an `@`.
         text: String,
@@ -25,7 +25,7 @@ pub enum UrlError {
         host: String,
     },
     /// No host, or one that cannot be.
-    #[error("`{text}` names no host: write http://HOST/PATH")]
+    #[error("`{text}` names no host: write http://HOST/PATH or https://HOST/PATH")]
     Host {
         /// As given.
         text: String,
@@ -175,9 +175,18 @@ impl Url {
     /// Host and port as a `Host` line has them.
     #[must_use]
     pub fn authority(&self) -> String {
-        let host =
-            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == self.scheme.port() { host } else { format!("{host}:{}", self.port) }
+        if self.port == self.scheme.port() { self.bracketed() } else { self.host_and_port() }
+    }
+
+    /// Host and port, always both, as `CONNECT` has them.
+    #[must_use]
+    pub fn host_and_port(&self) -> String {
+        format!("{}:{}", self.bracketed(), self.port)
+    }
+
+    /// The host, a number of IPv6 in brackets.
+    fn bracketed(&self) -> String {
+        if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
     }
 
     /// True when `other` is served by the same server over the same kind of connection.

@@ -3,8 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// An authority, and the folder with the certificates it has signed.
 #[derive(Debug)]
@@ -69,6 +73,14 @@ impl Authority {
 }
 
 impl Signed {
+    /// What a server of the test needs to show it.
+    pub(crate) fn server_config(&self) -> Arc<ServerConfig> {
+        let cert = CertificateDer::from_pem_file(&self.cert).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_file(&self.key).expect("a key");
+        let building = ServerConfig::builder().with_no_client_auth();
+        Arc::new(building.with_single_cert(vec![cert], key).expect("they belong together"))
+    }
+
     /// The words that make a client or server show it.
     pub(crate) fn shown(&self) -> [&str; 5] {
         ["--tls", "--cert", &self.cert, "--key", &self.key]

@@ -1,7 +1,7 @@
 //! A server of HTTP that answers as badly as a test wants, and a real one.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustls::{ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use super::PATIENCE;
+use super::authority::Signed;
 
 /// What a site does with a request.
 #[derive(Clone, Debug)]
@@ -46,22 +48,49 @@ impl Reply {
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
+    scheme: &'static str,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
     /// Answers each request as `answer` says, which sees its head and how many came before it.
     pub(crate) fn start(answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Self::listening("http", answer, Ok)
+    }
+
+    /// The same over TLS, with a certificate.
+    pub(crate) fn encrypted(
+        shown: &Signed,
+        answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let config = shown.server_config();
+        Self::listening("https", answer, move |stream| {
+            let session = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+            Ok(StreamOwned::new(session, stream))
+        })
+    }
+
+    /// Speaks over what `wrap` makes of each connection.
+    fn listening<S: Read + Write>(
+        scheme: &'static str,
+        answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
+        wrap: impl Fn(TcpStream) -> io::Result<S> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let site = Self { address, asked: Arc::clone(&asked) };
-        let answer = Arc::new(answer);
+        let site = Self { address, scheme, asked: Arc::clone(&asked) };
+        let (answer, wrap) = (Arc::new(answer), Arc::new(wrap));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (answer, asked) = (Arc::clone(&answer), Arc::clone(&asked));
+                let (answer, wrap, asked) =
+                    (Arc::clone(&answer), Arc::clone(&wrap), Arc::clone(&asked));
                 // a client that goes away ends its conversation
-                thread::spawn(move || converse(stream, answer.as_ref(), &asked));
+                thread::spawn(move || {
+                    stream.set_nodelay(true)?;
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    converse(wrap(stream)?, answer.as_ref(), &asked)
+                });
             }
         });
         site
@@ -73,7 +102,7 @@ impl Site {
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 
     /// The heads of all requests so far.
@@ -83,14 +112,13 @@ impl Site {
 }
 
 fn converse(
-    mut stream: TcpStream,
+    stream: impl Read + Write,
     answer: &(impl Fn(&str, usize) -> Reply + ?Sized),
     asked: &Mutex<Vec<String>>,
-) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut reader = BufReader::new(stream.try_clone()?);
+) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
     while let Some(head) = request(&mut reader)? {
+        let stream = reader.get_mut();
         let before = {
             let mut asked = asked.lock().expect("nobody panics with it");
             asked.push(head.clone());
@@ -113,7 +141,7 @@ fn converse(
 }
 
 /// The head of the next request, whose body is read and forgotten; `None` at the end.
-fn request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<String>> {
+pub(super) fn request(reader: &mut BufReader<impl Read>) -> io::Result<Option<String>> {
     let mut head = String::new();
     loop {
         let before = head.len();
@@ -126,21 +154,33 @@ fn request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<String>>
     }
     let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     let length = length.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
+    io::copy(&mut reader.take(length), &mut io::sink())?;
     Ok(Some(head))
 }
 
-/// An nginx that serves `/1k` and `/100k`, ended with the test.
+/// An nginx that serves `/1k` and `/100k`, over plain HTTP or over TLS, ended with the test.
 #[derive(Debug)]
 pub(crate) struct Nginx {
     child: Child,
     address: SocketAddr,
+    scheme: &'static str,
     _folder: TempDir,
 }
 
 impl Nginx {
     /// Starts it; why not, where it is not installed.
     pub(crate) fn start() -> Result<Self, String> {
+        Self::listening("http", "", "")
+    }
+
+    /// Starts it with a certificate.
+    pub(crate) fn encrypted(shown: &Signed) -> Result<Self, String> {
+        let Signed { cert, key } = shown;
+        let lines = format!("ssl_certificate {cert}; ssl_certificate_key {key};");
+        Self::listening("https", " ssl", &lines)
+    }
+
+    fn listening(scheme: &'static str, how: &str, lines: &str) -> Result<Self, String> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let place = folder.path().display().to_string();
         fs::write(folder.path().join("1k"), "x".repeat(1_024)).expect("a file");
@@ -154,7 +194,7 @@ impl Nginx {
              error_log {place}/error; events {{ worker_connections 256; }} http {{ access_log off; \
              client_body_temp_path {place}/1; proxy_temp_path {place}/2; \
              fastcgi_temp_path {place}/3; uwsgi_temp_path {place}/4; scgi_temp_path {place}/5; \
-             server {{ listen {address}; root {place}; \
+             server {{ listen {address}{how}; {lines} root {place}; \
              location = /moved {{ return 302 /1k; }} \
              location = /closing {{ keepalive_timeout 0; try_files /1k =404; }} }} }}"
         );
@@ -171,13 +211,13 @@ impl Nginx {
             .stderr(Stdio::null())
             .spawn();
         match child {
-            Ok(child) => Ok(Self { child, address, _folder: folder }),
+            Ok(child) => Ok(Self { child, address, scheme, _folder: folder }),
             Err(error) => Err(format!("not tested against nginx: {error}; ./test installs it")),
         }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}://{}{path}", self.scheme, self.address)
     }
 }
 

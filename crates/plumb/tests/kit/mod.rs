@@ -9,7 +9,10 @@ pub(crate) mod http;
 pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
+pub(crate) mod postgres;
+pub(crate) mod proxy;
 pub(crate) mod router;
+pub(crate) mod web;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -146,7 +149,8 @@ pub(crate) fn ping(address: &str, words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["net", "ping", address], words].concat(), folder)
 }
 
-/// `plumb net serve`, `plumb net delay` or `plumb host serve`, ready.
+/// `plumb net serve`, `plumb net delay`, `plumb host serve`, `plumb lock serve` or `plumb app
+/// serve`, ready.
 #[derive(Debug)]
 pub(crate) struct Server {
     program: Program,
@@ -182,6 +186,32 @@ impl Server {
     pub(crate) fn of_delay(target: &str, words: &[&str]) -> Self {
         let words = [&["net", "delay", target], words].concat();
         Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// A lock server on a free port of 127.0.0.1.
+    pub(crate) fn of_locks() -> Self {
+        let words = ["lock", "serve", "--listen", "127.0.0.1:0"];
+        Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// An application server on a free port of 127.0.0.1.
+    pub(crate) fn of_pages(words: &[&str]) -> Self {
+        let words = [&["app", "serve", "--listen", "127.0.0.1:0"], words].concat();
+        Self::ready(Program::start(&words, Path::new(".")))
+    }
+
+    /// The same with a configuration.
+    pub(crate) fn configured(config: &str) -> (tempfile::TempDir, Self) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("app.toml");
+        fs::write(&file, config).expect("a temporary folder can be written");
+        let file = file.display().to_string();
+        (folder, Self::of_pages(&[&file]))
+    }
+
+    /// A connection that speaks HTTP.
+    pub(crate) fn web(&self) -> web::Web {
+        web::Web::connect(&self.address)
     }
 
     fn ready(program: Program) -> Self {

@@ -1,0 +1,263 @@
+//! What can be tuned: one structure for the file and for everything behind it.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plumb_engine::Cidr;
+use plumb_measure::{ByteSize, Span};
+use serde::{Deserialize, Deserializer, de};
+
+use crate::AppError;
+
+/// The name and the password of the only user when the configuration names none.
+pub(crate) const DEMO: &str = "demo";
+
+/// The whole configuration, as a TOML file says it; what is not said has its default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Config {
+    /// Addresses to listen on; the command line goes before them.
+    pub(crate) listen: Vec<String>,
+    /// Who may connect; empty: everybody who can reach an address.
+    #[serde(deserialize_with = "cidrs")]
+    pub(crate) allow: Vec<Cidr>,
+    /// Certificate and key; absent: no TLS.
+    pub(crate) tls: Option<TlsConfig>,
+    pub(crate) front: FrontConfig,
+    pub(crate) dispatcher: DispatcherConfig,
+    pub(crate) programs: ProgramsConfig,
+    pub(crate) step: StepConfig,
+    pub(crate) sessions: SessionsConfig,
+    /// Name and password; empty: one user `demo`, password `demo`, on loopback only.
+    pub(crate) users: BTreeMap<String, String>,
+    pub(crate) database: DatabaseConfig,
+    /// The machine that has the data of the flights; absent: this one.
+    pub(crate) backend: Option<BackendConfig>,
+    /// The lock server; absent: sales steps take no locks.
+    pub(crate) locks: Option<LocksConfig>,
+}
+
+/// What the server proves itself with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct TlsConfig {
+    /// PEM file of the certificate, followed by those that vouch for it.
+    pub(crate) cert: PathBuf,
+    /// PEM file of its key.
+    pub(crate) key: PathBuf,
+}
+
+/// The front: connections, requests under way, and the cache.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct FrontConfig {
+    /// Threads of the front.
+    pub(crate) threads: usize,
+    /// Connections at once; one more is answered with 503 and closed.
+    pub(crate) connections: usize,
+    /// Requests under way at once, cache hits aside.
+    pub(crate) requests: usize,
+    /// Requests that may wait for one of those; one more is answered with 503.
+    pub(crate) queue: usize,
+    /// Bytes of a request line with its headers, at least 8 KiB.
+    pub(crate) header_size: ByteSize,
+    /// Bytes of a request body.
+    pub(crate) body_size: ByteSize,
+    /// A connection without a complete request head for this long is closed.
+    pub(crate) keep_alive: Span,
+    /// A body must be complete, and an answer be taken, within this.
+    pub(crate) stall: Span,
+    /// Bytes of the response cache.
+    pub(crate) cache_size: ByteSize,
+    /// Connections under way when the server is told to stop have this long to finish.
+    pub(crate) farewell: Span,
+}
+
+impl Default for FrontConfig {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            connections: 500,
+            requests: 250,
+            queue: 500,
+            header_size: kib(16),
+            body_size: kib(1024),
+            keep_alive: Span::from_ms(60_000),
+            stall: Span::from_ms(30_000),
+            cache_size: kib(50 * 1024),
+            farewell: Span::from_ms(10_000),
+        }
+    }
+}
+
+/// The dispatcher and its work processes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct DispatcherConfig {
+    /// Dialog work processes, each a thread with a database session.
+    pub(crate) work_processes: usize,
+    /// Steps that may wait for one; one more is answered with 503.
+    pub(crate) queue: usize,
+}
+
+impl Default for DispatcherConfig {
+    fn default() -> Self {
+        Self { work_processes: 10, queue: 2_000 }
+    }
+}
+
+/// The program buffer, and what compiling costs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ProgramsConfig {
+    /// Bytes of compiled programs kept.
+    pub(crate) buffer_size: ByteSize,
+    /// The database takes so much longer to hand out a source.
+    pub(crate) load_wait: Span,
+    /// Processor time that each compilation takes in addition.
+    pub(crate) compile_cpu: Span,
+}
+
+impl Default for ProgramsConfig {
+    fn default() -> Self {
+        Self {
+            buffer_size: kib(32 * 1024),
+            load_wait: Span::from_ns(0),
+            compile_cpu: Span::from_ns(0),
+        }
+    }
+}
+
+/// What each dialog step costs in addition to its own work.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct StepConfig {
+    /// Time that a database call of the step takes in addition.
+    #[serde(deserialize_with = "span")]
+    pub(crate) database_wait: Option<Span>,
+    /// Processor time that the step takes in addition.
+    #[serde(deserialize_with = "span")]
+    pub(crate) cpu: Option<Span>,
+}
+
+/// Sessions of users.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct SessionsConfig {
+    /// Sessions at once; one more is answered with 503.
+    pub(crate) max: usize,
+    /// A session that is not used for this long ends.
+    pub(crate) idle: Span,
+    /// Bytes that are rolled into the work process and out again with each step.
+    pub(crate) roll_area: ByteSize,
+}
+
+impl Default for SessionsConfig {
+    fn default() -> Self {
+        Self { max: 500, idle: Span::from_ms(600_000), roll_area: kib(8) }
+    }
+}
+
+/// Where the data lies.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct DatabaseConfig {
+    /// `postgres://...`, or the path of an `SQLite` file; absent: a file that goes with the server.
+    pub(crate) url: Option<String>,
+}
+
+/// The other half of a split system.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct BackendConfig {
+    /// `http://HOST:PORT` of another `plumb app serve`.
+    pub(crate) url: String,
+    /// User there.
+    #[serde(default = "demo")]
+    pub(crate) user: String,
+    /// Password there.
+    #[serde(default = "demo")]
+    pub(crate) password: String,
+    /// Connections to it at once; one more step is answered with 503.
+    #[serde(default = "entries")]
+    pub(crate) connections: usize,
+    /// An answer must be complete within this.
+    #[serde(default = "patience")]
+    pub(crate) timeout: Span,
+}
+
+/// The lock server.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct LocksConfig {
+    /// `HOST:PORT` of a server that speaks RESP.
+    pub(crate) server: String,
+    /// An answer must be complete within this.
+    #[serde(default = "patience")]
+    pub(crate) timeout: Span,
+}
+
+impl Config {
+    /// Refuses what cannot work, with the name of the setting.
+    pub(crate) fn check(&self) -> Result<(), AppError> {
+        let counts = [
+            ("front.threads", self.front.threads, 64),
+            ("front.connections", self.front.connections, 1_000_000),
+            ("front.requests", self.front.requests, 1_000_000),
+            ("dispatcher.work-processes", self.dispatcher.work_processes, 1_000),
+            ("dispatcher.queue", self.dispatcher.queue, 1_000_000),
+            ("sessions.max", self.sessions.max, 1_000_000),
+        ];
+        for (name, value, most) in counts {
+            if value == 0 || value > most {
+                let problem = format!("{name} is {value}: write a number from 1 to {most}");
+                return Err(AppError::Plan(problem));
+            }
+        }
+        if self.front.header_size < kib(8) {
+            return Err(AppError::Plan("front.header-size must be at least 8KiB".into()));
+        }
+        if let Some(wrong) = self.users.keys().find(|name| name.is_empty() || name.contains(':')) {
+            let problem =
+                format!("`{wrong}` cannot be a user: a name has no colon and is not empty");
+            return Err(AppError::Plan(problem));
+        }
+        Ok(())
+    }
+
+    /// Name and password of everybody who may log on.
+    pub(crate) fn accounts(&self) -> BTreeMap<String, String> {
+        if self.users.is_empty() {
+            return BTreeMap::from([(DEMO.into(), DEMO.into())]);
+        }
+        self.users.clone()
+    }
+}
+
+fn kib(count: u64) -> ByteSize {
+    ByteSize::new(count << 10).unwrap_or_else(|| unreachable!("no size here is zero"))
+}
+
+fn demo() -> String {
+    DEMO.into()
+}
+
+fn entries() -> usize {
+    500
+}
+
+fn patience() -> Span {
+    Span::from_ms(10_000)
+}
+
+fn span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
+    let span = Span::deserialize(from)?;
+    Ok((span.ns() > 0).then_some(span))
+}
+
+fn cidrs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Cidr>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
+}

@@ -1,0 +1,167 @@
+//! What every work process does, and what it has done.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plumb_measure::Histogram;
+use serde::Serialize;
+
+use crate::answer::{Answer, Timings};
+use crate::database::Database;
+
+/// One place for each work process.
+#[derive(Debug)]
+pub(crate) struct Board {
+    places: Vec<Mutex<Place>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    running: Option<Running>,
+    figures: ProcessFigures,
+    queue: Histogram,
+    service: Histogram,
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    program: String,
+    since_ns: u64,
+}
+
+/// One work process, as an administrator sees it. Times in nanoseconds.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ProcessFigures {
+    /// Number, from 0.
+    pub(crate) number: usize,
+    /// `waiting` or `running`.
+    pub(crate) state: &'static str,
+    /// What it runs.
+    pub(crate) program: Option<String>,
+    /// How long it has been running that.
+    pub(crate) running_ns: Option<u64>,
+    /// Steps done.
+    pub(crate) steps: u64,
+    /// Steps that ended with a server error.
+    pub(crate) errors: u64,
+    /// Steps that broke off.
+    pub(crate) dumps: u64,
+    /// Time in steps.
+    pub(crate) busy_ns: u64,
+    /// Processor time.
+    pub(crate) cpu_ns: u64,
+    /// Time that its steps had waited for it.
+    pub(crate) queue_ns: u64,
+    /// Time spent getting programs.
+    pub(crate) load_ns: u64,
+    /// Time in database calls, those of loads aside.
+    pub(crate) database_ns: u64,
+    /// Database calls.
+    pub(crate) database_calls: u64,
+    /// Times that it opened its database session.
+    pub(crate) database_logons: u64,
+    /// True while its database session is open.
+    pub(crate) database_connected: bool,
+}
+
+/// All work processes together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) steps: u64,
+    pub(crate) errors: u64,
+    pub(crate) dumps: u64,
+    pub(crate) busy_ns: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) queue_ns: u64,
+    pub(crate) load_ns: u64,
+    pub(crate) database_ns: u64,
+    pub(crate) running: usize,
+    /// Times from the queue to a work process.
+    pub(crate) queue: Histogram,
+    /// Times in a work process.
+    pub(crate) service: Histogram,
+}
+
+impl Board {
+    pub(crate) fn new(processes: usize) -> Self {
+        let place = |number| {
+            Mutex::new(Place {
+                running: None,
+                figures: ProcessFigures { number, ..ProcessFigures::default() },
+                queue: Histogram::new(),
+                service: Histogram::new(),
+            })
+        };
+        Self { places: (0..processes).map(place).collect() }
+    }
+
+    /// The process `number` begins with `program`.
+    pub(crate) fn begin(&self, number: usize, program: &str, now_ns: u64) {
+        let running = Running { program: program.into(), since_ns: now_ns };
+        self.lock(number).running = Some(running);
+    }
+
+    /// The process `number` has ended its step; `cpu_ns` is its processor time so far.
+    pub(crate) fn end(&self, number: usize, answer: &Answer, database: &Database, cpu_ns: u64) {
+        let Timings { queue_ns, load_ns, database_ns, .. } = answer.timings;
+        let service_ns = answer.timings.service_ns();
+        let mut place = self.lock(number);
+        place.running = None;
+        place.queue.record(queue_ns);
+        place.service.record(service_ns);
+        let figures = &mut place.figures;
+        figures.steps += 1;
+        figures.errors += u64::from(answer.status.is_server_error());
+        figures.busy_ns += service_ns;
+        figures.cpu_ns = cpu_ns;
+        figures.queue_ns += queue_ns;
+        figures.load_ns += load_ns;
+        figures.database_ns += database_ns;
+        figures.database_calls = database.calls();
+        figures.database_logons = database.logons();
+        figures.database_connected = database.connected();
+    }
+
+    /// The step of process `number` broke off.
+    pub(crate) fn dump(&self, number: usize) {
+        self.lock(number).figures.dumps += 1;
+    }
+
+    /// Every process.
+    pub(crate) fn processes(&self, now_ns: u64) -> Vec<ProcessFigures> {
+        (0..self.places.len())
+            .map(|number| {
+                let place = self.lock(number);
+                let running = place.running.as_ref();
+                ProcessFigures {
+                    state: if running.is_some() { "running" } else { "waiting" },
+                    program: running.map(|running| running.program.clone()),
+                    running_ns: running.map(|it| now_ns.saturating_sub(it.since_ns)),
+                    ..place.figures.clone()
+                }
+            })
+            .collect()
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for number in 0..self.places.len() {
+            let place = self.lock(number);
+            totals.steps += place.figures.steps;
+            totals.errors += place.figures.errors;
+            totals.dumps += place.figures.dumps;
+            totals.busy_ns += place.figures.busy_ns;
+            totals.cpu_ns += place.figures.cpu_ns;
+            totals.queue_ns += place.figures.queue_ns;
+            totals.load_ns += place.figures.load_ns;
+            totals.database_ns += place.figures.database_ns;
+            totals.running += usize::from(place.running.is_some());
+            totals.queue.merge(&place.queue);
+            totals.service.merge(&place.service);
+        }
+        totals
+    }
+
+    fn lock(&self, number: usize) -> MutexGuard<'_, Place> {
+        self.places[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

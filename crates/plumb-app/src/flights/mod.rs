@@ -1,0 +1,22 @@
+//! The flight service: `OData` version 2 in two modes, and a compact twin of the same data.
+//!
+//! # Source
+//! OData Version 2.0: Overview, URI Conventions, Operations, Atom Format, JSON Format (odata.org).
+
+mod atom;
+mod batch;
+mod compact;
+mod data;
+mod entity;
+mod filter;
+mod json;
+mod key;
+mod metadata;
+mod model;
+mod options;
+mod path;
+mod service;
+mod xml;
+
+pub(crate) use compact::serve as compact;
+pub(crate) use service::{Service, serve};

@@ -1,0 +1,95 @@
+//! A stream that knows whether its peer has begun to say something new.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// What was heard of a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    bytes: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Heard {
+    /// All that was heard so far has been answered.
+    pub(crate) fn answered(&self) {
+        self.answered.store(self.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// True when something came that has not been answered.
+    pub(crate) fn more(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > self.answered.load(Ordering::Relaxed)
+    }
+}
+
+/// A stream whose bytes are counted as they come.
+#[derive(Debug)]
+pub(crate) struct Listening<'a, S> {
+    pub(crate) stream: &'a mut S,
+    pub(crate) heard: &'a Heard,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Listening<'_, S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut *self.stream).poll_read(context, buffer);
+        let came = buffer.filled().len() - before;
+        if came > 0 {
+            self.heard.bytes.fetch_add(came as u64, Ordering::Relaxed);
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Listening<'_, S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_answered_is_nothing_new() {
+        let heard = Heard::default();
+        assert!(!heard.more());
+        heard.bytes.store(5, Ordering::Relaxed);
+        assert!(heard.more());
+        heard.answered();
+        assert!(!heard.more());
+    }
+}

@@ -1,0 +1,74 @@
+//! The application server: pages, flights and dialog steps on work processes.
+//!
+//! A request comes in at the front (`front`): connections, limits, the cache. What the cache does
+//! not have waits in the queue of the dispatcher (`dispatcher`) for a work process, which has its
+//! own database session (`database`) and does one step (`step`) at a time: it logs on, rolls the
+//! session in (`session`), gets its program from the buffer or compiles it (`program`), reads,
+//! renders, rolls out. [`App`] is the layer as the program sees it.
+
+mod account;
+mod answer;
+mod backend;
+mod config;
+mod database;
+mod dispatcher;
+mod error;
+mod flights;
+mod front;
+mod generate;
+mod instance;
+mod link;
+mod options;
+mod pages;
+mod production;
+mod program;
+mod sales;
+mod serve;
+mod session;
+mod status;
+mod step;
+mod url;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::layer::{Job, JobError, Layer};
+
+pub use error::AppError;
+pub use generate::Generate;
+pub use options::{GenerateOptions, PoolOptions, ServeOptions};
+pub use serve::Serve;
+
+/// The port on which the server listens unless told otherwise.
+pub const PORT: u16 = 8000;
+
+/// The application layer.
+#[derive(Clone, Copy, Debug)]
+pub struct App;
+
+impl Layer for App {
+    fn command(&self) -> Command {
+        // the words for people come last: the options bring words of their own
+        let serve = ServeOptions::augment_args(Command::new("serve")).about(
+            "Serve pages, flights and dialog steps on work processes, to be measured and tuned",
+        );
+        let generate = GenerateOptions::augment_args(Command::new("generate"))
+            .about("Compile every program over several work processes: a load of its own");
+        Command::new("app")
+            .about("The application server: pages, flights, dialog steps, and their tuning")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(serve)
+            .subcommand(generate)
+    }
+
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
+        match matches.subcommand() {
+            Some(("serve", words)) => {
+                Ok(Job::Serve(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("generate", words)) => {
+                Ok(Job::Serve(Box::new(Generate::new(&GenerateOptions::from_arg_matches(words)?)?)))
+            }
+            _ => Err(AppError::NoVerb.into()),
+        }
+    }
+}

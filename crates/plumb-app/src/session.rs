@@ -1,0 +1,250 @@
+//! Sessions of users: what a step rolls into its work process and out again.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::config::SessionsConfig;
+
+/// Language and client of somebody whose URL names none.
+pub(crate) const LANGUAGE: &str = "en";
+/// The client of somebody whose URL names none.
+pub(crate) const CLIENT: &str = "000";
+
+/// What a session knows while a work process has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Context {
+    /// Who it belongs to.
+    pub(crate) user: String,
+    /// Steps done, the present one included.
+    pub(crate) steps: u64,
+    area: Vec<u8>,
+}
+
+/// All sessions of the server.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    limits: SessionsConfig,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: HashMap<String, Entry>,
+    figures: SessionFigures,
+}
+
+#[derive(Debug)]
+struct Entry {
+    user: String,
+    steps: u64,
+    used_ns: u64,
+    area: Vec<u8>,
+}
+
+/// How many sessions there are and were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct SessionFigures {
+    /// Sessions that may be open.
+    pub(crate) limit: usize,
+    /// Sessions that are open, those of a single step included.
+    pub(crate) open: usize,
+    /// The most that were open.
+    pub(crate) open_max: usize,
+    /// Log-ons.
+    pub(crate) opened: u64,
+    /// Log-ons refused because of the limit.
+    pub(crate) refused: u64,
+    /// Sessions that were not used for too long.
+    pub(crate) expired: u64,
+    /// Bytes copied into work processes and back.
+    pub(crate) rolled: u64,
+}
+
+/// There are as many sessions as there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} sessions are open, which is the limit (sessions.max)")]
+pub(crate) struct TooMany(usize);
+
+impl Sessions {
+    pub(crate) fn new(limits: SessionsConfig) -> Self {
+        Self { limits, state: Mutex::default() }
+    }
+
+    /// Opens a session that stays, under an unguessable name.
+    ///
+    /// # Errors
+    /// [`TooMany`].
+    pub(crate) fn open(&self, user: &str, now_ns: u64) -> Result<String, TooMany> {
+        let mut state = self.lock();
+        self.expire(&mut state, now_ns);
+        self.admit(&mut state)?;
+        let name = unguessable();
+        let entry = Entry { user: user.into(), steps: 0, used_ns: now_ns, area: self.area() };
+        state.open.insert(name.clone(), entry);
+        Ok(name)
+    }
+
+    /// Rolls the session `name` in.
+    pub(crate) fn roll_in(&self, name: &str, now_ns: u64) -> Option<Context> {
+        let mut state = self.lock();
+        let idle_ns = self.limits.idle.ns();
+        if state.open.get(name).is_some_and(|entry| now_ns.saturating_sub(entry.used_ns) > idle_ns)
+        {
+            state.open.remove(name);
+            state.figures.open -= 1;
+            state.figures.expired += 1;
+            return None;
+        }
+        let entry = state.open.get_mut(name)?;
+        entry.used_ns = now_ns;
+        let context =
+            Context { user: entry.user.clone(), steps: entry.steps + 1, area: entry.area.clone() };
+        state.figures.rolled += context.area.len() as u64;
+        Some(context)
+    }
+
+    /// Rolls the session `name` out. Of two steps of one session at once the last one stays.
+    pub(crate) fn roll_out(&self, name: &str, context: &Context, now_ns: u64) {
+        let mut state = self.lock();
+        if let Some(entry) = state.open.get_mut(name) {
+            entry.area.copy_from_slice(&context.area);
+            entry.steps = context.steps;
+            entry.used_ns = now_ns;
+            state.figures.rolled += context.area.len() as u64;
+        }
+    }
+
+    /// A session for one step, which [`end_of_step`](Self::end_of_step) ends.
+    ///
+    /// # Errors
+    /// [`TooMany`].
+    pub(crate) fn for_one_step(&self, user: &str, now_ns: u64) -> Result<Context, TooMany> {
+        let mut state = self.lock();
+        if state.figures.open >= self.limits.max {
+            self.expire(&mut state, now_ns);
+        }
+        self.admit(&mut state)?;
+        drop(state);
+        Ok(Context { user: user.into(), steps: 1, area: self.area() })
+    }
+
+    /// Ends a session of one step.
+    pub(crate) fn end_of_step(&self) {
+        self.lock().figures.open -= 1;
+    }
+
+    /// Ends the session `name`, if it is open.
+    pub(crate) fn close(&self, name: &str) {
+        let mut state = self.lock();
+        if state.open.remove(name).is_some() {
+            state.figures.open -= 1;
+        }
+    }
+
+    pub(crate) fn figures(&self) -> SessionFigures {
+        SessionFigures { limit: self.limits.max, ..self.lock().figures }
+    }
+
+    fn admit(&self, state: &mut State) -> Result<(), TooMany> {
+        if state.figures.open >= self.limits.max {
+            state.figures.refused += 1;
+            return Err(TooMany(self.limits.max));
+        }
+        state.figures.open += 1;
+        state.figures.open_max = state.figures.open_max.max(state.figures.open);
+        state.figures.opened += 1;
+        Ok(())
+    }
+
+    /// Ends what nobody uses any more; only when room is needed, so no step pays for it regularly.
+    fn expire(&self, state: &mut State, now_ns: u64) {
+        let idle_ns = self.limits.idle.ns();
+        let before = state.open.len();
+        state.open.retain(|_, entry| now_ns.saturating_sub(entry.used_ns) <= idle_ns);
+        let gone = before - state.open.len();
+        state.figures.open -= gone;
+        state.figures.expired += gone as u64;
+    }
+
+    fn area(&self) -> Vec<u8> {
+        vec![0; usize::try_from(self.limits.roll_area.bytes()).unwrap_or(usize::MAX)]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// 128 random bits in letters.
+fn unguessable() -> String {
+    let mut bits = [0; 16];
+    let filled = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bits.len()), "the kernel always has 16 random bytes");
+    bits.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{ByteSize, Span};
+
+    use super::*;
+
+    fn sessions(max: usize) -> Sessions {
+        let idle = Span::from_ns(100);
+        Sessions::new(SessionsConfig { max, idle, roll_area: ByteSize::new(1000).unwrap() })
+    }
+
+    #[test]
+    fn what_was_rolled_out_is_rolled_in() {
+        let sessions = sessions(2);
+        let name = sessions.open("anna", 0).unwrap();
+        let context = sessions.roll_in(&name, 1).unwrap();
+        assert_eq!((context.user.as_str(), context.steps), ("anna", 1));
+        sessions.roll_out(&name, &context, 2);
+        assert_eq!(sessions.roll_in(&name, 3).unwrap().steps, 2);
+        assert_eq!(sessions.figures().rolled, 3000);
+        assert!(sessions.roll_in("guess", 3).is_none());
+    }
+
+    #[test]
+    fn the_limit_counts_sessions_of_one_step_too() {
+        let sessions = sessions(2);
+        sessions.open("anna", 0).unwrap();
+        sessions.for_one_step("ben", 0).unwrap();
+        assert!(sessions.open("carl", 0).unwrap_err().to_string().contains("2 sessions"));
+        sessions.end_of_step();
+        sessions.open("carl", 0).unwrap();
+        let figures = sessions.figures();
+        assert_eq!((figures.open, figures.open_max, figures.refused), (2, 2, 1));
+    }
+
+    #[test]
+    fn a_session_that_is_not_used_makes_room() {
+        let sessions = sessions(1);
+        let old = sessions.open("anna", 0).unwrap();
+        assert!(sessions.open("ben", 100).is_err());
+        sessions.open("ben", 101).unwrap();
+        assert!(sessions.roll_in(&old, 101).is_none());
+        assert_eq!((sessions.figures().open, sessions.figures().expired), (1, 1));
+    }
+
+    #[test]
+    fn a_session_that_waited_too_long_is_over_even_when_there_is_room() {
+        let sessions = sessions(5);
+        let name = sessions.open("anna", 0).unwrap();
+        assert!(sessions.roll_in(&name, 101).is_none());
+        assert_eq!(sessions.figures().open, 0);
+    }
+
+    #[test]
+    fn a_closed_session_is_over() {
+        let sessions = sessions(1);
+        let name = sessions.open("anna", 0).unwrap();
+        sessions.close(&name);
+        sessions.close(&name);
+        assert!(sessions.roll_in(&name, 0).is_none());
+        assert_eq!(sessions.figures().open, 0);
+    }
+}

@@ -1,0 +1,147 @@
+//! What an administrator looks at: one document, as a page, as JSON and for Prometheus.
+
+mod page;
+mod prometheus;
+mod verdict;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Histogram};
+use serde::Serialize;
+
+use crate::dispatcher::{ProcessFigures, QueueFigures, Totals};
+use crate::front::{CacheFigures, ConnectionFigures};
+use crate::instance::Instance;
+use crate::program::BufferFigures;
+use crate::session::SessionFigures;
+
+pub(crate) use page::html;
+pub(crate) use prometheus::metrics;
+pub(crate) use verdict::Verdict;
+
+/// The content type of the text format of Prometheus.
+pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Everything there is to see, at one moment. Times in nanoseconds, sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Status {
+    /// Name and version of this document.
+    pub(crate) schema: &'static str,
+    /// When the server began.
+    pub(crate) began: String,
+    pub(crate) up_ns: u64,
+    /// The database, without a password.
+    pub(crate) database: String,
+    /// Where the data of flights comes from, when not from here.
+    pub(crate) backend: Option<BackendFigures>,
+    pub(crate) verdict: Verdict,
+    pub(crate) steps: StepFigures,
+    pub(crate) work_processes: Vec<ProcessFigures>,
+    pub(crate) queue: QueueFigures,
+    pub(crate) programs: BufferFigures,
+    pub(crate) connections: ConnectionFigures,
+    pub(crate) cache: CacheFigures,
+    pub(crate) sessions: SessionFigures,
+}
+
+/// The connections to the back end.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct BackendFigures {
+    pub(crate) url: String,
+    /// Connections that may be open at once.
+    pub(crate) limit: usize,
+    pub(crate) open: usize,
+    pub(crate) open_max: usize,
+    pub(crate) calls: u64,
+    pub(crate) refused: u64,
+}
+
+/// All steps since the server began.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StepFigures {
+    pub(crate) count: u64,
+    /// Steps that ended with a server error.
+    pub(crate) errors: u64,
+    /// Steps that broke off.
+    pub(crate) dumps: u64,
+    /// Sums over all steps.
+    pub(crate) queue_ns: u64,
+    pub(crate) load_ns: u64,
+    pub(crate) database_ns: u64,
+    pub(crate) render_ns: u64,
+    pub(crate) cpu_ns: u64,
+    /// Waiting for a work process.
+    pub(crate) queue: Quantiles,
+    /// In a work process.
+    pub(crate) service: Quantiles,
+}
+
+/// Some quantiles of times; absent without steps.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Quantiles {
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p90_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) max_ns: Option<u64>,
+}
+
+impl Quantiles {
+    fn of(times: &Histogram) -> Self {
+        let some = |ns| (!times.is_empty()).then_some(ns);
+        Self {
+            p50_ns: some(times.quantile(0.5)),
+            p90_ns: some(times.quantile(0.9)),
+            p99_ns: some(times.quantile(0.99)),
+            max_ns: some(times.max()),
+        }
+    }
+}
+
+impl Instance {
+    /// What there is to see now.
+    pub(crate) fn status(&self) -> Status {
+        let now_ns = MonotonicClock.now_ns();
+        let (totals, queue) = (self.board.totals(), self.queue.figures());
+        let work_processes = self.board.processes(now_ns);
+        Status {
+            schema: "plumb.app/1",
+            began: self.began.clone(),
+            up_ns: now_ns.saturating_sub(self.began_ns),
+            database: self.target.to_string(),
+            backend: self.backend.as_ref().map(crate::backend::Backend::figures),
+            verdict: Verdict::of(&totals, &queue, work_processes.len()),
+            steps: steps(&totals),
+            work_processes,
+            queue,
+            programs: self.buffer.figures(),
+            connections: self.counters.figures(self.config.front.connections),
+            cache: self.cache.figures(),
+            sessions: self.sessions.figures(),
+        }
+    }
+}
+
+fn steps(totals: &Totals) -> StepFigures {
+    StepFigures {
+        count: totals.steps,
+        errors: totals.errors,
+        dumps: totals.dumps,
+        queue_ns: totals.queue_ns,
+        load_ns: totals.load_ns,
+        database_ns: totals.database_ns,
+        render_ns: totals.busy_ns.saturating_sub(totals.load_ns + totals.database_ns),
+        cpu_ns: totals.cpu_ns,
+        queue: Quantiles::of(&totals.queue),
+        service: Quantiles::of(&totals.service),
+    }
+}
+
+/// The document as JSON.
+pub(crate) fn json(status: &Status) -> String {
+    serde_json::to_string_pretty(status).unwrap_or_default()
+}
+
+/// `part` of `whole` in percent; `None` of nothing.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
+}

@@ -1,0 +1,127 @@
+//! The text format of Prometheus: counters and gauges in base units.
+
+use std::fmt::Write as _;
+
+use super::Status;
+
+/// The document in the text format, version 0.0.4.
+pub(crate) fn metrics(status: &Status) -> String {
+    let mut out = String::new();
+    let (steps, queue) = (&status.steps, &status.queue);
+    out.counter("steps_total", "Dialog steps done.", steps.count);
+    out.counter("step_errors_total", "Steps that ended with a server error.", steps.errors);
+    out.counter("step_dumps_total", "Steps that broke off.", steps.dumps);
+    out.about("step_seconds_total", "counter", "Time of steps by where it went.");
+    for (part, ns) in [
+        ("queue", steps.queue_ns),
+        ("load", steps.load_ns),
+        ("database", steps.database_ns),
+        ("render", steps.render_ns),
+    ] {
+        out.line(&format!("plumb_app_step_seconds_total{{part=\"{part}\"}} {}", seconds(ns)));
+    }
+    out.seconds("cpu_seconds_total", "Processor time of work processes.", steps.cpu_ns);
+    let processes = &status.work_processes;
+    let running = processes.iter().filter(|process| process.running_ns.is_some()).count();
+    out.gauge("work_processes", "Work processes.", processes.len() as u64);
+    out.gauge("work_processes_running", "Work processes that have a step.", running as u64);
+    let calls = processes.iter().map(|process| process.database_calls).sum();
+    out.counter("database_calls_total", "Database calls of work processes.", calls);
+    let logons = processes.iter().map(|process| process.database_logons).sum();
+    out.counter("database_logons_total", "Database sessions opened.", logons);
+
+    out.gauge("queue_length", "Steps that wait for a work process.", queue.length as u64);
+    out.gauge("queue_length_max", "The most steps that waited.", queue.length_max as u64);
+    out.gauge("queue_limit", "Steps that may wait.", queue.limit as u64);
+    out.counter("queue_refused_total", "Steps refused because of the limit.", queue.refused);
+    out.counter("queue_abandoned_total", "Steps whose client had gone.", queue.abandoned);
+
+    let programs = &status.programs;
+    out.gauge("program_buffer_bytes", "Bytes of compiled programs.", programs.used as u64);
+    out.gauge("program_buffer_limit_bytes", "Bytes the buffer may hold.", programs.size as u64);
+    // a reset sets these back, which Prometheus understands
+    out.counter("program_buffer_hits_total", "Programs found.", programs.hits);
+    out.counter("program_buffer_misses_total", "Programs compiled.", programs.misses);
+    out.counter("program_buffer_swaps_total", "Programs that left for others.", programs.swaps);
+
+    let connections = &status.connections;
+    out.gauge("connections", "Connections that are open.", connections.open);
+    out.gauge("connections_max", "The most connections that were open.", connections.open_max);
+    out.gauge("connections_limit", "Connections that may be open.", connections.limit);
+    out.counter("connections_accepted_total", "Connections taken.", connections.accepted);
+    out.counter("connections_refused_total", "Connections refused: limit.", connections.refused);
+    out.counter(
+        "connections_forbidden_total",
+        "Connections refused: address.",
+        connections.not_allowed,
+    );
+    out.counter("requests_total", "Requests begun.", connections.requests);
+    out.gauge("requests_waiting", "Requests that wait for others.", connections.waiting);
+    out.gauge("requests_waiting_max", "The most that waited.", connections.waiting_max);
+    out.counter("requests_turned_away_total", "Requests refused: limit.", connections.turned_away);
+    out.counter("malformed_total", "Connections that sent no HTTP.", connections.malformed);
+    out.counter("oversized_total", "Heads and bodies too large.", connections.oversized);
+    out.counter("slow_total", "Heads and bodies too slow.", connections.slow);
+    out.counter("idle_total", "Connections closed when idle.", connections.idle);
+
+    let cache = &status.cache;
+    out.gauge("cache_bytes", "Bytes of cached answers.", cache.used as u64);
+    out.gauge("cache_limit_bytes", "Bytes the cache may hold.", cache.size as u64);
+    out.counter("cache_hits_total", "Answers from the cache.", cache.hits);
+    out.counter("cache_misses_total", "Answers that had to be made first.", cache.misses);
+    out.counter("cache_evictions_total", "Answers that left for others.", cache.evictions);
+
+    let sessions = &status.sessions;
+    out.gauge("sessions", "Sessions that are open.", sessions.open as u64);
+    out.gauge("sessions_max", "The most sessions that were open.", sessions.open_max as u64);
+    out.gauge("sessions_limit", "Sessions that may be open.", sessions.limit as u64);
+    out.counter("sessions_opened_total", "Log-ons.", sessions.opened);
+    out.counter("sessions_refused_total", "Log-ons refused: limit.", sessions.refused);
+    out.counter("sessions_expired_total", "Sessions unused for too long.", sessions.expired);
+    out.counter("rolled_bytes_total", "Bytes rolled in and out.", sessions.rolled);
+
+    if let Some(backend) = &status.backend {
+        out.gauge("backend_connections", "Connections to the back end.", backend.open as u64);
+        out.gauge("backend_connections_max", "The most of them.", backend.open_max as u64);
+        out.counter("backend_calls_total", "Calls of the back end.", backend.calls);
+        out.counter("backend_refused_total", "Calls refused: limit.", backend.refused);
+    }
+    out
+}
+
+trait Exposition {
+    fn about(&mut self, name: &str, kind: &str, help: &str);
+    fn line(&mut self, line: &str);
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.about(name, "counter", help);
+        self.line(&format!("plumb_app_{name} {value}"));
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.about(name, "gauge", help);
+        self.line(&format!("plumb_app_{name} {value}"));
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, ns: u64) {
+        self.about(name, "counter", help);
+        self.line(&format!("plumb_app_{name} {}", seconds(ns)));
+    }
+}
+
+impl Exposition for String {
+    fn about(&mut self, name: &str, kind: &str, help: &str) {
+        // a String takes everything
+        let _ = writeln!(self, "# HELP plumb_app_{name} {help}\n# TYPE plumb_app_{name} {kind}");
+    }
+
+    fn line(&mut self, line: &str) {
+        self.push_str(line);
+        self.push('\n');
+    }
+}
+
+/// Exact to the nanosecond.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}

@@ -1,0 +1,314 @@
+//! Where the time of a call went: parts whose means add up, and what stands out.
+
+use std::collections::BTreeMap;
+
+use plumb_measure::{
+    Advice, Attribution, BatchMeans, Distribution, Estimate, Histogram, Part, PartKind, Reading,
+    Series, show_ns,
+};
+
+use crate::ledger::Observations;
+use crate::statement::{Over, Statement};
+
+/// What is known of one result.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) statement: &'a Statement,
+    pub(crate) over: Over,
+    pub(crate) pool: usize,
+    pub(crate) callers: usize,
+    /// Response times of the calls that were not looked into, and their batches.
+    pub(crate) response: &'a Histogram,
+    pub(crate) batches: Option<BatchMeans>,
+    pub(crate) found: &'a Observations,
+    pub(crate) observed: u64,
+    pub(crate) handshake: Option<&'a Histogram>,
+    pub(crate) echo: Option<&'a Histogram>,
+    pub(crate) tls: Option<&'a Histogram>,
+    pub(crate) floor_ns: Option<u64>,
+    pub(crate) readings: Vec<Reading>,
+    /// True when work was due at times of its own.
+    pub(crate) open: bool,
+}
+
+/// Attributes the time; `None` when no call was answered or none was looked into.
+pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
+    let found = known.found;
+    if known.response.is_empty() || found.wire.times.is_empty() {
+        return None;
+    }
+    let client = Estimate::of(known.response, known.batches.as_ref());
+    let mut parts = parts(&known);
+    let taken: Vec<Estimate> = parts.iter().map(|part| part.time).collect();
+    parts.push(Part {
+        kind: PartKind::Rest,
+        time: client.less(&taken),
+        how: "what the other parts leave: the driver, and whatever nobody measured".into(),
+    });
+    let mut attribution = Attribution {
+        subject: known.statement.text.clone(),
+        client,
+        parts,
+        observed: known.observed,
+        times: times(&known),
+        readings: Vec::new(),
+        advice: Vec::new(),
+    };
+    attribution.advice = advice(&known, &attribution);
+    attribution.readings = known.readings;
+    Some(attribution)
+}
+
+fn parts(known: &Known<'_>) -> Vec<Part> {
+    let found = known.found;
+    let bracket = found.bracket.estimate();
+    let mut parts = vec![
+        Part {
+            kind: PartKind::Server,
+            time: bracket.less(&[found.clock.estimate()]),
+            how: "between two readings of the server's clock, sent at once with the statement in \
+                  between, less two readings that follow each other"
+                .into(),
+        },
+        Part {
+            kind: PartKind::Wire,
+            time: found.wire.estimate(),
+            how: "a message that asks for no work (Sync), there and back".into(),
+        },
+    ];
+    let mut add = |wanted: bool, kind, series: &Series, how: &str| {
+        if wanted {
+            parts.push(Part { kind, time: series.estimate(), how: how.into() });
+        }
+    };
+    add(known.open, PartKind::Due, &found.due, "from the due time until a caller began");
+    let pooled = known.over == Over::Pool;
+    add(pooled, PartKind::Queue, &found.queue, "in the queue for a connection of the pool");
+    let connects = known.over == Over::Connect;
+    add(connects, PartKind::Connect, &found.connect, "making the connection of the call");
+    parts
+}
+
+fn times(known: &Known<'_>) -> BTreeMap<String, Distribution> {
+    let found = known.found;
+    let pooled = known.over == Over::Pool;
+    let connects = known.over == Over::Connect;
+    let all: [(&str, Option<&Histogram>); 9] = [
+        ("wire", Some(&found.wire.times)),
+        ("server, with a reading of its clock", Some(&found.bracket.times)),
+        ("a reading of the server's clock", Some(&found.clock.times)),
+        ("statement and answer", Some(&found.exchange.times)),
+        ("queue of the pool", Some(&found.queue.times).filter(|_| pooled)),
+        ("making a connection", Some(&found.connect.times).filter(|_| connects)),
+        ("login", Some(&found.startup.times).filter(|_| connects)),
+        ("TCP handshake", known.handshake),
+        ("echo server", known.echo),
+    ];
+    all.into_iter()
+        .filter_map(|(name, times)| Some((name.to_owned(), Distribution::of(times?)?)))
+        .collect()
+}
+
+/// A part of this share of the whole stands out.
+const LARGE: f64 = 0.25;
+/// Handshakes so many times shorter than any message were not answered by the server ...
+const ANSWERED_NEARER: u64 = 5;
+/// ... when a message takes at least so long.
+const WIRE_MIN_NS: u64 = 1_000_000;
+
+/// What stands out, the largest first.
+fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
+    let whole = attribution.client.mean_ns.max(1);
+    let mut parts: Vec<&Part> = attribution.parts.iter().collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.time.mean_ns));
+    let mut found: Vec<Advice> = parts
+        .into_iter()
+        .filter(|part| real(at_least(part.time)) >= LARGE * real(whole))
+        .map(|part| Advice {
+            finding: format!(
+                "{:.0} % of the time, {}, is {}",
+                100.0 * real(part.time.mean_ns) / real(whole),
+                shown(part.time.mean_ns),
+                spent_on(part.kind)
+            ),
+            next: next(known, part.kind),
+        })
+        .collect();
+    found.extend(nearer(known));
+    found.extend(floor(known, whole));
+    found
+}
+
+/// The lower end of the interval: what stands out by chance is no finding.
+fn at_least(time: Estimate) -> i64 {
+    let half =
+        time.half_width_ns.map_or(time.mean_ns, |half| i64::try_from(half).unwrap_or(i64::MAX));
+    time.mean_ns.saturating_sub(half)
+}
+
+fn spent_on(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Server => "the server's own work",
+        PartKind::Wire => "the way there and back",
+        PartKind::Due => "waiting for a caller that is free",
+        PartKind::Queue => "waiting for a connection of the pool",
+        PartKind::Connect => "making the connection",
+        PartKind::Rest => "explained by nothing that was measured",
+    }
+}
+
+fn next(known: &Known<'_>, kind: PartKind) -> String {
+    match kind {
+        PartKind::Server => "Is this much for the statement? Look at its plan (--explain), at \
+            indexes and locks, and at what else the server does (plumb host watch there)."
+            .into(),
+        PartKind::Wire => "The network, and waking the server's process. Compare with plumb net \
+            ping to the same host; fewer statements a dialog help more than faster ones."
+            .into(),
+        PartKind::Due => "Calls come faster than they are answered: more --callers, or a lower \
+            --rate."
+            .into(),
+        PartKind::Queue => format!(
+            "{} callers share a pool of {}. Try a larger --pool, or hold connections for a \
+             shorter time; stop where the server's own time begins to rise.",
+            known.callers, known.pool
+        ),
+        PartKind::Connect => connect(known),
+        PartKind::Rest => "The driver and the client's machine (is a processor free?), answers \
+            larger than the buffers of a socket, a pooler or a proxy that queues. Some 40 ms \
+            point to delayed acknowledgements."
+            .into(),
+    }
+}
+
+fn connect(known: &Known<'_>) -> String {
+    let mean = |times: Option<&Histogram>| times.map_or(0.0, Histogram::mean);
+    let (whole, tls) = (known.found.connect.times.mean(), mean(known.tls));
+    let login = known.found.startup.times.mean();
+    let largest = if tls > whole / 2.0 {
+        "Most of it is the TLS handshake."
+    } else if login > whole / 2.0 {
+        "Most of it is the login: starting a process, checking the password."
+    } else {
+        "It takes several round trips."
+    };
+    format!("Keep connections, in a pool or in the application. {largest}")
+}
+
+/// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a
+/// usual handshake: a machine that is busy makes some messages slow, not all.
+fn nearer(known: &Known<'_>) -> Option<Advice> {
+    let handshake_ns = known.handshake?.quantile(0.5);
+    let wire_ns = known.found.wire.times.min();
+    let far = wire_ns >= WIRE_MIN_NS && handshake_ns < wire_ns / ANSWERED_NEARER;
+    far.then(|| Advice {
+        finding: format!(
+            "A TCP handshake takes {}, the shortest message to the server and back {}",
+            show_ns(handshake_ns),
+            show_ns(wire_ns)
+        ),
+        next: "Something on the way answers for the server: a proxy, a load balancer, a pooler. \
+               What lies behind it is in the wire here, and in no ping."
+            .into(),
+    })
+}
+
+/// The driver itself.
+fn floor(known: &Known<'_>, whole: i64) -> Option<Advice> {
+    let floor_ns = i64::try_from(known.floor_ns?).ok()?;
+    (2 * floor_ns >= whole).then(|| Advice {
+        finding: format!("The driver itself takes {} of it", shown(floor_ns)),
+        next: "There is little to find below this: measure with another driver to go further."
+            .into(),
+    })
+}
+
+fn shown(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "-" } else { "" }, show_ns(ns.unsigned_abs()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+fn real(ns: i64) -> f64 {
+    ns as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten calls of 50 ms, of which `queue` is in the pool, 40 on the wire and 3 in the server.
+    fn known<'a>(
+        found: &'a mut Observations,
+        response: &'a mut Histogram,
+        statement: &'a Statement,
+    ) -> Known<'a> {
+        const MS: u64 = 1_000_000;
+        for _ in 0..10 {
+            response.record(50 * MS);
+            found.queue.record(5 * MS);
+            found.wire.record(40 * MS);
+            found.bracket.record(3 * MS + 20_000);
+            found.clock.record(20_000);
+        }
+        Known {
+            statement,
+            over: Over::Pool,
+            pool: 1,
+            callers: 8,
+            response,
+            batches: None,
+            found,
+            observed: 10,
+            handshake: None,
+            echo: None,
+            tls: None,
+            floor_ns: Some(10_000),
+            readings: Vec::new(),
+            open: false,
+        }
+    }
+
+    #[test]
+    fn the_parts_add_up_to_the_whole() {
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let statement = Statement::trivial();
+        let of = attribute(known(&mut found, &mut response, &statement)).unwrap();
+        let parts: Vec<(PartKind, i64)> =
+            of.parts.iter().map(|part| (part.kind, part.time.mean_ns / 1_000_000)).collect();
+        let expected = [
+            (PartKind::Server, 3),
+            (PartKind::Wire, 40),
+            (PartKind::Queue, 5),
+            (PartKind::Rest, 2),
+        ];
+        assert_eq!(parts, expected);
+        let sum: i64 = of.parts.iter().map(|part| part.time.mean_ns).sum();
+        assert_eq!(sum, of.client.mean_ns);
+    }
+
+    #[test]
+    fn what_stands_out_is_named_with_what_to_do() {
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let statement = Statement::trivial();
+        let mut near = Histogram::new();
+        near.record(50_000);
+        let known =
+            Known { handshake: Some(&near), ..known(&mut found, &mut response, &statement) };
+        let advice = attribute(known).unwrap().advice;
+        assert_eq!(advice.len(), 2, "{advice:?}");
+        assert!(advice[0].finding.starts_with("80 % of the time, 40.0 ms"), "{advice:?}");
+        assert!(advice[1].next.contains("a proxy"), "{advice:?}");
+    }
+
+    #[test]
+    fn nothing_is_attributed_without_a_look() {
+        let (found, mut response) = (Observations::default(), Histogram::new());
+        response.record(1);
+        let statement = Statement::trivial();
+        let mut other = Observations::default();
+        let mut none = Histogram::new();
+        let mut empty = known(&mut other, &mut none, &statement);
+        empty.found = &found;
+        assert_eq!(attribute(empty), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! The second driver: `tokio-postgres` on a runtime of one thread, behind the records of the engine.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{Either, join_all, select};
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Driven, Ending, LoadPlan, Outlet, Stop};
+use plumb_measure::{Clock as _, Slowest};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::DbError;
+use crate::caller::{NotReady, Office, Opening};
+use crate::ledger::{Ledger, Observations, Passes};
+use crate::login::Login;
+use crate::pool::Pool;
+use crate::session::whole;
+use crate::statement::Over;
+use crate::stream::Traffic;
+
+/// The driver as every output names it.
+pub(crate) const NAME: &str = "tokio-postgres on a tokio runtime of one thread";
+/// The way it waits.
+pub(crate) const WAIT: &str = "epoll by the runtime";
+/// How often a load looks whether it is to stop.
+const STOP_EVERY: Duration = Duration::from_millis(50);
+/// A sleep of the runtime that is longer found nothing to do.
+const MOMENT_NS: u64 = 2_000;
+/// Turns that the ends of sessions are given.
+const FAREWELL: u32 = 16;
+
+/// One load, and over what it goes.
+#[derive(Debug)]
+pub(crate) struct Load<'a> {
+    pub(crate) plan: &'a LoadPlan,
+    pub(crate) login: &'a Login,
+    pub(crate) opening: Opening<'a>,
+    pub(crate) over: Over,
+    /// Connections of the pool.
+    pub(crate) pool: usize,
+    /// Callers at a time.
+    pub(crate) callers: usize,
+    pub(crate) stop: &'a Stop,
+}
+
+/// What came of it beside the records.
+#[derive(Debug)]
+pub(crate) struct Yield {
+    pub(crate) found: Observations,
+    pub(crate) observed: u64,
+}
+
+/// A runtime of one thread.
+///
+/// # Errors
+/// When no descriptors are left.
+pub(crate) fn runtime(passes: &Arc<Passes>) -> Result<Runtime, DbError> {
+    let (asleep, awake) = (Arc::new(AtomicU64::new(0)), Arc::clone(passes));
+    let since = Arc::clone(&asleep);
+    Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .on_thread_park(move || asleep.store(MonotonicClock.now_ns(), Ordering::Relaxed))
+        .on_thread_unpark(move || {
+            let slept_ns = MonotonicClock.now_ns() - since.load(Ordering::Relaxed);
+            awake.all.fetch_add(1, Ordering::Relaxed);
+            awake.idle.fetch_add(u64::from(slept_ns > MOMENT_NS), Ordering::Relaxed);
+        })
+        .build()
+        .map_err(DbError::system("start a runtime"))
+}
+
+/// Drives `load` on this thread.
+///
+/// # Errors
+/// [`DbError`] when the first connections cannot be made: there is then no record. Whatever fails
+/// later is data.
+pub(crate) fn drive(load: &Load<'_>, outlet: Outlet) -> Result<(Driven<()>, Yield), DbError> {
+    let passes = Arc::<Passes>::default();
+    runtime(&passes)?.block_on(run(load, outlet, passes))
+}
+
+async fn run(
+    load: &Load<'_>,
+    outlet: Outlet,
+    passes: Arc<Passes>,
+) -> Result<(Driven<()>, Yield), DbError> {
+    let traffic = Arc::<Traffic>::default();
+    let door = load.opening.door.counting(&traffic);
+    let opening = Opening { door: &door, ..load.opening };
+    let count = match load.over {
+        Over::Kept => 1,
+        Over::Pool => load.pool,
+        Over::Connect => 0,
+    };
+    let (mut ready, mut opened) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for _ in 0..count {
+        let (exchange, times) = opening.open().await.map_err(|trouble| explain(load, &trouble))?;
+        ready.push(exchange);
+        opened.push(times);
+    }
+    let transport = match ready.first() {
+        Some(exchange) => exchange.session.transport.clone(),
+        None => {
+            let (session, _) =
+                door.open().await.map_err(|trouble| explain(load, &NotReady::Closed(trouble)))?;
+            session.transport.clone()
+        }
+    };
+    outlet.begin(Some(transport.clone()));
+    let now = MonotonicClock.now_ns();
+    let mut ledger = Ledger::new(load.plan, now, outlet, passes, traffic);
+    opened.into_iter().for_each(|times| ledger.connected(times));
+    let onlooker = match load.over {
+        Over::Connect => None,
+        Over::Kept | Over::Pool => {
+            // its traffic is no part of the load
+            let opened = load.opening.open().await;
+            Some(opened.map_err(|trouble| explain(load, &trouble))?.0)
+        }
+    };
+    let office = Office {
+        onlooker,
+        plan: load.plan,
+        door: &door,
+        statement: opening.statement,
+        access: opening.access,
+        limits: opening.limits,
+        pool: (load.over != Over::Connect).then(|| Pool::of(ready)),
+        ledger: RefCell::new(ledger),
+    };
+    let interrupted = everybody(&office, load).await.map_err(DbError::system("set a timer"))?;
+    let Office { ledger, pool, onlooker, .. } = office;
+    drop((pool, onlooker));
+    let ledger = ledger.into_inner();
+    let gave_up = ledger.gave_up;
+    let closed = ledger.close();
+    for _ in 0..FAREWELL {
+        tokio::task::yield_now().await; // sessions say farewell
+    }
+    let driven = Driven {
+        protocol: (),
+        ending: match (gave_up, interrupted) {
+            (true, _) => Ending::GaveUp,
+            (false, true) => Ending::Interrupted,
+            (false, false) => Ending::Complete,
+        },
+        began_ns: closed.began_ns,
+        duration_ns: closed.duration_ns,
+        warm_up_operations: closed.warm_up_operations,
+        cpu_ns: closed.cpu_ns,
+        slowest: Slowest::default(), // calls are not watched one by one
+        tcp: None,
+        transport: Some(transport),
+    };
+    Ok((driven, Yield { found: closed.found, observed: closed.observed }))
+}
+
+/// All callers until the load is over; true when somebody asked to stop before.
+async fn everybody(office: &Office<'_>, load: &Load<'_>) -> io::Result<bool> {
+    let callers = join_all((0..load.callers).map(|_| office.caller()));
+    let stopped = async {
+        while !load.stop.asked() {
+            tokio::time::sleep(STOP_EVERY).await;
+        }
+    };
+    let looking = async {
+        office.look_on().await?;
+        std::future::pending::<io::Result<()>>().await // the callers decide when it is over
+    };
+    let callers = async {
+        match select(Box::pin(callers), Box::pin(looking)).await {
+            Either::Left((ended, _)) => ended.into_iter().collect(),
+            Either::Right((refused, _)) => refused,
+        }
+    };
+    match select(Box::pin(callers), Box::pin(stopped)).await {
+        Either::Left((ended, _)) => ended.map(|()| false),
+        Either::Right(_) => Ok(true),
+    }
+}
+
+fn explain(load: &Load<'_>, trouble: &NotReady) -> DbError {
+    match trouble {
+        NotReady::Closed(trouble) => load.opening.door.explain(load.login, trouble),
+        NotReady::Statement(error) => DbError::Statement {
+            statement: load.opening.statement.which.name(),
+            complaint: format!("cannot be prepared: {}", whole(error)),
+        },
+    }
+}

@@ -1,0 +1,103 @@
+//! Why the database layer did not run. No message carries a password.
+
+use std::io;
+use std::path::PathBuf;
+
+use plumb_engine::EngineError;
+
+/// Why there is no measurement. Each message says what to try.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    /// The engine could not begin.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The text is no target.
+    #[error("this is no target: {complaint}; write postgres://[USER@]HOST[:PORT][/DATABASE]")]
+    Url {
+        /// What was expected where.
+        complaint: String,
+    },
+    /// A password stands where others can read it.
+    #[error(
+        "a password in the URL can be read by everybody on this machine: leave it out and set \
+         PGPASSWORD, or write a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (chmod 600)"
+    )]
+    PasswordInUrl,
+    /// A file that was named cannot be used.
+    #[error("{}: {complaint}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it, and what to do.
+        complaint: String,
+    },
+    /// The server asks for a password and there is none.
+    #[error(
+        "{server} asks for a password of user `{user}`, and there is none: set PGPASSWORD, or write \
+         a line HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (chmod 600){ignored}"
+    )]
+    NoPassword {
+        /// Host and port.
+        server: String,
+        /// User.
+        user: String,
+        /// Why the password file did not help; empty when there is nothing to say.
+        ignored: String,
+    },
+    /// The server was reached and let nobody in.
+    #[error("{server} refuses the connection: {cause}; {remedy}")]
+    Login {
+        /// Host and port.
+        server: String,
+        /// What the server said.
+        cause: String,
+        /// What to try.
+        remedy: &'static str,
+    },
+    /// The encrypted connection could not be made.
+    #[error("no encrypted connection to {server}: {cause}; {remedy}")]
+    Tls {
+        /// Host and port.
+        server: String,
+        /// What happened.
+        cause: String,
+        /// What to try.
+        remedy: &'static str,
+    },
+    /// The statement cannot be measured.
+    #[error("the {statement} statement {complaint}")]
+    Statement {
+        /// Which of the statements.
+        statement: &'static str,
+        /// What is wrong with it, and what to do.
+        complaint: String,
+    },
+    /// The server went away before there was anything to record.
+    #[error("{server} ended the conversation before the first measurement: {cause}")]
+    Gone {
+        /// Host and port.
+        server: String,
+        /// What happened.
+        cause: String,
+    },
+    /// Options contradict each other.
+    #[error("{0}")]
+    Options(String),
+    /// No verb was named.
+    #[error("name a verb: ping")]
+    NoVerb,
+    /// The kernel refused a service that every run needs.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl DbError {
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+}

@@ -1,0 +1,138 @@
+//! What this driver costs: a server in this process that answers at once with bytes that are ready.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Distribution, Floor, Histogram};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio_postgres::config::{Config, SslMode};
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, NoTls, Statement};
+
+use crate::DbError;
+use crate::conversation::Conversation;
+use crate::drive::{NAME, runtime};
+use crate::stream::Wire;
+
+/// Calls that the floor is taken from, and those before it that are not recorded.
+const CALLS: u64 = 10_000;
+const WARM_UP: u64 = 500;
+
+/// Answers of the null server: frames as the protocol writes them.
+const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+const PREPARED: &[u8] = b"1\0\0\0\x04t\0\0\0\x06\0\0\
+    T\0\0\0\x21\0\x01?column?\0\0\0\0\0\0\0\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0\
+    Z\0\0\0\x05I";
+const ANSWER: &[u8] =
+    b"2\0\0\0\x04D\0\0\0\x0e\0\x01\0\0\0\x04\0\0\0\x01C\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+const READY: &[u8] = b"Z\0\0\0\x05I";
+
+/// Measures the floor. `None` when the null server was not understood.
+///
+/// # Errors
+/// When sockets cannot be made.
+pub(crate) fn floor() -> Result<Option<Floor>, DbError> {
+    let passes = Arc::default();
+    let times = runtime(&passes)?.block_on(measure())?;
+    Ok(times.as_ref().and_then(Distribution::of).map(|service_ns| Floor {
+        method: format!(
+            "{NAME}: the prepared SELECT 1 and its recording, against a server in the same thread \
+             that answers with bytes that are ready; no other process"
+        ),
+        service_ns,
+    }))
+}
+
+async fn measure() -> Result<Option<Histogram>, DbError> {
+    let (near, far) = UnixStream::pair().map_err(DbError::system("make a pair of sockets"))?;
+    tokio::spawn(serve(far));
+    let mut config = Config::new();
+    config.user("null").ssl_mode(SslMode::Disable);
+    let Ok((client, connection)) = config.connect_raw(Wire::of_pair(near), NoTls).await else {
+        return Ok(None);
+    };
+    let mut conversation = Conversation::of(connection);
+    Ok(calls(&client, &mut conversation).await.ok())
+}
+
+async fn calls(
+    client: &Client,
+    conversation: &mut Conversation<NoTlsStream>,
+) -> Result<Histogram, tokio_postgres::Error> {
+    let statement = conversation.drive(client.prepare("SELECT 1")).await?;
+    let mut times = Histogram::new();
+    for call in 0..WARM_UP + CALLS {
+        let began_ns = MonotonicClock.now_ns();
+        conversation.drive(ask(client, &statement)).await?;
+        if call >= WARM_UP {
+            times.record(MonotonicClock.now_ns().saturating_sub(began_ns));
+        }
+    }
+    Ok(times)
+}
+
+/// The statement and its whole answer.
+async fn ask(client: &Client, statement: &Statement) -> Result<(), tokio_postgres::Error> {
+    let none: [&i32; 0] = [];
+    let mut rows = std::pin::pin!(client.query_raw(statement, none).await?);
+    while let Some(row) = rows.next().await {
+        row?;
+    }
+    Ok(())
+}
+
+/// The null server: one answer for every message that wants one.
+async fn serve(mut socket: UnixStream) {
+    let mut bytes = Vec::with_capacity(4_096);
+    let mut answer = WELCOME; // to the start-up message, which has no letter
+    let mut started = false;
+    while socket.read_buf(&mut bytes).await.is_ok_and(|read| read > 0) {
+        loop {
+            let head = usize::from(started);
+            let Some(length) = bytes.get(head..head + 4).and_then(|it| it.try_into().ok()) else {
+                break;
+            };
+            let frame =
+                head + usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX - 8);
+            if bytes.len() < frame {
+                break;
+            }
+            let wants_answer = match bytes.first() {
+                _ if !started => true,
+                Some(b'P') => {
+                    answer = PREPARED;
+                    false
+                }
+                Some(b'B') => {
+                    answer = ANSWER;
+                    false
+                }
+                Some(b'S') => true,
+                Some(b'X') => return,
+                _ => false,
+            };
+            bytes.drain(..frame);
+            started = true;
+            if wants_answer {
+                if socket.write_all(answer).await.is_err() {
+                    return;
+                }
+                answer = READY;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_null_server_is_understood() {
+        let floor = floor().unwrap().unwrap();
+        assert_eq!(floor.service_ns.count, CALLS);
+        assert!(floor.method.contains("tokio-postgres"));
+    }
+}

@@ -1,0 +1,313 @@
+//! Everything that the callers of one load write down.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plumb_engine::{Extent, LoadPlan, Outlet, Pace, Pacer, clock};
+use plumb_measure::{Answer, FailureKind, Moments, Recorder, Series};
+
+use crate::exchange::Observed;
+use crate::session::Opened;
+use crate::stream::Traffic;
+
+/// The parts of a call that are measured on their own.
+#[derive(Debug, Default)]
+pub(crate) struct Observations {
+    /// Due, but no caller was free.
+    pub(crate) due: Series,
+    /// In the queue of the pool.
+    pub(crate) queue: Series,
+    /// Making the connection of a call: the whole of it.
+    pub(crate) connect: Series,
+    /// TLS and login of such a connection, without the transport and the handshake of TLS.
+    pub(crate) startup: Series,
+    /// From the statement to the end of its answer.
+    pub(crate) exchange: Series,
+    /// A message there and back that asks for no work.
+    pub(crate) wire: Series,
+    /// Between two readings of the server's clock.
+    pub(crate) clock: Series,
+    /// The same with the statement in between.
+    pub(crate) bracket: Series,
+}
+
+/// The moments of one call, nanoseconds on the monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    /// When it should have begun.
+    pub(crate) due: u64,
+    /// When a caller took it up.
+    pub(crate) taken: u64,
+    /// When there was a connection for it, or when it began to make one.
+    pub(crate) sent: u64,
+    /// How its connection was made, where it made one.
+    pub(crate) opened: Option<Opened>,
+}
+
+/// How often the runtime slept, and how often for more than a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Passes {
+    pub(crate) all: AtomicU64,
+    pub(crate) idle: AtomicU64,
+}
+
+/// Counters as they stood when the recorded part began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    cpu_ns: u64,
+    passes: u64,
+    idle: u64,
+    sent: u64,
+    received: u64,
+}
+
+/// What one load writes down. Calls that were due in the warm-up count, and leave no time.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) recorder: Recorder,
+    outlet: Outlet,
+    pub(crate) found: Observations,
+    pacer: Option<Pacer>,
+    /// Start of the recorded part.
+    from: u64,
+    until: Option<u64>,
+    count: Option<u64>,
+    begun: u64,
+    last: u64,
+    recording: bool,
+    pub(crate) warm_up_operations: u64,
+    /// Calls that were looked into.
+    pub(crate) observed: u64,
+    /// Since when no connection can be made.
+    pub(crate) down_since: Option<u64>,
+    pub(crate) gave_up: bool,
+    passes: Arc<Passes>,
+    traffic: Arc<Traffic>,
+    mark: Mark,
+}
+
+/// The recorded part, when it is over.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) found: Observations,
+    pub(crate) observed: u64,
+    pub(crate) began_ns: u64,
+    pub(crate) duration_ns: u64,
+    pub(crate) warm_up_operations: u64,
+    pub(crate) cpu_ns: u64,
+}
+
+impl Ledger {
+    /// A ledger of `plan`, whose load begins at `now`, warm-up first.
+    pub(crate) fn new(
+        plan: &LoadPlan,
+        now: u64,
+        mut outlet: Outlet,
+        passes: Arc<Passes>,
+        traffic: Arc<Traffic>,
+    ) -> Self {
+        let from = now + plan.warmup.ns();
+        let (until, count) = match plan.extent {
+            Extent::For(time) => (Some(from + time.ns()), None),
+            Extent::Count(count) => (None, Some(count)),
+        };
+        outlet.start(from);
+        Self {
+            recorder: Recorder::new(1),
+            outlet,
+            found: Observations::default(),
+            pacer: match plan.pace {
+                Pace::Rate(rate) => Some(Pacer::new(now, rate.per_s())),
+                Pace::AsFast | Pace::Delay(_) => None,
+            },
+            from,
+            until,
+            count,
+            begun: 0,
+            last: from,
+            recording: false,
+            warm_up_operations: 0,
+            observed: 0,
+            down_since: None,
+            gave_up: false,
+            passes,
+            traffic,
+            mark: Mark::default(),
+        }
+    }
+
+    /// The next due time of a load that has a rate; what is older than `patience_ns` is dropped.
+    /// `None` when there is none, or when the load is over.
+    pub(crate) fn claim(&mut self, now: u64, patience_ns: u64) -> Option<u64> {
+        let too_old = now.saturating_sub(patience_ns);
+        loop {
+            let due = self.pacer.as_ref()?.next_due();
+            if self.over(due) {
+                return None;
+            }
+            if due < too_old {
+                self.drop_until(too_old.min(self.bound_of(due)));
+                continue;
+            }
+            return self.pacer.as_mut()?.take(due);
+        }
+    }
+
+    /// The end of the part, warm-up or recorded, that `due` belongs to.
+    fn bound_of(&self, due: u64) -> u64 {
+        let end = if due < self.from { self.from } else { self.until.unwrap_or(u64::MAX) };
+        end.saturating_sub(1).max(due)
+    }
+
+    fn drop_until(&mut self, moment: u64) {
+        let Some(pacer) = &mut self.pacer else { return };
+        let recorded = pacer.next_due() >= self.from;
+        let skipped = pacer.skip(moment);
+        if recorded {
+            let left = self.count.map_or(u64::MAX, |count| count.saturating_sub(self.begun));
+            let dropped = skipped.min(left);
+            self.recorder.dropped += dropped;
+            self.begun += dropped;
+        }
+    }
+
+    /// True when work that is due then is no part of the load any more.
+    pub(crate) fn over(&self, due: u64) -> bool {
+        self.gave_up
+            || self.until.is_some_and(|until| due >= until)
+            || self.count.is_some_and(|count| self.begun >= count)
+    }
+
+    /// Somebody takes on the work that is due then, and may still wait for that moment.
+    pub(crate) fn reserve(&mut self, due: u64) {
+        self.begun += u64::from(due >= self.from);
+    }
+
+    /// Work that was due then begins.
+    pub(crate) fn begin(&mut self, due: u64) {
+        if due >= self.from {
+            self.start_recording();
+        }
+    }
+
+    /// How late work began although somebody was free for it.
+    pub(crate) fn lag(&mut self, due: u64, now: u64) {
+        if due >= self.from {
+            self.recorder.lag.record(now.saturating_sub(due));
+        }
+    }
+
+    fn start_recording(&mut self) {
+        if !std::mem::replace(&mut self.recording, true) {
+            self.recorder.clear_load();
+            self.mark = self.counters();
+        }
+    }
+
+    fn counters(&self) -> Mark {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Mark {
+            cpu_ns: clock::thread_cpu_ns(),
+            passes: of(&self.passes.all),
+            idle: of(&self.passes.idle),
+            sent: of(&self.traffic.sent),
+            received: of(&self.traffic.received),
+        }
+    }
+
+    /// Books the connection of a session.
+    pub(crate) fn connected(&mut self, opened: Opened) {
+        self.down_since = None;
+        self.recorder.connect.record(opened.transport_ns);
+        if let Some(ns) = opened.tls_ns {
+            self.recorder.handshake.record(ns);
+        }
+    }
+
+    /// Books a connection that could not be made; true when there was none for `patience_ns`.
+    pub(crate) fn not_connected(&mut self, kind: FailureKind, now: u64, patience_ns: u64) -> bool {
+        self.recorder.connect_failures.count(kind);
+        let since = *self.down_since.get_or_insert(now);
+        self.gave_up |= now.saturating_sub(since) >= patience_ns;
+        self.pass(now);
+        self.gave_up
+    }
+
+    /// Books a call that was answered with `bytes`, first at `first` and completely at `last`.
+    pub(crate) fn answered(&mut self, call: &Call, first: u64, last: u64, bytes: u64) {
+        if call.due < self.from {
+            self.warm_up_operations += 1;
+            return;
+        }
+        let Call { due, taken, sent, opened } = *call;
+        self.recorder.record(0, Moments { due, sent, first, last }, Answer::ok(bytes));
+        let opened_ns = opened.map_or(0, |opened| opened.total_ns);
+        self.found.due.record(taken.saturating_sub(due));
+        self.found.queue.record(sent.saturating_sub(taken));
+        if let Some(opened) = opened {
+            self.found.connect.record(opened.total_ns);
+            let known_ns = opened.transport_ns + opened.tls_ns.unwrap_or(0);
+            self.found.startup.record(opened.total_ns.saturating_sub(known_ns));
+        }
+        self.found.exchange.record(last.saturating_sub(sent).saturating_sub(opened_ns));
+        self.pass(last);
+    }
+
+    /// Books what a call told that was looked into.
+    pub(crate) fn observed(&mut self, call: &Call, seen: Observed, now: u64) {
+        if call.due < self.from {
+            self.warm_up_operations += 1;
+            return;
+        }
+        self.looked(call, seen);
+        self.pass(now);
+    }
+
+    /// Books what a session told that looks on; its calls are no part of the load.
+    pub(crate) fn looked(&mut self, call: &Call, seen: Observed) {
+        if call.due < self.from {
+            return;
+        }
+        self.observed += 1;
+        self.found.wire.record(seen.wire_ns);
+        self.found.clock.record(seen.clock_ns);
+        self.found.bracket.record(seen.bracket_ns);
+    }
+
+    /// Books a call that failed.
+    pub(crate) fn failed(&mut self, call: &Call, kind: FailureKind, now: u64) {
+        if call.due < self.from {
+            self.warm_up_operations += 1;
+            return;
+        }
+        let moments = Moments { due: call.due, sent: call.sent, first: now, last: now };
+        self.recorder.record(0, moments, Answer::failed(kind));
+        self.pass(now);
+    }
+
+    fn pass(&mut self, now: u64) {
+        self.last = self.last.max(now);
+        if self.recording {
+            self.outlet.pass(now, &mut self.recorder);
+        }
+    }
+
+    /// Hands over what is left.
+    pub(crate) fn close(mut self) -> Closed {
+        self.start_recording(); // a load that was stopped in its warm-up recorded nothing
+        let (now, then) = (self.counters(), self.mark);
+        self.recorder.passes += now.passes - then.passes;
+        self.recorder.idle_passes += now.idle - then.idle;
+        self.recorder.bytes_sent += now.sent - then.sent;
+        self.recorder.bytes_received += now.received - then.received;
+        self.outlet.last(self.last, &mut self.recorder);
+        Closed {
+            found: self.found,
+            observed: self.observed,
+            began_ns: self.from,
+            duration_ns: self.last - self.from,
+            warm_up_operations: self.warm_up_operations,
+            cpu_ns: now.cpu_ns.saturating_sub(then.cpu_ns),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Where, as whom and with which password: the URL first, then the environment, the service file
+//! and the password file, as `libpq` looks for them.
+
+mod passfile;
+mod prompt;
+mod service;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use plumb_engine::{Address, Endpoint, Family};
+
+use crate::DbError;
+use crate::tls::SslMode;
+use crate::url::Url;
+
+pub(crate) use passfile::Entry;
+pub(crate) use prompt::ask;
+
+/// The port of a server when none is named.
+const PORT: u16 = 5432;
+
+/// A password. It shows itself nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// The password itself, for the driver alone.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(a password)")
+    }
+}
+
+/// Everything that a connection needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    /// Host name or number, or the folder of a unix socket.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) user: String,
+    pub(crate) database: String,
+    pub(crate) password: Option<Secret>,
+    pub(crate) application: String,
+    pub(crate) ssl: SslMode,
+    pub(crate) root_cert: Option<PathBuf>,
+    pub(crate) client_cert: Option<(PathBuf, PathBuf)>,
+    /// Why the password file was not read.
+    pub(crate) ignored: Option<String>,
+}
+
+/// What the environment says, so that a test can say something else.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The environment of this process.
+pub(crate) fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Login {
+    /// What `url` and the environment say together.
+    ///
+    /// # Errors
+    /// [`DbError`] names the variable, file or parameter that contradicts.
+    pub(crate) fn of(url: &Url, env: Environment<'_>) -> Result<Self, DbError> {
+        let service = match url.parameters.get("service").cloned().or_else(|| env("PGSERVICE")) {
+            Some(name) => service::read(&name, env)?,
+            None => BTreeMap::new(),
+        };
+        let parameter = |name: &str, variable: &str| {
+            let named = url.parameters.get(name).or_else(|| service.get(name)).cloned();
+            named.or_else(|| env(variable))
+        };
+        let either = |given: &Option<String>, name: &str, variable: &str| {
+            given.clone().or_else(|| parameter(name, variable))
+        };
+        let host = either(&url.host, "host", "PGHOST").unwrap_or_else(|| "localhost".into());
+        let port = match (url.port, parameter("port", "PGPORT")) {
+            (Some(port), _) => port,
+            (None, Some(text)) => text.trim().parse().map_err(|_| DbError::Url {
+                complaint: "PGPORT or the port of the service is no port from 1 to 65535".into(),
+            })?,
+            (None, None) => PORT,
+        };
+        let user = either(&url.user, "user", "PGUSER")
+            .or_else(|| env("USER"))
+            .or_else(|| env("LOGNAME"))
+            .ok_or_else(|| DbError::Url {
+                complaint: "no user is named, in the URL, PGUSER or USER".into(),
+            })?;
+        let database =
+            either(&url.database, "dbname", "PGDATABASE").unwrap_or_else(|| user.clone());
+        let root_cert = parameter("sslrootcert", "PGSSLROOTCERT").map(PathBuf::from);
+        let ssl = SslMode::of(parameter("sslmode", "PGSSLMODE").as_deref(), root_cert.is_some())?;
+        let (cert, key) = (parameter("sslcert", "PGSSLCERT"), parameter("sslkey", "PGSSLKEY"));
+        let client_cert = match (cert, key) {
+            (Some(cert), Some(key)) => Some((cert.into(), key.into())),
+            (None, None) => None,
+            _ => {
+                let complaint = "sslcert and sslkey belong together, and one is missing".into();
+                return Err(DbError::Url { complaint });
+            }
+        };
+        let mut login = Self {
+            host,
+            port,
+            user,
+            database,
+            password: None,
+            application: parameter("application_name", "PGAPPNAME")
+                .unwrap_or_else(|| "plumb".into()),
+            ssl,
+            root_cert,
+            client_cert,
+            ignored: None,
+        };
+        login.password = match env("PGPASSWORD").or_else(|| service.get("password").cloned()) {
+            Some(password) => Some(Secret(password)),
+            None => login.kept_password(parameter("passfile", "PGPASSFILE"), env),
+        };
+        if login.unix() {
+            login.ssl = SslMode::Disable; // nothing to hide, as libpq sees it
+        }
+        Ok(login)
+    }
+
+    /// The password that the password file has for this login.
+    fn kept_password(&mut self, named: Option<String>, env: Environment<'_>) -> Option<Secret> {
+        let file = match (named, env("HOME")) {
+            (Some(file), _) => PathBuf::from(file),
+            (None, Some(home)) => PathBuf::from(home).join(".pgpass"),
+            (None, None) => return None,
+        };
+        // for a socket file in its usual place, libpq looks for `localhost`
+        let host = if self.unix() { "localhost" } else { &self.host };
+        let entry = Entry { host, port: self.port, database: &self.database, user: &self.user };
+        match passfile::find(&file, &entry) {
+            Ok(found) => found.map(Secret),
+            Err(reason) => {
+                self.ignored = Some(reason);
+                None
+            }
+        }
+    }
+
+    /// Takes a password that somebody typed.
+    pub(crate) fn with_password(&mut self, password: String) {
+        self.password = Some(Secret(password));
+    }
+
+    /// True for a socket file of this machine.
+    pub(crate) fn unix(&self) -> bool {
+        self.host.starts_with('/')
+    }
+
+    /// The server as messages name it.
+    pub(crate) fn server(&self) -> String {
+        match self.endpoint_file() {
+            Some(file) => format!("unix:{}", file.display()),
+            None => self.address().to_string(),
+        }
+    }
+
+    fn address(&self) -> Address {
+        Address::Host { host: self.host.clone(), port: self.port }
+    }
+
+    fn endpoint_file(&self) -> Option<PathBuf> {
+        self.unix().then(|| PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)))
+    }
+
+    /// Everything the host may stand for.
+    ///
+    /// # Errors
+    /// When it has no address of `family`.
+    pub(crate) fn endpoints(&self, family: Family) -> Result<Vec<Endpoint>, DbError> {
+        match self.endpoint_file() {
+            Some(file) => Ok(vec![Endpoint::Unix(file)]),
+            None => Ok(Endpoint::resolve(&self.address(), family)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(url: &str, env: &[(&str, &str)]) -> Result<Login, DbError> {
+        let look = |name: &str| {
+            env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Login::of(&Url::parse(url)?, &look)
+    }
+
+    #[test]
+    fn the_url_comes_before_the_environment() {
+        let env = [("PGHOST", "far"), ("PGPORT", "7"), ("PGUSER", "me"), ("PGDATABASE", "sales")];
+        let of_env = login("postgres://", &env).unwrap();
+        assert_eq!((of_env.host.as_str(), of_env.port), ("far", 7));
+        assert_eq!((of_env.user.as_str(), of_env.database.as_str()), ("me", "sales"));
+        let of_url = login("postgres://you@near:8/x", &env).unwrap();
+        assert_eq!((of_url.server().as_str(), of_url.user.as_str()), ("near:8", "you"));
+        assert_eq!(of_url.database, "x");
+    }
+
+    #[test]
+    fn a_database_that_is_not_named_is_that_of_the_user() {
+        let login = login("postgres://me@db1", &[]).unwrap();
+        assert_eq!((login.database.as_str(), login.port), ("me", PORT));
+    }
+
+    #[test]
+    fn a_socket_file_is_not_encrypted() {
+        let login = login("postgres:///x?host=/run/pg&user=me&sslmode=require", &[]).unwrap();
+        assert_eq!(login.server(), "unix:/run/pg/.s.PGSQL.5432");
+        assert_eq!(login.ssl, SslMode::Disable);
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let login = login("postgres://me@db1", &[("PGPASSWORD", "sesame")]).unwrap();
+        assert_eq!(login.password.as_ref().unwrap().reveal(), "sesame");
+        assert!(!format!("{login:?}").contains("sesame"));
+    }
+
+    #[test]
+    fn a_service_says_what_the_url_leaves_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("services");
+        std::fs::write(&file, "# all\n[other]\nhost=no\n[erp]\nhost=db7\ndbname=erp\n").unwrap();
+        let file = file.display().to_string();
+        let env = [("PGSERVICEFILE", file.as_str()), ("PGSERVICE", "erp"), ("USER", "me")];
+        let erp = login("postgres://:99/", &env).unwrap();
+        assert_eq!((erp.host.as_str(), erp.port, erp.database.as_str()), ("db7", 99, "erp"));
+        let error = login("postgres://me@h/?service=crm", &env).unwrap_err().to_string();
+        assert!(error.contains("no service `crm`") && error.contains("services"), "{error}");
+    }
+
+    #[test]
+    fn a_key_without_its_certificate_is_refused() {
+        let error = login("postgres://me@h/?sslkey=a", &[]).unwrap_err().to_string();
+        assert!(error.contains("belong together"), "{error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! The password file: lines of `HOST:PORT:DATABASE:USER:PASSWORD`.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Bytes of a password file that are read.
+const SIZE_MAX: u64 = 1 << 20;
+/// Rights of others that make the file unsafe.
+const OTHERS: u32 = 0o077;
+
+/// For what a password is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) database: &'a str,
+    pub(crate) user: &'a str,
+}
+
+/// The password that `file` has for `entry`; a file that is not there has none.
+///
+/// # Errors
+/// Why the file is not used, in words: others can read it, or we cannot.
+pub(super) fn find(file: &Path, entry: &Entry<'_>) -> Result<Option<String>, String> {
+    let Ok(known) = fs::metadata(file) else { return Ok(None) };
+    if !known.is_file() {
+        return Err(format!("{} is no plain file and is ignored", file.display()));
+    }
+    if known.mode() & OTHERS != 0 {
+        return Err(format!(
+            "{} can be read by others and is ignored: chmod 600 it",
+            file.display()
+        ));
+    }
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|file| file.take(SIZE_MAX).read_to_string(&mut text))
+        .map_err(|error| format!("{} cannot be read ({error})", file.display()))?;
+    Ok(text.lines().find_map(|line| password(line, entry)))
+}
+
+/// The password of a line, if the line is about `entry`.
+fn password(line: &str, entry: &Entry<'_>) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let [host, port, database, user, password] = fields(line);
+    let fits = |field: &str, wanted: &str| field == "*" || field == wanted;
+    let all = fits(&host, entry.host)
+        && fits(&port, &entry.port.to_string())
+        && fits(&database, entry.database)
+        && fits(&user, entry.user);
+    (all && !password.is_empty()).then_some(password)
+}
+
+/// The five fields of a line. A backslash makes the next character a plain one; the last field
+/// may hold colons.
+fn fields(line: &str) -> [String; 5] {
+    let mut fields: [String; 5] = Default::default();
+    let mut at = 0;
+    let mut chars = line.chars();
+    while let Some(next) = chars.next() {
+        match next {
+            '\\' => fields[at].extend(chars.next()),
+            ':' if at < 4 => at += 1,
+            plain => fields[at].push(plain),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const ENTRY: Entry<'_> = Entry { host: "db1", port: 5432, database: "sales", user: "me" };
+
+    #[test]
+    fn the_first_line_that_fits_has_the_password() {
+        assert_eq!(password("db1:5432:sales:me:se:same", &ENTRY).as_deref(), Some("se:same"));
+        assert_eq!(password(r"*:*:*:me:a\:b\\c", &ENTRY).as_deref(), Some(r"a:b\c"));
+        assert_eq!(password("db2:5432:sales:me:x", &ENTRY), None);
+        assert_eq!(password("#db1:5432:sales:me:x", &ENTRY), None);
+        assert_eq!(password("db1:5432:sales:me", &ENTRY), None);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pgpass");
+        assert_eq!(find(&file, &ENTRY), Ok(None));
+        fs::write(&file, "other:1:a:b:c\n*:*:*:*:sesame\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        let reason = find(&file, &ENTRY).unwrap_err();
+        assert!(reason.contains("chmod 600") && !reason.contains("sesame"), "{reason}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(find(&file, &ENTRY), Ok(Some("sesame".into())));
+    }
+}

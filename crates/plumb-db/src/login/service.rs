@@ -1,0 +1,38 @@
+//! The service file: named sets of parameters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use super::Environment;
+use crate::DbError;
+
+/// The parameters of the service `name`.
+///
+/// # Errors
+/// [`DbError::File`] when there is no such file, or no such service in it.
+pub(super) fn read(name: &str, env: Environment<'_>) -> Result<BTreeMap<String, String>, DbError> {
+    let file = match (env("PGSERVICEFILE"), env("HOME")) {
+        (Some(file), _) => PathBuf::from(file),
+        (None, home) => PathBuf::from(home.unwrap_or_default()).join(".pg_service.conf"),
+    };
+    let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
+    let text = fs::read_to_string(&file)
+        .map_err(|error| complain(format!("{error}; name the service file in PGSERVICEFILE")))?;
+    section(&text, name).ok_or_else(|| {
+        complain(format!("there is no service `{name}` in it; write a section [{name}]"))
+    })
+}
+
+/// The lines below `[name]`.
+fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
+    let mut lines = text.lines().map(str::trim);
+    let head = format!("[{name}]");
+    lines.find(|line| *line == head)?;
+    let pairs = lines
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    Some(pairs.collect())
+}

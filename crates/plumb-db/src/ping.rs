@@ -1,0 +1,365 @@
+//! `plumb db ping`: each statement over each kind of connection, in random order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::options::OutputOptions;
+use plumb_engine::{Family, Lengths, LoadResult, Stop, clock, load, reachable, result_record};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Histogram, Reading, ResultRecord};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::attribution::{Known, attribute};
+use crate::caller::Opening;
+use crate::drive::{Load, NAME, WAIT, Yield, drive, runtime};
+use crate::exchange::{Exchange, Limits};
+use crate::floor::floor;
+use crate::login::{self, Login};
+use crate::options::{FOREIGN, PingOptions};
+use crate::readings::{Counter, explained};
+use crate::round_trip::{echoes, handshakes};
+use crate::session::{Access, Door, Session};
+use crate::statement::{Over, Statement, Which};
+use crate::url::Url;
+use crate::{DbError, trial};
+
+/// A seed from the clock stays exact in every JSON reader.
+const SEED_MASK: u64 = (1 << 53) - 1;
+/// A file with a statement is no larger.
+const FILE_MAX: u64 = 1 << 20;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    statement: usize, // index
+    over: Over,
+}
+
+/// Statements against a database, planned.
+#[derive(Debug)]
+pub struct Ping {
+    options: PingOptions,
+    login: Login,
+    statements: Vec<Statement>,
+    points: Vec<Point>,
+    seed: u64,
+}
+
+/// What stays the same for all points.
+struct Ground {
+    runtime: Runtime,
+    /// The doors for statements that may not write, and for the own one.
+    doors: [Door; 2],
+    /// A session that looks on.
+    onlooker: Session,
+    echo: Option<Histogram>,
+    floor_ns: Option<u64>,
+    explained: Option<Reading>,
+}
+
+impl Ping {
+    /// Checks the options and finds out where, as whom and what to ask.
+    ///
+    /// # Errors
+    /// [`DbError`] when the target cannot be read or the options ask for the impossible.
+    pub fn new(options: PingOptions) -> Result<Self, DbError> {
+        options.check()?;
+        let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
+        let own = own_statement(&options)?;
+        let statements = statements(&options, own);
+        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let mut points = points(&statements, &options.over);
+        SplitMix64::new(seed).shuffle(&mut points);
+        options.load.plan(options.callers).check()?;
+        Ok(Self { options, login, statements, points, seed })
+    }
+
+    fn access(&self, statement: &Statement) -> Access {
+        if statement.which == Which::Own && self.options.allow_writes {
+            Access::RolledBack
+        } else {
+            Access::ReadOnly
+        }
+    }
+
+    fn opening<'a>(&'a self, ground: &'a Ground, statement: &'a Statement) -> Opening<'a> {
+        let access = self.access(statement);
+        let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size };
+        let door = &ground.doors[usize::from(access == Access::RolledBack)];
+        Opening { door, statement, access, limits }
+    }
+
+    /// Reaches the server, asking for a password where that helps, and finds out what it is.
+    fn ground(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<Ground, DbError> {
+        let patience = self.options.load.connect_timeout;
+        let family = match (self.options.v4, self.options.v6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
+        let runtime = runtime(&Arc::default())?;
+        let door = |login: &Login, access| Door::new(endpoint.clone(), login, access, patience);
+        let mut onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
+        if self.login.password.is_none()
+            && let Err(trouble) = &onlooker
+        {
+            let refused = door(&self.login, Access::ReadOnly)?.explain(&self.login, trouble);
+            if let DbError::NoPassword { .. } = refused
+                && let Some(password) = login::ask(&self.login)
+            {
+                self.login.with_password(password);
+                onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
+            }
+        }
+        let doors = [door(&self.login, Access::ReadOnly)?, door(&self.login, Access::RolledBack)?];
+        let (onlooker, _) = onlooker.map_err(|trouble| doors[0].explain(&self.login, &trouble))?;
+        let encrypted = if onlooker.encrypted { "TLS" } else { "not encrypted" };
+        watch.server(format!("PostgreSQL {}, {encrypted}", onlooker.version));
+        let floor = floor()?;
+        let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
+        if let Some(floor) = floor {
+            watch.floor(floor);
+        }
+        let echo = match &self.options.echo {
+            Some(address) => Some(echoes(address, patience, stop)?),
+            None => None,
+        };
+        Ok(Ground { runtime, doors, onlooker, echo, floor_ns, explained: None })
+    }
+
+    /// Tries every statement once, before anything is measured.
+    fn try_all(&self, ground: &mut Ground) -> Result<(), DbError> {
+        let mut reading = None;
+        for statement in &self.statements {
+            let opening = self.opening(ground, statement);
+            let tried = trial::run(&opening, &self.login, self.options.load.timeout);
+            let exchange = ground.runtime.block_on(tried)?;
+            if self.options.explain && statement.which == Which::Own {
+                let session = &exchange.session;
+                let asked = session.drive(explained(&session.client, statement));
+                reading = Some(ground.runtime.block_on(asked));
+            }
+        }
+        ground.explained = reading;
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        point: Point,
+        ground: &Ground,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let statement = &self.statements[point.statement];
+        let opening = self.opening(ground, statement);
+        let callers = match point.over {
+            Over::Pool => self.options.callers,
+            Over::Kept | Over::Connect => std::num::NonZeroUsize::MIN,
+        };
+        let plan = self.options.load.plan(callers);
+        let (handshake, counter) = ground.runtime.block_on(async {
+            let handshake = handshakes(&opening.door.endpoint, plan.connect_timeout).await;
+            (handshake, self.counter(ground, &opening).await)
+        });
+        let labels = point.labels(statement);
+        let pool = self.options.pool.get();
+        let load = Load {
+            plan: &plan,
+            login: &self.login,
+            opening,
+            over: point.over,
+            pool,
+            callers: callers.get(),
+            stop,
+        };
+        let mut came = None;
+        let result = {
+            let sampler = watch.point(&labels);
+            load::run_with::<DbError>(&plan, &mut [sampler], 1, |outlet| {
+                let (driven, found) = drive(&load, outlet)?;
+                came = Some(found);
+                Ok(driven)
+            })?
+        };
+        if let Some(transport) = &result.transport {
+            watch.reached(transport.clone());
+        }
+        let mut record = result_record(&plan, labels, Lengths::Any, &result);
+        if point.over == Over::Connect {
+            record.operations += came.as_ref().map_or(0, |came| came.observed);
+        }
+        name_driver(&mut record);
+        let onlooker = &ground.onlooker;
+        let asked = onlooker.drive(counter.reading(&onlooker.client));
+        let reading = ground.runtime.block_on(asked);
+        if let Some(Yield { found, observed }) = &came {
+            let recorder = &result.recorder;
+            let mut readings = vec![reading];
+            readings.extend(ground.explained.clone().filter(|_| statement.which == Which::Own));
+            record.attribution = attribute(Known {
+                statement,
+                over: point.over,
+                pool,
+                callers: callers.get(),
+                response: response(&result),
+                batches: record.batches.clone(),
+                found,
+                observed: *observed,
+                handshake: handshake.as_ref(),
+                echo: ground.echo.as_ref(),
+                tls: Some(&recorder.handshake),
+                floor_ns: ground.floor_ns,
+                readings,
+                open: plan.open(),
+            });
+        }
+        watch.result(record, result.began_ns)
+    }
+
+    /// What the server has counted of the statement so far: it is asked once, so that it is known.
+    async fn counter(&self, ground: &Ground, opening: &Opening<'_>) -> Counter {
+        let absent = |reason: String| Counter::Absent(reason);
+        let (session, _) = match opening.door.open().await {
+            Ok(opened) => opened,
+            Err(trouble) => {
+                return absent(opening.door.explain(&self.login, &trouble).to_string());
+            }
+        };
+        let number = session.drive(session.client.query_one("SELECT pg_backend_pid()", &[])).await;
+        let pid: i32 = match number {
+            Ok(row) => row.get(0),
+            Err(error) => return absent(error.to_string()),
+        };
+        let exchange = Exchange::by_text(session, opening.access, opening.limits);
+        // a statement that fails is seen in the load
+        let _ = exchange.ask(opening.statement).await;
+        let onlooker = &ground.onlooker;
+        onlooker.drive(Counter::of(&onlooker.client, pid)).await
+    }
+}
+
+impl Measure for Ping {
+    fn outline(&self) -> Outline {
+        let options = &self.options;
+        let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
+        for foreign in FOREIGN {
+            in_force.remove(foreign);
+        }
+        let names = |of: Vec<&str>| json!(of);
+        in_force.insert(
+            "ask".into(),
+            names(self.statements.iter().map(|statement| statement.which.name()).collect()),
+        );
+        in_force.insert("over".into(), names(options.over.iter().map(|it| it.name()).collect()));
+        if let Some(own) = self.statements.iter().find(|it| it.which == Which::Own) {
+            in_force.insert("statement".into(), json!(own.text));
+        }
+        in_force.insert("pool".into(), json!(options.pool));
+        in_force.insert("callers".into(), json!(options.callers));
+        in_force.insert("rows".into(), json!(options.rows));
+        in_force.insert("size".into(), json!(options.size));
+        in_force.insert("allow-writes".into(), json!(options.allow_writes));
+        in_force.insert("explain".into(), json!(options.explain));
+        if let Some(echo) = &options.echo {
+            in_force.insert("echo".into(), json!(echo));
+        }
+        Outline {
+            layer: "db",
+            verb: "ping",
+            options: in_force,
+            open: options.load.rate.is_some(),
+            seed: self.seed,
+            target: format!("{}/{}", self.login.server(), self.login.database),
+            pin: options.load.pin.clone(),
+            points: self.points.len(),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.options.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        let mut ground = self.ground(watch, stop)?;
+        self.try_all(&mut ground)?;
+        for point in &self.points {
+            if stop.asked() {
+                break;
+            }
+            self.measure(*point, &ground, watch, stop)?;
+        }
+        Ok(())
+    }
+}
+
+impl Point {
+    fn labels(self, statement: &Statement) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("statement".into(), statement.which.name().into()),
+            ("over".into(), self.over.name().into()),
+        ])
+    }
+}
+
+fn response(result: &LoadResult<()>) -> &Histogram {
+    static NONE: std::sync::LazyLock<Histogram> = std::sync::LazyLock::new(Histogram::new);
+    result.recorder.rows().first().map_or(&*NONE, |row| &row.response)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+fn name_driver(record: &mut ResultRecord) {
+    record.throughput_per_s = record.operations as f64 * 1e9 / record.duration_ns.max(1) as f64;
+    record.driver.name = Some(NAME.into());
+    record.driver.wait = WAIT.into();
+}
+
+/// Every statement over every kind of connection, each pair once.
+fn points(statements: &[Statement], over: &[Over]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for statement in 0..statements.len() {
+        for over in over {
+            let point = Point { statement, over: *over };
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+    }
+    points
+}
+
+fn statements(options: &PingOptions, own: Option<Statement>) -> Vec<Statement> {
+    let asked = |which| options.ask.is_empty() || options.ask.contains(&which);
+    let known =
+        [(Which::Trivial, Some(Statement::trivial())), (Which::Sized, Some(Statement::sized()))];
+    known
+        .into_iter()
+        .chain([(Which::Own, own)])
+        .filter(|(which, _)| asked(*which))
+        .filter_map(|(_, statement)| statement)
+        .collect()
+}
+
+/// The user's statement, from the command line or from a file.
+fn own_statement(options: &PingOptions) -> Result<Option<Statement>, DbError> {
+    let text = match (&options.statement, &options.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => {
+            let complain = |complaint: String| DbError::File { file: file.clone(), complaint };
+            let size = std::fs::metadata(file).map_err(|error| complain(error.to_string()))?.len();
+            if size > FILE_MAX {
+                return Err(complain("a statement of more than 1 MiB is not read".into()));
+            }
+            std::fs::read_to_string(file).map_err(|error| complain(error.to_string()))?
+        }
+        (None, None) => return Ok(None),
+    };
+    let statement = Statement::own(&text);
+    if statement.text.is_empty() {
+        return Err(DbError::Options("the statement is empty: write for example SELECT 1".into()));
+    }
+    Ok(Some(statement))
+}

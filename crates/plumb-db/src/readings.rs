@@ -1,0 +1,163 @@
+//! What the server says of its own time: the extension `pg_stat_statements`, and `EXPLAIN`.
+
+use plumb_measure::Reading;
+use serde_json::Value;
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use crate::session::whole;
+use crate::statement::Statement;
+
+/// Executions under `EXPLAIN`.
+const EXPLAINED: u64 = 5;
+const EXTENSION: &str = "pg_stat_statements";
+const INSTALL: &str = "the server does not count it: put pg_stat_statements into \
+     shared_preload_libraries, restart, and CREATE EXTENSION pg_stat_statements in this database";
+
+/// Counts of one statement, as the extension keeps them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    calls: i64,
+    total_ms: f64,
+}
+
+/// The extension, and which statement is looked at.
+#[derive(Debug)]
+pub(crate) enum Counter {
+    /// It counts the statement under this number.
+    Counts {
+        /// Number of the statement.
+        id: i64,
+        /// What it had counted before.
+        before: Counts,
+    },
+    /// It does not, and why.
+    Absent(String),
+}
+
+impl Counter {
+    /// Finds the statement that the session of `asked` executed last, seen by `client`.
+    pub(crate) async fn of(client: &Client, asked: i32) -> Self {
+        match Self::found(client, asked).await {
+            Ok(Some(counter)) => counter,
+            Ok(None) => Self::Absent(INSTALL.into()),
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
+                Self::Absent(INSTALL.into())
+            }
+            Err(error) => Self::Absent(format!("the server does not tell: {}", whole(&error))),
+        }
+    }
+
+    async fn found(client: &Client, asked: i32) -> Result<Option<Self>, tokio_postgres::Error> {
+        let number = "SELECT query_id FROM pg_stat_activity WHERE pid = $1";
+        let id: Option<i64> = match client.query_opt(number, &[&asked]).await {
+            Ok(row) => row.and_then(|row| row.get(0)),
+            // before PostgreSQL 14 nobody knows the number
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(id) = id else { return Ok(None) };
+        Ok(counts(client, id).await?.map(|before| Self::Counts { id, before }))
+    }
+
+    /// What it counted meanwhile.
+    pub(crate) async fn reading(&self, client: &Client) -> Reading {
+        let (mean_ns, count, about) = match self {
+            Self::Absent(reason) => (None, 0, reason.clone()),
+            Self::Counts { id, before } => match counts(client, *id).await {
+                Ok(Some(after)) if after.calls > before.calls => {
+                    let calls = after.calls - before.calls;
+                    let mean_ms = (after.total_ms - before.total_ms) / real(calls);
+                    (
+                        Some(nanoseconds(mean_ms)),
+                        calls.unsigned_abs(),
+                        "execution alone, and planning where track_planning is on; of every \
+                         session that asked the same meanwhile"
+                            .to_owned(),
+                    )
+                }
+                Ok(_) => (None, 0, "it counted no execution meanwhile".into()),
+                Err(error) => (None, 0, format!("the server does not tell: {}", whole(&error))),
+            },
+        };
+        Reading { source: EXTENSION.into(), mean_ns, count, about }
+    }
+}
+
+async fn counts(client: &Client, id: i64) -> Result<Option<Counts>, tokio_postgres::Error> {
+    let row = client
+        .query_one(
+            "SELECT coalesce(sum(calls), 0)::int8, \
+             coalesce(sum(total_exec_time + total_plan_time), 0)::float8 \
+             FROM pg_stat_statements WHERE queryid = $1 \
+             AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+             AND userid = (SELECT oid FROM pg_roles WHERE rolname = current_user)",
+            &[&id],
+        )
+        .await?;
+    let (calls, total_ms) = (row.get(0), row.get(1));
+    Ok((calls > 0).then_some(Counts { calls, total_ms }))
+}
+
+/// What `EXPLAIN (ANALYZE)` says of `statement`, in a transaction that is rolled back.
+pub(crate) async fn explained(client: &Client, statement: &Statement) -> Reading {
+    let mut total_ms = 0.0;
+    let mut trouble = None;
+    for _ in 0..EXPLAINED {
+        match explain(client, &statement.text).await {
+            Ok(ms) => total_ms += ms,
+            Err(reason) => {
+                trouble = Some(reason);
+                break;
+            }
+        }
+    }
+    let source = "EXPLAIN (ANALYZE, TIMING OFF)".into();
+    match trouble {
+        Some(about) => Reading { source, mean_ns: None, count: 0, about },
+        None => Reading {
+            source,
+            mean_ns: Some(nanoseconds(total_ms / real(EXPLAINED.cast_signed()))),
+            count: EXPLAINED,
+            about: "planning and execution, without sending the rows; alone, before the load"
+                .into(),
+        },
+    }
+}
+
+/// Planning and execution, milliseconds.
+async fn explain(client: &Client, text: &str) -> Result<f64, String> {
+    let plain = |error: &tokio_postgres::Error| format!("it was refused: {}", whole(error));
+    client.batch_execute("BEGIN").await.map_err(|error| plain(&error))?;
+    let asked = format!("EXPLAIN (ANALYZE, TIMING OFF, SUMMARY ON, FORMAT JSON) {text}");
+    let answer = client.simple_query(&asked).await;
+    client.batch_execute("ROLLBACK").await.map_err(|error| plain(&error))?;
+    let answer = answer.map_err(|error| plain(&error))?;
+    let plan: String = answer
+        .iter()
+        .filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        })
+        .collect();
+    let plan: Value = serde_json::from_str(&plan).map_err(|error| error.to_string())?;
+    let time = |name: &str| plan[0][name].as_f64();
+    match (time("Planning Time"), time("Execution Time")) {
+        (Some(planning), Some(execution)) => Ok(planning + execution),
+        _ => Err("its answer names no times".into()),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of executions")]
+fn real(n: i64) -> f64 {
+    n as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time is not negative; a float is cast to the nearest integer in range"
+)]
+fn nanoseconds(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}

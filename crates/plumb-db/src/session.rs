@@ -1,0 +1,288 @@
+//! Connections to the server: how they are made, how long that takes, and why it fails.
+
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Endpoint, EngineError};
+use plumb_measure::{Clock as _, FailureKind, Span, Transport};
+use tokio::sync::Mutex;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config};
+
+use crate::DbError;
+use crate::conversation::Conversation;
+use crate::login::Login;
+use crate::stream::{Traffic, Wire};
+use crate::tls::{Encrypted, SslMode, Tls};
+
+/// Sessions that promise not to write say so when they begin.
+const READ_ONLY: &str = "-c default_transaction_read_only=on";
+
+/// Whether a session may change data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The server refuses whatever writes.
+    ReadOnly,
+    /// Every statement runs in a transaction that is rolled back.
+    RolledBack,
+}
+
+/// Everything it takes to open a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    pub(crate) endpoint: Endpoint,
+    /// The server as messages name it.
+    pub(crate) server: String,
+    config: Config,
+    tls: Tls,
+    traffic: Arc<Traffic>,
+    patience: Span,
+}
+
+/// How long it took to open a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    /// Until the transport's connection stood, nanoseconds.
+    pub(crate) transport_ns: u64,
+    /// The TLS handshake, nanoseconds; `None` without TLS.
+    pub(crate) tls_ns: Option<u64>,
+    /// The whole, nanoseconds.
+    pub(crate) total_ns: u64,
+}
+
+/// A session, ready for statements: what is asked through the client must be driven.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    conversation: Mutex<Conversation<Encrypted>>,
+    pub(crate) transport: Transport,
+    pub(crate) encrypted: bool,
+    /// Version of the server, as it says.
+    pub(crate) version: String,
+}
+
+impl Session {
+    /// Carries out `work`, which asks through the client.
+    pub(crate) async fn drive<T>(&self, work: impl Future<Output = T>) -> T {
+        self.conversation.lock().await.drive(work).await
+    }
+}
+
+/// Why a session could not be opened.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    /// The transport.
+    Socket(io::Error),
+    /// TLS or the login.
+    Driver(tokio_postgres::Error),
+    /// It took too long.
+    TimedOut,
+}
+
+impl Door {
+    /// The door to `endpoint` for `login`; a session must be open within `patience`.
+    ///
+    /// # Errors
+    /// [`DbError`] when certificates cannot be used.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        login: &Login,
+        access: Access,
+        patience: Span,
+    ) -> Result<Self, DbError> {
+        let mut config = Config::new();
+        config
+            .user(&login.user)
+            .dbname(&login.database)
+            .application_name(&login.application)
+            .ssl_mode(
+                match endpoint {
+                    Endpoint::Tcp(_) => login.ssl,
+                    Endpoint::Unix(_) | Endpoint::Own => SslMode::Disable,
+                }
+                .of_driver(),
+            );
+        if let Some(password) = &login.password {
+            config.password(password.reveal());
+        }
+        if access == Access::ReadOnly {
+            config.options(READ_ONLY);
+        }
+        Ok(Self {
+            endpoint,
+            server: login.server(),
+            config,
+            tls: Tls::of(login)?,
+            traffic: Arc::default(),
+            patience,
+        })
+    }
+
+    /// The same with a count of its own of what is carried.
+    pub(crate) fn counting(&self, traffic: &Arc<Traffic>) -> Self {
+        Self { traffic: Arc::clone(traffic), ..self.clone() }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    pub(crate) async fn open(&self) -> Result<(Session, Opened), NotOpened> {
+        let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), self.login());
+        opening.await.map_err(|_| NotOpened::TimedOut)?
+    }
+
+    async fn login(&self) -> Result<(Session, Opened), NotOpened> {
+        let began_ns = MonotonicClock.now_ns();
+        let wire = Wire::connect(&self.endpoint, Arc::clone(&self.traffic))
+            .await
+            .map_err(NotOpened::Socket)?;
+        let connected_ns = MonotonicClock.now_ns();
+        let mut transport = wire.transport();
+        let tls = self.tls.for_one();
+        let (client, connection) =
+            self.config.connect_raw(wire, tls.clone()).await.map_err(NotOpened::Driver)?;
+        transport.tls = tls.proof();
+        let opened = Opened {
+            transport_ns: connected_ns.saturating_sub(began_ns),
+            tls_ns: tls.taken_ns(),
+            total_ns: MonotonicClock.now_ns().saturating_sub(began_ns),
+        };
+        let version = connection.parameter("server_version").unwrap_or("unknown").to_owned();
+        let conversation = Mutex::new(Conversation::of(connection));
+        let encrypted = opened.tls_ns.is_some();
+        Ok((Session { client, conversation, transport, encrypted, version }, opened))
+    }
+
+    /// Tells the server to give up what `session` asked for, and ends the session.
+    pub(crate) async fn abandon(&self, session: Session) {
+        let token = session.client.cancel_token();
+        session.conversation.lock().await.cut();
+        let cancelling = async {
+            let wire = Wire::connect(&self.endpoint, Arc::default()).await.ok()?;
+            token.cancel_query_raw(wire, self.tls.for_one()).await.ok()
+        };
+        // best effort: a server that does not hear it is in worse trouble already
+        let _ = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), cancelling).await;
+    }
+
+    /// Why there is no session, in words.
+    pub(crate) fn explain(&self, login: &Login, trouble: &NotOpened) -> DbError {
+        let server = self.server.clone();
+        match trouble {
+            NotOpened::Socket(error) => EngineError::connect(server, error).into(),
+            NotOpened::TimedOut => {
+                EngineError::connect(server, &io::ErrorKind::TimedOut.into()).into()
+            }
+            NotOpened::Driver(error) => match error.as_db_error() {
+                Some(said) => DbError::Login {
+                    server,
+                    cause: said.message().to_owned(),
+                    remedy: remedy(said.code()),
+                },
+                None if login.password.is_none() && whole(error).contains("password missing") => {
+                    DbError::NoPassword {
+                        server,
+                        user: login.user.clone(),
+                        ignored: login
+                            .ignored
+                            .as_ref()
+                            .map_or_else(String::new, |reason| format!("; {reason}")),
+                    }
+                }
+                None if is_tls(error) => DbError::Tls {
+                    server,
+                    cause: whole(error),
+                    remedy: "check the certificate of the server and sslmode, sslrootcert",
+                },
+                None => DbError::Login {
+                    server,
+                    cause: whole(error),
+                    remedy: "is there a PostgreSQL server behind that port?",
+                },
+            },
+        }
+    }
+}
+
+impl NotOpened {
+    /// The same as data.
+    pub(crate) fn kind(&self) -> FailureKind {
+        match self {
+            Self::TimedOut => FailureKind::ConnectTimedOut,
+            Self::Socket(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                FailureKind::ConnectRefused
+            }
+            Self::Driver(error) if is_tls(error) => FailureKind::HandshakeFailed,
+            Self::Socket(_) | Self::Driver(_) => FailureKind::ConnectFailed,
+        }
+    }
+}
+
+/// The kind of failure that an error of the driver is.
+pub(crate) fn failure(error: &tokio_postgres::Error) -> FailureKind {
+    if let Some(said) = error.as_db_error() {
+        return if ended_by_server(said.code()) {
+            FailureKind::Closed
+        } else {
+            FailureKind::Refused
+        };
+    }
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        if let Some(io) = deeper.downcast_ref::<io::Error>() {
+            return match io.kind() {
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
+                io::ErrorKind::UnexpectedEof => FailureKind::Closed,
+                _ => FailureKind::Garbled,
+            };
+        }
+        cause = deeper.source();
+    }
+    if error.is_closed() { FailureKind::Closed } else { FailureKind::Garbled }
+}
+
+/// True when the server says that it ends the session.
+fn ended_by_server(code: &SqlState) -> bool {
+    [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW]
+        .contains(code)
+}
+
+fn remedy(code: &SqlState) -> &'static str {
+    match *code {
+        SqlState::INVALID_PASSWORD => {
+            "check user and password: PGPASSWORD and ~/.pgpass are where it is looked for"
+        }
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "check the user, sslmode, and pg_hba.conf of the server"
+        }
+        SqlState::INVALID_CATALOG_NAME => "check the name behind the last / (psql -l lists them)",
+        SqlState::TOO_MANY_CONNECTIONS => "write a smaller --pool, or raise max_connections",
+        SqlState::CANNOT_CONNECT_NOW => "the server starts or stops: try again",
+        _ => "see the log of the server",
+    }
+}
+
+fn is_tls(error: &tokio_postgres::Error) -> bool {
+    error.to_string().contains("TLS")
+}
+
+/// An error with everything behind it, in one line.
+pub(crate) fn whole(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return said.message().replace('\n', " ");
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(deeper) = cause {
+        let said = deeper.to_string();
+        if !text.contains(&said) {
+            text += &format!(": {said}");
+        }
+        cause = deeper.source();
+    }
+    text.replace('\n', " ")
+}

@@ -1,0 +1,333 @@
+//! TLS for the driver, with the meaning that `libpq` gives to `sslmode`.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_rustls::TlsConnector;
+
+use crate::DbError;
+use crate::login::Login;
+use crate::stream::Wire;
+
+/// How much TLS is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SslMode {
+    /// None.
+    Disable,
+    /// Where the server offers it; whoever the server is.
+    Prefer,
+    /// Always; whoever the server is.
+    Require,
+    /// Always, with a certificate of an authority that is trusted.
+    VerifyCa,
+    /// The same, and the certificate names the host.
+    VerifyFull,
+}
+
+impl SslMode {
+    /// The mode called `name`; `prefer` when none is named. With a file of trusted authorities
+    /// `require` means `verify-ca`, as it does for `libpq`.
+    ///
+    /// # Errors
+    /// [`DbError::Url`] lists the modes.
+    pub(crate) fn of(name: Option<&str>, authorities: bool) -> Result<Self, DbError> {
+        match name {
+            Some("disable") => Ok(Self::Disable),
+            None | Some("prefer") => Ok(Self::Prefer),
+            Some("require") if authorities => Ok(Self::VerifyCa),
+            Some("require") => Ok(Self::Require),
+            Some("verify-ca") => Ok(Self::VerifyCa),
+            Some("verify-full") => Ok(Self::VerifyFull),
+            Some(_) => Err(DbError::Url {
+                complaint: "sslmode is none of disable, prefer, require, verify-ca, verify-full"
+                    .into(),
+            }),
+        }
+    }
+
+    /// What the driver is told.
+    pub(crate) fn of_driver(self) -> tokio_postgres::config::SslMode {
+        use tokio_postgres::config::SslMode as Driver;
+        match self {
+            Self::Disable => Driver::Disable,
+            Self::Prefer => Driver::Prefer,
+            Self::Require | Self::VerifyCa | Self::VerifyFull => Driver::Require,
+        }
+    }
+}
+
+/// Makes encrypted connections to one server.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    taken_ns: Arc<AtomicU64>,
+    proof: Arc<OnceLock<String>>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// What `login` asks for.
+    ///
+    /// # Errors
+    /// [`DbError::File`] when certificates or keys cannot be read, [`DbError::Tls`] when there is
+    /// nobody to trust.
+    pub(crate) fn of(login: &Login) -> Result<Self, DbError> {
+        let provider = Arc::new(ring::default_provider());
+        let verifier: Arc<dyn ServerCertVerifier> = match login.ssl {
+            SslMode::Disable | SslMode::Prefer | SslMode::Require => {
+                Arc::new(Verifier { trusted: None, named: false, provider: Arc::clone(&provider) })
+            }
+            mode @ (SslMode::VerifyCa | SslMode::VerifyFull) => {
+                let roots = Arc::new(authorities(login)?);
+                let trusted =
+                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+                        .build()
+                        .map_err(|error| refused(login, &error.to_string(), SSLROOTCERT))?;
+                let named = mode == SslMode::VerifyFull;
+                let provider = Arc::clone(&provider);
+                Arc::new(Verifier { trusted: Some(trusted), named, provider })
+            }
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| refused(login, &error.to_string(), "use sslmode=disable"))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match &login.client_cert {
+            None => builder.with_no_client_auth(),
+            Some((cert, key)) => {
+                let (chain, key) = (certificates(cert)?, private_key(key)?);
+                builder.with_client_auth_cert(chain, key).map_err(|error| DbError::File {
+                    file: cert.clone(),
+                    complaint: format!("{error}; do sslcert and sslkey belong together?"),
+                })?
+            }
+        };
+        let name = ServerName::try_from(login.host.clone())
+            .or_else(|_| ServerName::try_from("localhost".to_owned()))
+            .map_err(|error| refused(login, &error.to_string(), "name the host by a DNS name"))?;
+        Ok(Self { config: Arc::new(config), name, taken_ns: Arc::default(), proof: Arc::default() })
+    }
+
+    /// The same for one connection, whose handshake is timed on its own.
+    pub(crate) fn for_one(&self) -> Self {
+        Self { taken_ns: Arc::default(), proof: Arc::default(), ..self.clone() }
+    }
+
+    /// How long the handshake took, nanoseconds; `None` when there was none.
+    pub(crate) fn taken_ns(&self) -> Option<u64> {
+        Some(self.taken_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
+    }
+
+    /// Version and cipher, in words; `None` when there was no handshake.
+    pub(crate) fn proof(&self) -> Option<String> {
+        self.proof.get().cloned()
+    }
+}
+
+/// What to do about authorities.
+const SSLROOTCERT: &str = "name the certificate of the authority in sslrootcert, or write \
+     sslrootcert=system for those of this machine";
+
+fn refused(login: &Login, cause: &str, remedy: &'static str) -> DbError {
+    DbError::Tls { server: login.server(), cause: cause.into(), remedy }
+}
+
+/// Whom to trust: the file that is named, those of this machine for `system`, or
+/// `~/.postgresql/root.crt`.
+fn authorities(login: &Login) -> Result<RootCertStore, DbError> {
+    let mut roots = RootCertStore::empty();
+    let file = match &login.root_cert {
+        Some(named) if named == Path::new("system") => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            return if roots.is_empty() {
+                Err(refused(login, "this machine trusts no authority", SSLROOTCERT))
+            } else {
+                Ok(roots)
+            };
+        }
+        Some(named) => named.clone(),
+        None => {
+            let home = crate::login::process_environment("HOME").unwrap_or_default();
+            Path::new(&home).join(".postgresql/root.crt")
+        }
+    };
+    for certificate in certificates(&file)? {
+        roots.add(certificate).map_err(|error| DbError::File {
+            file: file.clone(),
+            complaint: format!("a certificate in it cannot be used: {error}"),
+        })?;
+    }
+    Ok(roots)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    let complain = |complaint: String| DbError::File { file: file.into(), complaint };
+    let text = fs::read(file).map_err(|error| complain(format!("{error}; {SSLROOTCERT}")))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<_, _>>()
+        .map_err(|error| complain(format!("no certificates in PEM form: {error}")))?;
+    if found.is_empty() {
+        return Err(complain("no certificate in it; expected PEM form".into()));
+    }
+    Ok(found)
+}
+
+fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
+    let complain = |complaint: String| DbError::File { file: file.into(), complaint };
+    let text = fs::read(file).map_err(|error| complain(error.to_string()))?;
+    PrivateKeyDer::from_pem_slice(&text)
+        .map_err(|error| complain(format!("no private key in PEM form: {error}")))
+}
+
+/// Looks at a certificate as closely as the mode asks.
+#[derive(Debug)]
+struct Verifier {
+    /// Who is trusted; `None`: whoever answers.
+    trusted: Option<Arc<WebPkiServerVerifier>>,
+    /// The certificate must name the host.
+    named: bool,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(trusted) = &self.trusted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match trusted.verify_server_cert(certificate, chain, name, ocsp, now) {
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if !self.named => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+type Handshake = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+
+impl TlsConnect<Wire> for Tls {
+    type Stream = Encrypted;
+    type Error = io::Error;
+    type Future = Handshake;
+
+    fn connect(self, stream: Wire) -> Handshake {
+        Box::pin(async move {
+            let began_ns = MonotonicClock.now_ns();
+            let session = TlsConnector::from(self.config).connect(self.name, stream).await?;
+            let taken_ns = MonotonicClock.now_ns().saturating_sub(began_ns).max(1);
+            self.taken_ns.store(taken_ns, Ordering::Relaxed);
+            if let Some(proof) = plumb_engine::tls::proof(session.get_ref().1) {
+                self.proof.get_or_init(|| proof);
+            }
+            Ok(Encrypted(session))
+        })
+    }
+}
+
+/// An encrypted connection.
+#[derive(Debug)]
+pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Wire>);
+
+impl TlsStream for Encrypted {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Encrypted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Encrypted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_mean_what_they_mean_for_libpq() {
+        assert_eq!(SslMode::of(None, false).unwrap(), SslMode::Prefer);
+        assert_eq!(SslMode::of(Some("require"), false).unwrap(), SslMode::Require);
+        assert_eq!(SslMode::of(Some("require"), true).unwrap(), SslMode::VerifyCa);
+        let error = SslMode::of(Some("allow"), false).unwrap_err().to_string();
+        assert!(error.contains("verify-full"), "{error}");
+    }
+}

@@ -1,0 +1,207 @@
+//! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it.
+
+use std::collections::BTreeMap;
+
+use crate::DbError;
+
+/// What a URL says; what it leaves open is asked of the environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) user: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) database: Option<String>,
+    /// Parameters behind the question mark, each of [`KNOWN`].
+    pub(crate) parameters: BTreeMap<String, String>,
+}
+
+/// Parameters that are understood.
+const KNOWN: [&str; 10] = [
+    "application_name",
+    "dbname",
+    "host",
+    "passfile",
+    "port",
+    "service",
+    "sslcert",
+    "sslkey",
+    "sslmode",
+    "sslrootcert",
+];
+/// Further ones of `KNOWN`'s kind would be refused; `user` may stand in both places.
+const USER: &str = "user";
+
+impl Url {
+    /// Reads `text`. No message repeats it: it may hold a password.
+    ///
+    /// # Errors
+    /// [`DbError::PasswordInUrl`], or [`DbError::Url`] with what was expected.
+    pub(crate) fn parse(text: &str) -> Result<Self, DbError> {
+        let rest = ["postgres://", "postgresql://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme))
+            .ok_or_else(|| wrong("it does not begin with postgres://"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        // the last @: a password that was written without escapes must not become a host
+        let (login, place) = match authority.rsplit_once('@') {
+            Some((login, place)) => (login, place),
+            None => ("", authority),
+        };
+        if login.contains(':') {
+            return Err(DbError::PasswordInUrl);
+        }
+        let (host, port) = place_of(place)?;
+        let mut url = Self {
+            user: given(login)?,
+            host: given(host)?,
+            port: port.map(port_of).transpose()?,
+            database: given(database)?,
+            parameters: BTreeMap::new(),
+        };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            url.take(pair)?;
+        }
+        Ok(url)
+    }
+
+    /// Takes one parameter.
+    fn take(&mut self, pair: &str) -> Result<(), DbError> {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = decoded(value)?;
+        match name {
+            "password" => return Err(DbError::PasswordInUrl),
+            USER => self.user = Some(value),
+            "host" => self.host = Some(value),
+            "port" => self.port = Some(port_of(&value)?),
+            "dbname" => self.database = Some(value),
+            known if KNOWN.contains(&known) => {
+                self.parameters.insert(known.into(), value);
+            }
+            other => {
+                let known = KNOWN.join(", ");
+                return Err(wrong(&format!(
+                    "the parameter `{}` is not understood (understood are {known}, {USER})",
+                    other.chars().take(40).collect::<String>()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Host and port of `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`.
+fn place_of(place: &str) -> Result<(&str, Option<&str>), DbError> {
+    if place.contains(',') {
+        return Err(wrong("several hosts are named: name the one to measure"));
+    }
+    if let Some(inner) = place.strip_prefix('[') {
+        let (host, behind) =
+            inner.split_once(']').ok_or_else(|| wrong("`]` is missing after an IPv6 address"))?;
+        return match behind.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if behind.is_empty() => Ok((host, None)),
+            None => Err(wrong("something other than a port follows the `]`")),
+        };
+    }
+    Ok(match place.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (place, None),
+    })
+}
+
+fn port_of(digits: &str) -> Result<u16, DbError> {
+    // what stands there may be half of a password: it is not repeated
+    digits
+        .parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| wrong("behind the host stands no port from 1 to 65535"))
+}
+
+fn given(text: &str) -> Result<Option<String>, DbError> {
+    let text = decoded(text)?;
+    Ok((!text.is_empty()).then_some(text))
+}
+
+/// `text` without its `%` escapes.
+fn decoded(text: &str) -> Result<String, DbError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        rest = behind;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let (digits, behind) =
+            rest.split_at_checked(2).ok_or_else(|| wrong("a % without two digits behind it"))?;
+        let value = std::str::from_utf8(digits).ok().and_then(|it| u8::from_str_radix(it, 16).ok());
+        bytes.push(
+            value.filter(|byte| *byte > 0).ok_or_else(|| {
+                wrong("a % is not followed by two hexadecimal digits other than 00")
+            })?,
+        );
+        rest = behind;
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("its % escapes are not UTF-8"))
+}
+
+fn wrong(complaint: &str) -> DbError {
+    DbError::Url { complaint: complaint.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_part_is_read() {
+        let url = Url::parse("postgres://me%40home@db1:6000/sales?sslmode=verify-full").unwrap();
+        assert_eq!(url.user.as_deref(), Some("me@home"));
+        assert_eq!((url.host.as_deref(), url.port), (Some("db1"), Some(6000)));
+        assert_eq!(url.database.as_deref(), Some("sales"));
+        assert_eq!(url.parameters["sslmode"], "verify-full");
+        let url = Url::parse("postgresql://[::1]:7/?host=/run/postgresql&user=me").unwrap();
+        assert_eq!((url.host.as_deref(), url.port), (Some("/run/postgresql"), Some(7)));
+        assert_eq!((url.user.as_deref(), url.database), (Some("me"), None));
+        assert_eq!(Url::parse("postgres://").unwrap(), Url::default());
+    }
+
+    #[test]
+    fn a_password_is_refused_and_not_repeated() {
+        for text in [
+            "postgres://me:sesame@db1/x",
+            "postgres://me:ses@me@db1/x",
+            "postgres://db1/x?password=sesame",
+        ] {
+            let error = Url::parse(text).unwrap_err();
+            assert!(matches!(error, DbError::PasswordInUrl), "{error}");
+            assert!(!error.to_string().contains("ses"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_says_what_was_expected() {
+        for (text, expected) in [
+            ("db1", "begin with postgres://"),
+            ("postgres://db1:sesame", "no port from 1 to 65535"),
+            ("postgres://[::1", "`]` is missing"),
+            ("postgres://a,b/x", "several hosts"),
+            ("postgres://a/x?sslmod=require", "`sslmod` is not understood"),
+            ("postgres://a%4/x", "% without two digits"),
+            ("postgres://a%zz/x", "two hexadecimal digits"),
+        ] {
+            let error = Url::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains("sesame"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_brings_it_down(text in "(postgres://)?[ -~]{0,60}") {
+            let _ = Url::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Where the time of an operation went: parts whose means add up to the mean of the whole.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::half_width;
+use crate::{BatchMeans, Batches, Distribution, Histogram};
+
+/// Times of one kind, as a distribution and in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// The distribution, nanoseconds.
+    pub times: Histogram,
+    batches: Batches,
+    /// The first times one by one: batches of few times would be too few.
+    first: Vec<u64>, // at most FIRST_MAX
+}
+
+/// Times of a series that are kept one by one.
+const FIRST_MAX: usize = 200;
+
+impl Series {
+    /// Adds the next time, nanoseconds.
+    pub fn record(&mut self, ns: u64) {
+        self.times.record(ns);
+        self.batches.record(ns);
+        if self.first.len() < FIRST_MAX {
+            self.first.push(ns);
+        }
+    }
+
+    /// Its mean, and how well that is known.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        if self.times.count() <= self.first.len() as u64 {
+            Estimate::around(&self.times, &self.first)
+        } else {
+            Estimate::of(&self.times, self.batches.means().as_ref())
+        }
+    }
+}
+
+/// A mean in nanoseconds, and half the width of its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean; a difference of means may lie below zero.
+    pub mean_ns: i64,
+    /// Half the width of the 95 % interval; absent with too few operations.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub half_width_ns: Option<u64>,
+    /// Operations behind it; of a difference, the fewest behind one of its terms.
+    pub count: u64,
+}
+
+impl Estimate {
+    /// The mean of `times`, with the interval that the means of their batches, in order, allow.
+    #[must_use]
+    pub fn of(times: &Histogram, batches: Option<&BatchMeans>) -> Self {
+        Self::around(times, batches.map_or(&[], |batches| &batches.mean_ns))
+    }
+
+    /// The mean of `times`, with the interval that `values`, in order, allow.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "nanoseconds of seconds"
+    )]
+    fn around(times: &Histogram, values: &[u64]) -> Self {
+        let values: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
+        Self {
+            mean_ns: times.mean().round() as i64,
+            half_width_ns: half_width(&values).map(whole),
+            count: times.count(),
+        }
+    }
+
+    /// What is left of this when the others are taken away. The terms are measured on different
+    /// operations, so the squares of their half widths add up.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+    pub fn less(self, others: &[Self]) -> Self {
+        let all = || std::iter::once(&self).chain(others);
+        let squares: Option<f64> =
+            all().map(|it| it.half_width_ns.map(|half| (half as f64).powi(2))).sum();
+        let taken: i64 = others.iter().map(|it| it.mean_ns).sum();
+        Self {
+            mean_ns: self.mean_ns.saturating_sub(taken),
+            half_width_ns: squares.map(|squares| whole(squares.sqrt())),
+            count: all().map(|it| it.count).min().unwrap_or(0),
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a width is not negative; a float is cast to the nearest integer in range"
+)]
+fn whole(ns: f64) -> u64 {
+    ns.round() as u64
+}
+
+/// What a part of the time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// The server's own work on the operation.
+    Server,
+    /// A message there and back that asks for no work.
+    Wire,
+    /// Due, but nobody was free to begin it.
+    Due,
+    /// In the queue for a connection of the pool.
+    Queue,
+    /// Making the connection: transport, TLS, login.
+    Connect,
+    /// What the others leave: the client's driver, and whatever nobody measured.
+    Rest,
+}
+
+/// One part of the time of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it was spent on.
+    pub kind: PartKind,
+    /// Its mean over the operations.
+    pub time: Estimate,
+    /// How it was measured, in words.
+    pub how: String,
+}
+
+/// What a further source says of the server's own time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The source.
+    pub source: String,
+    /// Mean of an execution, nanoseconds; absent when the source says nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<u64>,
+    /// Executions behind it.
+    pub count: u64,
+    /// What it covers; or why it says nothing, and what to do about it.
+    pub about: String,
+}
+
+/// What stands out, and what to look at next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    /// What was found, with its figures.
+    pub finding: String,
+    /// What to look at or to try next.
+    pub next: String,
+}
+
+/// Where the time of an operation went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribution {
+    /// What was done, for example the text of a statement.
+    pub subject: String,
+    /// The whole, as the client sees it, from the due time.
+    pub client: Estimate,
+    /// The parts; their means add up to that of the whole.
+    pub parts: Vec<Part>,
+    /// How often the target was looked into meanwhile. These looks are no part of any distribution
+    /// of the result.
+    pub observed: u64,
+    /// The distributions behind the parts, by name. Their medians do not add up.
+    pub times: BTreeMap<String, Distribution>,
+    /// What further sources say of the server's own time.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub readings: Vec<Reading>,
+    /// What stands out.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub advice: Vec<Advice>,
+}
+
+impl Attribution {
+    /// The mean of a part, nanoseconds; 0 where the operation has no such part.
+    #[must_use]
+    pub fn mean_ns(&self, kind: PartKind) -> i64 {
+        self.parts.iter().find(|part| part.kind == kind).map_or(0, |part| part.time.mean_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_known_less_well_than_its_terms() {
+        let of = |mean_ns, half, count| Estimate { mean_ns, half_width_ns: Some(half), count };
+        let left = of(100, 3, 50).less(&[of(30, 4, 10)]);
+        assert_eq!(left, of(70, 5, 10));
+        assert_eq!(of(1, 0, 9).less(&[of(3, 0, 9)]).mean_ns, -2);
+        let unknown = Estimate { half_width_ns: None, ..left };
+        assert_eq!(left.less(&[unknown]).half_width_ns, None);
+    }
+
+    #[test]
+    fn a_series_knows_its_mean_and_how_well() {
+        let mut series = Series::default();
+        (0..100).for_each(|at| series.record(1_000 + at % 10));
+        let estimate = series.estimate();
+        assert_eq!((estimate.mean_ns, estimate.count), (1_005, 100));
+        assert!(estimate.half_width_ns.is_some_and(|half| half < 5), "{estimate:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The parts as bars, each as long as its whole.
+
+use maud::{Markup, html};
+use plumb_measure::{Attribution, PartKind, RunRecord, show_ns};
+
+use super::{KINDS, findings, name, parts, readings, sentences, signed, tables, times};
+use crate::figures::typeset;
+use crate::html::sheet;
+use crate::points::Points;
+use crate::verdict::Trust;
+
+/// The styles of the bars, for a page that has some.
+pub(crate) fn styles(record: &RunRecord) -> &'static str {
+    let any = record.results.iter().any(|result| result.attribution.is_some());
+    if any { include_str!("stack.css") } else { "" }
+}
+
+/// Width and height of a bar, in its own units.
+const WIDTH: f64 = 1_000.0;
+const HEIGHT: f64 = 26.0;
+
+/// Everything about where the time went; nothing when nothing was looked into.
+pub(crate) fn section(record: &RunRecord) -> Markup {
+    let Some(table) = parts(record) else { return html! {} };
+    let points = Points::of(record);
+    let hows = hows(record);
+    let sentences = sentences(record);
+    html! {
+        section {
+            h2 { "Where the time went" }
+            ul class="legend" {
+                @for kind in tables::kinds(record) {
+                    li { span class={ "key stacked " (class(kind)) } {} (name(kind)) }
+                }
+            }
+            @for (result, (named, sentence)) in points
+                .results
+                .iter()
+                .filter(|result| result.attribution.is_some())
+                .zip(&sentences)
+            {
+                @if let Some(attribution) = &result.attribution {
+                    div class="stack" {
+                        @if !named.is_empty() { h3 { (named) } }
+                        (bar(attribution, Trust::of(&result.validity)))
+                        p { (typeset(sentence)) }
+                    }
+                }
+            }
+            p class="about" {
+                "Means, because means add up and medians do not; behind +- half of the 95 % "
+                "interval. Every bar is as long as its own whole."
+            }
+            (sheet::table("Means that add up, one row a result", &table))
+            dl class="formulas" {
+                @for (kind, how) in &hows { dt { (name(*kind)) } dd { (how) } }
+            }
+            @if let Some(table) = findings(record) {
+                h3 { "What to look at next" }
+                (sheet::table("One row a finding", &table))
+            }
+            @if let Some(table) = readings(record) {
+                h3 { "What the server says of its own time" }
+                (sheet::table("One row a source", &table))
+            }
+            @if let Some(table) = times(record) {
+                details {
+                    summary { "The times behind the parts" }
+                    (sheet::table("Distributions; their medians do not add up", &table))
+                }
+            }
+        }
+    }
+}
+
+/// How each kind of part was measured, once.
+fn hows(record: &RunRecord) -> Vec<(PartKind, &str)> {
+    let all = || record.results.iter().filter_map(|it| it.attribution.as_ref());
+    KINDS
+        .into_iter()
+        .filter_map(|kind| {
+            let part = all().flat_map(|it| &it.parts).find(|part| part.kind == kind)?;
+            Some((kind, part.how.as_str()))
+        })
+        .collect()
+}
+
+/// One bar. A part that is less than nothing has no length; the others then share the bar.
+fn bar(attribution: &Attribution, trust: Trust) -> Markup {
+    let ordered = || {
+        let of = |kind: PartKind| attribution.parts.iter().filter(move |part| part.kind == kind);
+        KINDS.into_iter().flat_map(of).filter(|part| part.time.mean_ns > 0)
+    };
+    let whole: f64 = ordered().map(|part| signed(part.time.mean_ns)).sum();
+    let mut at = 0.0;
+    let rects: Vec<(f64, f64, PartKind, String)> = ordered()
+        .map(|part| {
+            let width = signed(part.time.mean_ns) / whole.max(1.0) * WIDTH;
+            let from = at;
+            at += width;
+            let shown = show_ns(part.time.mean_ns.unsigned_abs());
+            (from, width, part.kind, format!("{} {shown}", name(part.kind)))
+        })
+        .collect();
+    let spoken: Vec<&str> = rects.iter().map(|(_, _, _, words)| words.as_str()).collect();
+    let doubt = (trust != Trust::Full).then_some("doubt");
+    html! {
+        svg class=[doubt] viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none"
+            role="img" aria-label=(spoken.join(", ")) {
+            @for (from, width, kind, words) in &rects {
+                rect class={ "part " (class(*kind)) } x=(format!("{from:.1}")) y="0"
+                    width=(format!("{width:.1}")) height=(HEIGHT) {
+                    title { (typeset(words)) }
+                }
+            }
+        }
+    }
+}
+
+/// The class that carries the colour of a kind.
+fn class(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Server => "s0",
+        PartKind::Wire => "s2",
+        PartKind::Due => "s4",
+        PartKind::Queue => "s1",
+        PartKind::Connect => "s3",
+        PartKind::Rest => "s5",
+    }
+}

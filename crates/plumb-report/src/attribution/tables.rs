@@ -1,0 +1,124 @@
+//! The tables behind the sentence.
+
+use plumb_measure::{
+    Attribution, Distribution, Estimate, PartKind, ResultRecord, RunRecord, show_ns,
+};
+
+use super::{KINDS, name};
+use crate::figures::{ABSENT, Pick, grouped};
+use crate::points::Points;
+use crate::table::{Column, Table};
+use crate::tables::{label_cells, label_columns};
+use crate::verdict::Trust;
+
+/// The results that were looked into.
+fn looked_into<'a>(points: &Points<'a>) -> Vec<(&'a ResultRecord, &'a Attribution)> {
+    let all = points.results.iter();
+    all.filter_map(|result| Some((*result, result.attribution.as_ref()?))).collect()
+}
+
+/// The kinds of parts that any result has.
+pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
+    let has = |kind: &PartKind| {
+        let parts = record.results.iter().filter_map(|it| it.attribution.as_ref());
+        parts.flat_map(|it| &it.parts).any(|part| part.kind == *kind)
+    };
+    KINDS.into_iter().filter(has).collect()
+}
+
+/// Means that add up, a row a result; `None` when nothing was looked into.
+pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
+    let points = Points::of(record);
+    let kinds = kinds(record);
+    let mut columns = label_columns(&points);
+    columns.push(Column::latency("client"));
+    columns.extend(kinds.iter().map(|kind| Column::latency(name(*kind))));
+    let mut table = Table::new(columns);
+    for (result, attribution) in looked_into(&points) {
+        let mut row = label_cells(&points, result);
+        row.push(estimate(attribution.client));
+        row.extend(kinds.iter().map(|kind| {
+            let part = attribution.parts.iter().find(|part| part.kind == *kind);
+            part.map_or_else(|| ABSENT.into(), |part| estimate(part.time))
+        }));
+        table.push_trusted(row, Trust::of(&result.validity));
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// A mean with half its interval: `3.40 ms +-12.0 us`.
+fn estimate(known: Estimate) -> String {
+    let sign = if known.mean_ns < 0 { "-" } else { "" };
+    let mean = format!("{sign}{}", show_ns(known.mean_ns.unsigned_abs()));
+    match known.half_width_ns {
+        Some(half) => format!("{mean} +-{}", show_ns(half)),
+        None => mean,
+    }
+}
+
+/// What stands out and what to look at next, a row a finding; `None` without any.
+pub(crate) fn findings(record: &RunRecord) -> Option<Table> {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.extend(["finding", "look at next"].map(Column::words));
+    let mut table = Table::new(columns);
+    for (result, attribution) in looked_into(&points) {
+        for advice in &attribution.advice {
+            let mut row = label_cells(&points, result);
+            row.extend([advice.finding.clone(), advice.next.clone()]);
+            table.push(row);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// What further sources say of the server's own time, a row a source; `None` without any.
+pub(crate) fn readings(record: &RunRecord) -> Option<Table> {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.push(Column::words("source"));
+    columns.push(Column::latency("mean"));
+    columns.push(Column::figure("executions"));
+    columns.push(Column::words("what it says"));
+    let mut table = Table::new(columns);
+    for (result, attribution) in looked_into(&points) {
+        for reading in &attribution.readings {
+            let mut row = label_cells(&points, result);
+            row.push(reading.source.clone());
+            row.push(reading.mean_ns.map_or_else(|| ABSENT.into(), show_ns));
+            row.push(grouped(reading.count));
+            row.push(reading.about.clone());
+            table.push_trusted(row, Trust::of(&result.validity));
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The distributions behind the parts, a row each; `None` without any.
+pub(crate) fn times(record: &RunRecord) -> Option<Table> {
+    const PICKS: [(&str, Pick); 5] = [
+        ("p50", |times| times.p50),
+        ("p90", |times| times.p90),
+        ("p99", |times| times.p99),
+        ("max", |times| times.max),
+        ("mean", |times| times.mean),
+    ];
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.push(Column::words("time"));
+    columns.push(Column::figure("count"));
+    columns.extend(PICKS.map(|(title, _)| Column::latency(title)));
+    let mut table = Table::new(columns);
+    for (result, attribution) in looked_into(&points) {
+        for (what, times) in &attribution.times {
+            let mut row = label_cells(&points, result);
+            row.push(what.clone());
+            row.push(grouped(times.count));
+            row.extend(
+                PICKS.map(|(_, pick): (&str, fn(&Distribution) -> u64)| show_ns(pick(times))),
+            );
+            table.push_trusted(row, Trust::of(&result.validity));
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}

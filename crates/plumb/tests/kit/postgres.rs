@@ -1,0 +1,201 @@
+//! A PostgreSQL server of the test's own, as an ordinary user, in a folder that goes with it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Signal, geteuid};
+use tempfile::TempDir;
+
+use super::{Ended, PLUMB, Program};
+
+/// The superuser of the server, and the password that nothing may show.
+pub(crate) const USER: &str = "plumb";
+pub(crate) const PASSWORD: &str = "open-sesame-7";
+/// The user `nobody`, as whom it runs where the tests run as root.
+const NOBODY: u32 = 65_534;
+/// Attempts to find a port that nobody else takes in between.
+const ATTEMPTS: u32 = 5;
+
+/// A server that is ready, and is ended with the test.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    program: Option<Program>,
+    folder: TempDir,
+    /// Host and port.
+    pub(crate) address: String,
+}
+
+impl Postgres {
+    /// A server with these lines behind its configuration.
+    pub(crate) fn start(lines: &str) -> Self {
+        Self::with_files(lines, &[])
+    }
+
+    /// The same with `files`, by name and content, in its data folder.
+    pub(crate) fn with_files(lines: &str, files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        let password = folder.path().join("password");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        fs::write(&password, PASSWORD).expect("a new file");
+        own(folder.path());
+        own(&password);
+        initialize(&data, &password);
+        for (name, content) in files {
+            let file = data.join(name);
+            fs::write(&file, content).expect("a new file");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
+            own(&file);
+        }
+        let settings =
+            "fsync = off\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n";
+        let file = data.join("postgresql.conf");
+        let before = fs::read_to_string(&file).expect("initdb wrote it");
+        fs::write(&file, format!("{before}\n{settings}{lines}\n")).expect("it is ours");
+        for _ in 0..ATTEMPTS {
+            let port = free_port();
+            let (path, words) =
+                as_nobody("postgres", &["-D", &shown(&data), "-p", &port.to_string()]);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let program = Program::start_as(&path, &words, folder.path());
+            if ready(&program) {
+                let address = format!("127.0.0.1:{port}");
+                return Self { program: Some(program), folder, address };
+            }
+        }
+        panic!("no server came up on any of {ATTEMPTS} ports");
+    }
+
+    /// Its URL for the first database.
+    pub(crate) fn url(&self) -> String {
+        url(&self.address)
+    }
+
+    /// A folder of the server's, to run in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Waits until its log has `count` more lines with `text`.
+    pub(crate) fn logged(&self, text: &str, count: usize) {
+        let program = self.program.as_ref().expect("it runs");
+        let mut seen = 0;
+        while seen < count {
+            seen += usize::from(program.log_line().contains(text));
+        }
+    }
+
+    /// Ends it at once, without a word to its clients.
+    pub(crate) fn stop(&mut self) {
+        if let Some(program) = self.program.take() {
+            program.signal(Signal::QUIT);
+            program.wait();
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The URL of a server at `address`.
+pub(crate) fn url(address: &str) -> String {
+    format!("postgres://{USER}@{address}/postgres")
+}
+
+/// Starts `plumb db ping` with the password, and without anything of this machine's user.
+pub(crate) fn start(url: &str, words: &[&str], folder: &Path) -> Program {
+    with_environment(&[&format!("PGPASSWORD={PASSWORD}")], url, words, folder)
+}
+
+/// The same with an environment of its own.
+pub(crate) fn with_environment(
+    variables: &[&str],
+    url: &str,
+    words: &[&str],
+    folder: &Path,
+) -> Program {
+    let home = format!("HOME={}", folder.display());
+    let words = [&[home.as_str()], variables, &[PLUMB, "db", "ping", url], words].concat();
+    Program::start_as(Path::new("/usr/bin/env"), &words, folder)
+}
+
+/// Runs `plumb db ping` to its end.
+pub(crate) fn ping(url: &str, words: &[&str], folder: &Path) -> Ended {
+    start(url, words, folder).wait()
+}
+
+fn ready(program: &Program) -> bool {
+    loop {
+        let line = program.log_line();
+        if line.contains("ready to accept connections") {
+            return true;
+        }
+        if line.contains("could not create any TCP/IP sockets") {
+            return false;
+        }
+    }
+}
+
+fn initialize(data: &Path, password: &Path) {
+    let words = [
+        "-D",
+        &shown(data),
+        "-U",
+        USER,
+        "-A",
+        "scram-sha-256",
+        &format!("--pwfile={}", password.display()),
+        "--locale=C",
+        "--encoding=UTF8",
+        "--no-sync",
+    ];
+    let (path, words) = as_nobody("initdb", &words);
+    let made = Command::new(path).args(words).output().expect("PostgreSQL is installed");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// A program of PostgreSQL, which refuses root, with its words.
+fn as_nobody(name: &str, words: &[&str]) -> (PathBuf, Vec<String>) {
+    let program = binaries().join(name);
+    let words = words.iter().map(|word| (*word).to_owned());
+    if !geteuid().is_root() {
+        return (program, words.collect());
+    }
+    let id = |name: &str| format!("--{name}={NOBODY}");
+    let head = [id("reuid"), id("regid"), "--clear-groups".into(), shown(&program)];
+    ("/usr/bin/setpriv".into(), head.into_iter().chain(words).collect())
+}
+
+/// The newest PostgreSQL of this machine.
+fn binaries() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let newest = versions
+        .map(|version| version.path().join("bin"))
+        .filter(|folder| folder.join("initdb").exists())
+        .max_by_key(|folder| {
+            let version = folder.parent().and_then(Path::file_name);
+            version.and_then(|it| it.to_str()?.parse::<u32>().ok())
+        });
+    newest.expect("a PostgreSQL server is needed: apt-get install postgresql")
+}
+
+fn own(path: &Path) {
+    if geteuid().is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("root may");
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it is bound").port()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
