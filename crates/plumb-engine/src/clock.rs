@@ -44,6 +44,12 @@ pub fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
+/// Processor time of this process, all its threads together, nanoseconds.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
 /// What one reading of the clock costs, nanoseconds: the mean of 10,000.
 #[must_use]
 pub fn read_cost_ns(clock: &impl Clock) -> u64 {

@@ -119,4 +119,9 @@ pub trait Server {
     fn was_interrupted(&self) -> bool {
         false
     }
+
+    /// True when it did what it was asked, and found something that wants attention.
+    fn has_findings(&self) -> bool {
+        false
+    }
 }

@@ -25,7 +25,7 @@ pub enum LockError {
     #[error("the password is empty: put one line into the file or the variable, or leave it out")]
     NoPassword,
     /// No verb was named.
-    #[error("name a verb: serve or journal")]
+    #[error("name a verb: serve, load, status, show or journal")]
     NoVerb,
     /// The journal is damaged.
     #[error("{0} of the files are damaged; `plumb lock journal repair` cuts them off there")]
@@ -33,6 +33,28 @@ pub enum LockError {
     /// The journal could not be ended in order.
     #[error("cannot end the journal in order: {0}; the next start reads it as after a crash")]
     Close(std::io::Error),
+    /// A server did not answer, or not as a lock server does.
+    #[error("{address} {how}; is a lock server of plumb there, and is the password right?")]
+    NoAnswer {
+        /// Who.
+        address: String,
+        /// What happened.
+        how: String,
+    },
+    /// More locks than the load tool can tell apart.
+    #[error(
+        "{owners} owners with {locks} locks each are too many: up to 9999 owners, 99999999 locks \
+         of each, and 2^30 in all"
+    )]
+    TooManyLocks {
+        /// As asked.
+        owners: usize,
+        /// As asked, of each.
+        locks: u32,
+    },
+    /// Locks were to be removed, and nobody agreed.
+    #[error("nothing was removed: {0}")]
+    NotAgreed(&'static str),
     /// Standard output or standard error could not be written.
     #[error("cannot write output: {0}")]
     Output(#[from] std::io::Error),

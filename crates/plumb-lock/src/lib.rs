@@ -4,20 +4,33 @@
 //! [`table`] says who may have what, [`journal`] what outlives the server, [`LockServer`] serves
 //! both as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
+mod ask;
 mod error;
 pub mod journal;
 mod journal_verbs;
+mod load;
+mod password;
 mod serve;
 mod server;
+mod show;
+mod status;
 pub mod table;
+mod target;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _, Subcommand as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::LockError;
 pub use journal_verbs::{Folder, JournalJob, JournalVerb};
+pub use load::{
+    FillOptions, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions, TargetKind,
+    Unlock,
+};
 pub use serve::{JournalPolicy, Serve, ServeOptions};
 pub use server::{Event, LockServer, ServerPlan};
+pub use show::{Show, ShowOptions};
+pub use status::{Status, StatusOptions};
+pub use target::TargetOptions;
 
 /// The port of a lock server when none is named; that of the original's first instance.
 pub const PORT: u16 = 3200;
@@ -31,6 +44,18 @@ impl Layer for Locks {
         // the words for people come last: the options bring words of their own
         let serve = ServeOptions::augment_args(Command::new("serve"))
             .about("Run a lock server, for clients that speak RESP");
+        let load = LoadVerb::augment_subcommands(Command::new("load"))
+            .about("Take and release locks, and measure how fast that goes")
+            .subcommand_required(true)
+            .arg_required_else_help(true);
+        let status = StatusOptions::augment_args(Command::new("status"))
+            .about("Ask a lock server how it is")
+            .after_help(
+                "Exit codes: 0 it serves; 1 it serves, and something wants attention (a full \
+                 table, another epoch); 2 it does not answer.",
+            );
+        let show = ShowOptions::augment_args(Command::new("show"))
+            .about("Show who holds what, oldest first; remove locks that nobody will release");
         let journal = JournalVerb::augment_subcommands(Command::new("journal"))
             .about("Look at the journal of a lock server, and mend it")
             .subcommand_required(true)
@@ -40,6 +65,9 @@ impl Layer for Locks {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(serve)
+            .subcommand(load)
+            .subcommand(status)
+            .subcommand(show)
             .subcommand(journal)
     }
 
@@ -48,10 +76,29 @@ impl Layer for Locks {
             Some(("serve", words)) => {
                 Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
             }
+            Some(("load", words)) => job_of(LoadVerb::from_arg_matches(words)?),
+            Some(("status", words)) => {
+                Ok(Job::Serve(Box::new(Status::new(StatusOptions::from_arg_matches(words)?))))
+            }
+            Some(("show", words)) => {
+                Ok(Job::Serve(Box::new(Show::new(ShowOptions::from_arg_matches(words)?))))
+            }
             Some(("journal", words)) => {
                 Ok(Job::Serve(Box::new(JournalJob::new(JournalVerb::from_arg_matches(words)?))))
             }
             _ => Err(LockError::NoVerb.into()),
         }
     }
+}
+
+fn job_of(verb: LoadVerb) -> Result<Job, JobError> {
+    let job = match verb {
+        LoadVerb::Pairs(options) => LoadJob::pairs(options)?,
+        LoadVerb::Sd(options) => LoadJob::sales(options)?,
+        LoadVerb::Create(options) => LoadJob::create(options)?,
+        LoadVerb::Destroy(options) => LoadJob::destroy(options)?,
+        LoadVerb::Verify(options) => LoadJob::verify(options)?,
+        LoadVerb::Live(options) => return Ok(Job::Serve(Box::new(Live::new(options)?))),
+    };
+    Ok(Job::Measure(Box::new(job)))
 }

@@ -14,7 +14,7 @@ use plumb_wire::resp;
 use crate::journal::{Notes, Policy, Restored};
 use crate::server::{Event, LockServer, ServerPlan};
 use crate::table::{ELEMENTS_MAX, Limits};
-use crate::{LockError, PORT};
+use crate::{LockError, PORT, password};
 
 /// Words of one command besides its locks.
 const WORDS_MORE: usize = 32;
@@ -149,22 +149,6 @@ impl ServeOptions {
         let (notes, restored) = Notes::open(folder.clone(), self.policy(), self.limits(), wall_us)?;
         Ok((restored, notes))
     }
-
-    fn password(&self) -> Result<Option<Vec<u8>>, LockError> {
-        let text = match &self.password_file {
-            Some(path) => {
-                let cause =
-                    |cause| LockError::PasswordFile { path: path.display().to_string(), cause };
-                Some(std::fs::read_to_string(path).map_err(cause)?)
-            }
-            None => std::env::var("PLUMB_LOCK_PASSWORD").ok(),
-        };
-        let first = text.map(|text| text.lines().next().unwrap_or_default().as_bytes().to_vec());
-        if first.as_ref().is_some_and(Vec::is_empty) {
-            return Err(LockError::NoPassword);
-        }
-        Ok(first)
-    }
 }
 
 /// The lock server as a job.
@@ -187,7 +171,7 @@ impl Serve {
         stop: &Stop,
     ) -> Result<(), LockError> {
         let options = &self.options;
-        let password = options.password()?;
+        let password = password::read(options.password_file.as_deref())?;
         let tls = options.tls.acceptor(&[])?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
         let wall_ns = clock::wall_ns();

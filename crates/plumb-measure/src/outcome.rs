@@ -40,11 +40,13 @@ pub enum FailureKind {
     Closed,
     /// The connection was reset while an answer was due.
     Reset,
+    /// A lock is held by somebody else, or what was to be held is not.
+    Collided,
 }
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -57,6 +59,7 @@ impl FailureKind {
         Self::TimedOut,
         Self::Closed,
         Self::Reset,
+        Self::Collided,
     ];
 
     /// The name in the run record.
@@ -75,6 +78,7 @@ impl FailureKind {
             Self::TimedOut => "timed-out",
             Self::Closed => "closed",
             Self::Reset => "reset",
+            Self::Collided => "collided",
         }
     }
 }

@@ -39,6 +39,9 @@ const PICKS: [(&str, Pick, u8); 8] = [
 /// Every table of the parts, as far as there is something to show.
 pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
     let open = record.plan.load == "open";
+    if record.plan.layer != "http" {
+        return of_kinds(record);
+    }
     let all = [
         Section {
             title: "Time to first byte",
@@ -80,6 +83,24 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             about: "The times in the answers' Server-Timing and sap-statistics lines, to a \
                     microsecond.",
             table: told(record),
+        },
+    ];
+    all.into_iter().filter(|section| !section.table.rows.is_empty()).collect()
+}
+
+/// The tables where the parts are kinds of operations.
+fn of_kinds(record: &RunRecord) -> Vec<Section> {
+    let open = record.plan.load == "open";
+    let all = [
+        Section {
+            title: "Service time by kind",
+            about: "From the send to the end of the answer.",
+            table: times(record, |part| part.service_ns.as_ref()),
+        },
+        Section {
+            title: "Response time by kind",
+            about: "From the moment the operation was due to the end of the answer.",
+            table: times(record, |part| part.response_ns.as_ref().filter(|_| open)),
         },
     ];
     all.into_iter().filter(|section| !section.table.rows.is_empty()).collect()
@@ -236,7 +257,8 @@ fn rows(
 ) -> Table {
     let points = Points::of(record);
     let mut all = label_columns(&points);
-    all.push(Column::words("URL"));
+    let http = record.plan.layer == "http";
+    all.push(Column::words(if http { "URL" } else { "kind" }));
     all.extend(columns);
     let mut table = Table::new(all);
     for result in &points.results {

@@ -6,7 +6,11 @@
 //! # Source
 //! The Redis serialization protocol specification, versions 2 and 3.
 
+mod reply;
+
 use std::ops::Range;
+
+pub use reply::{Items, Reply, ReplyLimits, reply};
 
 /// What a server takes from its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Any bytes, in pieces of any size, give the same commands, and no panic.
 
-use plumb_wire::resp::{Limits, Malformed, Words, command, push_command};
+use plumb_wire::resp::{
+    Limits, Malformed, Reply, ReplyLimits, Words, command, push_array, push_bulk, push_command,
+    push_error, push_null, push_signed, push_simple, reply,
+};
 use proptest::prelude::*;
 
 const LIMITS: Limits = Limits { words: 8, word_bytes: 64, command_bytes: 512 };
@@ -59,8 +62,112 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+const REPLIES: ReplyLimits = ReplyLimits { bytes: 512, items: 64 };
+
+/// Replies as text, what is wrong behind them, and how many bytes were taken.
+fn read_replies(bytes: &[u8]) -> ((Vec<String>, Option<Malformed>), usize) {
+    let (mut replies, mut at) = (Vec::new(), 0);
+    loop {
+        match reply(&bytes[at..], &REPLIES) {
+            Err(malformed) => return ((replies, Some(malformed)), at),
+            Ok(None) => return ((replies, None), at),
+            Ok(Some((found, taken))) => {
+                assert!(taken > 0 && at + taken <= bytes.len());
+                replies.push(written(found));
+                at += taken;
+            }
+        }
+    }
+}
+
+fn replies_one_by_one(bytes: &[u8]) -> (Vec<String>, Option<Malformed>) {
+    let (mut kept, mut replies) = (Vec::new(), Vec::new());
+    for byte in bytes {
+        kept.push(*byte);
+        let ((mut more, malformed), end) = read_replies(&kept);
+        replies.append(&mut more);
+        kept.drain(..end);
+        if malformed.is_some() {
+            return (replies, malformed);
+        }
+    }
+    (replies, None)
+}
+
+/// A reply in words; an array has as many items as it says.
+fn written(found: Reply<'_>) -> String {
+    match found {
+        Reply::Array(items) => {
+            let count = items.len();
+            let parts: Vec<String> = items.map(written).collect();
+            assert_eq!(parts.len(), count);
+            format!("[{}]", parts.join(" "))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// A reply as a server writes it, and in words.
+fn replies() -> impl Strategy<Value = (Vec<u8>, String)> {
+    let text = "[a-zA-Z ]{0,12}";
+    let leaf = prop_oneof![
+        text.prop_map(|it| {
+            let mut bytes = Vec::new();
+            push_simple(&mut bytes, &it);
+            (bytes, written(Reply::Simple(it.as_bytes())))
+        }),
+        text.prop_map(|it| {
+            let mut bytes = Vec::new();
+            push_error(&mut bytes, it.as_bytes());
+            (bytes, written(Reply::Error(it.as_bytes())))
+        }),
+        any::<i64>().prop_map(|it| {
+            let mut bytes = Vec::new();
+            push_signed(&mut bytes, it);
+            (bytes, written(Reply::Integer(it)))
+        }),
+        prop::collection::vec(any::<u8>(), 0..12).prop_map(|it| {
+            let mut bytes = Vec::new();
+            push_bulk(&mut bytes, &it);
+            (bytes, written(Reply::Bulk(&it)))
+        }),
+        Just(()).prop_map(|()| {
+            let mut bytes = Vec::new();
+            push_null(&mut bytes, 2);
+            (bytes, written(Reply::Null))
+        }),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop::collection::vec(inner, 0..4).prop_map(|items| {
+            let mut bytes = Vec::new();
+            push_array(&mut bytes, items.len());
+            items.iter().for_each(|(more, _)| bytes.extend_from_slice(more));
+            let words: Vec<&str> = items.iter().map(|(_, word)| &**word).collect();
+            (bytes, format!("[{}]", words.join(" ")))
+        })
+    })
+}
+
 proptest! {
     #![proptest_config(cases())]
+
+    #[test]
+    fn noise_instead_of_replies_is_read_without_harm(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        prop_assert_eq!(replies_one_by_one(&bytes), read_replies(&bytes).0);
+    }
+
+    #[test]
+    fn what_looks_like_replies_is_read_without_harm(text in "[*$:+0-9a\r\n-]{0,60}") {
+        prop_assert_eq!(replies_one_by_one(text.as_bytes()), read_replies(text.as_bytes()).0);
+    }
+
+    #[test]
+    fn replies_come_back_as_they_were_sent((bytes, words) in replies()) {
+        prop_assert_eq!(read_replies(&bytes).0, (vec![words.clone()], None));
+        prop_assert_eq!(replies_one_by_one(&bytes), (vec![words], None));
+    }
 
     #[test]
     fn noise_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

@@ -13,7 +13,8 @@ pub(crate) fn all() -> Command {
         .long_about(
             "Finds which layer of a business system is slow, proves whether a change helped, and \
              sizes the next box.\n\nStart with `plumb checkup`. Called as `niping` (a symlink), it \
-             takes niping's options and prints its output.",
+             takes niping's options and prints its output; called as `enqt`, it takes the opcodes of \
+             that tool against a lock server of ours.",
         )
         .after_help(
             "Exit codes: 0 it ran; 1 it ran, but the figures are not valid; 2 it did not run; \

@@ -8,6 +8,7 @@ mod check;
 mod checkup;
 mod commands;
 mod compare;
+mod enqt;
 mod exit;
 mod far;
 mod host;
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
     let called_as = words.first().map(Path::new).and_then(Path::file_name);
     if called_as.is_some_and(|name| name == "niping") {
         return niping::main(&words).into();
+    }
+    if called_as.is_some_and(|name| name == "enqt") {
+        return enqt::main(&words).into();
     }
     match run(&words) {
         Ok(exit) => exit.into(),

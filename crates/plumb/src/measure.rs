@@ -44,7 +44,11 @@ fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
     let stop = signals::stop()?;
     server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
-    Ok(if server.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
+    Ok(match (server.was_interrupted(), server.has_findings()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Finding,
+        (false, false) => Exit::Ran,
+    })
 }
 
 /// A measurement that is over, and the folder it lies in.

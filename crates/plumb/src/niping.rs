@@ -296,6 +296,7 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         | FailureKind::HeadTooLarge
         | FailureKind::BodyTooLarge
         | FailureKind::Closed
-        | FailureKind::Reset => ReturnCode::CONN_BROKEN,
+        | FailureKind::Reset
+        | FailureKind::Collided => ReturnCode::CONN_BROKEN,
     }
 }

@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 34] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -18,6 +18,14 @@ const COMMANDS: [&[&str]; 26] = [
     &["app", "serve"],
     &["app", "generate"],
     &["lock", "serve"],
+    &["lock", "load", "pairs"],
+    &["lock", "load", "sd"],
+    &["lock", "load", "create"],
+    &["lock", "load", "destroy"],
+    &["lock", "load", "verify"],
+    &["lock", "load", "live"],
+    &["lock", "status"],
+    &["lock", "show"],
     &["lock", "journal", "dump"],
     &["lock", "journal", "verify"],
     &["lock", "journal", "repair"],

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plumb_engine::clock;
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -17,7 +18,7 @@ pub(super) const REDIS_VERSION: &str = "7.0.0";
 type Figure = (&'static str, bool, &'static str, u64);
 
 impl<C: Clock> LockServer<'_, C> {
-    fn figures(&self) -> [Figure; 29] {
+    fn figures(&self) -> [Figure; 30] {
         let (usage, counts) = (self.table.usage(), &self.counts);
         let clients = self.clients.iter().flatten().count() as u64;
         let [owners, arguments, locks] = [usage.owners, usage.arguments, usage.locks];
@@ -27,6 +28,12 @@ impl<C: Clock> LockServer<'_, C> {
                 true,
                 "Time since the start",
                 (self.now - self.started) / 1_000_000_000,
+            ),
+            (
+                "cpu_microseconds",
+                true,
+                "Processor time of the server's process",
+                clock::process_cpu_ns() / 1_000,
             ),
             ("epoch", false, "Another number when locks were lost", self.plan.epoch),
             ("clients", false, "Connections", clients),

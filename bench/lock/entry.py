@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""One entry of a comparison: a client takes and releases locks on a server that is there.
+
+    entry.py plumb 3200 --server 4711 --figure cpu_ns
+
+Prints the figure. Exits with 75 when somebody else used the machine meanwhile,
+and with 1 when the client failed; why is the last line of standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCH))
+
+import peers  # noqa: E402
+from lib import console, foreign, process  # noqa: E402
+from lib.console import say  # noqa: E402
+from lib.experiment import DISTURBED  # noqa: E402
+from lib.failure import BenchFailure  # noqa: E402
+from peers import Load, Server, Tools  # noqa: E402
+
+CPU, PAIRS = FIGURES = ("cpu_ns", "pair_ns")
+FAILED = 1
+# Foreign load comes in bursts; an entry begun at once would meet the same one.
+CALM_SECONDS = 1.0
+PATIENCE_SECONDS = 30.0
+
+
+def command(
+    server: Server, load: Load, figure: str, tools: Tools, place: Sequence[str],
+    family: Collection[int],
+) -> str:  # fmt: skip
+    """The shell command of an entry; the shell gives way to it, so that whoever
+    ends the command ends the entry itself, and waits for it."""
+    words = [sys.executable, __file__, server.kind, str(server.port)]
+    words += ["--server", str(server.pid), "--figure", figure]
+    words += ["--plumb", str(tools.plumb), "--limit", str(tools.limit)]
+    words += ["--connections", str(load.connections), "--depth", str(load.depth)]
+    words += ["--seconds", str(load.seconds), "--client", shlex.join(place)]
+    words += ["--family", ",".join(map(str, family))]
+    return f"exec {shlex.join(words)}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs one client while it watches the machine; the exit status."""
+    options = parse(arguments)
+    server = Server(options.kind, options.port, options.server)
+    load = Load(options.connections, options.depth, options.seconds)
+    tools = Tools(options.plumb, options.limit)
+    # Parents only wait; what little they do is the bench's own.
+    family = {*options.family, *process.parents(until=options.family)}
+    before = foreign.look(family)
+    try:
+        figure = measured(server, load, tools, shlex.split(options.client), options.figure)
+    except BenchFailure as failure:
+        say(" ".join(str(failure).split()))
+        return FAILED
+    disturbed = foreign.between(before, foreign.look(family)).reason()
+    if disturbed is not None:
+        time.sleep(CALM_SECONDS)
+        say(disturbed)
+        return DISTURBED
+    print(figure)
+    return 0
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options; `command` writes all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    add = parser.add_argument
+    add("kind", choices=peers.KINDS, help="what the server is")
+    add("port", type=int, help="of the server")
+    add("--server", type=int, required=True, help="process id of the server")
+    add("--plumb", type=Path, required=True, help="the program plumb")
+    add("--limit", type=Path, required=True, help="the program limit_lock")
+    add("--figure", choices=FIGURES, default=CPU, help="which figure to print: %(default)s")
+    add("--connections", type=int, default=1, help="each with locks of its own: %(default)s")
+    add("--depth", type=int, default=1, help="requests under way on each: %(default)s")
+    add("--seconds", type=float, default=1.0, help="how long: %(default)s")
+    add("--client", default="", help="words in front of the client, such as 'taskset -c 0'")
+    add("--family", type=process_ids, default=[],
+        help="processes that are not foreign, the server and the bench")  # fmt: skip
+    return parser.parse_args(arguments)
+
+
+def process_ids(text: str) -> list[int]:
+    """Reads a comma-separated list."""
+    return [int(word) for word in text.split(",")]
+
+
+def measured(
+    server: Server, load: Load, tools: Tools, place: Sequence[str], figure: str
+) -> float:
+    """Nanoseconds of time for a pair, or of the server's processor for an operation.
+
+    The server's own clock of processor time runs over the whole client, its
+    warm-up and its connecting included; so does the count of operations, which
+    is the rate of pairs times the time from the first to the last of them."""
+    with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
+        words = [*place, *peers.pairs_command(server, load, tools, Path(scratch))]
+        if figure == PAIRS:
+            return 1e9 / peers.pairs_of(server, ended(words, load))
+        return cpu_ns(server, load, words)
+
+
+def cpu_ns(server: Server, load: Load, words: Sequence[str]) -> float:
+    """A look at the server's clock while the client runs at full speed: both
+    ends of the look lie within the load."""
+    settle = 0.4 + 0.1 * load.seconds
+    longer = list(words)
+    with process.running(longer, stderr=process.subprocess.PIPE) as client:
+        time.sleep(settle)
+        before, begun = process.cpu_seconds(server.pid), time.monotonic()
+        time.sleep(max(0.2, load.seconds - 2 * settle))
+        spent, lasted = process.cpu_seconds(server.pid) - before, time.monotonic() - begun
+        running = client.poll() is None
+        out, err = client.communicate(timeout=PATIENCE_SECONDS)
+    if not running or client.returncode not in (0, 1):
+        raise BenchFailure(f"the client ended early, with {client.returncode}: {err[-500:]}")
+    operations = 2 * peers.pairs_of(server, out) * lasted
+    return 1e9 * spent / operations
+
+
+def ended(words: Sequence[str], load: Load) -> str:
+    """What a client printed that must succeed."""
+    client = process.ended(words, load.seconds + PATIENCE_SECONDS)
+    # plumb ends with 1 when it does not trust its own figures; the bench judges by itself
+    if client.status not in (0, 1):
+        raise BenchFailure(f"the client ended with {client.status}: {client.said()}")
+    return client.out
+
+
+if __name__ == "__main__":
+    sys.exit(console.status_of(lambda: main(sys.argv[1:])))

@@ -1,0 +1,91 @@
+//! What a server says of its own cost, before and after a load.
+
+use plumb_engine::Stop;
+use plumb_measure::CpuUse;
+
+use crate::ask::PATIENCE;
+use crate::target::Target;
+
+/// With fewer commands a connection, what connecting costs would be taken for theirs.
+const COMMANDS_A_CONNECTION_MIN: u64 = 200;
+
+/// The totals of a server since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Processor time of its process, nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Commands.
+    pub(crate) commands: u64,
+    /// Bytes that hold its locks: those allocated for the table, or all that Redis uses.
+    pub(crate) bytes: u64,
+}
+
+impl Facts {
+    /// Asks for them; `None` when the server does not tell.
+    pub(crate) fn ask(target: &Target, stop: &Stop) -> Option<Self> {
+        let said = target.ask_one(&[b"INFO"], PATIENCE, stop).ok()?;
+        Self::parse(&said.text())
+    }
+
+    fn parse(info: &str) -> Option<Self> {
+        let value = |name: &str| {
+            let mut lines = info.lines().filter_map(|line| line.trim().split_once(':'));
+            lines.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        let whole = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok());
+        if let Some(us) = whole("cpu_microseconds") {
+            let (commands, bytes) = (whole("commands")?, whole("table_bytes")?);
+            return Some(Self { cpu_ns: us * 1_000, commands, bytes });
+        }
+        let spent = |name: &str| value(name).and_then(nanoseconds);
+        Some(Self {
+            cpu_ns: spent("used_cpu_user")? + spent("used_cpu_sys")?,
+            commands: whole("total_commands_processed")?,
+            bytes: whole("used_memory")?,
+        })
+    }
+
+    /// Adds to `cpu` what a command cost the server since `before`, whoever sent it.
+    pub(crate) fn add_cost(self, before: Self, connections: u64, cpu: &mut CpuUse) {
+        let commands = self.commands.saturating_sub(before.commands);
+        if commands >= connections.saturating_mul(COMMANDS_A_CONNECTION_MIN) {
+            let spent = self.cpu_ns.checked_sub(before.cpu_ns);
+            cpu.server_ns_per_op = spent.and_then(|ns| ns.checked_div(commands));
+        }
+    }
+}
+
+/// `1.250000` seconds.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    let part: String = part.chars().chain("000000000".chars()).take(9).collect();
+    Some(whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)? + part.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_servers_are_understood() {
+        let ours = "# Server\r\nplumb_version:1\r\n\r\n# Locks\r\ncpu_microseconds:25\r\n\
+                    commands:7\r\ntable_bytes:4096\r\n";
+        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096 };
+        assert_eq!(Facts::parse(ours), Some(facts));
+        let theirs = "used_memory:9\r\ntotal_commands_processed:3\r\nused_cpu_sys:0.000250\r\n\
+                      used_cpu_user:1.5\r\n";
+        let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9 };
+        assert_eq!(Facts::parse(theirs), Some(facts));
+        assert_eq!(Facts::parse("redis_version:7\r\n"), None);
+    }
+
+    #[test]
+    fn connecting_is_not_taken_for_commands() {
+        let after = Facts { cpu_ns: 9_000, commands: 900, bytes: 0 };
+        let mut cpu = CpuUse::default();
+        after.add_cost(Facts::default(), 5, &mut cpu);
+        assert_eq!(cpu.server_ns_per_op, None);
+        after.add_cost(Facts::default(), 4, &mut cpu);
+        assert_eq!(cpu.server_ns_per_op, Some(10));
+    }
+}

@@ -1,0 +1,380 @@
+//! A verb of `plumb lock load` as a measurement.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::options::{LoadOptions, OutputOptions};
+use plumb_engine::{
+    Endpoint, Extent, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor,
+    part_record, result_record,
+};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{Figure, ResultRecord, Span};
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::history::{History, WINDOWS};
+use super::options::{FillOptions, PairsOptions, SalesOptions};
+use super::probe::Probe;
+use super::script::{SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
+use super::walk::Walk;
+use crate::LockError;
+use crate::target::{Target, lone};
+
+/// A seed from the clock stays exact in every JSON reader.
+const SEED_MASK: u64 = (1 << 53) - 1;
+/// Owners have four digits.
+const OWNERS_MAX: usize = 9_999;
+/// Locks of an owner have eight digits.
+const LOCKS_MAX: u32 = 99_999_999;
+/// Locks in all that `verify` can keep in mind.
+const TOTAL_MAX: u64 = 1 << 30;
+/// Round trips that show how fast one client can be.
+const PINGS: u64 = 1_000;
+
+/// Clients that take and release locks, planned.
+#[derive(Debug)]
+pub struct LoadJob {
+    verb: &'static str,
+    workload: Work,
+    target: Target,
+    plans: Vec<LoadPlan>,
+    seed: u64,
+    options: BTreeMap<String, Value>,
+    output: OutputOptions,
+    /// Tells this load from all others.
+    name: String,
+}
+
+/// Who works.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Script(Workload),
+    /// Owners, and locks of each.
+    Walk(usize, usize),
+}
+
+impl LoadJob {
+    /// Pairs of taking and releasing.
+    ///
+    /// # Errors
+    /// [`LockError`] when the server is unknown or the options ask for the impossible.
+    pub fn pairs(options: PairsOptions) -> Result<Self, LockError> {
+        let workload = match options.target_kind {
+            TargetKind::Plumb => Workload::Pairs,
+            TargetKind::Redis => Workload::Keys(options.unlock),
+        };
+        let mut job = Self::timed("load-pairs", workload, &options.load, &options.connections)?;
+        job.options.extend(options.target.in_force());
+        job.options.insert("target-kind".into(), json!(word(&options.target_kind)));
+        if options.target_kind == TargetKind::Redis {
+            job.options.insert("unlock".into(), json!(word(&options.unlock)));
+        }
+        job.finish(options.target.resolve()?, options.output)
+    }
+
+    /// Orders.
+    ///
+    /// # Errors
+    /// As [`LoadJob::pairs`].
+    pub fn sales(options: SalesOptions) -> Result<Self, LockError> {
+        let mut job = Self::timed("load-sd", Workload::Sales, &options.load, &options.connections)?;
+        job.options.extend(options.target.in_force());
+        job.finish(options.target.resolve()?, options.output)
+    }
+
+    /// Locks that are taken and stay.
+    ///
+    /// # Errors
+    /// As [`LoadJob::pairs`].
+    pub fn create(options: FillOptions) -> Result<Self, LockError> {
+        let workload = Workload::Fill(options.target_kind, options.locks.get());
+        Self::counted("load-create", Work::Script(workload), options)
+    }
+
+    /// Locks that `create` took are released.
+    ///
+    /// # Errors
+    /// As [`LoadJob::pairs`].
+    pub fn destroy(options: FillOptions) -> Result<Self, LockError> {
+        let workload = Workload::Clear(options.target_kind, options.locks.get());
+        Self::counted("load-destroy", Work::Script(workload), options)
+    }
+
+    /// Locks that `create` took are read.
+    ///
+    /// # Errors
+    /// As [`LoadJob::pairs`].
+    pub fn verify(options: FillOptions) -> Result<Self, LockError> {
+        let locks = options.locks.get();
+        let work = match options.target_kind {
+            TargetKind::Redis => Work::Script(Workload::Look(locks)),
+            TargetKind::Plumb => Work::Walk(options.owners.get(), locks as usize),
+        };
+        Self::counted("load-verify", work, options)
+    }
+
+    fn timed(
+        verb: &'static str,
+        workload: Workload,
+        load: &LoadOptions,
+        connections: &[NonZeroUsize],
+    ) -> Result<Draft, LockError> {
+        let seed = load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let mut connections = connections.to_vec();
+        connections.sort_unstable();
+        connections.dedup();
+        SplitMix64::new(seed).shuffle(&mut connections);
+        let plans: Vec<LoadPlan> = connections.iter().map(|number| load.plan(*number)).collect();
+        plans.iter().try_for_each(LoadPlan::check)?;
+        let mut options: BTreeMap<_, _> = load.in_force(seed).into_iter().collect();
+        options.insert("connections".into(), json!(connections));
+        Ok(Draft { verb, workload: Work::Script(workload), plans, seed, options })
+    }
+
+    fn counted(
+        verb: &'static str,
+        workload: Work,
+        options: FillOptions,
+    ) -> Result<Self, LockError> {
+        let (owners, locks) = (options.owners.get(), options.locks.get());
+        let total = owners as u64 * u64::from(locks);
+        if owners > OWNERS_MAX || locks > LOCKS_MAX || total > TOTAL_MAX {
+            return Err(LockError::TooManyLocks { owners, locks });
+        }
+        let connections = match workload {
+            Work::Walk(..) => NonZeroUsize::MIN,
+            Work::Script(_) => options.owners,
+        };
+        let walks = matches!(workload, Work::Walk(..));
+        let depth = if walks { NonZeroUsize::MIN } else { options.depth };
+        let plan = LoadPlan {
+            connections,
+            depth,
+            extent: Extent::Count(total), // clients say themselves when they are done
+            pin: options.pin.clone(),
+            waiting: LoadPlan::suitable_waiting(connections, depth, plumb_engine::Pace::AsFast),
+            interval: Span::from_ms(100),
+            ..lone(total, options.timeout)
+        };
+        plan.check()?;
+        let mut in_force: BTreeMap<_, _> = options.target.in_force().into_iter().collect();
+        in_force.insert("owners".into(), json!(owners));
+        in_force.insert("locks".into(), json!(locks));
+        in_force.insert("target-kind".into(), json!(word(&options.target_kind)));
+        in_force.insert("depth".into(), json!(depth));
+        in_force.insert("timeout".into(), json!(options.timeout));
+        in_force.insert("pin".into(), json!(options.pin));
+        let draft = Draft { verb, workload, plans: vec![plan], seed: 0, options: in_force };
+        draft.finish(options.target.resolve()?, options.output)
+    }
+
+    fn measure(
+        &self,
+        plan: &LoadPlan,
+        place: &mut Place<'_>,
+    ) -> Result<(ResultRecord, u64), LockError> {
+        match self.workload {
+            Work::Script(workload) => self.play(workload, plan, place),
+            Work::Walk(owners, locks) => {
+                let walk = Walk::new(owners, locks, self.target.password.clone());
+                let (mut result, load) = self.drive(plan, &["page"], || walk.clone(), place)?;
+                let found = load.protocols.first().map_or(0, Walk::found);
+                let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
+                result.figures.extend(
+                    figures.map(|(name, n)| figure(name, float(n), "locks", "by their listing")),
+                );
+                Ok((result, load.began_ns))
+            }
+        }
+    }
+
+    fn play(
+        &self,
+        workload: Workload,
+        plan: &LoadPlan,
+        place: &mut Place<'_>,
+    ) -> Result<(ResultRecord, u64), LockError> {
+        let bound = match workload {
+            Workload::Sales => self.round_trip(place)?,
+            _ => None,
+        };
+        let probe = || Probe::new(workload, self.name.clone(), self.target.password.as_deref());
+        let before = Facts::ask(&self.target, place.stop);
+        place.history = History::default();
+        let (mut result, load) = self.drive(plan, workload.rows(), probe, place)?;
+        let after = Facts::ask(&self.target, place.stop);
+        let connections = plan.connections.get() as u64;
+        if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, before, after) {
+            after.add_cost(before, connections, cpu);
+        }
+        let rates: Vec<f64> = result.parts.iter().map(|part| part.throughput_per_s).collect();
+        match (workload, &*rates) {
+            (Workload::Pairs | Workload::Keys(_), [.., released]) => {
+                result.figures.push(figure("pairs", *released, "1/s", "locks released / s"));
+            }
+            (Workload::Sales, [enqueues, ..]) => {
+                result.figures = sales_figures(&place.history, *enqueues, bound, plan);
+            }
+            (Workload::Fill(..), _) => {
+                let grown = before.zip(after).map(|(b, a)| a.bytes.saturating_sub(b.bytes));
+                if let Some(bytes) = grown.filter(|_| result.operations > 0) {
+                    let each = float(bytes) / float(result.operations);
+                    let formula = "growth of the server's table, or of Redis's memory / locks";
+                    result.figures.push(figure("bytes a lock", each, "B", formula));
+                }
+            }
+            _ => {}
+        }
+        Ok((result, load.began_ns))
+    }
+
+    /// The median round trip of one client that asks for nothing, nanoseconds.
+    fn round_trip(&self, place: &Place<'_>) -> Result<Option<u64>, LockError> {
+        let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
+        let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [] };
+        let load = self.target.drive(&lone(PINGS, crate::ask::PATIENCE), &mut stage, 1, probe)?;
+        let service = load.recorder.rows().first().map(|row| &row.service);
+        Ok(service.filter(|times| !times.is_empty()).map(|times| times.quantile(0.5)))
+    }
+
+    fn drive<P: Protocol + Send>(
+        &self,
+        plan: &LoadPlan,
+        rows: &[&str],
+        protocol: impl Fn() -> P,
+        place: &mut Place<'_>,
+    ) -> Result<(ResultRecord, LoadResult<P>), LockError> {
+        let labels = BTreeMap::from([("connections".to_owned(), plan.connections.to_string())]);
+        let load = {
+            let sampler = place.watch.point(&labels);
+            let samplers = &mut [sampler, &mut place.history];
+            let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers };
+            self.target.drive(plan, &mut stage, rows.len(), protocol)?
+        };
+        let mut result = result_record(plan, labels, Lengths::Any, &load);
+        if rows.len() > 1 {
+            let named = rows.iter().zip(load.recorder.rows());
+            let parts = named.map(|(name, row)| part_record((*name).to_owned(), row, &load));
+            result.parts = parts.collect();
+        }
+        if let Some(complaint) = load.protocols.iter().find_map(Protocol::complaint) {
+            result.validity = std::mem::take(&mut result.validity).with_complaint(&complaint);
+        }
+        if let Some(transport) = &load.transport {
+            place.watch.reached(transport.clone());
+        }
+        Ok((result, load))
+    }
+}
+
+/// A job whose target is not known yet.
+struct Draft {
+    verb: &'static str,
+    workload: Work,
+    plans: Vec<LoadPlan>,
+    seed: u64,
+    options: BTreeMap<String, Value>,
+}
+
+impl Draft {
+    fn finish(self, target: Target, output: OutputOptions) -> Result<LoadJob, LockError> {
+        let Self { verb, workload, plans, seed, options } = self;
+        let moment = (clock::wall_ns() / 1_000) & 0xff_ffff;
+        let name = format!("{:06x}{moment:06x}", std::process::id() & 0xff_ffff);
+        Ok(LoadJob { verb, workload, target, plans, seed, options, output, name })
+    }
+}
+
+/// Where a load goes, and who looks on.
+struct Place<'a> {
+    endpoint: &'a Endpoint,
+    watch: &'a mut dyn Watch,
+    stop: &'a Stop,
+    history: History,
+}
+
+impl Measure for LoadJob {
+    fn outline(&self) -> Outline {
+        Outline {
+            layer: "lock",
+            verb: self.verb,
+            options: self.options.clone(),
+            open: self.plans.first().is_some_and(LoadPlan::open),
+            seed: self.seed,
+            target: self.target.name.clone(),
+            pin: self.plans.first().map(|plan| plan.pin.clone()).unwrap_or_default(),
+            points: self.plans.len(),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        let Some(first) = self.plans.first() else {
+            return Ok(());
+        };
+        let endpoint = self.target.reach(first.connect_timeout, stop)?;
+        if let Some(floor) = floor(first.waiting, &first.pin, stop)? {
+            watch.floor(floor);
+        }
+        let history = History::default();
+        let mut place = Place { endpoint: &endpoint, watch, stop, history };
+        for plan in &self.plans {
+            if stop.asked() {
+                break;
+            }
+            let (result, began_ns) = self.measure(plan, &mut place)?;
+            place.watch.result(result, began_ns)?;
+        }
+        Ok(())
+    }
+}
+
+/// Enqueues a minute over several windows, and what the way to the server allows.
+fn sales_figures(
+    history: &History,
+    enqueues_per_s: f64,
+    round_trip_ns: Option<u64>,
+    plan: &LoadPlan,
+) -> Vec<Figure> {
+    let mut figures = vec![figure(
+        "enqueues a minute",
+        60.0 * enqueues_per_s,
+        "1/min",
+        "enqueues granted / s x 60, over the whole run",
+    )];
+    for (name, window_ns) in WINDOWS {
+        if let Some(rate) = history.per_minute(window_ns) {
+            let formula = "enqueues granted in the last intervals / their length";
+            figures.push(figure(&format!("enqueues a minute, {name}"), rate, "1/min", formula));
+        }
+    }
+    if let Some(ns) = round_trip_ns.filter(|ns| *ns > 0) {
+        let each = float(SALES_ENQUEUES) / float(SALES_REQUESTS);
+        let under_way = float((plan.connections.get() * plan.depth.get()) as u64);
+        let bound = 60e9 / float(ns) * under_way * each;
+        let formula = "connections x depth x 60 s / median round trip of PING x 21 / 29";
+        figures.push(figure("bound set by the round trip", bound, "1/min", formula));
+        let formula = "enqueues a minute / bound set by the round trip";
+        figures.push(figure("share of the bound", 60.0 * enqueues_per_s / bound, "", formula));
+    }
+    figures
+}
+
+/// The name of a choice on the command line.
+fn word(choice: &impl clap::ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn figure(name: &str, value: f64, unit: &str, formula: &str) -> Figure {
+    Figure { name: name.into(), value, unit: unit.into(), formula: formula.into() }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures are floats")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

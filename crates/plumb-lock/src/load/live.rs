@@ -1,0 +1,136 @@
+//! What a server counts, again and again, with its history.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use clap::Args;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::layer::{JobError, Server};
+use plumb_engine::{EngineError, Stop};
+use plumb_measure::{Clock as _, Span};
+
+use super::history::{History, WINDOWS};
+use crate::LockError;
+use crate::ask::PATIENCE;
+use crate::target::TargetOptions;
+
+/// How often, and for how long.
+#[derive(Args, Clone, Debug)]
+pub struct LiveOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// Time from one block of lines to the next
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub every: Span,
+
+    /// Blocks to print; 0: until it is interrupted
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub count: u64,
+}
+
+/// The lines of a block: their names, and the counters of the server that make them.
+const LINES: [(&str, &[&str]); 5] = [
+    ("Enqueue", &["granted", "rejected"]),
+    ("  rejected", &["rejected"]),
+    ("Dequeue", &["dequeues"]),
+    ("Dequeue all", &["dequeue_alls"]),
+    ("Inherit", &["inherits"]),
+];
+
+/// Looks at a server until it is told to stop.
+#[derive(Debug)]
+pub struct Live {
+    options: LiveOptions,
+    histories: [History; LINES.len()],
+    interrupted: bool,
+}
+
+/// The counters at one moment.
+struct Look {
+    at_ns: u64,
+    figures: BTreeMap<String, u64>,
+}
+
+impl Look {
+    fn of(&self, names: &[&str]) -> u64 {
+        names.iter().filter_map(|name| self.figures.get(*name)).sum()
+    }
+}
+
+impl Live {
+    /// Looks on as `options` say; it connects once it runs.
+    ///
+    /// # Errors
+    /// [`LockError`] when no time lies between two looks.
+    pub fn new(options: LiveOptions) -> Result<Self, LockError> {
+        if options.every.ns() == 0 {
+            return Err(EngineError::Plan("--every 0s never waits; write 1s or more".into()).into());
+        }
+        Ok(Self { options, histories: Default::default(), interrupted: false })
+    }
+
+    fn watch(&mut self, out: &mut dyn Write, stop: &Stop) -> Result<(), LockError> {
+        let target = self.options.target.resolve()?;
+        let look = || -> Result<Look, LockError> {
+            let figures = target.figures(PATIENCE, stop)?;
+            Ok(Look { at_ns: MonotonicClock.now_ns(), figures })
+        };
+        let mut before = look()?;
+        let mut printed = 0;
+        while self.options.count == 0 || printed < self.options.count {
+            let due = before.at_ns + self.options.every.ns();
+            if stop.wait_until(due)? || stop.asked() {
+                self.interrupted = self.options.count > 0;
+                return Ok(());
+            }
+            let now = look()?;
+            self.block(out, &before, &now)?;
+            before = now;
+            printed += 1;
+        }
+        Ok(())
+    }
+
+    /// One block: operations a minute over every window, and the state of the table.
+    fn block(&mut self, out: &mut dyn Write, before: &Look, now: &Look) -> Result<(), LockError> {
+        let time_ns = now.at_ns.saturating_sub(before.at_ns);
+        write!(out, "{:<22}", clock::utc(clock::wall_ns()))?;
+        for (name, _) in WINDOWS {
+            write!(out, "{name:>12}")?;
+        }
+        writeln!(out, "   ops/min")?;
+        for ((name, counters), history) in LINES.iter().zip(&mut self.histories) {
+            history.note(time_ns, now.of(counters).saturating_sub(before.of(counters)));
+            write!(out, "{name:<22}")?;
+            for (_, window_ns) in WINDOWS {
+                write!(out, "{:>12.0}", history.per_minute(window_ns).unwrap_or(0.0))?;
+            }
+            writeln!(out)?;
+        }
+        for (title, part) in [("Owners", "owners"), ("Arguments", "arguments"), ("Locks", "locks")]
+        {
+            let (actual, peak) = (now.of(&[part]), now.of(&[&format!("{part}_peak")]));
+            let maximum = now.of(&["rows_maximum"]);
+            writeln!(out, "{title:<22}{actual:>12} peak {peak}, maximum {maximum}")?;
+        }
+        writeln!(out)?;
+        Ok(out.flush()?)
+    }
+}
+
+impl Server for Live {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        _: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        Ok(self.watch(out, stop)?)
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted
+    }
+}

@@ -1,0 +1,19 @@
+//! The load tool: clients that take and release locks, and what that costs.
+//!
+//! [`script`] says what a client says, [`probe`] whether the answer is right, [`walk`] whether
+//! every lock is there; [`job`] measures with them, and [`live`] looks at a server's own figures.
+
+mod facts;
+mod history;
+mod job;
+mod live;
+mod options;
+mod probe;
+mod script;
+mod walk;
+
+pub use job::LoadJob;
+pub use live::{Live, LiveOptions};
+pub use options::{FillOptions, LoadVerb, PairsOptions, SalesOptions};
+pub(crate) use probe::{LIMITS, shown};
+pub use script::{TargetKind, Unlock};

@@ -1,0 +1,119 @@
+//! The verbs of `plumb lock load` and their options.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use clap::{Args, Subcommand};
+use plumb_engine::options::{LoadOptions, OutputOptions};
+use plumb_measure::Span;
+
+use super::live::LiveOptions;
+use super::script::{TargetKind, Unlock};
+use crate::target::TargetOptions;
+
+/// What is done with a server.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LoadVerb {
+    /// Take and release locks, each client its own, one after the other
+    Pairs(PairsOptions),
+    /// A load like that of orders in sales and distribution
+    ///
+    /// An order takes locks in four steps: 1 E customer, 5 S materials and 5 times E of one
+    /// quantity; 1 E order and 1 E delivery; 1 E delivery and 5 E valuations; 1 E delivery and 1 E
+    /// billing. Each step hands its locks to its update (INHERIT), which releases them all
+    /// (DEQALL). That is 21 enqueues, 4 inheritances and 4 times dequeue-all an order, on keys
+    /// that no other client uses. The pattern is Plumbline's own: that of the original is not
+    /// public.
+    Sd(SalesOptions),
+    /// Take locks that stay: OWNERS owners, each LOCKS locks
+    Create(FillOptions),
+    /// Release what `create` took
+    Destroy(FillOptions),
+    /// Read every lock that `create` took: is each there once, and no other?
+    Verify(FillOptions),
+    /// Print what the server counts, again and again
+    Live(LiveOptions),
+}
+
+/// Pairs of taking and releasing.
+#[derive(Args, Clone, Debug)]
+pub struct PairsOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// What the server is
+    #[arg(long, value_enum, value_name = "KIND", default_value = "plumb")]
+    pub target_kind: TargetKind,
+
+    /// How a lock of Redis is released
+    #[arg(long, value_enum, value_name = "HOW", default_value = "compare")]
+    pub unlock: Unlock,
+
+    /// Connections, each an owner with locks of its own; a list makes a sweep
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    pub connections: Vec<NonZeroUsize>,
+
+    /// How much load, and how it is driven.
+    #[command(flatten)]
+    pub load: LoadOptions,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// Orders.
+#[derive(Args, Clone, Debug)]
+pub struct SalesOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// Connections, each a user with keys of its own; a list makes a sweep
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    pub connections: Vec<NonZeroUsize>,
+
+    /// How much load, and how it is driven.
+    #[command(flatten)]
+    pub load: LoadOptions,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// A number of locks.
+#[derive(Args, Clone, Debug)]
+pub struct FillOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// Owners, each with a connection; at most 9999
+    #[arg(value_name = "OWNERS", default_value = "10")]
+    pub owners: NonZeroUsize,
+
+    /// Locks of each owner
+    #[arg(value_name = "LOCKS", default_value = "55000")]
+    pub locks: NonZeroU32,
+
+    /// What the server is
+    #[arg(long, value_enum, value_name = "KIND", default_value = "plumb")]
+    pub target_kind: TargetKind,
+
+    /// Requests under way on one connection
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub depth: NonZeroUsize,
+
+    /// An answer must be complete within this
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub timeout: Span,
+
+    /// Run on these processors
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub pin: Vec<usize>,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputOptions,
+}

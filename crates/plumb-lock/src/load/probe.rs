@@ -1,0 +1,260 @@
+//! A client of a load: what it says next, and whether the answer is right.
+
+use plumb_engine::{Next, Op, Protocol, Step as Read, Then};
+use plumb_measure::{Answer, FailureKind};
+use plumb_wire::resp::{self, Reply, ReplyLimits};
+
+use super::script::{Digits, Expect, Frame, Step, Who, Workload};
+
+/// What is read of one answer at most.
+pub(crate) const LIMITS: ReplyLimits = ReplyLimits { bytes: 16 << 20, items: 200_000 };
+/// Tags of greetings count down from here; steps of scripts count up from zero.
+const GREETING: u16 = u16::MAX;
+/// Bytes of an error that are shown.
+const SHOWN: usize = 200;
+
+/// The client half of a lock load.
+#[derive(Clone, Debug)]
+pub(crate) struct Probe {
+    workload: Workload,
+    /// Tells this load from all others.
+    load: String,
+    greeting: Vec<(Frame, Expect)>,
+    complaint: Option<String>,
+}
+
+/// One client, over all its connections.
+#[derive(Debug)]
+pub(crate) struct Client {
+    number: usize,
+    life: u32,
+    steps: Vec<Step>,
+    at: usize,
+    round: u32,
+    digits: Digits,
+    /// The last fence number that it was given.
+    fence: i64,
+}
+
+/// How much of its greeting a connection has said.
+#[derive(Debug, Default)]
+pub(crate) struct Greeted(usize);
+
+impl Probe {
+    pub(crate) fn new(workload: Workload, load: String, password: Option<&[u8]>) -> Self {
+        let auth = password.map(|it| {
+            let words = ["AUTH", &String::from_utf8_lossy(it)];
+            (Frame::new(&words), Expect::Welcome)
+        });
+        let greeting = auth.into_iter().chain(workload.greeting()).collect();
+        Self { workload, load, greeting, complaint: None }
+    }
+
+    fn judge(&mut self, client: &mut Client, tag: u16, reply: Reply<'_>) -> Answer {
+        let greeting = usize::from(GREETING - tag);
+        let expect = match self.greeting.get(greeting) {
+            Some((_, expect)) => expect,
+            None => &client.steps[usize::from(tag)].expect,
+        };
+        let failed = match (expect, reply) {
+            (Expect::Fence, Reply::Integer(fence)) if fence > 0 && fence >= client.fence => {
+                client.fence = fence;
+                return Answer::ok(0);
+            }
+            (Expect::Count(expected), Reply::Integer(count)) if count == *expected => {
+                return Answer::ok(0);
+            }
+            (Expect::Stored, Reply::Simple(b"OK")) | (Expect::Epoch, Reply::Integer(_)) => {
+                return Answer::ok(0);
+            }
+            (Expect::Bytes(expected), Reply::Bulk(found)) if found == expected => {
+                return Answer::ok(0);
+            }
+            (Expect::Epoch, Reply::Error(text)) => {
+                let said = shown(text);
+                self.complaint = Some(format!(
+                    "is no lock server of plumb, or does not know us: {said}; for Redis write \
+                     --target-kind redis"
+                ));
+                FailureKind::Refused
+            }
+            (_, Reply::Error(text)) => {
+                self.complaint = Some(format!("refused: {}", shown(text)));
+                FailureKind::Refused
+            }
+            (Expect::Welcome, _) => return Answer::ok(0),
+            (Expect::Fence, Reply::Array(_))
+            | (Expect::Count(_), Reply::Integer(_))
+            | (Expect::Stored | Expect::Bytes(_), Reply::Null | Reply::Bulk(_)) => {
+                FailureKind::Collided
+            }
+            (Expect::Fence, Reply::Integer(fence)) => {
+                self.complaint = Some(format!(
+                    "gave the fence number {fence} after {}: numbers must not go back",
+                    client.fence
+                ));
+                FailureKind::Garbled
+            }
+            (expected, found) => {
+                self.complaint = Some(format!("answered {found:?} instead of {expected:?}"));
+                FailureKind::Garbled
+            }
+        };
+        Answer::failed(failed)
+    }
+
+    fn garbled(&mut self, consumed: usize, complaint: String) -> Read {
+        self.complaint = Some(complaint);
+        let answer = Answer::failed(FailureKind::Garbled);
+        Read::Done { consumed, answer, then: Then::Close }
+    }
+}
+
+/// The start of what a server said.
+pub(crate) fn shown(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned()
+}
+
+impl Protocol for Probe {
+    type User = Client;
+    type Wire = Greeted;
+
+    fn user(&mut self, number: usize) -> Client {
+        let (steps, digits) = (Vec::new(), Digits::of(0));
+        Client { number, life: 0, steps, at: 0, round: 0, digits, fence: 0 }
+    }
+
+    /// A client on a new connection begins a round as somebody new: what it held on the old one
+    /// ends with that, but not at once. Locks that outlive a connection keep their owner.
+    fn hello(&mut self, client: &mut Client, wire: &mut Greeted, out: &mut Vec<u8>) -> Option<Op> {
+        if wire.0 == 0 {
+            client.life += 1;
+            if std::mem::take(&mut client.at) > 0 {
+                client.round += 1;
+                client.digits = Digits::of(client.round % self.workload.cycle());
+            }
+            let who = Who { load: &self.load, number: client.number, life: client.life };
+            client.steps = self.workload.script(who);
+        }
+        let (frame, _) = self.greeting.get(wire.0)?;
+        frame.push(out, Digits::of(0));
+        let said = u16::try_from(wire.0).unwrap_or(0); // a handful
+        wire.0 += 1;
+        Some(Op { label: 0, tag: GREETING - said })
+    }
+
+    fn encode(&mut self, client: &mut Client, _: &mut Greeted, out: &mut Vec<u8>) -> Next {
+        if client.at == client.steps.len() {
+            client.at = 0;
+            client.round += 1;
+            client.digits = Digits::of(client.round % self.workload.cycle());
+        }
+        if self.workload.rounds().is_some_and(|rounds| client.round >= rounds) {
+            return Next::Finish;
+        }
+        let step = &client.steps[client.at];
+        let frame = match &step.first {
+            Some(first) if client.round == 0 => first,
+            _ => &step.frame,
+        };
+        frame.push(out, client.digits);
+        let tag = u16::try_from(client.at).unwrap_or(0); // scripts are short
+        client.at += 1;
+        Next::Send(Op { label: step.row, tag })
+    }
+
+    fn decode(
+        &mut self,
+        client: &mut Client,
+        _: &mut Greeted,
+        op: Option<Op>,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+    ) -> Read {
+        match (resp::reply(bytes, &LIMITS), op) {
+            (Ok(None), _) => Read::Need { consumed: 0 },
+            (Ok(Some((reply, consumed))), Some(op)) => {
+                let answer = self.judge(client, op.tag, reply);
+                Read::Done { consumed, answer, then: Then::Keep }
+            }
+            (Ok(Some((reply, consumed))), None) => {
+                let text = format!("sent {reply:?}, for which nobody asked");
+                self.garbled(consumed, text)
+            }
+            (Err(malformed), _) => {
+                self.garbled(bytes.len(), format!("does not speak RESP: {malformed}"))
+            }
+        }
+    }
+
+    fn complaint(&self) -> Option<String> {
+        self.complaint.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::Outcome;
+
+    /// A client in the middle of a load.
+    fn client(workload: Workload) -> (Probe, Client) {
+        let mut probe = Probe::new(workload, "load".into(), Some(b"hush"));
+        let (mut user, mut wire) = (probe.user(0), Greeted::default());
+        let mut said = Vec::new();
+        while let Some(op) = probe.hello(&mut user, &mut wire, &mut said) {
+            assert!(op.tag > 1_000);
+        }
+        assert!(said.starts_with(b"*2\r\n$4\r\nAUTH\r\n$4\r\nhush\r\n"));
+        (probe, user)
+    }
+
+    fn ask(probe: &mut Probe, client: &mut Client, reply: &[u8]) -> Outcome {
+        let Next::Send(op) = probe.encode(client, &mut Greeted(9), &mut Vec::new()) else {
+            panic!("there is more to do");
+        };
+        let read = probe.decode(client, &mut Greeted(9), Some(op), reply, &mut Vec::new());
+        match read {
+            Read::Done { consumed, answer, .. } => {
+                assert_eq!(consumed, reply.len());
+                answer.outcome
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_answer_is_judged() {
+        use FailureKind::{Collided, Garbled, Refused};
+        let (mut probe, mut user) = client(Workload::Pairs);
+        let mut outcome = |reply: &[u8]| ask(&mut probe, &mut user, reply);
+        assert_eq!(outcome(b":7\r\n"), Outcome::Ok);
+        assert_eq!(outcome(b":1\r\n"), Outcome::Ok);
+        assert_eq!(outcome(b"*2\r\n+HELD\r\n:0\r\n"), Outcome::Failed(Collided));
+        assert_eq!(outcome(b":0\r\n"), Outcome::Failed(Collided));
+        assert_eq!(outcome(b":6\r\n"), Outcome::Failed(Garbled)); // a fence that went back
+        assert_eq!(outcome(b"-FULL no room\r\n"), Outcome::Failed(Refused));
+        assert_eq!(outcome(b"$1\r\nx\r\n"), Outcome::Failed(Garbled));
+
+        let (mut probe, mut user) = client(Workload::Keys(super::super::script::Unlock::Delete));
+        let mut outcome = |reply: &[u8]| ask(&mut probe, &mut user, reply);
+        assert_eq!(outcome(b"+OK\r\n"), Outcome::Ok);
+        assert_eq!(outcome(b":1\r\n"), Outcome::Ok);
+        assert_eq!(outcome(b"$-1\r\n"), Outcome::Failed(Collided));
+    }
+
+    #[test]
+    fn a_client_that_fills_is_done_after_its_locks_and_keeps_them() {
+        let (mut probe, mut user) =
+            client(Workload::Fill(super::super::script::TargetKind::Plumb, 2));
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            let next = probe.encode(&mut user, &mut Greeted(9), &mut said);
+            assert!(matches!(next, Next::Send(_)));
+        }
+        assert_eq!(probe.encode(&mut user, &mut Greeted(9), &mut said), Next::Finish);
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said.matches("KEEP").count(), 1);
+        assert!(said.contains("000000000000") && said.contains("000000000001"));
+    }
+}

@@ -1,0 +1,277 @@
+//! `plumb lock show`: who holds what, oldest first, and the removal of what nobody will release.
+
+use std::collections::BTreeSet;
+use std::io::{self, IsTerminal as _, Write};
+
+use clap::Args;
+use plumb_engine::layer::{JobError, Server};
+use plumb_engine::{Stop, clock};
+use serde_json::{Value, json};
+
+use crate::LockError;
+use crate::ask::{PATIENCE, Said};
+use crate::target::{Target, TargetOptions};
+
+/// Locks that are asked for at once.
+const PAGE: &str = "1000";
+/// Removals that are sent together.
+const BATCH: usize = 1_000;
+
+/// Which locks, and what becomes of them.
+#[derive(Args, Clone, Debug)]
+pub struct ShowOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// Only locks of this owner
+    #[arg(long, value_name = "OWNER")]
+    pub owner: Option<String>,
+
+    /// Only locks of this user
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+
+    /// Only locks with this name
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// Only locks whose argument begins with this
+    #[arg(long, value_name = "TEXT")]
+    pub argument: Option<String>,
+
+    /// Show so many of the oldest; 0: all
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub limit: usize,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+
+    /// Remove the locks that are shown, whoever owns them, after asking
+    ///
+    /// A lock is removed by its fence number, so one that was taken meanwhile stays; what was taken
+    /// in the same request goes with it.
+    #[arg(long)]
+    pub delete: bool,
+
+    /// Do not ask before removing
+    #[arg(long, requires = "delete")]
+    pub yes: bool,
+}
+
+/// Shows locks.
+#[derive(Debug)]
+pub struct Show {
+    options: ShowOptions,
+}
+
+/// A lock as the server lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shown {
+    owner: String,
+    user: String,
+    since_ms: u64,
+    name: String,
+    argument: String,
+    mode: String,
+    dialog: u64,
+    update: u64,
+    inherited: u64,
+    fence: u64,
+}
+
+impl Shown {
+    fn of(said: &Said) -> Option<Self> {
+        let Said::Many(fields) = said else {
+            return None;
+        };
+        let [owner, user, since, name, argument, mode, dialog, update, inherited, fence] =
+            fields.as_slice()
+        else {
+            return None;
+        };
+        Some(Self {
+            owner: owner.text(),
+            user: user.text(),
+            since_ms: since.number(),
+            name: name.text(),
+            argument: argument.text(),
+            mode: mode.text(),
+            dialog: dialog.number(),
+            update: update.number(),
+            inherited: inherited.number(),
+            fence: fence.number(),
+        })
+    }
+
+    fn since(&self) -> String {
+        clock::utc(self.since_ms.saturating_mul(1_000_000))
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "owner": self.owner, "user": self.user, "since": self.since(),
+            "since_ms": self.since_ms, "name": self.name, "argument": self.argument,
+            "mode": self.mode, "dialog": self.dialog, "update": self.update,
+            "inherited": self.inherited > 0, "fence": self.fence,
+        })
+    }
+
+    fn cells(&self) -> [String; 9] {
+        [
+            self.since(),
+            plain(&self.user),
+            plain(&self.owner),
+            self.mode.clone(),
+            plain(&self.name),
+            plain(&self.argument),
+            format!("{}/{}", self.dialog, self.update),
+            if self.inherited > 0 { "yes" } else { "" }.into(),
+            self.fence.to_string(),
+        ]
+    }
+}
+
+/// Nothing that a terminal would obey.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+const HEAD: [&str; 9] =
+    ["since", "user", "owner", "mode", "name", "argument", "dialog/update", "inherited", "fence"];
+
+impl Show {
+    /// Shows what `options` ask for, once it runs.
+    #[must_use]
+    pub fn new(options: ShowOptions) -> Self {
+        Self { options }
+    }
+
+    fn show(
+        &self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), LockError> {
+        let target = self.options.target.resolve()?;
+        let mut locks = self.locks(&target, stop)?;
+        locks.sort_by_key(|lock| (lock.since_ms, lock.fence));
+        let all = locks.len();
+        if self.options.limit > 0 {
+            locks.truncate(self.options.limit);
+        }
+        if self.options.json {
+            let listed: Vec<Value> = locks.iter().map(Shown::json).collect();
+            writeln!(out, "{:#}", json!({ "server": target.name, "locks": listed, "found": all }))?;
+        } else {
+            table(out, &locks)?;
+            writeln!(out, "{} of {all} locks", locks.len())?;
+        }
+        if self.options.delete && !locks.is_empty() {
+            self.agreed(log, locks.len())?;
+            let gone = remove(&target, &locks, stop)?;
+            writeln!(log, "{gone} locks removed")?;
+        }
+        Ok(())
+    }
+
+    /// Every lock that fits, page by page.
+    fn locks(&self, target: &Target, stop: &Stop) -> Result<Vec<Shown>, LockError> {
+        let options = &self.options;
+        let mut words: Vec<&[u8]> = vec![b"LOCKS", b"COUNT", PAGE.as_bytes()];
+        let filters = [("OWNER", &options.owner), ("USER", &options.user), ("NAME", &options.name)];
+        for (word, value) in filters {
+            if let Some(value) = value {
+                words.extend([word.as_bytes(), value.as_bytes()]);
+            }
+        }
+        let fits = |lock: &Shown| {
+            options.argument.as_ref().is_none_or(|start| lock.argument.starts_with(start.as_str()))
+        };
+        let (mut locks, mut cursor) = (Vec::new(), 0);
+        loop {
+            let text = cursor.to_string();
+            let page = [&words[..], &[b"CURSOR", text.as_bytes()]].concat();
+            let said = target.ask_one(&page, PATIENCE, stop)?;
+            let Said::Many(parts) = &said else {
+                return Err(strange(target));
+            };
+            let [next, Said::Many(listed)] = parts.as_slice() else {
+                return Err(strange(target));
+            };
+            locks.extend(listed.iter().filter_map(Shown::of).filter(fits));
+            let next = next.number();
+            if next <= cursor {
+                return Ok(locks); // zero: that was the last page
+            }
+            cursor = next;
+        }
+    }
+
+    /// Asks whoever sits there, unless he has said so before.
+    fn agreed(&self, log: &mut dyn Write, count: usize) -> Result<(), LockError> {
+        if self.options.yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            return Err(LockError::NotAgreed("nobody can be asked here: write --yes as well"));
+        }
+        write!(log, "remove these {count} locks, whoever holds them? [yes/no] ")?;
+        log.flush()?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        if line.trim() == "yes" {
+            return Ok(());
+        }
+        Err(LockError::NotAgreed("only the whole word yes removes them"))
+    }
+}
+
+fn strange(target: &Target) -> LockError {
+    let how = "is no lock server of plumb".into();
+    LockError::NoAnswer { address: target.name.clone(), how }
+}
+
+/// Removes them by their fence numbers; how many are gone.
+fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<u64, LockError> {
+    let fences: BTreeSet<u64> = locks.iter().map(|lock| lock.fence).collect();
+    let texts: Vec<String> = fences.iter().map(u64::to_string).collect();
+    let mut gone = 0;
+    for batch in texts.chunks(BATCH) {
+        let words: Vec<[&[u8]; 3]> =
+            batch.iter().map(|fence| [&b"REMOVE"[..], b"FENCE", fence.as_bytes()]).collect();
+        let commands: Vec<&[&[u8]]> = words.iter().map(|words| &words[..]).collect();
+        gone += target.ask(&commands, PATIENCE, stop)?.iter().map(Said::number).sum::<u64>();
+    }
+    Ok(gone)
+}
+
+/// Columns as wide as what is in them.
+fn table(out: &mut dyn Write, locks: &[Shown]) -> Result<(), LockError> {
+    let rows: Vec<[String; 9]> = locks.iter().map(Shown::cells).collect();
+    let mut widths = HEAD.map(str::len);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let head = HEAD.map(str::to_owned);
+    for row in std::iter::once(&head).chain(&rows) {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        writeln!(out, "{}", cells.join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+impl Server for Show {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        Ok(self.show(out, log, stop)?)
+    }
+}

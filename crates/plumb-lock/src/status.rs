@@ -1,0 +1,167 @@
+//! `plumb lock status`: is the server there, how busy is it, how full is its table?
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use clap::Args;
+use plumb_engine::Stop;
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::layer::{JobError, Server};
+use plumb_measure::{Clock as _, Share, Span};
+use serde_json::json;
+
+use crate::LockError;
+use crate::target::TargetOptions;
+
+/// What is asked, and what is still in order.
+#[derive(Args, Clone, Debug)]
+pub struct StatusOptions {
+    /// The server.
+    #[command(flatten)]
+    pub target: TargetOptions,
+
+    /// Count for so long to tell rates; 0s: tell none
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub over: Span,
+
+    /// An answer must be there within this
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub timeout: Span,
+
+    /// The use of the table from which on the exit code is 1
+    #[arg(long, value_name = "PERCENT", default_value = "90%")]
+    pub full: Share,
+
+    /// The epoch that is expected: with another one, locks were lost, and the exit code is 1
+    #[arg(long, value_name = "N")]
+    pub epoch: Option<u64>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Asks a server how it is.
+#[derive(Debug)]
+pub struct Status {
+    options: StatusOptions,
+    warned: bool,
+}
+
+/// Counters that are told as rates.
+const RATES: [&str; 6] = ["commands", "granted", "rejected", "dequeues", "dequeue_alls", "errors"];
+
+impl Status {
+    /// Asks as `options` say, once it runs.
+    #[must_use]
+    pub fn new(options: StatusOptions) -> Self {
+        Self { options, warned: false }
+    }
+
+    fn look(&mut self, out: &mut dyn Write, stop: &Stop) -> Result<(), LockError> {
+        let target = self.options.target.resolve()?;
+        let (patience, over) = (self.options.timeout, self.options.over);
+        let before = target.figures(patience, stop)?;
+        let begun_ns = MonotonicClock.now_ns();
+        let mut rates = BTreeMap::new();
+        let mut now = before.clone();
+        if over.ns() > 0 {
+            stop.wait_until(begun_ns + over.ns())?;
+            now = target.figures(patience, stop)?;
+            let time_ns = MonotonicClock.now_ns() - begun_ns;
+            let rate = |name: &str| rate(figure(&now, name), figure(&before, name), time_ns);
+            rates = RATES.iter().map(|name| ((*name).to_owned(), rate(name))).collect();
+        }
+        let findings = self.findings(&now);
+        self.warned = !findings.is_empty();
+        if self.options.json {
+            let state = json!({
+                "server": target.name, "findings": findings, "per_s": rates, "figures": now,
+            });
+            writeln!(out, "{state:#}")?;
+        } else {
+            print(out, &target.name, &now, &rates)?;
+            findings.iter().try_for_each(|finding| writeln!(out, "attention: {finding}"))?;
+        }
+        Ok(())
+    }
+
+    /// What is not in order.
+    fn findings(&self, now: &BTreeMap<String, u64>) -> Vec<String> {
+        let mut findings = Vec::new();
+        let maximum = figure(now, "rows_maximum");
+        for part in ["owners", "arguments", "locks"] {
+            let used = share(figure(now, part), maximum);
+            if used >= self.options.full.of_one() {
+                findings.push(format!(
+                    "{:.1} % of the {part} are in use; a larger --table-size holds more",
+                    100.0 * used
+                ));
+            }
+        }
+        let epoch = figure(now, "epoch");
+        if let Some(expected) = self.options.epoch.filter(|expected| *expected != epoch) {
+            findings.push(format!(
+                "the epoch is {epoch}, not {expected}: locks were lost, take them anew"
+            ));
+        }
+        findings
+    }
+}
+
+fn print(
+    out: &mut dyn Write,
+    name: &str,
+    now: &BTreeMap<String, u64>,
+    rates: &BTreeMap<String, f64>,
+) -> Result<(), LockError> {
+    let of = |name: &str| figure(now, name);
+    writeln!(
+        out,
+        "lock server {name}: serving since {} s, epoch {}, {} clients, {} waiting",
+        of("uptime_seconds"),
+        of("epoch"),
+        of("clients"),
+        of("waiting")
+    )?;
+    writeln!(out, "{:<12}{:>12}{:>12}{:>12}{:>8}", "", "now", "peak", "maximum", "use")?;
+    let maximum = of("rows_maximum");
+    for part in ["owners", "arguments", "locks"] {
+        let peak = of(&format!("{part}_peak"));
+        let used = 100.0 * share(of(part), maximum);
+        writeln!(out, "{part:<12}{:>12}{peak:>12}{maximum:>12}{used:>6.1} %", of(part))?;
+    }
+    for (name, rate) in rates {
+        writeln!(out, "{:<12}{rate:>12.1}/s", name.replace('_', " "))?;
+    }
+    Ok(())
+}
+
+fn figure(figures: &BTreeMap<String, u64>, name: &str) -> u64 {
+    figures.get(name).copied().unwrap_or(0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+fn rate(now: u64, before: u64, time_ns: u64) -> f64 {
+    now.saturating_sub(before) as f64 * 1e9 / time_ns.max(1) as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share is a float")]
+fn share(used: u64, maximum: u64) -> f64 {
+    used as f64 / maximum.max(1) as f64
+}
+
+impl Server for Status {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        _: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        Ok(self.look(out, stop)?)
+    }
+
+    fn has_findings(&self) -> bool {
+        self.warned
+    }
+}

@@ -1,0 +1,205 @@
+//! Called as `enqt`: its opcodes against a lock server of ours, and tables like its own.
+
+mod profile;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Write};
+
+use anyhow::{Context as _, bail};
+use plumb_engine::layer::{Job, JobError, Layer as _, Watch};
+use plumb_engine::{IntervalRecords, Sampler};
+use plumb_lock::Locks;
+use plumb_measure::{Floor, ResultRecord, Transport};
+
+use crate::exit::Exit;
+use crate::measure::plain;
+use crate::signals;
+use profile::Profile;
+
+const USAGE: &str = "usage: enqt pf=PROFILE OPCODE [ARGUMENTS] (Plumbline's own implementation, \
+                     against `plumb lock serve`)
+   8 [SECONDS [COUNT]]      print the server's statistics every SECONDS (5)
+  10 SECONDS [PROCESSES]    put a load like that of sales and distribution on the server
+  11 [OWNERS LOCKS]         take so many locks of so many owners (10 55000); they stay
+  12 [OWNERS LOCKS]         release the locks that 11 took
+  20 [OWNERS LOCKS]         read the locks that 11 took: is each there, and no other?
+The profile names the server: enque/serverhost, enque/serverinst or SAPSYSTEM (port 32NN),
+enque/encni/port, enqueue/table_size.";
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opcode {
+    Live,
+    Sales,
+    Create,
+    Destroy,
+    Verify,
+}
+
+/// Runs `line` as enqt would.
+pub(crate) fn main(line: &[OsString]) -> Exit {
+    let words: Vec<String> =
+        line.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut out = io::stdout();
+    if words.iter().any(|word| matches!(&**word, "-h" | "-help" | "--help")) {
+        let _ = writeln!(out, "{USAGE}"); // a closed pipe leaves nobody to tell, here and below
+        return Exit::Ran;
+    }
+    match run(&words, &mut out) {
+        Ok(exit) => exit,
+        Err(error) if crate::exit::pipe_was_closed(&error) => Exit::Ran,
+        Err(error) => {
+            let _ = writeln!(out, "*** ERROR => {error:#}");
+            Exit::DidNotRun
+        }
+    }
+}
+
+fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> {
+    let path = words.iter().find_map(|word| word.strip_prefix("pf="));
+    let path = path.with_context(|| format!("pf=PROFILE is missing\n{USAGE}"))?;
+    let rest: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| !word.starts_with("pf=")).collect();
+    let Some((code, arguments)) = rest.split_first() else {
+        bail!("the opcode is missing\n{USAGE}");
+    };
+    let opcode = match *code {
+        "8" => Opcode::Live,
+        "10" => Opcode::Sales,
+        "11" => Opcode::Create,
+        "12" => Opcode::Destroy,
+        "20" => Opcode::Verify,
+        other => bail!("opcode {other} is not one of 8, 10, 11, 12 and 20\n{USAGE}"),
+    };
+    let profile = profile::read(path)?;
+    announce(out, &profile)?;
+    let line = words_of(opcode, arguments, &profile)?;
+    let matches = Locks.command().try_get_matches_from(&line).map_err(|message| {
+        let text = message.to_string();
+        let cause = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        anyhow::anyhow!("{cause}\n{USAGE}")
+    })?;
+    let stop = signals::stop()?;
+    match Locks.job(&matches).map_err(plain)? {
+        Job::Serve(mut server) => {
+            server.run(out, &mut io::stderr(), &stop).map_err(plain)?;
+            Ok(if server.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
+        }
+        Job::Measure(mut job) => {
+            let mut lines = Lines { out, opcode, valid: true };
+            job.run(&mut lines, &stop).map_err(plain)?;
+            Ok(match (stop.asked(), lines.valid) {
+                (true, _) => Exit::Interrupted,
+                (false, true) => Exit::Ran,
+                (false, false) => Exit::Finding,
+            })
+        }
+    }
+}
+
+fn announce(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
+    write!(out, "enqueue server {} port {}", profile.host, profile.port)?;
+    if let Some(kib) = profile.table_kib {
+        write!(out, ", enqueue/table_size {kib} KB")?;
+    }
+    writeln!(out)
+}
+
+/// The same in the words of `plumb lock`.
+fn words_of(opcode: Opcode, arguments: &[&str], profile: &Profile) -> anyhow::Result<Vec<String>> {
+    let at = |index: usize, usual: &str| {
+        arguments.get(index).map_or_else(|| usual.to_owned(), |word| (*word).to_owned())
+    };
+    let host = match profile.host.contains(':') {
+        true => format!("[{}]:{}", profile.host, profile.port),
+        false => format!("{}:{}", profile.host, profile.port),
+    };
+    anyhow::ensure!(arguments.len() <= 2, "there are too many arguments\n{USAGE}");
+    let verb = |name: &str| vec!["lock".to_owned(), "load".into(), name.into(), host.clone()];
+    Ok(match opcode {
+        Opcode::Live => {
+            let every = format!("{}s", at(0, "5"));
+            [verb("live"), vec!["--every".into(), every, "--count".into(), at(1, "0")]].concat()
+        }
+        Opcode::Sales => {
+            anyhow::ensure!(!arguments.is_empty(), "opcode 10 needs its SECONDS\n{USAGE}");
+            let time = format!("{}s", at(0, ""));
+            let more = vec!["--for".into(), time, "--connections".into(), at(1, "1")];
+            [verb("sd"), more].concat()
+        }
+        Opcode::Create => [verb("create"), vec![at(0, "10"), at(1, "55000")]].concat(),
+        Opcode::Destroy => [verb("destroy"), vec![at(0, "10"), at(1, "55000")]].concat(),
+        Opcode::Verify => [verb("verify"), vec![at(0, "10"), at(1, "55000")]].concat(),
+    })
+}
+
+/// Prints a result as enqt does.
+struct Lines<'a, W> {
+    out: &'a mut W,
+    opcode: Opcode,
+    valid: bool,
+}
+
+impl<W: Write> Lines<'_, W> {
+    fn print(&mut self, result: &ResultRecord) -> io::Result<()> {
+        let figure = |name: &str| {
+            let found = result.figures.iter().find(|figure| figure.name == name);
+            found.map_or(0.0, |figure| figure.value)
+        };
+        let seconds = result.duration_ns / 1_000_000_000;
+        let part = result.duration_ns % 1_000_000_000 / 1_000_000;
+        let time = format!("{seconds}.{part:03} s");
+        match self.opcode {
+            Opcode::Sales => {
+                writeln!(
+                    self.out,
+                    "{:<12}{:>12}{:>12}{:>12}{:>12}",
+                    "Operation", "actual", "10 sec", "1 min", "5 min"
+                )?;
+                write!(self.out, "{:<12}", "Enqueue")?;
+                for window in ["actual", "10 s", "1 min", "5 min"] {
+                    write!(self.out, "{:>12.0}", figure(&format!("enqueues a minute, {window}")))?;
+                }
+                writeln!(self.out)?;
+            }
+            Opcode::Create => {
+                let rate = result.throughput_per_s;
+                writeln!(self.out, "{} locks taken in {time}, {rate:.0}/s", result.operations)?;
+            }
+            Opcode::Destroy => {
+                writeln!(self.out, "locks of {} owners released in {time}", result.operations)?;
+            }
+            Opcode::Verify => {
+                let (found, expected) = (figure("locks found"), figure("locks expected"));
+                writeln!(self.out, "{found:.0} of {expected:.0} locks verified in {time}")?;
+            }
+            Opcode::Live => {}
+        }
+        for (kind, count) in &result.failures {
+            writeln!(self.out, "*** ERROR => {count} operations failed: {kind}")?;
+        }
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Watch for Lines<'_, W> {
+    fn floor(&mut self, _: Floor) {}
+
+    fn reached(&mut self, _: Transport) {}
+
+    fn server(&mut self, _: String) {}
+
+    fn point(&mut self, _: &BTreeMap<String, String>) -> &mut dyn Sampler {
+        self
+    }
+
+    fn result(&mut self, result: ResultRecord, _: u64) -> Result<(), JobError> {
+        self.valid &= result.failures.is_empty();
+        Ok(self.print(&result)?)
+    }
+}
+
+impl<W: Write> Sampler for Lines<'_, W> {
+    fn interval(&mut self, _: &IntervalRecords) {}
+}

@@ -1,0 +1,230 @@
+//! The clients of the lock server: load, status, listing, and `enqt`, over TCP and TLS.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+mod kit;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use kit::authority::Authority;
+use kit::{Ended, PLUMB, Program, names_in, plumb};
+use serde_json::Value;
+use tempfile::tempdir;
+
+/// A lock server on a free port of 127.0.0.1.
+struct Server {
+    _program: Program,
+    address: String,
+}
+
+impl Server {
+    fn start(words: &[&str], folder: &Path) -> Self {
+        let words = [&["lock", "serve", "--listen", "127.0.0.1:0", "--quiet"], words].concat();
+        let program = Program::start(&words, folder);
+        let line = program.line();
+        let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
+        Self { _program: program, address }
+    }
+}
+
+fn lock(words: &[&str], folder: &Path) -> Ended {
+    plumb(&[&["lock"], words].concat(), folder)
+}
+
+/// The only result of a load with `words`, run to its end whatever the machine does meanwhile.
+fn result(words: &[&str], folder: &Path) -> Value {
+    let ended = lock(&[&["load"], words, &["--json"]].concat(), folder);
+    ended.json()["results"][0].clone()
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+fn figure(result: &Value, name: &str) -> f64 {
+    let figures = result["figures"].as_array().expect("figures");
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    found.and_then(|it| it["value"].as_f64()).unwrap_or_else(|| panic!("no {name} in {result:#}"))
+}
+
+/// `words` and those that are `known`.
+fn with<'a>(known: &[&'a str], words: &[&'a str]) -> Vec<&'a str> {
+    [words, known].concat()
+}
+
+fn failures(result: &Value) -> usize {
+    result["failures"].as_object().expect("kinds and counts").len()
+}
+
+#[test]
+fn pairs_are_taken_and_released_and_nothing_is_left() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let words = ["pairs", &server.address, "--connections", "3", "--depth", "4"];
+    let found = result(&[&words[..], &["--count", "3000"]].concat(), folder.path());
+    assert_eq!((count(&found["operations"]), failures(&found)), (3_000, 0), "{found:#}");
+    let parts = found["parts"].as_array().expect("two kinds");
+    let names: Vec<_> = parts.iter().map(|part| part["name"].as_str()).collect();
+    assert_eq!(names, [Some("take"), Some("release")]);
+    assert!(figure(&found, "pairs") > 0.0);
+    assert!(count(&found["cpu"]["server_ns_per_op"]) > 0);
+    let state = lock(&["status", &server.address, "--json", "--over", "0s"], folder.path());
+    assert_eq!(count(&state.with(0).json()["figures"]["locks"]), 0);
+    let ours = ["pairs", &server.address, "--target-kind", "redis", "--count", "1000"];
+    for unlock in ["compare", "delete"] {
+        let found = result(&[&ours[..], &["--unlock", unlock]].concat(), folder.path());
+        assert_eq!((count(&found["operations"]), failures(&found)), (1_000, 0), "{found:#}");
+    }
+}
+
+#[test]
+fn an_order_is_four_steps_on_keys_of_its_own() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let words = ["sd", &server.address, "--connections", "2", "--count", "2900", "--warmup", "0s"];
+    let found = result(&words, folder.path());
+    assert_eq!((count(&found["operations"]), failures(&found)), (2_900, 0), "{found:#}");
+    assert!(figure(&found, "enqueues a minute") > 0.0);
+    assert!(figure(&found, "bound set by the round trip") > 0.0);
+    let state = lock(&["status", &server.address, "--json", "--over", "0s"], folder.path());
+    let state = state.with(0).json();
+    let counted = ["granted", "inherits", "dequeue_alls"].map(|it| count(&state["figures"][it]));
+    assert_eq!(counted.iter().sum::<u64>(), 2_900);
+}
+
+#[test]
+fn what_create_took_stays_until_destroy() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let run = |verb: &str, locks: &str| result(&[verb, &server.address, "3", locks], folder.path());
+    let created = run("create", "700");
+    assert_eq!((count(&created["operations"]), failures(&created)), (2_100, 0), "{created:#}");
+    assert!(figure(&created, "bytes a lock") > 0.0);
+    let verified = run("verify", "700");
+    assert_eq!(failures(&verified), 0, "{verified:#}");
+    assert!((figure(&verified, "locks found") - 2_100.0).abs() < 0.5);
+    for wrong in ["699", "701"] {
+        assert_eq!(count(&run("verify", wrong)["failures"]["collided"]), 1);
+    }
+    let state = lock(&["status", &server.address, "--full", "0.1%"], folder.path());
+    assert!(state.with(1).stdout.contains("attention: 0.2 % of the locks"));
+    let destroyed = run("destroy", "700");
+    assert_eq!((count(&destroyed["operations"]), failures(&destroyed)), (3, 0), "{destroyed:#}");
+    assert_eq!(count(&run("destroy", "700")["failures"]["collided"]), 3); // nothing is left
+}
+
+#[test]
+fn locks_of_somebody_else_are_collisions() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let key = "plumb:fill:0000:00000001";
+    let words = ["create", &server.address, "1", "3", "--target-kind", "redis"];
+    result(&words, folder.path());
+    let again = result(&words, folder.path());
+    assert_eq!(count(&again["failures"]["collided"]), 3, "{key} and its neighbours: {again:#}");
+}
+
+#[test]
+fn locks_are_shown_oldest_first_and_removed_on_request() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    result(&["create", &server.address, "2", "1200"], folder.path());
+    let show = |words: &[&str]| lock(&[&["show", &server.address], words].concat(), folder.path());
+    let listed = show(&["--json"]).with(0).json();
+    let locks = listed["locks"].as_array().expect("locks");
+    assert_eq!(locks.len(), 2_400);
+    let ages: Vec<(u64, u64)> =
+        locks.iter().map(|lock| (count(&lock["since_ms"]), count(&lock["fence"]))).collect();
+    assert!(ages.is_sorted());
+    let one = ["--owner", "plumb-fill-0001", "--argument", "00010000000"];
+    let table = show(&one).with(0).stdout;
+    assert!(table.starts_with("since "), "{table}");
+    assert!(table.ends_with("10 of 10 locks\n"), "{table}");
+    let asked = show(&[&one[..], &["--delete"]].concat());
+    assert!(asked.with(2).stderr.contains("write --yes"));
+    let removed = show(&[&one[..], &["--delete", "--yes"]].concat());
+    assert_eq!(removed.with(0).stderr, "10 locks removed\n");
+    assert_eq!(show(&["--json"]).with(0).json()["found"], 2_390);
+}
+
+#[test]
+fn status_tells_a_cluster_manager_how_it_is() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let status = |words: &[&str]| {
+        lock(&[&["status", &server.address, "--over", "0s"], words].concat(), folder.path())
+    };
+    let epoch = count(&status(&["--json"]).with(0).json()["figures"]["epoch"]);
+    status(&["--epoch", &epoch.to_string()]).with(0);
+    let lost = status(&["--epoch", "7"]).with(1);
+    assert!(lost.stdout.contains("locks were lost"), "{lost:#?}");
+    let nobody = lock(&["status", "127.0.0.1:1"], folder.path()).with(2);
+    assert!(nobody.stderr.contains("cannot connect"), "{nobody:#?}");
+}
+
+#[test]
+fn a_password_and_tls_are_asked_for_by_every_verb() {
+    let folder = tempdir().expect("a temporary folder");
+    let authority = Authority::new(folder.path(), "own");
+    let signed = authority.sign("localhost");
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "hush\n").expect("it can be written");
+    let secret = secret.to_str().expect("a plain path");
+    let words = [&signed.shown()[..], &["--password-file", secret]].concat();
+    let server = Server::start(&words, folder.path());
+    let port = server.address.rsplit(':').next().expect("a port");
+    let host = format!("localhost:{port}");
+    let ca = authority.ca();
+    let known = ["--tls", "--ca", &ca, "--ipv4", "--password-file", secret];
+    lock(&with(&known, &["status", &host, "--over", "0s"]), folder.path()).with(0);
+    let found = result(&with(&known, &["pairs", &host, "--count", "500"]), folder.path());
+    assert_eq!((count(&found["operations"]), failures(&found)), (500, 0), "{found:#}");
+    assert_eq!(count(&found["tls_ns"]["count"]), 1);
+    result(&with(&known, &["create", &host, "2", "50"]), folder.path());
+    let verified = result(&with(&known, &["verify", &host, "2", "50"]), folder.path());
+    assert_eq!(failures(&verified), 0, "{verified:#}");
+    let shown = lock(&with(&known, &["show", &host, "--limit", "1"]), folder.path()).with(0);
+    assert!(shown.stdout.ends_with("1 of 100 locks\n"));
+
+    let silent = ["--tls", "--ca", &ca, "--ipv4"];
+    let refused = lock(&[&["status", &host][..], &silent].concat(), folder.path()).with(2);
+    assert!(refused.stderr.contains("NOAUTH"), "{refused:#?}");
+    let plain = lock(&["status", &host, "--ipv4", "--timeout", "2s"], folder.path());
+    plain.with(2);
+    let stranger = Authority::new(folder.path(), "other").ca();
+    let words = ["status", &host, "--ipv4", "--tls", "--ca", &stranger];
+    lock(&words, folder.path()).with(2);
+}
+
+#[test]
+fn enqt_takes_its_opcodes_and_prints_its_tables() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let enqt = folder.path().join("enqt");
+    symlink(PLUMB, &enqt).expect("a link");
+    let port = server.address.rsplit(':').next().expect("a port");
+    let profile = folder.path().join("profile");
+    let text = format!("# central services\nSAPSYSTEM = 01\nenque/encni/port = {port}\n");
+    fs::write(&profile, text).expect("it can be written");
+    let profile = format!("pf={}", profile.display());
+    let run = |words: &[&str]| {
+        Program::start_as(&enqt, &[&[profile.as_str()], words].concat(), folder.path()).wait()
+    };
+    let created = run(&["11", "2", "300"]).with(0).stdout;
+    assert!(created.contains("600 locks taken in "), "{created}");
+    let verified = run(&["20", "2", "300"]).with(0).stdout;
+    assert!(verified.contains("600 of 600 locks verified in "), "{verified}");
+    let destroyed = run(&["12", "2", "300"]).with(0).stdout;
+    assert!(destroyed.contains("locks of 2 owners released in "), "{destroyed}");
+    let gone = run(&["20", "2", "300"]).with(1).stdout;
+    assert!(gone.contains("*** ERROR => 1 operations failed: collided"), "{gone}");
+    let sales = run(&["10", "1", "2"]).with(0).stdout;
+    assert!(sales.contains("Operation         actual      10 sec"), "{sales}");
+    let live = run(&["8", "1", "1"]).with(0).stdout;
+    assert!(live.contains("Enqueue") && live.contains("Locks"), "{live}");
+    assert!(run(&["9"]).with(2).stdout.contains("opcode 9 is not one of"));
+    assert!(run(&[]).with(2).stdout.contains("the opcode is missing"));
+    let left: Vec<String> = names_in(folder.path());
+    assert_eq!(left, ["enqt", "profile"], "no run is left behind");
+}
