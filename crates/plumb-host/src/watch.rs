@@ -74,8 +74,9 @@ impl Watch {
         sees(&monitor)?;
         let every = self.options.watched.every;
         let now_ns = MonotonicClock.now_ns();
-        let mut ticker = Ticker::aligned(every.ns(), now_ns, clock::wall_ns());
         let end_ns = self.options.length.map_or(u64::MAX, |length| now_ns + length.ns());
+        let aligned = Ticker::aligned(every.ns(), now_ns, clock::wall_ns());
+        let mut ticker = aligned.past_a_short_first(now_ns, end_ns);
         let mut show = self.show(out, &facts)?;
         show.nothing_yet()?;
         loop {

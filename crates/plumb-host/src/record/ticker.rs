@@ -17,6 +17,18 @@ impl Ticker {
         Self { every_ns: every_ns.max(1), next_ns: monotonic_ns + wait_ns, missed: 0 }
     }
 
+    /// The same without a first due time that comes within half a step of `monotonic_ns`, for what
+    /// is read then has next to nothing to compare with; unless the next one comes after `end_ns`.
+    #[must_use]
+    pub(crate) fn past_a_short_first(mut self, monotonic_ns: u64, end_ns: u64) -> Self {
+        let step_ns = self.every_ns.min(1_000_000_000);
+        let later_ns = self.next_ns.saturating_add(step_ns);
+        if self.next_ns.saturating_sub(monotonic_ns) < step_ns / 2 && later_ns <= end_ns {
+            self.next_ns = later_ns;
+        }
+        self
+    }
+
     /// The next due time, on the monotonic clock.
     pub(crate) fn next_ns(&self) -> u64 {
         self.next_ns
@@ -50,6 +62,16 @@ mod tests {
         assert_eq!(ticker.next_ns(), 8 * S + 750_000_000);
         ticker.taken(11 * S);
         assert_eq!((ticker.next_ns(), ticker.missed()), (11 * S + 750_000_000, 2));
+    }
+
+    #[test]
+    fn a_first_step_is_half_a_step_at_least() {
+        let first = |wall_ns, end_ns| {
+            Ticker::aligned(S, 5, wall_ns).past_a_short_first(5, end_ns).next_ns()
+        };
+        assert_eq!(first(9 * S / 10, 5 * S), 5 + S / 10 + S);
+        assert_eq!(first(S / 10, 5 * S), 5 + 9 * S / 10);
+        assert_eq!(first(9 * S / 10, S), 5 + S / 10, "there is no time for a later one");
     }
 
     #[test]

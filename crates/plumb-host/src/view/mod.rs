@@ -73,6 +73,8 @@ pub fn line(sample: &Sample) -> String {
             percent(share.irq_pct + share.softirq_pct),
         ));
         parts.push(format!("run {}", cpu.running));
+    } else {
+        parts.push("cpu -".to_owned());
     }
     if let Some(memory) = &sample.memory {
         let used = bytes(crate::counter::float(memory.used_bytes()));
