@@ -9,6 +9,7 @@
 mod credentials;
 mod error;
 mod expected;
+pub mod har;
 mod names;
 mod options;
 mod pair;
@@ -18,6 +19,7 @@ mod prompt;
 mod proxy;
 mod request;
 mod resolve;
+pub mod scenario;
 mod tunnel;
 mod way;
 

@@ -46,11 +46,3 @@ pub(super) fn exclude(command: &Command, one: &Arg, other: &Arg) -> bool {
     };
     names(one, other) || names(other, one)
 }
-
-/// Whichever of `names` looks most like `wrong`, if one does.
-pub(super) fn nearest(wrong: &str, names: impl Iterator<Item = String>) -> Option<String> {
-    // the measure and the bound by which the command line finds what was meant
-    let alike = |name: String| (strsim::jaro(wrong, &name), name);
-    let near = names.map(alike).filter(|(likeness, _)| *likeness > 0.7);
-    near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
-}

@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::key;
+use plumb_wire::document::nearest;
 
 /// The options in `table` for the command with the words `path`: the whole file, or its section of
 /// that name when the file has sections.
@@ -44,7 +44,7 @@ fn every_key_is_a_command(
             (true, DeValue::Table(_)) => continue,
             (false, DeValue::Table(_)) => {
                 let names = command.get_subcommands().map(|inner| inner.get_name().to_owned());
-                Problem::NoCommand { nearest: key::nearest(&name, names), key: name }
+                Problem::NoCommand { nearest: nearest(&name, names), key: name }
             }
             (_, _) => Problem::Outside { key: name, section: path.join(".") },
         };

@@ -1,0 +1,3 @@
+//! HAR 1.2: what browsers and recording proxies save.
+
+pub mod model;

@@ -1,0 +1,164 @@
+//! Documents that people write in TOML: read with the place of what is wrong, and with what was
+//! probably meant.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Characters of a line that an excerpt shows at most.
+const SHOWN: usize = 100;
+/// Names that are not more alike than this were not meant: the bound of the command line.
+const ALIKE: f64 = 0.7;
+
+/// What is wrong in a document, and where.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("line {line}, column {column}: {problem}\n{excerpt}")]
+pub struct Wrong {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// In words, with what to write instead.
+    pub problem: String,
+    /// The line with a mark below the place.
+    pub excerpt: String,
+}
+
+impl Wrong {
+    /// `problem` at the bytes `at` of `text`.
+    #[must_use]
+    pub fn at(text: &str, at: &Range<usize>, problem: impl Into<String>) -> Self {
+        let place = Place::of(text, at);
+        Self {
+            line: place.line,
+            column: place.column,
+            problem: problem.into(),
+            excerpt: place.excerpt(),
+        }
+    }
+}
+
+/// Reads a document. For places of values that are judged later its type holds
+/// [`toml::Spanned`]; it refuses unknown keys itself (`deny_unknown_fields`).
+///
+/// # Errors
+/// [`Wrong`] where it is no TOML, or not what `T` expects. A key that is not known comes with the
+/// one that was probably meant.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
+    toml::from_str(text).map_err(|error: toml::de::Error| {
+        let at = error.span().unwrap_or_default();
+        Wrong::at(text, &at, explained(error.message()))
+    })
+}
+
+/// The known name that is most like `wrong`, if any is.
+#[must_use]
+pub fn nearest<N: AsRef<str>>(wrong: &str, known: impl IntoIterator<Item = N>) -> Option<N> {
+    let rated = known.into_iter().map(|name| (strsim::jaro(wrong, name.as_ref()), name));
+    let best = rated.filter(|(alike, _)| *alike > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, name)| name)
+}
+
+/// A message of serde with the name that was probably meant before all that are possible.
+fn explained(message: &str) -> String {
+    let mut words = message.split('`').skip(1).step_by(2);
+    match words.next() {
+        Some(wrong) if message.starts_with("unknown ") => {
+            let meant = nearest(wrong, words).map(|name| format!("; did you mean `{name}`?"));
+            format!("{message}{}", meant.unwrap_or_default())
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// In characters, at least 1.
+    width: usize,
+    /// The whole line.
+    shown: &'a str,
+}
+
+impl<'a> Place<'a> {
+    /// The place of the bytes `at` of `text`; what lies behind its end counts as its end.
+    #[must_use]
+    pub fn of(text: &'a str, at: &Range<usize>) -> Self {
+        let start = boundary(text, at.start);
+        let (before, behind) = text.split_at(start);
+        let from = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let to = behind.find('\n').map_or(text.len(), |newline| start + newline);
+        let end = boundary(text, at.end).clamp(start, to);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: text[from..start].chars().count() + 1,
+            width: text[start..end].chars().count().max(1),
+            shown: &text[from..to],
+        }
+    }
+
+    /// The line with a mark below the place, cut to what a person can look at.
+    #[must_use]
+    pub fn excerpt(&self) -> String {
+        let number = self.line.to_string();
+        let margin = " ".repeat(number.len());
+        let skipped = (self.column - 1).saturating_sub(SHOWN / 2);
+        // what moves the cursor would move the mark
+        let visible = |char: char| if char.is_control() { ' ' } else { char };
+        let shown: String = self.shown.chars().skip(skipped).take(SHOWN).map(visible).collect();
+        let indent = " ".repeat(self.column - 1 - skipped);
+        let mark = "^".repeat(self.width.min(SHOWN / 2));
+        let shown = shown.trim_end();
+        format!("{margin} |\n{number} | {shown}\n{margin} | {indent}{mark}")
+    }
+}
+
+/// The last beginning of a character at or before the byte `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut candidates = (0..=at.min(text.len())).rev();
+    candidates.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only read")]
+    struct Load {
+        users: u32,
+        think: Option<String>,
+    }
+
+    #[test]
+    fn a_wrong_key_is_found_and_the_right_one_named() {
+        let wrong = read::<Load>("users = 1\nthnik = \"1s\"\n").unwrap_err();
+        assert_eq!((wrong.line, wrong.column), (2, 1));
+        assert!(wrong.problem.ends_with("did you mean `think`?"), "{wrong}");
+        assert!(wrong.excerpt.ends_with("2 | thnik = \"1s\"\n  | ^^^^^"), "{wrong}");
+        let far = read::<Load>("users = 1\nzzz = 1\n").unwrap_err();
+        assert!(!far.problem.contains("did you mean"), "{far}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+            let _ = read::<Load>(&text);
+        }
+
+        #[test]
+        fn any_place_can_be_shown(text in "(\\PC|\n){0,60}", from in 0usize..99, long in 0usize..99) {
+            let place = Place::of(&text, &(from..from + long));
+            prop_assert!(place.line >= 1 && place.column >= 1);
+            prop_assert!(!place.excerpt().is_empty());
+        }
+    }
+}
