@@ -89,9 +89,10 @@ const FILES: [(Subject, &str, Shape); 15] = [
     (Subject::PressureIo, "pressure/io", Shape::Whole),
 ];
 
-/// The lines of interrupts and the hundreds of counters of `netstat` cost the kernel as much as all
-/// other files together; they are read no more often than this. A little less than a second, so
-/// that a sample a second has them although it may come a little early.
+/// What moves slowly or costs the kernel most is read no more often than this: the kernel counts
+/// loads every five seconds, and the lines of interrupts and the hundreds of counters of `vmstat`
+/// and `netstat` cost more than all other files together. A little less than a second, so that a
+/// sample a second has them although it may come a little early.
 const SLOW_NS: u64 = 900_000_000;
 
 /// What is to be watched.
@@ -171,10 +172,20 @@ impl Monitor {
         }
     }
 
-    /// Reads everything, and says what happened since the last reading; `None` the first time,
+    /// Reads what is due, and says what happened since the last reading; `None` the first time,
     /// when there is nothing to compare with.
     pub fn sample(&mut self) -> Option<&Sample> {
-        self.take();
+        self.sample_what_is_older_than(SLOW_NS)
+    }
+
+    /// The same, also with what need not be read again so soon: the last sample of a recording
+    /// loses nothing.
+    pub fn sample_everything(&mut self) -> Option<&Sample> {
+        self.sample_what_is_older_than(0)
+    }
+
+    fn sample_what_is_older_than(&mut self, slow_ns: u64) -> Option<&Sample> {
+        self.take(slow_ns);
         if self.taken < 2 {
             return None;
         }
@@ -224,7 +235,7 @@ impl Monitor {
         costs
     }
 
-    fn take(&mut self) {
+    fn take(&mut self, slow_ns: u64) {
         std::mem::swap(&mut self.before, &mut self.now);
         self.taken += 1;
         self.now.wall_ns = clock::wall_ns();
@@ -232,15 +243,8 @@ impl Monitor {
         self.now.ticks_per_s = rustix::param::clock_ticks_per_second();
         self.now.page_bytes = rustix::param::page_size() as u64;
         for (subject, ..) in FILES {
-            // what is not read now stays the one to compare the next reading with
-            match subject {
-                Subject::Interrupts if !self.is_slow_due(self.before.interrupts.at_ns) => {
-                    std::mem::swap(&mut self.before.interrupts, &mut self.now.interrupts);
-                }
-                Subject::TcpExtra if !self.is_slow_due(self.before.netstat.at_ns) => {
-                    std::mem::swap(&mut self.before.netstat, &mut self.now.netstat);
-                }
-                _ => self.read(subject),
+            if !self.keeps(subject, slow_ns) {
+                self.read(subject);
             }
         }
         for subject in [Subject::Rdma, Subject::Smc, Subject::Processes] {
@@ -251,12 +255,23 @@ impl Monitor {
             _ => std::mem::swap(&mut self.before.everyone, &mut self.now.everyone),
         }
         self.now.thread_cpu_ns = clock::thread_cpu_ns();
+        self.now.end_ns = self.clock.now_ns();
     }
 
-    /// True when something that was last read at `last_ns` should be read again, although that
-    /// costs as much as all else together.
-    fn is_slow_due(&self, last_ns: Option<u64>) -> bool {
-        last_ns.is_none_or(|at_ns| self.now.at_ns.saturating_sub(at_ns) >= SLOW_NS)
+    /// True when `subject` moves slowly, was read less than `slow_ns` ago, and need not be read
+    /// again: then what was read stays the one to compare the next reading with.
+    fn keeps(&mut self, subject: Subject, slow_ns: u64) -> bool {
+        let (before, now) = (&mut self.before, &mut self.now);
+        let since_ns = now.at_ns.saturating_sub(slow_ns);
+        match subject {
+            Subject::Load => kept(since_ns, &mut before.loadavg, &mut now.loadavg),
+            Subject::Memory => kept(since_ns, &mut before.meminfo, &mut now.meminfo),
+            Subject::Paging => kept(since_ns, &mut before.vmstat, &mut now.vmstat),
+            Subject::TcpExtra => kept(since_ns, &mut before.netstat, &mut now.netstat),
+            Subject::Interrupts => kept(since_ns, &mut before.interrupts, &mut now.interrupts),
+            Subject::Files => kept(since_ns, &mut before.file_nr, &mut now.file_nr),
+            _ => false,
+        }
     }
 
     fn read(&mut self, subject: Subject) {
@@ -329,5 +344,56 @@ impl Monitor {
                 source.fail(format!("{path} is of an unknown form: {lacking}"));
             }
         }
+    }
+}
+
+/// Hands a part that was read after `since_ns` on from one snapshot to the next; false when it was
+/// not.
+fn kept<T>(since_ns: u64, before: &mut Part<T>, now: &mut Part<T>) -> bool {
+    let recent = before.at_ns.is_some_and(|at_ns| at_ns > since_ns);
+    if recent {
+        std::mem::swap(before, now);
+    }
+    recent
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Held(Arc<AtomicU64>);
+
+    impl Clock for Held {
+        fn now_ns(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_moves_slowly_is_read_once_a_second_and_at_the_end() {
+        const STEP_NS: u64 = 100_000_000;
+        let clock = Held::default();
+        let mut monitor = Monitor::new(&MonitorPlan::default(), Box::new(clock.clone()));
+        let after_ns = |ns: u64, monitor: &mut Monitor| {
+            clock.0.fetch_add(ns, Ordering::Relaxed);
+            monitor.sample().map(|sample| {
+                (sample.memory.is_some(), sample.paging.is_some(), sample.cpu.is_some())
+            })
+        };
+        assert_eq!(after_ns(STEP_NS, &mut monitor), None, "there is nothing to compare with");
+        let mut with_memory = Vec::new();
+        for sample in 1..=20 {
+            let Some((memory, paging, _)) = after_ns(STEP_NS, &mut monitor) else { continue };
+            assert_eq!(memory, paging);
+            with_memory.extend(memory.then_some(sample));
+        }
+        assert_eq!(with_memory, [9, 18]);
+        clock.0.fetch_add(STEP_NS, Ordering::Relaxed);
+        let last = monitor.sample_everything().unwrap();
+        assert!(last.memory.is_some() && last.paging.is_some() && last.load.is_some());
     }
 }

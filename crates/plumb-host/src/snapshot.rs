@@ -29,6 +29,12 @@ impl<T> Part<T> {
         self.at_ns.map(|_| &self.counters)
     }
 
+    /// True when this was read after the snapshot `earlier` was complete: what is read more seldom
+    /// than snapshots are taken stands in several of them.
+    pub(crate) fn is_newer_than(&self, earlier: &Snapshot) -> bool {
+        self.at_ns.is_some_and(|at_ns| at_ns > earlier.end_ns)
+    }
+
     /// The counters of an earlier part and of this one, and the nanoseconds between them; `None`
     /// unless both were read, the earlier one first.
     pub(crate) fn since<'a>(&'a self, earlier: &'a Self) -> Option<(&'a T, &'a T, u64)> {
@@ -45,6 +51,8 @@ pub struct Snapshot {
     pub wall_ns: u64,
     /// When it was begun, nanoseconds on the monotonic clock.
     pub at_ns: u64,
+    /// When it was complete, nanoseconds on the monotonic clock.
+    pub end_ns: u64,
     /// Processor time that the sampling thread has used so far, nanoseconds.
     pub thread_cpu_ns: u64,
     /// The kernel's clock ticks a second.

@@ -30,6 +30,8 @@ struct State {
     waiting: VecDeque<Job>,
     /// Work processes that wait and have not been woken yet.
     idle: usize,
+    /// Work processes that were woken and have not looked yet.
+    woken: usize,
     closed: bool,
     figures: QueueFigures,
 }
@@ -56,7 +58,7 @@ pub(crate) struct Refused;
 impl Queue {
     pub(crate) fn new(limit: usize) -> Self {
         let figures = QueueFigures { limit, ..QueueFigures::default() };
-        let state = State { waiting: VecDeque::new(), idle: 0, closed: false, figures };
+        let state = State { waiting: VecDeque::new(), idle: 0, woken: 0, closed: false, figures };
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
@@ -72,12 +74,7 @@ impl Queue {
         }
         state.waiting.push_back(job);
         state.figures.length_max = state.figures.length_max.max(state.waiting.len());
-        let wake = state.idle > 0;
-        state.idle -= usize::from(wake); // so that the next step wakes another
-        drop(state);
-        if wake {
-            self.filled.notify_one();
-        }
+        self.wake(state);
         Ok(())
     }
 
@@ -88,6 +85,7 @@ impl Queue {
         loop {
             while let Some(job) = state.waiting.pop_front() {
                 if !job.reply.is_closed() {
+                    self.wake(state);
                     return Some(job);
                 }
                 state.figures.abandoned += 1;
@@ -95,9 +93,29 @@ impl Queue {
             if state.closed {
                 return None;
             }
-            // a wake that nobody caused counts one too many, which costs a needless wake later
             state.idle += 1;
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            // whoever wakes although nobody woke it takes the place of one that was woken
+            if state.woken > 0 {
+                state.woken -= 1;
+            } else {
+                state.idle -= 1;
+            }
+        }
+    }
+
+    /// Wakes a work process for a step that waits, unless one is on its way: that one wakes the
+    /// next if it leaves any behind. So a process that is busy with short steps goes on with the
+    /// next, where one wake a step would have each step done by another thread.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let wake = !state.waiting.is_empty() && state.idle > 0 && state.woken == 0;
+        if wake {
+            state.idle -= 1;
+            state.woken += 1;
+        }
+        drop(state);
+        if wake {
+            self.filled.notify_one();
         }
     }
 
@@ -175,6 +193,33 @@ mod tests {
             queue.close();
         });
         assert_eq!(queue.figures().length, 0);
+    }
+
+    #[test]
+    fn steps_that_come_at_once_are_done_at_once() {
+        let queue = Queue::new(1_000);
+        let all_together = std::sync::Barrier::new(4);
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| {
+                    while let Some(job) = queue.take() {
+                        all_together.wait(); // a step that waits behind another one would never end
+                        let _ = job.reply.send(Answer::new(crate::answer::TEXT, ""));
+                    }
+                });
+            }
+            for _ in 0..500 {
+                let jobs = [job("/1"), job("/2"), job("/3"), job("/4")];
+                let done = jobs.map(|(job, done)| {
+                    queue.put(job).unwrap();
+                    done
+                });
+                for done in done {
+                    done.blocking_recv().unwrap();
+                }
+            }
+            queue.close();
+        });
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl<'a, C: Clock + Clone + Send + 'static> SampleServer<'a, C> {
                         show_ns(self.every_ns)
                     ));
                 }
-                let Some(sample) = watched.monitor.sample() else {
+                let Some(sample) = watched.monitor.sample_everything() else {
                     return Err("there is no sample yet".into());
                 };
                 client.samples += 1;

@@ -175,8 +175,10 @@ impl Taker {
             let now_ns = MonotonicClock.now_ns();
             let since_ns = now_ns.saturating_sub(self.monitor.snapshot().at_ns);
             // the last sample may be short, but not so short that it is nothing but noise
-            if !asked || since_ns >= EVERY_LEAST.ns() {
-                self.take()?;
+            if !asked {
+                self.take(Monitor::sample)?;
+            } else if since_ns >= EVERY_LEAST.ns() {
+                self.take(Monitor::sample_everything)?;
             }
             if asked {
                 return Ok(());
@@ -185,8 +187,8 @@ impl Taker {
         }
     }
 
-    fn take(&mut self) -> Result<(), HostError> {
-        let Some(sample) = self.monitor.sample() else {
+    fn take(&mut self, sample: impl Fn(&mut Monitor) -> Option<&Sample>) -> Result<(), HostError> {
+        let Some(sample) = sample(&mut self.monitor) else {
             return Ok(());
         };
         {

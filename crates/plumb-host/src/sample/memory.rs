@@ -81,8 +81,8 @@ pub struct PagingSample {
     pub block_out_bytes_per_s: f64,
 }
 
-pub(super) fn memory(now: &Snapshot) -> Option<MemorySample> {
-    let memory = now.meminfo.get()?;
+pub(super) fn memory(before: &Snapshot, now: &Snapshot) -> Option<MemorySample> {
+    let memory = now.meminfo.get().filter(|_| now.meminfo.is_newer_than(before))?;
     let bytes = |kb: u64| kb.saturating_mul(1024);
     let huge = |pages: u64| bytes(memory.huge_page.saturating_mul(pages));
     Some(MemorySample {
@@ -106,7 +106,8 @@ pub(super) fn memory(now: &Snapshot) -> Option<MemorySample> {
 }
 
 pub(super) fn paging(before: &Snapshot, now: &Snapshot) -> Option<PagingSample> {
-    let (before, now, interval_ns) = now.vmstat.since(&before.vmstat)?;
+    let is_new = now.vmstat.is_newer_than(before);
+    let (before, now, interval_ns) = now.vmstat.since(&before.vmstat).filter(|_| is_new)?;
     let swapped_in = moved(now.swapped_in, before.swapped_in)?;
     let swapped_out = moved(now.swapped_out, before.swapped_out)?;
     let kb_per_s = |now, before| Some(per_s(moved(now, before)?.saturating_mul(1024), interval_ns));
@@ -135,7 +136,7 @@ mod tests {
     fn an_old_kernel_leaves_available_absent() {
         let meminfo: Meminfo = parsed("MemTotal: 100 kB\nMemFree: 20 kB\nCached: 30 kB\n");
         let now = Snapshot { meminfo: Part::new(1, meminfo), ..Snapshot::default() };
-        let memory = memory(&now).unwrap();
+        let memory = memory(&Snapshot::default(), &now).unwrap();
         assert_eq!((memory.available_bytes, memory.used_bytes()), (None, 50 * 1024));
     }
 

@@ -1,7 +1,10 @@
 //! What happened between two snapshots: percent, rates and bytes, over the true interval.
 //!
 //! A figure that could not be measured is absent, never zero: the source was missing, the device
-//! appeared within the interval, or its counters began again. Names carry the unit: `_pct` is
+//! appeared within the interval, or its counters began again. So are those of what is read about
+//! once a second, in samples of a finer pace for which it was not read: load averages, memory,
+//! paging, open files, lines of interrupts, Linux's own counters of TCP; their counts and rates
+//! reach back to their last reading. Names carry the unit: `_pct` is
 //! percent, `_per_s` a rate, `_bytes` bytes, `_ms` milliseconds; a plain plural is a count within
 //! the interval.
 
@@ -114,8 +117,8 @@ impl Sample {
         self.cost_ns = now.thread_cpu_ns.saturating_sub(before.thread_cpu_ns);
         self.cpu = cpu::total(before, now);
         cpu::each(before, now, &mut self.cpus);
-        self.load = system::load(now);
-        self.memory = memory::memory(now);
+        self.load = system::load(before, now);
+        self.memory = memory::memory(before, now);
         self.paging = memory::paging(before, now);
         disk::each(before, now, &mut self.disks);
         network::each(before, now, &mut self.interfaces);
@@ -124,7 +127,7 @@ impl Sample {
         receive::each(before, now, &mut self.receive);
         receive::interrupts(before, now, &mut self.interrupts);
         self.pressure = system::pressure(before, now);
-        self.files = system::files(now);
+        self.files = system::files(before, now);
         transport::rdma(before, now, &mut self.rdma);
         self.smc = transport::smc(before, now);
         process::chosen(before, now, &mut self.processes);

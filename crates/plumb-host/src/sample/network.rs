@@ -131,8 +131,8 @@ fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<Inte
 }
 
 pub(super) fn tcp(before: &Snapshot, now: &Snapshot) -> Option<TcpSample> {
-    let is_fresh = now.netstat.at_ns.is_some_and(|at_ns| at_ns >= now.at_ns);
-    let extra = now.netstat.since(&before.netstat).filter(|_| is_fresh);
+    let is_new = now.netstat.is_newer_than(before);
+    let extra = now.netstat.since(&before.netstat).filter(|_| is_new);
     let (before, now, interval_ns) = now.snmp.since(&before.snmp)?;
     let rate = |now, before| Some(per_s(moved(now, before)?, interval_ns));
     let sent = moved(now.sent, before.sent)?;

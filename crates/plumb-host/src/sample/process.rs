@@ -48,7 +48,7 @@ pub(super) fn chosen(before: &Snapshot, now: &Snapshot, samples: &mut Vec<Proces
 
 pub(super) fn top(before: &Snapshot, now: &Snapshot, samples: &mut Vec<ProcessSample>) {
     samples.clear();
-    if now.everyone.at_ns.is_none_or(|at_ns| at_ns < now.at_ns) {
+    if !now.everyone.is_newer_than(before) {
         return; // nobody looked
     }
     // whoever is seen for the first time was begun since everybody was looked at
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_old_look_is_not_repeated() {
-        let before = at(0, vec![process(1, 1, 0)]);
+        let before = Snapshot { end_ns: 1, ..at(0, vec![process(1, 1, 0)]) };
         let now = Snapshot { at_ns: 2, ..at(1, vec![process(1, 1, 10)]) };
         let mut samples = Vec::new();
         top(&before, &now, &mut samples);

@@ -125,7 +125,7 @@ pub(super) fn each(before: &Snapshot, now: &Snapshot, samples: &mut Vec<ReceiveS
 
 pub(super) fn interrupts(before: &Snapshot, now: &Snapshot, samples: &mut Vec<InterruptSample>) {
     samples.clear();
-    if now.interrupts.at_ns.is_none_or(|at_ns| at_ns < now.at_ns) {
+    if !now.interrupts.is_newer_than(before) {
         return; // they were not looked at
     }
     let Some((before, now, interval_ns)) = now.interrupts.since(&before.interrupts) else { return };

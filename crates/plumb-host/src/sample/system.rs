@@ -51,14 +51,15 @@ pub struct FilesSample {
     pub limit: u64,
 }
 
-pub(super) fn load(now: &Snapshot) -> Option<LoadSample> {
-    let load = now.loadavg.get()?;
+pub(super) fn load(before: &Snapshot, now: &Snapshot) -> Option<LoadSample> {
+    let load = now.loadavg.get().filter(|_| now.loadavg.is_newer_than(before))?;
     let [load_1, load_5, load_15] = load.load_hundredths.map(|load| float(load) / 100.0);
     Some(LoadSample { load_1, load_5, load_15, runnable: load.runnable, threads: load.threads })
 }
 
-pub(super) fn files(now: &Snapshot) -> Option<FilesSample> {
-    now.file_nr.get().map(|files| FilesSample { open: files.open, limit: files.limit })
+pub(super) fn files(before: &Snapshot, now: &Snapshot) -> Option<FilesSample> {
+    let files = now.file_nr.get().filter(|_| now.file_nr.is_newer_than(before))?;
+    Some(FilesSample { open: files.open, limit: files.limit })
 }
 
 pub(super) fn pressure(before: &Snapshot, now: &Snapshot) -> Option<PressureSample> {

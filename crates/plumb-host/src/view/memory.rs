@@ -2,13 +2,14 @@
 
 use super::bar;
 use super::figure::{bytes, count, or_dash, percent};
+use super::history::History;
 use super::text::{Line, Style};
 use crate::counter;
 use crate::sample::Sample;
 
-pub(super) fn section(sample: &Sample, width: usize) -> Vec<Line> {
+pub(super) fn section(history: &History, sample: &Sample, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    if let Some(memory) = &sample.memory {
+    if let Some(memory) = history.latest(|sample| sample.memory) {
         let show = |value: u64| bytes(counter::float(value));
         let pct = counter::percent(memory.used_bytes(), memory.total_bytes);
         let mut line = Line::titled("MEM");
@@ -32,7 +33,7 @@ pub(super) fn section(sample: &Sample, width: usize) -> Vec<Line> {
     }
     let wide = width >= 110;
     let mut line = Line::titled("PAGE");
-    if let Some(paging) = &sample.paging {
+    if let Some(paging) = history.latest(|sample| sample.paging) {
         let swapping = |pages: u64| if pages > 0 { Style::Hot } else { Style::Plain };
         line.pair("swap in", swapping(paging.swapped_in), &count(paging.swapped_in));
         line.pair("out", swapping(paging.swapped_out), &count(paging.swapped_out));

@@ -98,14 +98,14 @@ fn head(history: &History, width: usize) -> Line {
     let mut line = Line::of(Style::Bold, &history.host);
     if let Some(sample) = history.last() {
         line.add(Style::Plain, &format!("  {}", clock(sample.wall_ns, &history.zone)));
-        if let Some(load) = &sample.load {
+        if let Some(load) = history.latest(|sample| sample.load) {
             line.add(Style::Dim, "   load ");
             let loads = format!("{:.2} {:.2} {:.2}", load.load_1, load.load_5, load.load_15);
             line.add(Style::Plain, &loads);
             line.add(Style::Dim, "   threads ");
             line.add(Style::Plain, &load.threads.to_string());
         }
-        if let Some(files) = sample.files.filter(|_| width >= 100) {
+        if let Some(files) = history.latest(|sample| sample.files).filter(|_| width >= 100) {
             line.add(Style::Dim, "   open files ");
             line.add(Style::Plain, &files.open.to_string());
         }
@@ -132,7 +132,7 @@ fn foot(history: &History) -> Line {
 fn body(history: &History, sample: &Sample, width: usize, room: usize) -> Vec<Line> {
     let chart_height = cpu_chart_height(sample, width, room);
     let mut lines = cpu::section(history, sample, width, room, chart_height);
-    lines.extend(memory::section(sample, width));
+    lines.extend(memory::section(history, sample, width));
     lines.push(Line::default());
     let left = room.saturating_sub(lines.len());
     if width >= WIDTH_TWO {
