@@ -45,6 +45,8 @@ pub(crate) struct QueueFigures {
     pub(crate) length: usize,
     /// The most that waited.
     pub(crate) length_max: usize,
+    /// Steps that found every work process taken.
+    pub(crate) crowded: u64,
     /// Steps refused because of the limit.
     pub(crate) refused: u64,
     /// Steps whose client had gone before a work process was free.
@@ -72,6 +74,8 @@ impl Queue {
             state.figures.refused += 1;
             return Err(Refused);
         }
+        let free = state.idle + state.woken;
+        state.figures.crowded += u64::from(state.waiting.len() >= free);
         state.waiting.push_back(job);
         state.figures.length_max = state.figures.length_max.max(state.waiting.len());
         self.wake(state);
@@ -156,6 +160,7 @@ mod tests {
         assert_eq!(queue.take().unwrap().request.path(), "/2");
         let figures = queue.figures();
         assert_eq!((figures.length, figures.length_max, figures.refused), (0, 2, 1));
+        assert_eq!(figures.crowded, 2, "there is no work process at all");
     }
 
     #[test]

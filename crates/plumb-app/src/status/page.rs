@@ -127,6 +127,7 @@ fn processes(status: &Status) -> Markup {
             (fact("waiting", &of(queue.length, queue.limit)))
             (fact("most that waited", &count(queue.length_max as u64)))
             (fact("refused", &count(queue.refused)))
+            (fact("found no work process free", &count(queue.crowded)))
             (fact("clients gone while waiting", &count(queue.abandoned)))
         }
     }

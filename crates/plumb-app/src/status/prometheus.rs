@@ -34,6 +34,7 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.gauge("queue_length_max", "The most steps that waited.", queue.length_max as u64);
     out.gauge("queue_limit", "Steps that may wait.", queue.limit as u64);
     out.counter("queue_refused_total", "Steps refused because of the limit.", queue.refused);
+    out.counter("queue_crowded_total", "Steps that found no work process.", queue.crowded);
     out.counter("queue_abandoned_total", "Steps whose client had gone.", queue.abandoned);
 
     let programs = &status.programs;

@@ -9,7 +9,8 @@ use crate::dispatcher::{QueueFigures, Totals};
 /// Where the time goes, and what would change that.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    /// `queue`, `load`, `database`, `render` or `idle`: the largest part of the response time.
+    /// `queue`, `processor`, `load`, `database`, `render` or `idle`: the largest part of the
+    /// response time.
     pub(crate) cause: &'static str,
     /// Its share in percent; absent without steps.
     pub(crate) share_percent: Option<f64>,
@@ -35,7 +36,17 @@ impl Verdict {
         };
         let share = percent(ns, whole).unwrap_or(0.0);
         let service_ns = totals.busy_ns / totals.steps;
+        // a step that finds a work process free waits only for a processor to run it
+        let cause = match cause {
+            "queue" if queue.crowded.saturating_mul(2) < totals.steps => "processor",
+            cause => cause,
+        };
         let what = match cause {
+            "processor" => format!(
+                "Requests wait for a processor: {share:.0} % of the response time passes on the \
+                 way to a work process, although most steps find one of the {processes} free. The \
+                 processors are taken, or have to be woken; more work processes do not help."
+            ),
             "queue" => format!(
                 "Requests wait for a work process: {share:.0} % of the response time is the queue. \
                  Of {processes} work processes {} have a step, {} steps wait, at most {} did. A \
@@ -85,11 +96,16 @@ mod tests {
             running: 2,
             ..Totals::default()
         };
-        let verdict = Verdict::of(&totals, &QueueFigures::default(), 2);
+        let queue = QueueFigures { crowded: 90, ..QueueFigures::default() };
+        let verdict = Verdict::of(&totals, &queue, 2);
         assert_eq!(verdict.cause, "queue");
         assert!(verdict.words.starts_with("Requests wait for a work process: 90 %"), "{verdict:?}");
         assert!(verdict.words.contains("so that no more than 200 steps a second"), "{verdict:?}");
         assert!(verdict.words.ends_with("The mean response time is 100 ms."), "{verdict:?}");
+        let queue = QueueFigures { crowded: 40, ..queue };
+        let verdict = Verdict::of(&totals, &queue, 2);
+        assert_eq!(verdict.cause, "processor", "most steps found a work process");
+        assert!(verdict.words.contains("more work processes do not help"), "{verdict:?}");
     }
 
     #[test]
