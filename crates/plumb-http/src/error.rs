@@ -116,6 +116,6 @@ pub enum HttpError {
         cause: String,
     },
     /// No verb was named.
-    #[error("name a verb: ping")]
+    #[error("name a verb: ping or import")]
     NoVerb,
 }

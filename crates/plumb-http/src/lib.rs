@@ -9,7 +9,10 @@
 mod credentials;
 mod error;
 mod expected;
+mod grinder;
 pub mod har;
+mod import;
+mod jmx;
 mod names;
 mod options;
 mod pair;
@@ -28,6 +31,7 @@ use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::HttpError;
 pub use expected::{Expected, NoStatus};
+pub use import::{Format, Import, ImportOptions};
 pub use options::{LengthRule, PingOptions};
 pub use ping::Ping;
 pub use probe::{Limits, Probe};
@@ -47,17 +51,29 @@ impl Layer for Http {
                  URL is resolved: redirects are followed, a Basic challenge is answered once, and \
                  what was found is measured. Several URLs are asked for in turn.",
             );
+        let import = ImportOptions::augment_args(Command::new("import"))
+            .about("Make a scenario of a HAR, a JMeter plan or a grinder.properties")
+            .long_about(
+                "Makes a scenario of a HAR, of a test plan of JMeter, or of the properties of The \
+                 Grinder, for plumb http load.\n\nPasswords and tokens are left out and become \
+                 variables. What is not carried over is named with its place, on standard error \
+                 and at the beginning of the scenario.",
+            );
         Command::new("http")
             .about("HTTP: the time to the first and to the last byte of pages")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(import)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("import", words)) => {
+                Ok(Job::Serve(Box::new(Import::new(ImportOptions::from_arg_matches(words)?))))
             }
             _ => Err(HttpError::NoVerb.into()),
         }

@@ -1,3 +1,12 @@
 //! HAR 1.2: what browsers and recording proxies save.
 
+mod convert;
+mod cookies;
+mod headers;
+mod kept;
 pub mod model;
+mod read;
+mod timeline;
+
+pub(crate) use convert::import;
+pub(crate) use headers::is_left_out;

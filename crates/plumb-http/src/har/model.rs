@@ -73,6 +73,7 @@ pub struct Entry {
     #[serde(default)]
     pub cache: Cache,
     /// The parts of `time`.
+    #[serde(default)]
     pub timings: Timings,
 }
 
@@ -155,6 +156,7 @@ pub struct Response {
     #[serde(default)]
     pub headers: Vec<Pair>,
     /// The body.
+    #[serde(default)]
     pub content: Content,
     /// Where to look instead.
     #[serde(default, rename = "redirectURL")]

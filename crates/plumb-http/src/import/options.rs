@@ -1,0 +1,91 @@
+//! What `plumb http import` is told.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plumb_measure::Span;
+use plumb_wire::http::Url;
+
+/// The formats that become scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// HAR 1.2, as browsers and recording proxies save it
+    Har,
+    /// A test plan of JMeter
+    Jmx,
+    /// grinder.properties of The Grinder
+    Grinder,
+}
+
+// The words for people stand with the command: a comment here would become help text.
+#[derive(Args, Clone, Debug)]
+#[expect(missing_docs, reason = "the options say it")]
+pub struct ImportOptions {
+    /// A HAR, a test plan of JMeter (.jmx), or a grinder.properties
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The format, where the file does not tell it
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub from: Option<Format>,
+
+    /// Write the scenario to this file instead of standard output
+    #[arg(long, value_name = "SCENARIO.toml")]
+    pub out: Option<PathBuf>,
+
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
+
+    /// The server to keep, of several: http://HOST[:PORT]; that which is asked most unless given
+    #[arg(long, value_name = "URL", value_parser = url)]
+    pub base: Option<Url>,
+
+    /// Write the user and the password of the file to this one, readable for its owner only
+    #[arg(long, value_name = "FILE")]
+    pub credentials_out: Option<PathBuf>,
+
+    /// Exit with 1 when something that changes the load was not carried over
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Leave out images, fonts, style sheets and scripts
+    #[arg(long, help_heading = "HAR")]
+    pub drop_static: bool,
+
+    /// Check the length of each answer, too: only where the server always sends the same
+    #[arg(long, help_heading = "HAR")]
+    pub check_length: bool,
+
+    /// Keep If-None-Match and If-Modified-Since: ask as a browser whose cache is full
+    #[arg(long, help_heading = "HAR")]
+    pub keep_conditions: bool,
+
+    /// A pause inside a page becomes a think time from here on
+    #[arg(long, value_name = "TIME", default_value = "200ms", help_heading = "HAR")]
+    pub think_min: Span,
+}
+
+fn url(text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+impl ImportOptions {
+    /// Nothing but a file.
+    pub(crate) fn of(file: &str) -> Self {
+        Self {
+            file: file.into(),
+            from: None,
+            out: None,
+            force: false,
+            base: None,
+            credentials_out: None,
+            strict: false,
+            drop_static: false,
+            check_length: false,
+            keep_conditions: false,
+            think_min: Span::from_ms(200),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The one server that a load goes to, among those that a file names.
+
+use plumb_wire::http::Url;
+
+use super::error::ImportError;
+
+/// How often the servers of a file are asked, the most often first.
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    seen: Vec<(Url, usize)>,
+}
+
+impl Origins {
+    /// Counts a request to `url`.
+    pub(crate) fn count(&mut self, url: &Url) {
+        match self.seen.iter_mut().find(|(known, _)| known.same_origin(url)) {
+            Some((_, times)) => *times += 1,
+            None => self.seen.push((url.clone(), 1)),
+        }
+    }
+
+    /// True when nothing was counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
+    /// The server that is asked most often, of several the first; with `wanted` that one.
+    ///
+    /// # Errors
+    /// [`ImportError::OtherServers`] when the file does not ask `wanted`.
+    pub(crate) fn main(&self, wanted: Option<&Url>) -> Result<Option<&Url>, ImportError> {
+        let Some(wanted) = wanted else {
+            let most = self.seen.iter().map(|(_, times)| *times).max();
+            let first = self.seen.iter().find(|(_, times)| Some(*times) == most);
+            return Ok(first.map(|(url, _)| url));
+        };
+        match self.seen.iter().find(|(known, _)| known.same_origin(wanted)) {
+            Some((known, _)) => Ok(Some(known)),
+            None => Err(ImportError::OtherServers {
+                wanted: base_of(wanted),
+                seen: self.seen.iter().map(|(url, n)| format!("{} ({n})", base_of(url))).collect(),
+            }),
+        }
+    }
+}
+
+/// `http://HOST[:PORT]` of a URL.
+pub(crate) fn base_of(url: &Url) -> String {
+    let whole = url.to_string();
+    whole.strip_suffix(url.target()).unwrap_or(&whole).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_that_is_asked_most_is_the_main_one() {
+        let mut origins = Origins::default();
+        for text in
+            ["http://a/1", "https://b:8443/x?y", "https://b:8443/", "http://a/2", "http://c/"]
+        {
+            origins.count(&Url::parse(text).unwrap());
+        }
+        assert_eq!(origins.main(None).unwrap().map(base_of).as_deref(), Some("http://a"));
+        let wanted = Url::parse("https://B:8443").unwrap();
+        let found = origins.main(Some(&wanted)).unwrap().map(base_of);
+        assert_eq!(found.as_deref(), Some("https://b:8443"));
+        let error = origins.main(Some(&Url::parse("http://d/").unwrap())).unwrap_err().to_string();
+        assert!(error.contains("http://a (2), https://b:8443 (2), http://c (1)"), "{error}");
+        assert_eq!(Origins::default().main(None).unwrap(), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! What must not stand in a scenario: passwords and tokens, found by their names and replaced by
+//! variables.
+
+use super::draft::Draft;
+use super::template::{variable, variable_name};
+
+/// A name that holds one of these is that of a secret.
+const PARTS: [&str; 20] = [
+    "bearer",
+    "csrf",
+    "jwt",
+    "signature",
+    "subscriptionkey",
+    "xsrf",
+    "password",
+    "passwd",
+    "passwort",
+    "kennwort",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "credential",
+    "sessionid",
+    "sessid",
+    "saml",
+];
+/// So is a name that is one of these.
+const WHOLE: [&str; 6] = ["pass", "pw", "pin", "otp", "auth", "xauth"];
+
+/// True when what is called `name` is usually nobody else's business.
+pub(crate) fn is_secret(name: &str) -> bool {
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    PARTS.iter().any(|part| plain.contains(part)) || WHOLE.contains(&plain.as_str())
+}
+
+/// A user and a password. They are never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) password: String,
+}
+
+impl Login {
+    /// A user with a password, as one line `USER:PASSWORD` can hold them; `None` for others.
+    pub(crate) fn new(user: &str, password: &str) -> Option<Self> {
+        let sound = !user.is_empty() && !user.contains(':');
+        let plain = ![user, password].iter().any(|text| text.contains(char::is_control));
+        (sound && plain).then(|| Self { user: user.into(), password: password.into() })
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Login(..)")
+    }
+}
+
+/// The secrets that were found, and the variables that stand for them.
+#[derive(Default)]
+pub(crate) struct Secrets {
+    found: Vec<Secret>,
+    /// Variables that are something else.
+    taken: Vec<String>,
+}
+
+struct Secret {
+    variable: String,
+    value: String,
+    /// How it must be written where it goes.
+    how: &'static str,
+}
+
+impl Secrets {
+    /// Leaves the variable `name` to somebody else.
+    pub(crate) fn leave(&mut self, name: &str) {
+        self.taken.push(name.to_owned());
+    }
+
+    /// The template that stands for `value` of the field `name`; the same field with the same
+    /// value is one variable. `how` says how it must be written.
+    pub(crate) fn template(&mut self, name: &str, value: &str, how: &'static str) -> String {
+        let plain = variable_name(name).to_ascii_lowercase();
+        let numbered = (2_u64..).map(|number| format!("{plain}_{number}"));
+        let candidates = std::iter::once(plain.clone()).chain(numbered);
+        for candidate in candidates.filter(|name| !self.taken.contains(name)) {
+            match self.found.iter().find(|secret| secret.variable == candidate) {
+                Some(secret) if secret.value == value => return variable(&candidate),
+                Some(_) => {}
+                None => {
+                    let secret = Secret { variable: candidate.clone(), value: value.into(), how };
+                    self.found.push(secret);
+                    return variable(&candidate);
+                }
+            }
+        }
+        variable(&plain)
+    }
+
+    /// Declares the variables, empty, and says what belongs there.
+    pub(crate) fn declare(self, draft: &mut Draft) {
+        for Secret { variable, how, .. } in self.found {
+            draft.remark(
+                format!("variables.{variable}"),
+                format!(
+                    "a secret of the file, left out: fill it in{how}, or give a column `{variable}` \
+                     of a data file; what the server gives anew each time belongs into an `extract`"
+                ),
+            );
+            draft.file.variables.insert(variable, String::new());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in
+            ["password", "sap-password", "j_password", "PIN", "X-CSRF-Token", "client_secret"]
+        {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["user", "passenger", "sap-client", "spinner", "compass", ""] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn one_value_is_one_variable_and_none_is_shown() {
+        let mut secrets = Secrets::default();
+        assert_eq!(secrets.template("sap-password", "a", ""), "${sap_password}");
+        assert_eq!(secrets.template("sap-password", "a", ""), "${sap_password}");
+        assert_eq!(secrets.template("SAP-PASSWORD", "b", ""), "${sap_password_2}");
+        let mut draft = Draft::default();
+        secrets.declare(&mut draft);
+        assert_eq!(draft.file.variables.values().collect::<Vec<_>>(), ["", ""]);
+        let login = Login::new("me", "open: sesame").unwrap();
+        assert_eq!(format!("{login:?}"), "Login(..)");
+        for (user, password) in [("", "a"), ("a:b", "c"), ("a", "b\nc")] {
+            assert_eq!(Login::new(user, password), None);
+        }
+    }
+}
