@@ -3,11 +3,13 @@
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
 //! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
-//! ([`statistics`], [`Comparison`]), and what the check of a path says ([`PathCheck`]). It is pure:
-//! it reads no clock, opens no file and knows no protocol.
+//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and which layer of
+//! a landscape is the slowest ([`Checkup`]). It is pure: it reads no clock, opens no file and knows no
+//! protocol.
 
 mod attribution;
 mod batches;
+mod checkup;
 mod clients;
 mod clock;
 mod comparison;
@@ -32,6 +34,10 @@ mod validity;
 
 pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
 pub use batches::{BatchMeans, Batches};
+pub use checkup::{
+    CHECKUP_SCHEMA, Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, LayerState,
+    LayerVerdict, LeftOutLayer, Middle, OwnTime, PartRole,
+};
 pub use clients::{ClientFigures, counts_differ};
 pub use clock::Clock;
 pub use comparison::{

@@ -11,6 +11,7 @@
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
+//! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | the folders in which they are written down |
 //!
@@ -18,6 +19,7 @@
 
 mod attribution;
 mod chart;
+pub mod checkup;
 mod clients;
 pub mod comparison;
 mod definitions;
@@ -44,6 +46,6 @@ mod verdict;
 mod wrap;
 
 pub use folder::{
-    CheckFolder, ExperimentFolder, FolderError, RunFolder, is_check, is_experiment, read_check,
-    read_comparison, read_intervals, read_order, read_record,
+    CheckFolder, ExperimentFolder, FolderError, RunFolder, is_check, is_checkup, is_experiment,
+    read_check, read_checkup, read_comparison, read_intervals, read_order, read_record,
 };

@@ -12,6 +12,7 @@ mod enqt;
 mod exit;
 mod far;
 mod host;
+mod job;
 mod lab;
 mod layers;
 mod loopback;

@@ -43,6 +43,7 @@ pub(crate) fn run_layer(
 fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
     let stop = signals::stop()?;
+    signals::end_with_parent(&stop)?;
     server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
     Ok(match (server.was_interrupted(), server.has_findings()) {
         (true, _) => Exit::Interrupted,

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_measure::{Transport, hdr, show_count, show_ns};
 use plumb_report::{FolderError, RunFolder};
+use rustix::termios::tcgetwinsize;
 
 /// Writes each interval into the run folder, and shows it.
 pub(crate) struct Onlooker<'a> {
@@ -97,5 +98,19 @@ impl Sampler for Onlooker<'_> {
             show_ns(figures.p50),
             show_ns(figures.p99),
         ));
+    }
+}
+
+/// Columns of text where standard output is no terminal, or one that does not say.
+const COLUMNS: usize = 80;
+/// A terminal is no narrower and no wider than people can read.
+const COLUMNS_MIN: usize = 40;
+const COLUMNS_MAX: usize = 120;
+
+/// The columns of text on standard output.
+pub(crate) fn columns() -> usize {
+    match tcgetwinsize(io::stdout()) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).clamp(COLUMNS_MIN, COLUMNS_MAX),
+        _ => COLUMNS,
     }
 }

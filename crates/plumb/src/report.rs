@@ -1,13 +1,18 @@
-//! `plumb report`: the page of a run, or of the check of a path, made again from its record.
+//! `plumb report`: the page of a run, of the check of a path or of a checkup, made again from its
+//! record.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use plumb_report::{html, is_check, markdown, path_check, read_check, read_record, terminal};
+use plumb_report::{
+    checkup, html, is_check, is_checkup, markdown, path_check, read_check, read_checkup,
+    read_record, terminal,
+};
 
 use crate::exit::Exit;
+use crate::progress;
 
 /// The command line of `plumb report`.
 pub(crate) fn command() -> Command {
@@ -16,7 +21,7 @@ pub(crate) fn command() -> Command {
         .arg(
             Arg::new("run")
                 .value_name("RUN")
-                .help("Folder of a run or of a check, or a run.json")
+                .help("Folder of a run, of a check or of a checkup, or a run.json")
                 .value_parser(value_parser!(PathBuf))
                 .required(true),
         )
@@ -45,6 +50,14 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         let check = read_check(path)?;
         let text = if ticket { path_check::markdown(&check) } else { path_check::terminal(&check) };
         (text, path_check::html(&check))
+    } else if is_checkup(path) {
+        let found = read_checkup(path)?;
+        let text = if ticket {
+            checkup::markdown(&found)
+        } else {
+            checkup::terminal(&found, progress::columns())
+        };
+        (text, checkup::html(&found))
     } else {
         let record = read_record(path)?;
         let text = if ticket { markdown::render(&record) } else { terminal::render(&record) };

@@ -1,7 +1,10 @@
 //! Ctrl-C and SIGTERM: the work is told to stop, and leaves what it has.
 
+use std::num::NonZeroI32;
+
 use anyhow::Context as _;
 use plumb_engine::Stop;
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
@@ -17,4 +20,21 @@ pub(crate) fn stop() -> anyhow::Result<Stop> {
             .context("cannot listen for Ctrl-C")?;
     }
     Ok(stop)
+}
+
+/// Names the process with which a server that it started for a while ends, however that ends.
+pub(crate) const PARENT: &str = "PLUMB_PARENT";
+
+/// Asks `stop` when the process that [`PARENT`] names is gone, if there is one.
+pub(crate) fn end_with_parent(stop: &Stop) -> anyhow::Result<()> {
+    let Some(parent) = std::env::var(PARENT).ok().and_then(|number| number.parse::<i32>().ok())
+    else {
+        return Ok(());
+    };
+    // as if somebody had sent SIGTERM
+    set_parent_process_death_signal(Some(Signal::TERM)).context("cannot end with the parent")?;
+    if getppid().map(Pid::as_raw_nonzero).map(NonZeroI32::get) != Some(parent) {
+        stop.ask(); // it went in between
+    }
+    Ok(())
 }

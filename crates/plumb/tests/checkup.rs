@@ -1,25 +1,297 @@
-//! The checkup as a newcomer runs it: a sentence, a table, and where the report is.
+//! The checkup end to end: the landscape of our own as a newcomer measures it, and landscapes that
+//! a file names.
 
 mod kit;
 
-use kit::{only_run, plumb, record};
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+
+use kit::foreign::Foreign;
+use kit::namespace::{ENDS, Namespace};
+use kit::peer::{Misdeed, Peer, nobody};
+use kit::postgres::{PASSWORD, Postgres, USER};
+use kit::{Ended, PATIENCE, PLUMB, Program, Server, names_in, only_run, plumb, read};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+fn folder() -> TempDir {
+    tempdir().expect("a temporary folder")
+}
+
+/// What a checkup in `run` wrote down.
+fn checkup(run: &Path) -> Value {
+    serde_json::from_str(&read(&run.join("checkup.json"))).expect("it is JSON")
+}
+
+fn all<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
+    value[name].as_array().unwrap_or_else(|| unreachable!("{name} is a list: {value:#}"))
+}
+
+/// The measured part of this server whose operation is asked for like this.
+fn part<'a>(checkup: &'a Value, server: &str, how: &str) -> &'a Value {
+    let mut parts = all(checkup, "parts").iter();
+    let found = parts.find(|part| part["server"] == server && part["how"] == how);
+    found.unwrap_or_else(|| unreachable!("{server}, {how} is a part of {checkup:#}"))
+}
+
+fn layer<'a>(checkup: &'a Value, server: &str) -> &'a Value {
+    let mut layers = all(&checkup["verdict"], "layers").iter();
+    let found = layers.find(|layer| layer["server"] == server);
+    found.unwrap_or_else(|| unreachable!("{server} is a layer of {checkup:#}"))
+}
+
+/// Where the servers of a checkup listen.
+fn addresses(checkup: &Value) -> Vec<String> {
+    let words = all(checkup, "parts").iter().flat_map(|part| all(part, "words"));
+    let words = words.filter_map(Value::as_str).filter_map(|word| {
+        let word = word.strip_prefix("http://").unwrap_or(word);
+        let word = word.split('/').next()?;
+        word.starts_with("127.0.0.1:").then(|| word.to_owned())
+    });
+    let mut addresses: Vec<String> = words.collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+/// Waits until nobody listens at `address` any more.
+fn until_gone(address: &str) {
+    let gone = (0..100_000).any(|_| TcpStream::connect(address).is_err());
+    assert!(gone, "somebody still listens at {address}");
+}
 
 #[test]
-fn a_checkup_measures_this_machine_and_leaves_a_report() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let ended = plumb(&["checkup"], folder.path()).with(0);
-    let run = only_run(folder.path());
-    let record = record(&run);
-    assert_eq!(record["status"], "complete");
-    let results = record["results"].as_array().expect("results");
-    assert_eq!(results.len(), 5);
-    for result in results {
-        assert!(result["operations"].as_u64() > Some(0), "{result:#}");
-        assert_eq!(result["failures"], serde_json::json!({}));
+fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
+    let (at, temporary) = (folder(), folder());
+    let told = [("TMPDIR", temporary.path().to_str().expect("UTF-8"))];
+    let words = ["checkup", "--for", "6s"];
+    let program = Program::start_told(Path::new(PLUMB), &words, at.path(), &told);
+    let ended = program.wait_within(5 * PATIENCE).with(0);
+    let run = only_run(at.path());
+    let checkup = checkup(&run);
+    assert_eq!(
+        (&checkup["schema"], &checkup["status"]),
+        (&json!("plumb.checkup/1"), &json!("complete"))
+    );
+    for part in all(&checkup, "parts") {
+        let outcome = &part["outcome"];
+        assert!(outcome["operations"].as_u64() > Some(0), "{part:#}");
+        assert_eq!(outcome["failed"], 0, "{part:#}");
+        let folder = outcome["folder"].as_str().expect("it left a run");
+        assert!(run.join(folder).join("report.html").is_file(), "{folder}");
+        assert_eq!(kit::record(&run.join(folder))["status"], "complete");
     }
-    let first = ended.stdout.lines().next().expect("a sentence");
-    assert!(first.starts_with("The network path of this machine: a 1000-byte round trip takes "));
-    let last = ended.stdout.lines().last().expect("a last line");
-    let report = last.strip_prefix("report: ").expect("where the report is");
-    assert!(folder.path().join(report).is_file(), "{report}");
+    let pages = layer(&checkup, "application server");
+    assert_eq!((&pages["operation"], &pages["state"]), (&json!("a flight list"), &json!("judged")));
+    assert!(pages["told_ns"]["database"].as_u64() > Some(0), "{pages:#}");
+    assert!(pages["own"]["floor_ns"].as_u64() > Some(0), "{pages:#}");
+    let page = part(&checkup, "application server", "in turn with a ready one");
+    assert!(page["outcome"]["pair"]["last_byte"]["ns"].is_number(), "{page:#}");
+    assert!(part(&checkup, "network", "to the server")["outcome"]["bits_per_s"].is_number());
+
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let slowest = all(&checkup["verdict"], "layers").iter().filter(|it| it["slowest"] == true);
+    let slowest: Vec<&str> = slowest.filter_map(|layer| layer["server"].as_str()).collect();
+    match slowest[..] {
+        [one] => assert!(lines[0].starts_with(&format!("The {one} is the slowest layer: "))),
+        _ => assert!(lines[0].starts_with("No layer stands out as the slowest: "), "{}", lines[0]),
+    }
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", ended.stdout);
+    let report = lines.last().and_then(|line| line.strip_prefix("report: "));
+    let report = report.expect("where the report is");
+    let page = read(&at.path().join(report));
+    assert!(page.contains("href=\"parts/01-a-round-trip-1000-B/report.html\""), "{page}");
+
+    let servers = addresses(&checkup);
+    assert_eq!(servers.len(), 3, "{servers:?}");
+    assert!(servers.iter().all(|server| TcpStream::connect(server).is_err()), "{servers:?}");
+    assert_eq!(names_in(temporary.path()), [""; 0], "what the servers wrote is gone");
+    let again = plumb(&["report", &run.display().to_string()], at.path()).with(0);
+    assert!(ended.stdout.starts_with(&again.stdout), "{again:#?}");
+}
+
+/// A checkup of our own landscape whose first measurement is under way, and its run.
+fn under_way(at: &Path, temporary: &Path) -> (Program, PathBuf) {
+    let told = [("TMPDIR", temporary.to_str().expect("UTF-8"))];
+    let words = ["checkup", "--for", "1h", "--out", "run"];
+    let program = Program::start_told(Path::new(PLUMB), &words, at, &told);
+    let line = program.log_line();
+    assert!(line.contains(" measurements of this machine"), "{line}");
+    (program, at.join("run"))
+}
+
+#[test]
+fn an_interrupted_checkup_ends_its_servers_and_keeps_what_it_has() {
+    let (at, temporary) = (folder(), folder());
+    let (program, run) = under_way(at.path(), temporary.path());
+    program.signal(Signal::INT);
+    let ended = program.wait().with(130);
+    assert!(ended.stdout.starts_with("The checkup was interrupted before its end. "), "{ended:#?}");
+    let checkup = checkup(&run);
+    assert_eq!(checkup["status"], "interrupted");
+    let servers = addresses(&checkup);
+    assert_eq!(servers.len(), 3, "{servers:?}");
+    assert!(servers.iter().all(|server| TcpStream::connect(server).is_err()), "{servers:?}");
+    assert_eq!(names_in(temporary.path()), [""; 0]);
+}
+
+#[test]
+fn the_servers_of_a_checkup_that_is_killed_end_with_it() {
+    let (at, temporary) = (folder(), folder());
+    let (program, run) = under_way(at.path(), temporary.path());
+    program.signal(Signal::KILL);
+    program.wait();
+    addresses(&checkup(&run)).iter().for_each(|address| until_gone(address));
+}
+
+/// Runs a checkup of the landscape that `text` describes.
+fn of_file(text: &str, at: &Path, words: &[&str]) -> Ended {
+    fs::write(at.join("landscape.toml"), text).expect("a temporary folder can be written");
+    let words = [&["checkup", "--target", "landscape.toml", "--for", "1s"], words].concat();
+    plumb(&words, at)
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_named_and_the_rest_is_measured() {
+    let at = folder();
+    let ours = Server::start(&["--quiet"]);
+    let (locks, absent) = (Server::of_locks(), nobody());
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\n[lock]\nserver = \"{}\"\n\
+         [http]\npages = [\"http://{absent}/page\"]\n[host]\nrecorder = \"{absent}\"\n",
+        ours.address, locks.address
+    );
+    let ended = of_file(&text, at.path(), &[]).with(1);
+    let checkup = checkup(&only_run(at.path()));
+    assert_eq!(checkup["target"], "landscape.toml");
+    let pages = layer(&checkup, &format!("HTTP server {absent}"));
+    assert_eq!(pages["state"], "not-measured");
+    assert!(pages["why"].as_str().is_some_and(|why| why.contains("connection refused")), "{pages}");
+    let lock = layer(&checkup, &format!("lock server {}", locks.address));
+    assert_eq!(lock["state"], "judged");
+    assert!(lock["own"]["floor_ns"].as_u64() > Some(0), "the echo server is on its host: {lock}");
+    let trouble = checkup["troubles"][0].as_str().expect("the recorder is missed");
+    assert!(trouble.contains(&absent) && trouble.ends_with("measured without it"), "{trouble}");
+    let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("The HTTP server {absent} could not be measured: ")), "{said}");
+    assert!(said.contains("the database: no database is named"), "{said}");
+    assert_eq!(
+        checkup["left_out"],
+        json!([
+            { "layer": "database", "why": "the database: no database is named ([database] url)" }
+        ])
+    );
+}
+
+#[test]
+fn what_a_pure_echo_server_does_not_offer_is_no_fault() {
+    let at = folder();
+    let echo = Peer::start(u32::MAX, Misdeed::None);
+    let samples = Server::of_samples(&["--every", "10ms"]);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[host]\nrecorder = \"{}\"\n",
+        echo.address, samples.address
+    );
+    let document = of_file(&text, at.path(), &["--json"]).with(0).json();
+    let server = format!("network to {}", echo.address);
+    let stream = &part(&document, &server, "to the server")["outcome"];
+    assert_eq!(stream["not_offered"], true, "{stream:#}");
+    assert_eq!(layer(&document, &server)["state"], "judged");
+    assert_eq!(layer(&document, &server)["slowest"], false, "there is no other layer");
+    let run = only_run(at.path());
+    assert_eq!(checkup(&run), document);
+    let folder = part(&document, &server, "1000 B")["outcome"]["folder"].as_str();
+    let record = kit::record(&run.join(folder.expect("it left a run")));
+    assert_eq!(record["far"]["address"], samples.address);
+}
+
+#[test]
+fn servers_that_cannot_start_leave_nothing_behind() {
+    let at = folder();
+    let missing = at.path().join("missing").display().to_string();
+    let told = [("TMPDIR", missing.as_str())];
+    let program = Program::start_told(Path::new(PLUMB), &["checkup"], at.path(), &told);
+    let ended = program.wait().with(2);
+    assert!(ended.stderr.contains("cannot make a folder for the servers"), "{ended:#?}");
+    assert_eq!(names_in(at.path()), [""; 0]);
+}
+
+#[test]
+fn a_file_that_names_no_landscape_is_refused_before_anything_is_measured() {
+    let at = folder();
+    for (text, expected) in [
+        ("[net]\nserver = [\"h\"]\n", "landscape.toml, line 2, column 1: "),
+        ("[net]\nserver = [\"h\"]\n", "did you mean `servers`?"),
+        ("", "landscape.toml names nothing to measure"),
+        ("[database]\nurl = \"postgres://me:sesame@h/x\"\n", "line 2, column 7: "),
+    ] {
+        let ended = of_file(text, at.path(), &[]).with(2);
+        assert!(ended.stderr.contains(expected), "{ended:#?}");
+        assert!(!ended.stderr.contains("sesame") && ended.stdout.is_empty(), "{ended:#?}");
+    }
+    let missing = plumb(&["checkup", "--target", "none.toml"], at.path()).with(2);
+    assert!(missing.stderr.contains("cannot read the landscape none.toml"), "{missing:#?}");
+    let short = plumb(&["checkup", "--for", "0s"], at.path()).with(2);
+    assert!(short.stderr.contains("measures nothing"), "{short:#?}");
+    assert_eq!(names_in(at.path()), ["landscape.toml"], "no run was begun");
+}
+
+/// A landscape of servers that were not written here, all in `place`.
+fn strangers(place: &Namespace, host: &str) -> Result<(Foreign, Foreign, Postgres), String> {
+    Ok((Foreign::nginx(place, host)?, Foreign::redis(place, host)?, Postgres::within(place, host)?))
+}
+
+#[test]
+fn servers_of_others_in_another_namespace_are_measured_as_they_are() {
+    let [here, there] = match Namespace::pair() {
+        Ok(pair) => pair,
+        Err(reason) => {
+            eprintln!("not tried: {reason}");
+            return;
+        }
+    };
+    let (pages, locks, data) = match strangers(&there, ENDS[1]) {
+        Ok(servers) => servers,
+        Err(reason) => {
+            eprintln!("a landscape of others is not tried: {reason}");
+            return;
+        }
+    };
+    let at = folder();
+    let text = format!(
+        "[http]\npages = [\"http://{0}/page\"]\nstatic = \"http://{0}/image\"\n\
+         [lock]\nserver = \"{1}\"\nkind = \"redis\"\n\
+         [database]\nurl = \"postgres://{USER}@{2}/postgres\"\n",
+        pages.address, locks.address, data.address
+    );
+    fs::write(at.path().join("landscape.toml"), text).expect("a temporary folder");
+    let home = at.path().to_str().expect("UTF-8");
+    let told = [("PGPASSWORD", PASSWORD), ("HOME", home)];
+    let words = ["checkup", "--target", "landscape.toml", "--for", "1s", "--json"];
+    let ended = here.start_told(&words, at.path(), &told).wait().with(0);
+    let document = ended.json();
+    assert_eq!(all(&document, "left_out").len(), 1, "{document:#}");
+    assert_eq!(document["left_out"][0]["layer"], "network");
+    for part in all(&document, "parts") {
+        let outcome = &part["outcome"];
+        assert!(outcome["operations"].as_u64() > Some(0), "{part:#}");
+        assert_eq!(outcome["host"], ENDS[1], "{part:#}");
+    }
+    let servers = [
+        format!("HTTP server {}", pages.address),
+        format!("Redis {}", locks.address),
+        format!("database {}", data.address),
+    ];
+    for server in &servers {
+        let layer = layer(&document, server);
+        assert_eq!(layer["state"], "judged", "{layer:#}");
+        assert_eq!(layer["own"]["floor_ns"], Value::Null, "no echo server is there: {layer:#}");
+    }
+    let database = layer(&document, &servers[2]);
+    assert!(database["told_ns"]["server"].as_u64() > Some(0), "{database:#}");
+    let run = only_run(at.path());
+    let report = read(&run.join("report.html"));
+    assert!(!report.contains(PASSWORD) && !ended.stdout.contains(PASSWORD));
 }

@@ -1,13 +1,14 @@
-//! The folder of the check of a network path: its state, and a run folder for every part.
+//! The folder of a check, of a network path or of a landscape: its state, and a run folder for every
+//! part.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_measure::PathCheck;
+use plumb_measure::{Checkup, PathCheck};
 
 use super::error::FolderError;
 use super::place::{NAMES_MAX, Place};
-use super::{CHECK, REPORT};
+use super::{CHECK, CHECKUP, REPORT};
 
 const PARTS: &str = "parts";
 
@@ -80,6 +81,14 @@ impl CheckFolder {
         self.place.replace(CHECK, &check.to_json()).map(drop)
     }
 
+    /// Writes `checkup.json`, as [`write_check`](Self::write_check) does.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`]; the state written before, if any, still stands.
+    pub fn write_checkup(&self, checkup: &Checkup) -> Result<(), FolderError> {
+        self.place.replace(CHECKUP, &checkup.to_json()).map(drop)
+    }
+
     /// Writes `report.html` and says where it is.
     ///
     /// # Errors
@@ -93,7 +102,7 @@ impl CheckFolder {
         // removes only an empty folder
         let _ = fs::remove_dir(self.path().join(PARTS));
         if !self.path().join(PARTS).exists() {
-            self.place.discard(&[CHECK, REPORT]);
+            self.place.discard(&[CHECK, CHECKUP, REPORT]);
         }
     }
 }

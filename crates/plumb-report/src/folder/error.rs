@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use plumb_measure::{RecordError, hdr};
 
 use super::place::NAMES_MAX;
-use super::{CHECK, COMPARISON, RECORD};
+use super::{CHECK, CHECKUP, COMPARISON, RECORD};
 
 /// Why a folder could not be made, written or read.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,14 @@ pub enum FolderError {
     /// There is no check of a network path there.
     #[error("no check at {path}: name the folder that plumb net check made (with a {CHECK} in it)")]
     NoCheck {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// There is no checkup of a landscape there.
+    #[error(
+        "no checkup at {path}: name the folder that plumb checkup made (with a {CHECKUP} in it)"
+    )]
+    NoCheckup {
         /// The path as given.
         path: PathBuf,
     },

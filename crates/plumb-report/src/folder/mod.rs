@@ -11,7 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use plumb_measure::{Comparison, PathCheck, RunRecord, hdr};
+use plumb_measure::{Checkup, Comparison, PathCheck, RunRecord, hdr};
 
 pub use check::CheckFolder;
 pub use error::FolderError;
@@ -26,6 +26,8 @@ const INTERVALS: &str = "intervals.hlog";
 const COMPARISON: &str = "comparison.json";
 /// The check of a network path: what is asked for and what came of it.
 const CHECK: &str = "check.json";
+/// The checkup of a landscape: the same.
+const CHECKUP: &str = "checkup.json";
 /// What an experiment was asked for.
 const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
@@ -96,6 +98,23 @@ pub fn read_check(path: &Path) -> Result<PathCheck, FolderError> {
     let file = if path.is_dir() { path.join(CHECK) } else { path.into() };
     let text = text_of(&file, || FolderError::NoCheck { path: path.into() })?;
     PathCheck::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// True when the folder `path` holds the checkup of a landscape.
+#[must_use]
+pub fn is_checkup(path: &Path) -> bool {
+    path.join(CHECKUP).is_file()
+}
+
+/// Reads the checkup of a landscape: `path` is its folder or its `checkup.json`.
+///
+/// # Errors
+/// [`FolderError::NoCheckup`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no checkup of this version.
+pub fn read_checkup(path: &Path) -> Result<Checkup, FolderError> {
+    let file = if path.is_dir() { path.join(CHECKUP) } else { path.into() };
+    let text = text_of(&file, || FolderError::NoCheckup { path: path.into() })?;
+    Checkup::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
 }
 
 fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {

@@ -9,7 +9,6 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{Job, Measure};
 use plumb_measure::{
     Clock as _, DriverFacts, Figure, Plan, ResultRecord, RunRecord, SCHEMA, Span, Status, Target,
     Validity,
@@ -17,8 +16,9 @@ use plumb_measure::{
 use plumb_report::{RunFolder, html};
 
 use super::{program, shell};
-use crate::measure::{measure, plain};
-use crate::{commands, host, layers, options_file, progress};
+use crate::job::{measurement, parse};
+use crate::measure::measure;
+use crate::{commands, host, options_file, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
 const INTERVALS: u64 = 20;
@@ -91,7 +91,7 @@ impl Variant {
             let ms = ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS);
             add(&mut words, format!("--interval={ms}ms"));
         }
-        job(&words).with_context(|| format!("`{command}`"))?;
+        measurement(&words).with_context(|| format!("`{command}`"))?;
         Ok(Self { name, command: command.into(), before, kind: Kind::Plumb(words) })
     }
 
@@ -101,7 +101,7 @@ impl Variant {
             Kind::Plumb(words) => {
                 let mut words = words.clone();
                 add(&mut words, format!("--out={}", folder.display()));
-                let mut job = job(&words)?;
+                let mut job = measurement(&words)?;
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), command, title, stop).map(drop)
             }
@@ -189,33 +189,6 @@ fn with_options(words: &[String]) -> anyhow::Result<Vec<String>> {
 /// Adds an option in front of the others, since positional arguments may end them.
 fn add(words: &mut Vec<String>, option: String) {
     words.insert(COMMAND_WORDS.min(words.len()), option);
-}
-
-/// The layer and the options that `words` name.
-fn parse(words: &[String]) -> anyhow::Result<(String, ArgMatches)> {
-    let line = std::iter::once("plumb").chain(words.iter().map(String::as_str));
-    let matches = commands::all().try_get_matches_from(line).map_err(|error| {
-        let text = error.to_string();
-        anyhow!("{}", text.trim().trim_start_matches("error: ").to_owned())
-    })?;
-    match matches.subcommand() {
-        Some((layer, matches)) if layers::find(layer).is_some() => {
-            Ok((layer.to_owned(), matches.clone()))
-        }
-        _ => bail!("only commands that measure can be compared, for example `net ping HOST`"),
-    }
-}
-
-/// The measurement that `words` ask for.
-fn job(words: &[String]) -> anyhow::Result<Box<dyn Measure>> {
-    let (name, matches) = parse(words)?;
-    let layer = layers::find(&name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
-    match layer.job(&matches).map_err(plain)? {
-        Job::Measure(job) => Ok(job),
-        Job::Serve(_) => {
-            bail!("a server measures nothing: start it yourself and compare commands that drive it")
-        }
-    }
 }
 
 fn leaf(matches: &ArgMatches) -> &ArgMatches {

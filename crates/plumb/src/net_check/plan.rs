@@ -4,6 +4,8 @@ use clap::Args;
 use plumb_engine::options::{OutputOptions, TransportKind, TransportOptions};
 use plumb_measure::{PathPart, PathTest, Span};
 
+use crate::job::watching;
+
 const SECOND: u64 = 1_000_000_000;
 /// Large messages, as large as the note's.
 const THROUGHPUT_BYTES: u64 = 100_000;
@@ -160,7 +162,6 @@ impl ScaleOptions {
 
 /// The words that every part gets: how the server is reached, and how this machine is watched.
 pub(super) fn around(transport: &TransportOptions, output: &OutputOptions) -> Vec<String> {
-    let host = &output.host;
     let mut words = Vec::new();
     if let TransportKind::Unix(path) = &transport.transport {
         words.push(format!("--transport=unix:{}", path.display()));
@@ -171,11 +172,7 @@ pub(super) fn around(transport: &TransportOptions, output: &OutputOptions) -> Ve
     if transport.v6 {
         words.push("--ipv6".into());
     }
-    words.push(format!("--host-interval={}", host.host_interval));
-    words.push(format!("--foreign-limit={}", host.foreign_limit));
-    if let Some(far) = &host.far_host {
-        words.push(format!("--far-host={far}"));
-    }
+    words.extend(watching(&output.host));
     words
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
 pub(crate) mod authority;
+pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;
 pub(crate) mod namespace;
@@ -113,7 +114,10 @@ impl Program {
     /// The next line of standard output, without its end.
     pub(crate) fn line(&self) -> String {
         next(&self.out, "a line on standard output").unwrap_or_else(|| {
-            panic!("it ended instead of saying something: {}", rest(&self.err, "its complaint"))
+            panic!(
+                "it ended instead of saying something: {}",
+                rest(&self.err, PATIENCE, "its complaint")
+            )
         })
     }
 
@@ -123,9 +127,14 @@ impl Program {
     }
 
     /// Waits until it has ended.
-    pub(crate) fn wait(mut self) -> Ended {
-        let stdout = rest(&self.out, "the end of standard output");
-        let stderr = rest(&self.err, "the end of standard error");
+    pub(crate) fn wait(self) -> Ended {
+        self.wait_within(PATIENCE)
+    }
+
+    /// Waits until it has ended, however long it is silent up to `patience`.
+    pub(crate) fn wait_within(mut self, patience: Duration) -> Ended {
+        let stdout = rest(&self.out, patience, "the end of standard output");
+        let stderr = rest(&self.err, patience, "the end of standard error");
         let status = self.child.wait().expect("it was started");
         Ended { code: status.code(), stdout, stderr }
     }
@@ -340,14 +349,14 @@ fn next(lines: &Receiver<String>, awaited: &str) -> Option<String> {
     }
 }
 
-fn rest(lines: &Receiver<String>, awaited: &str) -> String {
+fn rest(lines: &Receiver<String>, patience: Duration, awaited: &str) -> String {
     let mut text = String::new();
     loop {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(patience) {
             Ok(line) => text += &line,
             Err(RecvTimeoutError::Disconnected) => return text,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("waited {PATIENCE:?} in vain for {awaited} after: {text}")
+                panic!("waited {patience:?} in vain for {awaited} after: {text}")
             }
         }
     }

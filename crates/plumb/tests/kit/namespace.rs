@@ -56,6 +56,25 @@ impl Namespace {
         Program::start_as(Path::new("nsenter"), &[&[net.as_str(), PLUMB], words].concat(), folder)
     }
 
+    /// Starts `plumb` within, in `folder`, with something in its environment.
+    pub(crate) fn start_told(
+        &self,
+        words: &[&str],
+        folder: &Path,
+        told: &[(&str, &str)],
+    ) -> Program {
+        let net = self.net();
+        let words = [&[net.as_str(), PLUMB], words].concat();
+        Program::start_told(Path::new("nsenter"), &words, folder, told)
+    }
+
+    /// Starts another program within, in `folder`.
+    pub(crate) fn enter(&self, program: &str, words: &[&str], folder: &Path) -> Program {
+        let net = self.net();
+        let words = [&[net.as_str(), program], words].concat();
+        Program::start_as(Path::new("nsenter"), &words, folder)
+    }
+
     fn ip(&self, words: &[&str]) -> Result<(), String> {
         let asked = Command::new("nsenter").arg(self.net()).arg("ip").args(words).output();
         match asked {

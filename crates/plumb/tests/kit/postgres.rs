@@ -9,6 +9,7 @@ use std::process::Command;
 use rustix::process::{Signal, geteuid};
 use tempfile::TempDir;
 
+use super::namespace::Namespace;
 use super::{Ended, PLUMB, Program};
 
 /// The superuser of the server, and the password that nothing may show.
@@ -16,6 +17,8 @@ pub(crate) const USER: &str = "plumb";
 pub(crate) const PASSWORD: &str = "open-sesame-7";
 /// The user `nobody`, as whom it runs where the tests run as root.
 const NOBODY: u32 = 65_534;
+/// The port of a server that has its addresses for itself.
+const USUAL_PORT: u16 = 5432;
 /// Attempts to find a port that nobody else takes in between.
 const ATTEMPTS: u32 = 5;
 
@@ -36,29 +39,10 @@ impl Postgres {
 
     /// The same with `files`, by name and content, in its data folder.
     pub(crate) fn with_files(lines: &str, files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let data = folder.path().join("data");
-        let password = folder.path().join("password");
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        fs::write(&password, PASSWORD).expect("a new file");
-        own(folder.path());
-        own(&password);
-        initialize(&data, &password);
-        for (name, content) in files {
-            let file = data.join(name);
-            fs::write(&file, content).expect("a new file");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
-            own(&file);
-        }
-        let settings =
-            "fsync = off\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n";
-        let file = data.join("postgresql.conf");
-        let before = fs::read_to_string(&file).expect("initdb wrote it");
-        fs::write(&file, format!("{before}\n{settings}{lines}\n")).expect("it is ours");
+        let folder = lay_down(lines, files);
         for _ in 0..ATTEMPTS {
             let port = free_port();
-            let (path, words) =
-                as_nobody("postgres", &["-D", &shown(&data), "-p", &port.to_string()]);
+            let (path, words) = serving(folder.path(), port);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let program = Program::start_as(&path, &words, folder.path());
             if ready(&program) {
@@ -67,6 +51,24 @@ impl Postgres {
             }
         }
         panic!("no server came up on any of {ATTEMPTS} ports");
+    }
+
+    /// A server on its usual port of `host` in the namespace `place`, for whoever knows the
+    /// password; `Err` says why not.
+    pub(crate) fn within(place: &Namespace, host: &str) -> Result<Self, String> {
+        if newest().is_none() {
+            return Err(
+                "PostgreSQL is not installed (package postgresql; ./test installs it)".into()
+            );
+        }
+        let everybody = [("pg_hba.conf", "host all all 0.0.0.0/0 scram-sha-256\n")];
+        let folder = lay_down(&format!("listen_addresses = '{host}'"), &everybody);
+        let (path, words) = serving(folder.path(), USUAL_PORT);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let program = place.enter(&shown(&path), &words, folder.path());
+        assert!(ready(&program), "nobody else listens there");
+        let address = format!("{host}:{USUAL_PORT}");
+        Ok(Self { program: Some(program), folder, address })
     }
 
     /// Its URL for the first database.
@@ -130,6 +132,34 @@ pub(crate) fn ping(url: &str, words: &[&str], folder: &Path) -> Ended {
     start(url, words, folder).wait()
 }
 
+/// The folder of a server with a data folder in it.
+fn lay_down(lines: &str, files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let password = folder.path().join("password");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::write(&password, PASSWORD).expect("a new file");
+    own(folder.path());
+    own(&password);
+    initialize(&data, &password);
+    for (name, content) in files {
+        let file = data.join(name);
+        fs::write(&file, content).expect("a new file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is ours");
+        own(&file);
+    }
+    let settings = "fsync = off\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\n";
+    let file = data.join("postgresql.conf");
+    let before = fs::read_to_string(&file).expect("initdb wrote it");
+    fs::write(&file, format!("{before}\n{settings}{lines}\n")).expect("it is ours");
+    folder
+}
+
+/// The words that serve the data folder in `folder` on `port`.
+fn serving(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
+    as_nobody("postgres", &["-D", &shown(&folder.join("data")), "-p", &port.to_string()])
+}
+
 fn ready(program: &Program) -> bool {
     loop {
         let line = program.log_line();
@@ -174,15 +204,19 @@ fn as_nobody(name: &str, words: &[&str]) -> (PathBuf, Vec<String>) {
 
 /// The newest PostgreSQL of this machine.
 fn binaries() -> PathBuf {
+    newest().expect("a PostgreSQL server is needed: apt-get install postgresql")
+}
+
+/// Where its programs are, if there is one.
+fn newest() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let newest = versions
+    versions
         .map(|version| version.path().join("bin"))
         .filter(|folder| folder.join("initdb").exists())
         .max_by_key(|folder| {
             let version = folder.parent().and_then(Path::file_name);
             version.and_then(|it| it.to_str()?.parse::<u32>().ok())
-        });
-    newest.expect("a PostgreSQL server is needed: apt-get install postgresql")
+        })
 }
 
 fn own(path: &Path) {

@@ -1,0 +1,272 @@
+//! What came of one part.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::{half_width, mean};
+use crate::{Distribution, PairRecord, PartKind, ResultRecord, RunRecord, Transport, Validity};
+
+/// The host of a socket file.
+const THIS_MACHINE: &str = "unix";
+
+/// What came of one measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckupOutcome {
+    /// The run folder within that of the checkup; `None` when it left none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub folder: Option<String>,
+    /// Why there is no record, in one line.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+    /// True when there is no record because this server does not offer what was asked for.
+    pub not_offered: bool,
+    /// The host at the other end: its number, or `unix`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<String>,
+    /// The verdict on the result.
+    pub validity: Validity,
+    /// Correct answers.
+    pub operations: u64,
+    /// Operations that failed, whatever the kind.
+    pub failed: u64,
+    /// Correct answers a second.
+    pub throughput_per_s: f64,
+    /// The median, and how well it is known; absent without times.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub median: Option<Middle>,
+    /// The 99th percentile, nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p99_ns: Option<u64>,
+    /// The mean, nanoseconds: what `told_ns` are parts of.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<u64>,
+    /// Means of what the server says of its own time, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub told_ns: BTreeMap<String, u64>,
+    /// What was carried one way, bits a second; absent where messages were exchanged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bits_per_s: Option<f64>,
+    /// How much longer it takes than something that the same server has ready.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pair: Option<PairRecord>,
+}
+
+impl CheckupOutcome {
+    /// What `record` says, whose run lies in `folder`.
+    #[must_use]
+    pub fn of(record: &RunRecord, folder: String) -> Self {
+        let host = record.target.transport.as_ref().map(host_of);
+        match record.results.first() {
+            Some(result) => {
+                Self { folder: Some(folder), host, ..Self::of_result(result, &record.validity) }
+            }
+            None => Self {
+                folder: Some(folder),
+                host,
+                error: Some("it ended before its first result".into()),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// No record came of it, because of `error`.
+    #[must_use]
+    pub fn none(error: String) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+
+    /// True when its figures may be used, or it was not offered, which is no fault.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        self.not_offered || (self.error.is_none() && self.validity.valid)
+    }
+
+    /// `validity` is that of the whole run: it also knows how the run ended.
+    fn of_result(result: &ResultRecord, validity: &Validity) -> Self {
+        // of a pair, the one that works for its answer comes first
+        let part =
+            result.parts.first().filter(|_| result.pair.is_some() || result.parts.len() == 1);
+        let times = part.map_or(&result.service_ns, |part| &part.service_ns).as_ref();
+        let stream = result.stream.as_ref();
+        let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
+        let (mean_ns, told_ns) = told(result);
+        Self {
+            validity: validity.clone(),
+            operations: part.map_or(result.operations, |part| part.operations),
+            failed: result.failures.values().fold(0, |sum, n| sum.saturating_add(*n)),
+            throughput_per_s: part.map_or(result.throughput_per_s, |part| part.throughput_per_s),
+            // the intervals of a pair hold both pages: they say nothing of one
+            median: times.map(|times| match result.pair {
+                Some(_) => Middle::alone(times),
+                None => Middle::of(times, result),
+            }),
+            p99_ns: times.map(|times| times.p99),
+            mean_ns,
+            told_ns,
+            bits_per_s: way.map(|way| way.bits_per_s),
+            pair: result.pair.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The mean of an operation, and the means of what the server says of it.
+fn told(result: &ResultRecord) -> (Option<u64>, BTreeMap<String, u64>) {
+    if let Some(attribution) = &result.attribution {
+        let parts = attribution.parts.iter();
+        let server = parts.filter(|part| part.kind == PartKind::Server);
+        let told = server
+            .filter_map(|part| Some(("server".to_owned(), u64::try_from(part.time.mean_ns).ok()?)));
+        return (u64::try_from(attribution.client.mean_ns).ok(), told.collect());
+    }
+    let Some(part) = result.parts.first() else {
+        return (None, BTreeMap::new());
+    };
+    // a time that only some answers tell is no part of the mean of all
+    let always = |times: &Distribution| times.count == part.operations;
+    let told = part.told_ns.iter().filter(|(_, times)| always(times));
+    let told: BTreeMap<String, u64> =
+        told.map(|(name, times)| (name.clone(), times.mean)).collect();
+    let mean_ns = part.service_ns.as_ref().map(|times| times.mean);
+    (mean_ns.filter(|_| !told.is_empty()), told)
+}
+
+fn host_of(transport: &Transport) -> String {
+    match transport.peer.parse::<SocketAddr>() {
+        Ok(peer) => peer.ip().to_string(),
+        Err(_) => THIS_MACHINE.into(),
+    }
+}
+
+/// A median and the interval in which it lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Middle {
+    /// The median, nanoseconds.
+    pub ns: u64,
+    /// Lower end, nanoseconds.
+    pub low_ns: u64,
+    /// Upper end, nanoseconds.
+    pub high_ns: u64,
+    /// Intervals of the run whose medians made it a 95 % interval; 0: it reaches from the shortest
+    /// to the longest time, for want of intervals.
+    pub intervals: u64,
+}
+
+impl Middle {
+    /// The median of `times`, with the interval that the medians of the run's intervals allow.
+    ///
+    /// A run may be quick for a while and slow for another. Most of its operations are then quick
+    /// ones, so their median is not the mean of the intervals' medians: the interval reaches around
+    /// both.
+    fn of(times: &Distribution, result: &ResultRecord) -> Self {
+        let busy = result.intervals.iter().filter(|interval| interval.operations > 0);
+        let medians: Vec<f64> = busy.map(|interval| real(interval.p50)).collect();
+        let (Some(half), Some(mean)) = (half_width(&medians), mean(&medians)) else {
+            return Self::alone(times);
+        };
+        let all = real(times.p50);
+        Self {
+            ns: times.p50,
+            low_ns: whole(all.min(mean) - half),
+            high_ns: whole((all.max(mean) + half).ceil()),
+            intervals: medians.len() as u64,
+        }
+    }
+
+    /// The median of `times`, of whose order nothing is known.
+    fn alone(times: &Distribution) -> Self {
+        Self { ns: times.p50, low_ns: times.min, high_ns: times.max, intervals: 0 }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+fn real(ns: u64) -> f64 {
+    ns as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float is cast to the nearest integer in range: what lies below zero to zero"
+)]
+fn whole(ns: f64) -> u64 {
+    ns as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Histogram, Interval};
+
+    fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        Distribution::of(&histogram).unwrap()
+    }
+
+    fn interval(p50: u64) -> Interval {
+        Interval {
+            start_ns: 0,
+            duration_ns: 1,
+            operations: u64::from(p50 > 0),
+            failures: 0,
+            p50,
+            p99: p50,
+            max: p50,
+        }
+    }
+
+    #[test]
+    fn the_medians_of_the_intervals_say_how_well_the_median_is_known() {
+        let result = ResultRecord {
+            intervals: [1_000, 1_100, 0, 900, 1_000].map(interval).into(),
+            ..ResultRecord::default()
+        };
+        let middle = Middle::of(&times([10, 1_000, 90_000]), &result);
+        // an interval without an answer has no median; scipy.stats.t of the other four: 129.9
+        assert_eq!(middle.intervals, 4);
+        assert_eq!((middle.ns, middle.high_ns - middle.ns), (1_000, 130));
+        let alone = Middle::of(&times([10, 1_000, 90_000]), &ResultRecord::default());
+        assert_eq!((alone.low_ns, alone.high_ns, alone.intervals), (10, 90_000, 0));
+    }
+
+    #[test]
+    fn a_run_that_was_slow_for_a_while_is_not_known_well() {
+        let result = ResultRecord {
+            intervals: [60, 60, 60, 60, 7].map(interval).into(),
+            ..ResultRecord::default()
+        };
+        // most operations fall into the one quick interval; the mean of the medians is 49.4
+        let middle = Middle::of(&times([7; 9]), &result);
+        assert_eq!(middle.ns, 7);
+        assert!(middle.low_ns == 0 && middle.high_ns > 49 + 20, "{middle:?}");
+    }
+
+    #[test]
+    fn the_host_is_that_of_the_socket() {
+        let transport = |kind: &str, peer: &str| Transport {
+            kind: kind.into(),
+            local: String::new(),
+            peer: peer.into(),
+            tls: None,
+        };
+        assert_eq!(host_of(&transport("tcp", "10.1.2.3:80")), "10.1.2.3");
+        assert_eq!(host_of(&transport("tcp", "[::1]:80")), "::1");
+        assert_eq!(host_of(&transport("unix", "/run/echo")), "unix");
+    }
+
+    #[test]
+    fn what_only_some_answers_tell_is_no_part_of_the_mean() {
+        let part = crate::PartRecord {
+            operations: 2,
+            service_ns: Some(times([100, 300])),
+            told_ns: [("always".to_owned(), times([50, 70])), ("once".to_owned(), times([9]))]
+                .into(),
+            ..crate::PartRecord::default()
+        };
+        let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
+        assert_eq!(told(&result), (Some(200), [("always".to_owned(), 60)].into()));
+    }
+}

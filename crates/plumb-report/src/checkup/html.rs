@@ -1,0 +1,154 @@
+//! A checkup as one self-contained page: styles inline, no script, nothing fetched. It links the
+//! pages of its runs, which lie below it.
+
+use maud::{Markup, html};
+use plumb_measure::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime, show_ns};
+
+use super::{Server, remarks, sentence, servers, tables};
+use crate::definitions::Definition;
+use crate::figures::{real, typeset};
+use crate::html::{page, sheet};
+
+const DEFINITIONS: [Definition; 4] = [
+    Definition {
+        term: "Slowest",
+        meaning: "The layer that adds most itself to one operation, with one user and nothing else \
+                  on the way. The operation is the slowest of those that were asked for there; what \
+                  the layer adds is its median less the median round trip of 1,000 bytes to the \
+                  same host. The network is judged by that round trip.",
+    },
+    Definition {
+        term: "Cannot be told apart",
+        meaning: "The intervals of two layers overlap. That of a median is 95 % wide by the medians \
+                  of the run's intervals, and reaches around their mean, too; of a difference the \
+                  squares of what is not known of its terms add up.",
+    },
+    Definition {
+        term: "One after the other",
+        meaning: "The layers are measured in turn. What changed on the machine in between is in \
+                  the figures; to compare two variants of anything, use plumb ab.",
+    },
+    Definition {
+        term: "Its account",
+        meaning: "What the server says of its own time: Server-Timing or sap-statistics of a page, \
+                  the clock of a database. Means, because means add up and medians do not.",
+    },
+];
+
+/// The checkup as an HTML document.
+#[must_use]
+pub fn render(checkup: &Checkup) -> String {
+    let servers = servers(checkup);
+    let around = remarks::around(checkup);
+    let content = html! {
+        header {
+            h1 { "checkup " span class="target" { (checkup.target) } }
+            p class="about" { (checkup.started) }
+        }
+        main {
+            p class="sentence" { (typeset(&sentence(checkup))) }
+            section class="answers" aria-label="Layers" {
+                @for server in &servers { (answer(server)) }
+            }
+            (bars(&servers))
+            @for server in &servers { (section(server)) }
+            @if !around.is_empty() {
+                section {
+                    h2 { "Besides" }
+                    dl class="facts" {
+                        @for (name, text) in &around { dt { (name) } dd { (typeset(text)) } }
+                    }
+                }
+            }
+            section {
+                h2 { "To repeat it" }
+                pre class="command" { (checkup.command.join(" ")) }
+            }
+            (page::how_to_read(&DEFINITIONS))
+        }
+        footer { "plumb " (checkup.plumb.version) ", " (checkup.schema) }
+    };
+    let tone = if checkup.has_findings() { "bad" } else { "good" };
+    let title = format!("checkup of {}", checkup.target);
+    page::styled(&title, tone, include_str!("checkup.css"), &content)
+}
+
+fn answer(server: &Server<'_>) -> Markup {
+    let adds = || remarks::of(server).into_iter().find(|(name, _)| *name == "adds");
+    let said = match server.verdict.and_then(|verdict| verdict.why.clone()) {
+        None => adds().map(|(name, text)| format!("{name} {text}")),
+        why => why,
+    };
+    html! {
+        p class={ "validity " (tone(server)) } {
+            strong { (server.name) ": " (server.word()) }
+            @if let Some(said) = &said { " " span { (typeset(said)) } }
+        }
+    }
+}
+
+fn section(server: &Server<'_>) -> Markup {
+    let remarks = remarks::of(server);
+    let run = |part: &&CheckupPart| {
+        let folder = part.outcome.as_ref()?.folder.as_deref()?;
+        Some((format!("{}, {}", part.operation, part.how), format!("{folder}/report.html")))
+    };
+    let runs: Vec<(String, String)> = server.parts.iter().filter_map(run).collect();
+    html! {
+        section {
+            h2 { (server.name) }
+            (sheet::table("One row a measurement", &tables::parts(&server.parts)))
+            @if !remarks.is_empty() {
+                dl class="facts" {
+                    @for (name, text) in &remarks { dt { (name) } dd { (typeset(text)) } }
+                }
+            }
+            @if !runs.is_empty() {
+                ul class="notes" {
+                    @for (name, report) in &runs {
+                        li { a href=(report) { "The run of " (name) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tone(server: &Server<'_>) -> &'static str {
+    match server.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
+        LayerState::Judged if server.verdict.is_some_and(|verdict| verdict.slowest) => "part",
+        LayerState::Judged => "good",
+        LayerState::NotValid | LayerState::NotMeasured => "bad",
+        LayerState::Open => "open",
+    }
+}
+
+/// What each judged layer adds, as bars of one scale.
+fn bars(servers: &[Server<'_>]) -> Markup {
+    let judged = servers.iter().filter_map(|server| Some((server.verdict?, server.verdict?.own?)));
+    let mut judged: Vec<(&LayerVerdict, OwnTime)> = judged.collect();
+    judged.sort_by_key(|(_, own)| std::cmp::Reverse(own.ns));
+    let most = judged.first().map_or(0, |(_, own)| own.ns.max(0).unsigned_abs());
+    html! {
+        @if judged.len() > 1 {
+            section {
+                h2 { "What each layer adds itself to one operation" }
+                dl class="bars" {
+                    @for (layer, own) in &judged {
+                        @let ns = own.ns.max(0).unsigned_abs();
+                        dt { (layer.server) }
+                        dd class=(if layer.slowest { "track slowest" } else { "track" }) {
+                            span class="bar" style=(width(ns, most)) {}
+                        }
+                        dd class="value" { (typeset(&show_ns(ns))) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The width of a bar beside the longest.
+fn width(ns: u64, most: u64) -> String {
+    format!("width: {:.1}%", 100.0 * real(ns) / real(most.max(1)))
+}

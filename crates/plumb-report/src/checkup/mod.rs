@@ -1,0 +1,109 @@
+//! The checkup of a landscape as people read it: which layer is the slowest, then each layer.
+
+mod html;
+mod remarks;
+mod tables;
+
+use plumb_measure::{Checkup, CheckupLayer, CheckupPart, LayerState, LayerVerdict, Status};
+
+use crate::table::escaped;
+use crate::wrap::{NAME_WIDTH, harmless, paragraph};
+
+pub use html::render as html;
+
+/// The checkup as text of `width` columns; a table leaves out what does not fit, and says so. Ends
+/// with a line end.
+#[must_use]
+pub fn terminal(checkup: &Checkup, width: usize) -> String {
+    let mut out = paragraph("", &sentence(checkup), width);
+    for server in servers(checkup) {
+        let word = server.word();
+        let gap = width.saturating_sub(server.name.chars().count() + word.chars().count()).max(2);
+        out += &format!("\n{}{}{word}\n", server.name, " ".repeat(gap));
+        let table = tables::parts(&server.parts);
+        let (table, dropped) = table.text(width);
+        out += &table;
+        if !dropped.is_empty() {
+            let note = format!("not shown for width: {}", dropped.join(", "));
+            out += &paragraph("", &note, width);
+        }
+        for (name, text) in remarks::of(&server) {
+            out += &paragraph(&format!("{name:<NAME_WIDTH$}  "), &text, width);
+        }
+    }
+    let around = remarks::around(checkup);
+    if !around.is_empty() {
+        out.push('\n');
+    }
+    for (name, text) in around {
+        out += &paragraph(&format!("{name:<NAME_WIDTH$}  "), &text, width);
+    }
+    harmless(&out)
+}
+
+/// The checkup as Markdown, to paste into a ticket.
+#[must_use]
+pub fn markdown(checkup: &Checkup) -> String {
+    let target = escaped(&checkup.target);
+    let mut out = format!("## checkup of {target}\n\n{}\n", escaped(&sentence(checkup)));
+    for server in servers(checkup) {
+        let table = tables::parts(&server.parts).markdown();
+        out += &format!("\n### {}: {}\n\n{table}", escaped(server.name), server.word());
+        out += &list(remarks::of(&server));
+    }
+    out + &list(remarks::around(checkup))
+}
+
+fn list(remarks: Vec<(&str, String)>) -> String {
+    let lines = remarks.into_iter().map(|(name, text)| format!("- {name}: {}\n", escaped(&text)));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+/// One server with its parts and what is said of it.
+struct Server<'a> {
+    layer: CheckupLayer,
+    name: &'a str,
+    parts: Vec<&'a CheckupPart>,
+    verdict: Option<&'a LayerVerdict>,
+    /// True when it is not the only one that is called slowest.
+    shares: bool,
+}
+
+impl Server<'_> {
+    /// How it stands, in a word or two.
+    fn word(&self) -> &'static str {
+        match self.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
+            LayerState::Judged => match self.verdict.is_some_and(|verdict| verdict.slowest) {
+                true if self.shares => "AMONG THE SLOWEST",
+                true => "SLOWEST",
+                false => "VALID",
+            },
+            LayerState::NotValid => "NOT VALID",
+            LayerState::NotMeasured => "NOT MEASURED",
+            LayerState::Open => "NOT FINISHED",
+        }
+    }
+}
+
+fn servers(checkup: &Checkup) -> Vec<Server<'_>> {
+    let verdicts = &checkup.verdict.layers;
+    let shares = verdicts.iter().filter(|verdict| verdict.slowest).count() > 1;
+    let all = checkup.servers().into_iter();
+    all.map(|(layer, name, parts)| {
+        let verdict = verdicts.iter().find(|it| it.layer == layer && it.server == name);
+        Server { layer, name, parts, verdict, shares }
+    })
+    .collect()
+}
+
+/// How it ended, when that was not its end, and what it says.
+fn sentence(checkup: &Checkup) -> String {
+    let ending = match checkup.status {
+        Status::Complete => return checkup.verdict.sentence.clone(),
+        Status::Interrupted => "The checkup was interrupted before its end.",
+        Status::Running => "The checkup has not ended yet, or its process died.",
+        Status::Broken => "The checkup could not come to its end.",
+    };
+    format!("{ending} {}", checkup.verdict.sentence)
+}

@@ -1,0 +1,135 @@
+//! What is said of a server below its table: a name and a text each.
+
+use plumb_measure::{
+    Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime, PairDifference, show_ns,
+};
+
+use super::Server;
+use crate::figures::share;
+use crate::verdict;
+
+/// Findings of one part that are spelled out; more are counted.
+const FINDINGS_MAX: usize = 3;
+
+/// Everything there is to say of `server`.
+pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
+    let mut remarks: Vec<(&str, String)> = Vec::new();
+    if let Some(verdict) = server.verdict
+        && let (Some(own), Some(operation)) = (verdict.own, &verdict.operation)
+    {
+        remarks.push(("adds", adds(server.layer, own, operation)));
+        remarks.extend(account(verdict).map(|text| ("its account", text)));
+    }
+    for (at, part) in server.parts.iter().enumerate() {
+        remarks.extend(processing(part).map(|text| ("processing", text)));
+        // a server that is not there fails all its parts alike
+        let said = server.parts[..at].iter().any(|earlier| failed_alike(earlier, part));
+        remarks.extend(if said { Vec::new() } else { trouble(part) });
+    }
+    remarks
+}
+
+/// What is said of the whole.
+pub(super) fn around(checkup: &Checkup) -> Vec<(&'static str, String)> {
+    let left_out = checkup.left_out.iter().map(|left| ("not measured", left.why.clone()));
+    let troubles = checkup.troubles.iter().map(|text| ("trouble", text.clone()));
+    left_out.chain(troubles).collect()
+}
+
+fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {
+    let added = format!("{} {}", time(own.ns), doubt(own));
+    match own.floor_ns {
+        Some(floor_ns) => format!(
+            "{added} to {operation}: its median less that of a round trip to the same host, {}",
+            show_ns(floor_ns)
+        ),
+        None if layer == CheckupLayer::Network => format!("{added}: the median of {operation}"),
+        None => format!(
+            "{added} to {operation}, the way through the network included: no round trip to its \
+             host is known"
+        ),
+    }
+}
+
+/// How well a time is known: `(+- 284 ns)`, or how far it may lie below and above.
+fn doubt(own: OwnTime) -> String {
+    let (below, above) = (own.ns.saturating_sub(own.low_ns), own.high_ns.saturating_sub(own.ns));
+    if below == above {
+        format!("(+- {})", time(below))
+    } else {
+        format!("(- {}, + {})", time(below), time(above))
+    }
+}
+
+/// A difference of times.
+fn time(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", show_ns(ns.unsigned_abs()))
+}
+
+/// What the server says of its own time.
+fn account(verdict: &LayerVerdict) -> Option<String> {
+    let mean_ns = verdict.mean_ns.filter(|_| !verdict.told_ns.is_empty())?;
+    let told = verdict.told_ns.iter().filter(|(_, ns)| **ns > 0);
+    let parts: Vec<String> = told
+        .map(|(name, ns)| format!("{name} {} ({})", show_ns(*ns), share(*ns, mean_ns)))
+        .collect();
+    Some(format!("means, of a mean of {}: {}", show_ns(mean_ns), parts.join(", ")))
+}
+
+/// What a page takes longer than one that is ready.
+fn processing(part: &CheckupPart) -> Option<String> {
+    let outcome = part.outcome.as_ref()?;
+    let pair = outcome.pair.as_ref()?;
+    let last = pair.last_byte.filter(|_| outcome.stands())?;
+    Some(format!("{} longer than {}", difference(&last), pair.fixed))
+}
+
+fn difference(found: &PairDifference) -> String {
+    let time = |ns: f64| {
+        let sign = if ns < 0.0 { "-" } else { "" };
+        format!("{sign}{}", show_ns(whole(ns.abs())))
+    };
+    match (found.low_ns, found.high_ns) {
+        (Some(low), Some(high)) => {
+            format!("{} ({} to {})", time(found.ns), time(low), time(high))
+        }
+        _ => time(found.ns),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float is cast to the nearest integer in range"
+)]
+fn whole(ns: f64) -> u64 {
+    ns.round() as u64
+}
+
+/// Why there is no record of a part, or what was found of it.
+fn trouble(part: &CheckupPart) -> Vec<(&'static str, String)> {
+    let Some(outcome) = &part.outcome else { return Vec::new() };
+    let name = format!("{}, {}", part.operation, part.how);
+    if let Some(error) = &outcome.error {
+        let word = if outcome.not_offered { "not offered" } else { "not measured" };
+        return vec![(word, format!("{name}: {error}"))];
+    }
+    let reasons = &outcome.validity.reasons;
+    let mut said: Vec<(&str, String)> = reasons
+        .iter()
+        .take(FINDINGS_MAX)
+        .map(verdict::reason)
+        .map(|(word, text)| (word, format!("{name}: {text}")))
+        .collect();
+    if reasons.len() > FINDINGS_MAX {
+        let more = reasons.len() - FINDINGS_MAX;
+        said.push(("", format!("and {more} more findings in its own report")));
+    }
+    said
+}
+
+fn failed_alike(one: &CheckupPart, other: &CheckupPart) -> bool {
+    let error = |part: &CheckupPart| part.outcome.as_ref().and_then(|it| it.error.clone());
+    error(one).is_some() && error(one) == error(other)
+}

@@ -1,0 +1,65 @@
+//! The parts of a server in a table.
+
+use plumb_measure::{CheckupOutcome, CheckupPart, show_ns};
+
+use crate::figures::{ABSENT, grouped, per_second, with_unit};
+use crate::table::{Column, Kind, Table};
+use crate::verdict::Trust;
+
+/// Characters of an operation in a table: that of a page is its path.
+const NAME_MAX: usize = 40;
+
+/// A line for each part that left a record.
+pub(super) fn parts(parts: &[&CheckupPart]) -> Table {
+    let failed = |part: &&&CheckupPart| part.outcome.as_ref().is_some_and(|it| it.failed > 0);
+    let failed = parts.iter().any(|part| failed(&part));
+    let mut columns = vec![
+        Column::words("asked for"),
+        Column::latency("median"),
+        Column::latency("p99"),
+        Column::new(Kind::Rate, "rate"),
+    ];
+    columns.extend(failed.then(|| Column::figure("failed")));
+    columns.push(Column::new(Kind::Verdict, "verdict"));
+    let mut table = Table::new(columns);
+    for part in parts {
+        let mut cells = vec![cut(&format!("{}, {}", part.operation, part.how))];
+        let outcome = part.outcome.as_ref().filter(|outcome| outcome.error.is_none());
+        cells.extend(outcome.map_or_else(|| [ABSENT; 3].map(String::from), figures));
+        cells.extend(
+            failed
+                .then(|| outcome.map_or_else(|| ABSENT.into(), |outcome| grouped(outcome.failed))),
+        );
+        let trust = outcome.map_or(Trust::Full, |outcome| Trust::of(&outcome.validity));
+        cells.push(word(part).unwrap_or(trust.short()).into());
+        table.push_trusted(cells, trust);
+    }
+    table
+}
+
+fn figures(outcome: &CheckupOutcome) -> [String; 3] {
+    let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.into(), show_ns);
+    let rate = match outcome.bits_per_s {
+        Some(bits) => with_unit(bits, "bit/s"),
+        None => per_second(outcome.throughput_per_s),
+    };
+    [time(outcome.median.map(|median| median.ns)), time(outcome.p99_ns), rate]
+}
+
+/// Why a part has no figures.
+fn word(part: &CheckupPart) -> Option<&'static str> {
+    match &part.outcome {
+        None => Some("not finished"),
+        Some(outcome) if outcome.not_offered => Some("not offered"),
+        Some(outcome) => outcome.error.as_ref().map(|_| "not measured"),
+    }
+}
+
+fn cut(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME_MAX {
+        return name.into();
+    }
+    let tail: String = name.chars().skip(count - NAME_MAX + 3).collect();
+    format!("...{tail}")
+}

@@ -1,0 +1,132 @@
+//! What is asked of each kind of server: a yardstick by which it is judged, and more beside it.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use plumb_measure::PartRole;
+
+/// Connections at once, where no number is named.
+pub(super) const MESSENGERS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+pub(super) const LOCKERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+pub(super) const USERS: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+
+/// One measurement that is still to be given its time.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    /// One operation, as a sentence names it.
+    pub(super) operation: String,
+    /// How it is asked for.
+    pub(super) how: String,
+    pub(super) role: PartRole,
+    /// The words behind `plumb`, without those of its time.
+    pub(super) words: Vec<String>,
+}
+
+impl Ask {
+    fn new(operation: &str, how: &str, words: &[&str]) -> Self {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Self { operation: operation.into(), how: how.into(), role: PartRole::Yardstick, words }
+    }
+
+    fn beside(self) -> Self {
+        Self { role: PartRole::Beside, ..self }
+    }
+
+    fn where_offered(self) -> Self {
+        Self { role: PartRole::WhereOffered, ..self }
+    }
+
+    fn with(mut self, words: &[String]) -> Self {
+        self.words.extend_from_slice(words);
+        self
+    }
+}
+
+/// Messages to the echo server at `address`: as large as a call of a database, then small ones
+/// over `many` connections, then a stream.
+pub(super) fn network(address: &str, round_trip: &str, many: NonZeroUsize) -> Vec<Ask> {
+    let ping = ["net", "ping", address];
+    let one = Ask::new(round_trip, "1000 B", &[&ping[..], &["--size=1000B"]].concat());
+    let crowd = crowd(many, |many, option| {
+        let words = [&ping[..], &["--size=300B", option]].concat();
+        Ask::new("a round trip", &format!("300 B, {many} connections"), &words)
+    });
+    let stream = Ask::new("a stream", "to the server", &["net", "stream", address]);
+    [one].into_iter().chain(crowd).chain([stream.where_offered()]).collect()
+}
+
+/// Locks of the server at `address`, taken and released; `words` say what kind it is.
+pub(super) fn locks(address: &str, words: &[String], many: NonZeroUsize) -> Vec<Ask> {
+    let pairs = ["lock", "load", "pairs", address];
+    let one = Ask::new("a lock request", "one connection", &pairs).with(words);
+    let crowd = crowd(many, |many, option| {
+        let pairs = [&pairs[..], &[option]].concat();
+        Ask::new("a lock request", &format!("{many} connections"), &pairs).with(words)
+    });
+    [one].into_iter().chain(crowd).collect()
+}
+
+/// Statements for the database at `url`; `own` are the words that name one, if there are any.
+pub(super) fn statements(url: &str, own: &[String]) -> Vec<Ask> {
+    let (operation, which) = match own {
+        [] => ("a statement", "--ask=sized"),
+        _ => ("your statement", "--ask=own"),
+    };
+    let over = |over: &str, how: &str| {
+        Ask::new(operation, how, &["db", "ping", url, which, over]).with(own)
+    };
+    vec![
+        over("--over=kept", "one connection"),
+        over("--over=pool", "8 callers, 4 connections").beside(),
+    ]
+}
+
+/// A page, as a sentence names it.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    pub(super) name: String,
+    pub(super) url: String,
+}
+
+/// What is asked of one server of pages.
+#[derive(Debug)]
+pub(super) struct Site<'a> {
+    /// Each is a yardstick; the last is asked for by many users, too.
+    pub(super) pages: &'a [Page],
+    /// A page that works for its answer, and the URL of one that is ready.
+    pub(super) pair: Option<(&'a Page, &'a str)>,
+    /// Users at once.
+    pub(super) users: NonZeroUsize,
+    /// What every request needs: who asks, who is believed.
+    pub(super) words: Vec<String>,
+}
+
+impl Site<'_> {
+    /// The measurements.
+    pub(super) fn asks(&self) -> Vec<Ask> {
+        let pages = self.pages.iter();
+        let ones = pages.map(|page| Ask::new(&page.name, "one user", &["http", "ping", &page.url]));
+        let pair = self.pair.map(|(page, ready)| {
+            let words = ["http", "ping", "--pair", &page.url, ready];
+            Ask::new(&page.name, "in turn with a ready one", &words).beside()
+        });
+        let crowd = self.pages.last().and_then(|page| {
+            crowd(self.users, |many, option| {
+                let how = format!("{many} users");
+                Ask::new(&page.name, &how, &["http", "ping", &page.url, option])
+            })
+        });
+        let all = ones.chain(pair).chain(crowd);
+        all.map(|ask| ask.with(&self.words)).collect()
+    }
+}
+
+/// The words that name a file with a password or a certificate.
+pub(super) fn naming(option: &str, file: Option<&Path>) -> Option<String> {
+    file.map(|file| format!("--{option}={}", file.display()))
+}
+
+/// What many connections ask at once; nothing where one is all there may be.
+fn crowd(many: NonZeroUsize, ask: impl FnOnce(NonZeroUsize, &str) -> Ask) -> Option<Ask> {
+    (many > NonZeroUsize::MIN).then(|| ask(many, &format!("--connections={many}")).beside())
+}

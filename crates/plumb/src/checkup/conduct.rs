@@ -1,0 +1,93 @@
+//! The measurements, one after the other; each outcome is written down as it comes.
+
+use plumb_engine::Stop;
+use plumb_engine::layer::JobError;
+use plumb_measure::{Checkup, CheckupOutcome, CheckupPart, PartRole, Status};
+use plumb_net::NetError;
+use plumb_report::{CheckFolder, checkup};
+
+use crate::job::measurement;
+use crate::measure::measure;
+
+/// Measures every part of `checkup` and judges the layers.
+///
+/// # Errors
+/// When the folder cannot be written. A part that cannot be measured is what a checkup is there to
+/// find.
+pub(super) fn carry_out(
+    checkup: &mut Checkup,
+    folder: &CheckFolder,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    for number in 0..checkup.parts.len() {
+        if stop.asked() {
+            break;
+        }
+        let outcome = attempt(checkup, number, folder, stop)?;
+        if stop.asked() {
+            break; // half a part is none
+        }
+        checkup.parts[number].outcome = Some(outcome);
+        keep(checkup, folder)?;
+    }
+    checkup.status = if stop.asked() { Status::Interrupted } else { Status::Complete };
+    keep(checkup, folder)
+}
+
+/// Judges what there is, and writes it down.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(super) fn keep(checkup: &mut Checkup, folder: &CheckFolder) -> anyhow::Result<()> {
+    checkup.judge();
+    folder.write_checkup(checkup)?;
+    folder.write_report(&checkup::html(checkup))?;
+    Ok(())
+}
+
+/// Measures one part.
+fn attempt(
+    checkup: &Checkup,
+    number: usize,
+    folder: &CheckFolder,
+    stop: &Stop,
+) -> anyhow::Result<CheckupOutcome> {
+    let part = &checkup.parts[number];
+    let name = format!("{:02}-{}", number + 1, name(part));
+    let (shown, path) = folder.part(&name)?;
+    let words = [&part.words[..], &[format!("--out={}", path.display())]].concat();
+    let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
+    let measured = measurement(&words).and_then(|mut job| {
+        let command = std::iter::once("plumb".to_owned()).chain(words).collect();
+        measure(job.as_mut(), command, &title, stop)
+    });
+    Ok(match measured {
+        Ok(run) => CheckupOutcome::of(&run.record, shown),
+        Err(error) => {
+            let not_offered = part.role == PartRole::WhereOffered && is_another_server(&error);
+            CheckupOutcome { not_offered, ..CheckupOutcome::none(one_line(&error)) }
+        }
+    })
+}
+
+/// Letters of a folder's name at most, behind its number.
+const NAME_MAX: usize = 48;
+
+/// The name of the folder of a part, in letters that every file system takes.
+fn name(part: &CheckupPart) -> String {
+    let words = format!("{} {}", part.operation, part.how);
+    let sound = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let joined = sound.collect::<Vec<_>>().join("-");
+    joined.chars().take(NAME_MAX).collect::<String>().trim_end_matches('-').to_owned()
+}
+
+/// True when the server answered, and is not one of ours.
+fn is_another_server(error: &anyhow::Error) -> bool {
+    let net = error.downcast_ref::<JobError>().and_then(|job| job.downcast_ref());
+    matches!(net, Some(NetError::Talk { .. }))
+}
+
+fn one_line(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,162 @@
+//! `plumb checkup`: every layer of a landscape, and which of them is the slowest.
+
+mod ask;
+mod conduct;
+mod file;
+mod landscape;
+mod scale;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::options::{HostOptions, OutputOptions};
+use plumb_engine::{Stop, clock};
+use plumb_measure::{CHECKUP_SCHEMA, Checkup, CheckupPart, CheckupVerdict, Program, Span, Status};
+use plumb_report::{CheckFolder, checkup};
+
+use crate::exit::Exit;
+use crate::far::FarWitness;
+use crate::{progress, signals};
+use file::LandscapeFile;
+use landscape::Landscape;
+use scale::Scale;
+
+/// What is measured, how long, and where the result goes.
+#[derive(Args, Clone, Debug)]
+struct CheckupOptions {
+    /// Measure the servers that this TOML file names, instead of starting servers here
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+
+    /// Time for each server, shared by its measurements
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    for_time: Span,
+
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// The command line of `plumb checkup`.
+pub(crate) fn command() -> Command {
+    CheckupOptions::augment_args(Command::new("checkup"))
+        .about("Start here: measure a landscape, layer by layer, and name the slowest")
+        .long_about(
+            "Measures a landscape layer by layer, names the slowest, and writes one report. Without \
+             --target it starts the servers of its own on loopback (echo server, lock server, \
+             application server with a database), drives each for some seconds, and ends them; \
+             that takes less than a minute. With --target it starts nothing: it measures the \
+             servers that a file names, and nothing else.",
+        )
+        .after_help(
+            "A landscape file, of which every section may be left out:\n\n  \
+             [net]\n  servers = [\"web1:3298\"]              # plumb net serve, niping -s\n\n  \
+             [lock]\n  server = \"lock1:3200\"                # kind = \"redis\" for Redis\n\n  \
+             [http]\n  pages = [\"http://web1/page\"]\n  static = \"http://web1/image.gif\"\n\n  \
+             [database]\n  url = \"postgres://erp@db1/erp\"       # no password: see docs/database.md\n\n  \
+             [host]\n  recorder = \"web1:3299\"               # plumb host serve\n\n\
+             Exit codes: 0 it ran; 1 a server could not be measured, or figures are not valid; 2 it did not \
+             run; 130 interrupted.",
+        )
+}
+
+/// Measures what `words` name.
+pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
+    let options = CheckupOptions::from_arg_matches(words)?;
+    let stop = signals::stop()?;
+    let file = options.target.as_deref().map(LandscapeFile::read).transpose()?;
+    let mut host = options.output.host.clone();
+    if host.far_host.is_none() {
+        host.far_host = file.as_ref().and_then(LandscapeFile::recorder);
+    }
+    let troubles = unreached(&mut host)?;
+    let scale = Scale::new(options.for_time, &host)?;
+    if let Some(file) = file {
+        let parts = file.parts(&scale)?;
+        let (target, left_out) = (file.shown(), file.left_out());
+        let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
+        return measure_all(checkup, &options.output, &stop);
+    }
+    let landscape = match Landscape::start(&stop) {
+        Err(_) if stop.asked() => return Ok(Exit::Interrupted),
+        started => started?,
+    };
+    let parts = landscape.parts(&scale)?;
+    let checkup = Checkup { target: "this machine".into(), troubles, ..new(parts, command) };
+    measure_all(checkup, &options.output, &stop) // the servers end after it
+}
+
+/// Carries out a checkup, and prints what it says.
+fn measure_all(mut checkup: Checkup, output: &OutputOptions, stop: &Stop) -> anyhow::Result<Exit> {
+    let folder = open_folder(output, &checkup.started)?;
+    conduct::keep(&mut checkup, &folder)?;
+    announce(&checkup)?;
+    conduct::carry_out(&mut checkup, &folder, stop)?;
+    print(&checkup, output, folder.path())?;
+    Ok(match (stop.asked(), checkup.has_findings()) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Finding,
+        (false, false) => Exit::Ran,
+    })
+}
+
+/// A checkup that has not begun.
+fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
+    Checkup {
+        schema: CHECKUP_SCHEMA.into(),
+        plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
+        started: clock::utc(clock::wall_ns()),
+        status: Status::Running,
+        command,
+        target: String::new(),
+        parts,
+        left_out: Vec::new(),
+        troubles: Vec::new(),
+        verdict: CheckupVerdict::default(),
+    }
+}
+
+/// A far host that does not answer is left out for all parts, and named once.
+fn unreached(host: &mut HostOptions) -> anyhow::Result<Vec<String>> {
+    if host.far_host.is_some() && host.host_interval.ns() == 0 {
+        bail!("a far host needs samples: leave --host-interval 0s out");
+    }
+    Ok(match FarWitness::reach(host) {
+        Ok(_) => Vec::new(),
+        Err(error) => {
+            host.far_host = None;
+            vec![format!("{error:#}; measured without it")]
+        }
+    })
+}
+
+fn open_folder(output: &OutputOptions, started: &str) -> anyhow::Result<CheckFolder> {
+    Ok(match &output.out {
+        Some(path) => CheckFolder::create_new(path)?,
+        None => {
+            let stem = format!("{}-checkup", started.replace(':', ""));
+            CheckFolder::create_in(Path::new("plumb-runs"), &stem)?
+        }
+    })
+}
+
+/// Says on standard error what is to come: standard output is for the result.
+fn announce(checkup: &Checkup) -> anyhow::Result<()> {
+    let (count, left) = (checkup.parts.len(), checkup.left_ns() / 1_000_000_000);
+    writeln!(io::stderr(), "plumb: {count} measurements of {}, about {left} s", checkup.target)?;
+    Ok(())
+}
+
+fn print(checkup: &Checkup, output: &OutputOptions, folder: &Path) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    if output.json {
+        write!(out, "{}", checkup.to_json())?;
+    } else if output.markdown {
+        write!(out, "{}", checkup::markdown(checkup))?;
+    } else {
+        write!(out, "{}", checkup::terminal(checkup, progress::columns()))?;
+        writeln!(out, "report: {}", folder.join("report.html").display())?;
+    }
+    out.flush().context("standard output cannot be written")
+}

@@ -1,0 +1,52 @@
+//! The words of a command line of ours as a measurement, for commands that are made of others.
+
+use anyhow::{anyhow, bail};
+use clap::ArgMatches;
+use plumb_engine::layer::{Job, Measure};
+use plumb_engine::options::HostOptions;
+
+use crate::measure::plain;
+use crate::{commands, layers};
+
+/// The measurement that `words`, those behind `plumb`, ask for.
+///
+/// # Errors
+/// When they ask for something else, or contradict each other.
+pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> {
+    let (name, matches) = parse(words)?;
+    let layer = layers::find(&name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
+    match layer.job(&matches).map_err(plain)? {
+        Job::Measure(job) => Ok(job),
+        Job::Serve(_) => {
+            bail!("a server measures nothing: start it yourself and name commands that drive it")
+        }
+    }
+}
+
+/// The layer and the options that `words`, those behind `plumb`, name.
+///
+/// # Errors
+/// When they are no command of a layer.
+pub(crate) fn parse(words: &[String]) -> anyhow::Result<(String, ArgMatches)> {
+    let line = std::iter::once("plumb").chain(words.iter().map(String::as_str));
+    let matches = commands::all().try_get_matches_from(line).map_err(|error| {
+        let text = error.to_string();
+        anyhow!("{}", text.trim().trim_start_matches("error: ").to_owned())
+    })?;
+    match matches.subcommand() {
+        Some((layer, matches)) if layers::find(layer).is_some() => {
+            Ok((layer.to_owned(), matches.clone()))
+        }
+        _ => bail!("only commands that measure can be used here, for example `net ping HOST`"),
+    }
+}
+
+/// The words that watch this machine, and a far one, as `host` says.
+pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
+    let mut words = vec![
+        format!("--host-interval={}", host.host_interval),
+        format!("--foreign-limit={}", host.foreign_limit),
+    ];
+    words.extend(host.far_host.as_ref().map(|far| format!("--far-host={far}")));
+    words
+}
