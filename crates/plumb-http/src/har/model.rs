@@ -74,6 +74,9 @@ pub struct Entry {
     pub cache: Cache,
     /// The parts of `time`.
     pub timings: Timings,
+    /// What is to be said of it: why it has no answer, why a body was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// What a cache held.
