@@ -28,6 +28,14 @@ pub fn utc(wall_ns: u64) -> String {
     jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }
 
+/// The wall clock as RFC 3339 in UTC, to the millisecond: `2011-03-20T15:13:33.999Z`.
+#[must_use]
+pub fn utc_ms(wall_ns: u64) -> String {
+    let milliseconds = i64::try_from(wall_ns / 1_000_000).unwrap_or(0);
+    let time = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
 /// The wall clock as the `ctime` of C prints it, in local time: `Sun Mar 20 15:13:33 2011`.
 #[must_use]
 pub fn ctime(wall_ns: u64) -> String {
@@ -81,6 +89,8 @@ mod tests {
     #[test]
     fn the_wall_clock_is_written_for_machines_and_for_people() {
         assert_eq!(utc(1_300_634_013_999_000_000), "2011-03-20T15:13:33Z");
+        assert_eq!(utc_ms(1_300_634_013_999_000_000), "2011-03-20T15:13:33.999Z");
+        assert_eq!(utc_ms(1_300_634_013_000_999_999), "2011-03-20T15:13:33.000Z");
         let text = ctime(1_300_634_013_000_000_000);
         assert!(text.starts_with("Sun Mar 20 ") && text.ends_with(":13:33 2011"), "{text}");
     }

@@ -73,6 +73,11 @@ pub trait Measure {
     /// Where its results go.
     fn output(&self) -> &OutputOptions;
 
+    /// Where its figures are to be shown while it runs, HOST:PORT.
+    fn metrics(&self) -> Option<&str> {
+        None
+    }
+
     /// Measures, handing over each result as it comes.
     ///
     /// # Errors
@@ -90,6 +95,11 @@ pub trait Watch {
 
     /// What is known of the other side, in words.
     fn server(&mut self, words: String);
+
+    /// What the rows of the results to come are called, in their order.
+    fn rows(&mut self, names: &[String]) {
+        let _ = names;
+    }
 
     /// A result is about to be measured; what looks on meanwhile.
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler;

@@ -12,6 +12,7 @@ use crate::clock::MonotonicClock;
 use crate::drive::{Drive, Driven, Ending, Job};
 use crate::gate::Gate;
 use crate::link::Link;
+use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
@@ -36,6 +37,12 @@ pub struct IntervalRecords {
 /// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
 /// the threads that measure.
 pub trait Sampler {
+    /// Asked once, before a load begins: where each recorded operation is to be told. The first
+    /// sampler that has a place is told.
+    fn tap(&mut self) -> Option<Tap> {
+        None
+    }
+
     /// Every connection stands and the load begins, warm-up first; `transport` is what the first
     /// connection really uses.
     fn begin(&mut self, transport: Option<&Transport>) {
@@ -113,13 +120,15 @@ where
     plan.check()?;
     let threads = plan.threads.get();
     let gate = Gate::new(threads);
+    let tap = stage.samplers.iter_mut().find_map(|sampler| sampler.tap());
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut empties = Vec::new();
         let mut handles = Vec::new();
         for index in 0..threads {
             let (empty, refill) = mpsc::channel();
-            let outlet = Outlet::new(index, plan.interval.ns(), labels, full.clone(), refill);
+            let outlet = Outlet::new(index, plan.interval.ns(), labels, full.clone(), refill)
+                .telling(tap.clone());
             let job = Job {
                 plan,
                 share: plan.share(index),

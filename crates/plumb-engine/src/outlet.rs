@@ -6,6 +6,7 @@ use plumb_measure::{Recorder, Transport};
 use rustix::thread::sched_getcpu;
 
 use crate::clock;
+use crate::operations::{Ended, Tap, Telling};
 
 /// What a driving thread tells the consumer.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub struct Outlet {
     number: u64,
     /// Processor time of this thread when it handed over last, nanoseconds.
     cpu_so_far_ns: u64,
+    /// Who wants to know of each operation.
+    telling: Option<Telling>,
 }
 
 impl Outlet {
@@ -60,7 +63,35 @@ impl Outlet {
         full: Sender<Message>,
         empty: Receiver<Recorder>,
     ) -> Self {
-        Self { thread, every_ns, labels, full, empty, from: 0, number: 0, cpu_so_far_ns: 0 }
+        let (from, number, cpu_so_far_ns, telling) = (0, 0, 0, None);
+        Self { thread, every_ns, labels, full, empty, from, number, cpu_so_far_ns, telling }
+    }
+
+    /// The same, which tells `tap`, if there is one, of each operation.
+    pub(crate) fn telling(self, tap: Option<Tap>) -> Self {
+        Self { telling: tap.map(Telling::new), ..self }
+    }
+
+    /// An operation of connection `number`, counted over all threads, has ended.
+    #[inline]
+    pub(crate) fn tell(&mut self, number: usize, op: impl FnOnce() -> Ended) {
+        if let Some(telling) = &mut self.telling {
+            telling.tell(number, op());
+        }
+    }
+
+    /// Connection `number`, counted over all threads, stands anew, after `ns`.
+    pub(crate) fn connected(&mut self, number: usize, ns: u64) {
+        if let Some(telling) = &mut self.telling {
+            telling.connected(number, ns);
+        }
+    }
+
+    /// The handshake of connection `number` took `ns` more.
+    pub(crate) fn shaken(&mut self, number: usize, ns: u64) {
+        if let Some(telling) = &mut self.telling {
+            telling.shaken(number, ns);
+        }
     }
 
     /// The load begins, over `transport`.
@@ -99,6 +130,9 @@ impl Outlet {
     }
 
     fn hand_over(&mut self, end: u64, recorder: &mut Recorder, last: bool) {
+        if let Some(telling) = &mut self.telling {
+            telling.flush();
+        }
         let fresh = self.empty.try_recv().unwrap_or_else(|_| Recorder::new(self.labels));
         let recorder = std::mem::replace(recorder, fresh);
         let end_ns = end.saturating_sub(self.from);

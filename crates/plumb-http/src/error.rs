@@ -115,7 +115,15 @@ pub enum HttpError {
         /// What is wrong with where it leads.
         cause: String,
     },
+    /// The file of single operations cannot be written.
+    #[error("cannot write {}: {cause}; name a new file with --jtl", path.display())]
+    Jtl {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        cause: std::io::Error,
+    },
     /// No verb was named.
-    #[error("name a verb: ping or import")]
+    #[error("name a verb: ping, import or record")]
     NoVerb,
 }

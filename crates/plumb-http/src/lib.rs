@@ -13,6 +13,7 @@ mod grinder;
 pub mod har;
 mod import;
 mod jmx;
+pub mod jtl;
 mod names;
 mod options;
 mod pair;
@@ -20,6 +21,7 @@ mod ping;
 mod probe;
 mod prompt;
 mod proxy;
+pub mod record;
 mod request;
 mod resolve;
 pub mod scenario;
@@ -32,9 +34,10 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::HttpError;
 pub use expected::{Expected, NoStatus};
 pub use import::{Format, Import, ImportOptions};
-pub use options::{LengthRule, PingOptions};
+pub use options::{ExportOptions, LengthRule, PingOptions};
 pub use ping::Ping;
 pub use probe::{Limits, Probe};
+use record::{Record, RecordOptions};
 pub use request::Request;
 
 /// The HTTP layer.
@@ -59,12 +62,22 @@ impl Layer for Http {
                  variables. What is not carried over is named with its place, on standard error \
                  and at the beginning of the scenario.",
             );
+        let record = RecordOptions::augment_args(Command::new("record"))
+            .about("Record what a browser asks for, as a proxy, into a HAR file")
+            .long_about(
+                "Records what a browser, or any client that is given it as its proxy, asks for, into \
+                 a HAR file.\n\nPlain requests are forwarded and recorded. Connections of HTTPS pass \
+                 through unopened, unless --intercept names their host: then an authority of this \
+                 user signs for it, which the client must be told to trust. Secrets are masked in \
+                 the file.",
+            );
         Command::new("http")
-            .about("HTTP: the time to the first and to the last byte of pages")
+            .about("HTTP: the time to the first and to the last byte of pages; recording")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
             .subcommand(import)
+            .subcommand(record)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -74,6 +87,9 @@ impl Layer for Http {
             }
             Some(("import", words)) => {
                 Ok(Job::Serve(Box::new(Import::new(ImportOptions::from_arg_matches(words)?))))
+            }
+            Some(("record", words)) => {
+                Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(HttpError::NoVerb.into()),
         }

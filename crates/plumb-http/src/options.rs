@@ -8,6 +8,7 @@ use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::ByteSize;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::Expected;
 
@@ -59,6 +60,34 @@ pub struct PingOptions {
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
+
+    /// What other tools are given.
+    #[command(flatten)]
+    pub export: ExportOptions,
+}
+
+/// What other tools are given, beside the run folder.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub struct ExportOptions {
+    /// Write a line for each operation into this new file, in JMeter's form of CSV
+    #[arg(long, value_name = "FILE")]
+    pub jtl: Option<PathBuf>,
+
+    /// Show the figures to Prometheus while they are measured: http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<String>,
+}
+
+impl ExportOptions {
+    /// Every option with the value in force, for the run record.
+    #[must_use]
+    pub fn in_force(&self) -> Map<String, Value> {
+        let mut options = Map::new();
+        options.insert("jtl".into(), json!(self.jtl));
+        options.insert("metrics".into(), json!(self.metrics));
+        options
+    }
 }
 
 /// What a request holds, and what happens before it is measured.

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Lengths, LoadResult, Protocol as _, Stop, clock, floor, part_record, result_record,
+    Lengths, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
@@ -15,6 +15,7 @@ use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
 
 use crate::credentials::Source;
+use crate::jtl::{Jtl, JtlRow};
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
@@ -42,6 +43,8 @@ struct Target {
     way: Way,
     resolved: Vec<Resolved>,
     requests: Vec<Vec<u8>>,
+    /// Where each operation is written down, if that is wanted.
+    jtl: Option<Jtl>,
 }
 
 impl Ping {
@@ -106,8 +109,23 @@ impl Ping {
         }
         let way = self.ways.to(&first.url, stop)?;
         // the last URL may have brought what the first one needs
-        let requests = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
-        Ok(Some(Target { way, resolved, requests }))
+        let requests: Vec<_> = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
+        let jtl = self.jtl(&resolved, &requests)?;
+        Ok(Some(Target { way, resolved, requests, jtl }))
+    }
+
+    /// The file of single operations, if one is wanted.
+    fn jtl(&self, found: &[Resolved], requests: &[Vec<u8>]) -> Result<Option<Jtl>, HttpError> {
+        let Some(path) = &self.options.export.jtl else {
+            return Ok(None);
+        };
+        let named = self.urls.iter().zip(found).zip(requests);
+        let rows = named.map(|((url, found), request)| JtlRow {
+            label: url.to_string(),
+            url: found.url.to_string(),
+            sent_bytes: request.len() as u64,
+        });
+        Jtl::create(path, rows.collect()).map(Some)
     }
 
     fn limits(&self) -> Limits {
@@ -120,7 +138,7 @@ impl Ping {
     fn measure(
         &self,
         connections: NonZeroUsize,
-        target: &Target,
+        target: &mut Target,
         watch: &mut dyn Watch,
         stop: &Stop,
     ) -> Result<(), JobError> {
@@ -136,11 +154,17 @@ impl Ping {
             probe = probe.closing();
         }
         let mut pairs = Pairs::default();
-        let load = {
-            let sampler = watch.point(&labels);
-            let samplers = &mut [sampler, &mut pairs];
-            target.way.drive(&plan, &probe, samplers, stop).map_err(HttpError::from)?
+        let Target { way, jtl, .. } = target;
+        let driven = {
+            let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels), &mut pairs];
+            if let Some(jtl) = jtl {
+                jtl.expect(connections.get());
+                samplers.push(jtl);
+            }
+            way.drive(&plan, &probe, &mut samplers, stop)
         };
+        let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
+        let load = driven.map_err(HttpError::from)?;
         let lengths = match self.options.length {
             LengthRule::Same => Lengths::Same,
             LengthRule::Any => Lengths::Any,
@@ -153,7 +177,10 @@ impl Ping {
         if let Some(transport) = &load.transport {
             watch.reached(transport.clone());
         }
-        watch.result(result, load.began_ns)
+        result.validity = result.validity.with_left_out(*left_out.as_ref().unwrap_or(&0));
+        watch.result(result, load.began_ns)?;
+        left_out?; // the figures stand without the file
+        Ok(())
     }
 
     fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<Probe>) {
@@ -187,6 +214,7 @@ impl Measure for Ping {
         in_force.insert("expect-status".into(), json!(options.expect_status));
         in_force.insert("length".into(), json!(options.length));
         in_force.insert("max-body".into(), json!(options.max_body));
+        in_force.extend(options.export.in_force());
         in_force.insert("method".into(), json!(self.request.method()));
         in_force.insert("header".into(), json!(options.request.header));
         in_force.insert("body".into(), json!(options.request.body));
@@ -216,8 +244,12 @@ impl Measure for Ping {
         &self.options.output
     }
 
+    fn metrics(&self) -> Option<&str> {
+        self.options.export.metrics.as_deref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
-        let Some(target) = self.resolve(stop)? else {
+        let Some(mut target) = self.resolve(stop)? else {
             return Ok(());
         };
         if let Some(connections) = self.connections.first() {
@@ -226,11 +258,13 @@ impl Measure for Ping {
                 watch.floor(floor);
             }
         }
+        let urls: Vec<String> = self.urls.iter().map(ToString::to_string).collect();
+        watch.rows(&urls);
         for connections in &self.connections {
             if stop.asked() {
                 break;
             }
-            self.measure(*connections, &target, watch, stop)?;
+            self.measure(*connections, &mut target, watch, stop)?;
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 /// Buckets a power of two is divided into: half of the 2,048 that three significant digits need.
 const HALF: usize = 1 << HALF_BITS;
 /// `log2(HALF)`.
-const HALF_BITS: u32 = 10;
+pub(crate) const HALF_BITS: u32 = 10;
 /// Values at or above `2^TOP_BIT` share the last bucket.
-const TOP_BIT: u32 = 42;
+pub(crate) const TOP_BIT: u32 = 42;
 /// Number of counters: 2,048 of width one, then 1,024 for every further power of two.
 const COUNTERS: usize = (TOP_BIT - HALF_BITS) as usize * HALF + HALF;
 
@@ -207,12 +207,14 @@ fn exponent_of(index: usize) -> u32 {
     u32::try_from(index >> HALF_BITS).unwrap_or(u32::MAX).saturating_sub(1)
 }
 
-fn lowest_in(index: usize) -> u64 {
+/// The smallest value of counter `index`.
+pub(crate) fn lowest_in(index: usize) -> u64 {
     let exponent = exponent_of(index);
     (index as u64 - (u64::from(exponent) << HALF_BITS)) << exponent
 }
 
-fn highest_in(index: usize) -> u64 {
+/// The largest value of counter `index`.
+pub(crate) fn highest_in(index: usize) -> u64 {
     lowest_in(index) + (1 << exponent_of(index)) - 1
 }
 

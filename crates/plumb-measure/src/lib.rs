@@ -14,6 +14,7 @@ mod clients;
 mod clock;
 mod comparison;
 pub mod hdr;
+pub mod hgrm;
 mod histogram;
 mod host_use;
 mod niping;

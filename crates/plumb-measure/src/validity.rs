@@ -50,6 +50,8 @@ pub enum FindingKind {
     Complaint,
     /// Times that the target told of itself were not kept.
     Untold,
+    /// Operations are missing in the file of single operations.
+    SamplesLeftOut,
     /// Messages waited for an acknowledgement that the other side delayed.
     DelayedAcknowledgement,
     /// Operations waited until lost segments were sent again.
@@ -199,6 +201,19 @@ impl Validity {
                 .then_some(())
                 .and_then(|()| finding(FindingKind::Untold, Scope::Nothing, text)),
         )
+    }
+
+    /// The same verdict with a remark when `operations` are not in the file that has a line for
+    /// each, because writing it was too slow.
+    #[must_use]
+    pub fn with_left_out(self, operations: u64) -> Self {
+        let text = format!(
+            "{} missing in the file of single operations: writing it was too slow; the other \
+             figures hold all",
+            counted(operations, "operation")
+        );
+        let found = finding(FindingKind::SamplesLeftOut, Scope::Nothing, text);
+        self.and(found.filter(|_| operations > 0))
     }
 
     /// The same verdict with the stalls of TCP that the figures show.
@@ -371,6 +386,15 @@ mod tests {
     fn a_run_without_findings_is_valid() {
         let validity = Validity::of_load(&recorder_of(1000), CLOSED);
         assert!(validity.valid && validity.latency_valid && validity.reasons.is_empty());
+    }
+
+    #[test]
+    fn operations_that_are_in_no_file_are_said_and_take_no_figure_away() {
+        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
+        assert!(validity.clone().with_left_out(0).reasons.is_empty());
+        let validity = validity.with_left_out(7);
+        assert!(validity.valid && validity.latency_valid);
+        assert!(validity.reasons[0].text.starts_with("7 operations missing in the file"));
     }
 
     #[test]

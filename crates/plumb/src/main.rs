@@ -18,6 +18,7 @@ mod layers;
 mod loopback;
 mod manual;
 mod measure;
+mod metrics;
 mod net_check;
 mod niping;
 mod options_file;

@@ -18,6 +18,7 @@ use plumb_report::{RunFolder, html, markdown, terminal};
 
 use crate::exit::Exit;
 use crate::far::FarWitness;
+use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
 use crate::witness::Witness;
 use crate::{host, layers, signals};
@@ -87,6 +88,7 @@ pub(crate) fn measure(
     raise_descriptor_limit();
     let far_host = FarWitness::reach(&job.output().host)?;
     let outline = job.outline();
+    let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let mut record = new_record(&outline, command, start_ns);
@@ -101,7 +103,7 @@ pub(crate) fn measure(
     };
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
-    let mut keeper = Keeper { record, onlooker, witness, began_ns };
+    let mut keeper = Keeper { record, onlooker, witness, metrics, began_ns };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
     let Keeper { mut record, onlooker, witness, .. } = keeper;
@@ -180,6 +182,7 @@ struct Keeper<'a> {
     record: RunRecord,
     onlooker: Onlooker<'a>,
     witness: Option<Witness>,
+    metrics: Option<Metrics>,
     began_ns: u64,
 }
 
@@ -196,8 +199,17 @@ impl Watch for Keeper<'_> {
         self.record.target.server.get_or_insert(words);
     }
 
+    fn rows(&mut self, names: &[String]) {
+        if let Some(metrics) = &self.metrics {
+            metrics.rows(names);
+        }
+    }
+
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler {
         self.onlooker.point(labels);
+        if let Some(metrics) = &self.metrics {
+            metrics.point(labels);
+        }
         self
     }
 
@@ -238,6 +250,9 @@ impl Sampler for Keeper<'_> {
 
     fn interval(&mut self, records: &IntervalRecords) {
         self.onlooker.interval(records);
+        if let Some(metrics) = &self.metrics {
+            metrics.add(records);
+        }
         if let Some(witness) = &mut self.witness {
             witness.look(&records.drivers);
         }

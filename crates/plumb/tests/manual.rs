@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 36] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -15,6 +15,7 @@ const COMMANDS: [&[&str]; 35] = [
     &["net", "delay"],
     &["http", "ping"],
     &["http", "import"],
+    &["http", "record"],
     &["db", "ping"],
     &["app", "serve"],
     &["app", "generate"],

@@ -122,7 +122,9 @@ impl Front {
             }
             "/status" if get => page(HTML, status::html(&instance.status())),
             "/status.json" if get => page(JSON, status::json(&instance.status())),
-            "/metrics" if get => page(status::PROMETHEUS, status::metrics(&instance.status())),
+            "/metrics" if get => {
+                page(plumb_wire::prometheus::CONTENT_TYPE, status::metrics(&instance.status()))
+            }
             "/status" | "/status.json" | "/metrics" => refused("GET"),
             "/programs/reset" if request.method() == Method::POST => {
                 if instance.accounts.user(request.headers()).is_none() {

@@ -18,9 +18,6 @@ pub(crate) use page::html;
 pub(crate) use prometheus::metrics;
 pub(crate) use verdict::Verdict;
 
-/// The content type of the text format of Prometheus.
-pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-
 /// Everything there is to see, at one moment. Times in nanoseconds, sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Status {

@@ -1,33 +1,34 @@
 //! The text format of Prometheus: counters and gauges in base units.
 
-use std::fmt::Write as _;
+use plumb_wire::prometheus::{Exposition, Kind, seconds};
 
 use super::Status;
 
 /// The document in the text format, version 0.0.4.
 pub(crate) fn metrics(status: &Status) -> String {
-    let mut out = String::new();
+    let mut out = Exposition::new("plumb_app_");
     let (steps, queue) = (&status.steps, &status.queue);
     out.counter("steps_total", "Dialog steps done.", steps.count);
     out.counter("step_errors_total", "Steps that ended with a server error.", steps.errors);
     out.counter("step_dumps_total", "Steps that broke off.", steps.dumps);
-    out.about("step_seconds_total", "counter", "Time of steps by where it went.");
+    out.about("step_seconds_total", Kind::Counter, "Time of steps by where it went.");
     for (part, ns) in [
         ("queue", steps.queue_ns),
         ("load", steps.load_ns),
         ("database", steps.database_ns),
         ("render", steps.render_ns),
     ] {
-        out.line(&format!("plumb_app_step_seconds_total{{part=\"{part}\"}} {}", seconds(ns)));
+        out.sample("step_seconds_total", &[("part", part)], seconds(ns.into()));
     }
-    out.seconds("cpu_seconds_total", "Processor time of work processes.", steps.cpu_ns);
+    let cpu = seconds(steps.cpu_ns.into());
+    out.counter("cpu_seconds_total", "Processor time of work processes.", cpu);
     let processes = &status.work_processes;
     let running = processes.iter().filter(|process| process.running_ns.is_some()).count();
     out.gauge("work_processes", "Work processes.", processes.len() as u64);
     out.gauge("work_processes_running", "Work processes that have a step.", running as u64);
-    let calls = processes.iter().map(|process| process.database_calls).sum();
+    let calls: u64 = processes.iter().map(|process| process.database_calls).sum();
     out.counter("database_calls_total", "Database calls of work processes.", calls);
-    let logons = processes.iter().map(|process| process.database_logons).sum();
+    let logons: u64 = processes.iter().map(|process| process.database_logons).sum();
     out.counter("database_logons_total", "Database sessions opened.", logons);
 
     out.gauge("queue_length", "Steps that wait for a work process.", queue.length as u64);
@@ -87,42 +88,5 @@ pub(crate) fn metrics(status: &Status) -> String {
         out.counter("backend_calls_total", "Calls of the back end.", backend.calls);
         out.counter("backend_refused_total", "Calls refused: limit.", backend.refused);
     }
-    out
-}
-
-trait Exposition {
-    fn about(&mut self, name: &str, kind: &str, help: &str);
-    fn line(&mut self, line: &str);
-
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.about(name, "counter", help);
-        self.line(&format!("plumb_app_{name} {value}"));
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: u64) {
-        self.about(name, "gauge", help);
-        self.line(&format!("plumb_app_{name} {value}"));
-    }
-
-    fn seconds(&mut self, name: &str, help: &str, ns: u64) {
-        self.about(name, "counter", help);
-        self.line(&format!("plumb_app_{name} {}", seconds(ns)));
-    }
-}
-
-impl Exposition for String {
-    fn about(&mut self, name: &str, kind: &str, help: &str) {
-        // a String takes everything
-        let _ = writeln!(self, "# HELP plumb_app_{name} {help}\n# TYPE plumb_app_{name} {kind}");
-    }
-
-    fn line(&mut self, line: &str) {
-        self.push_str(line);
-        self.push('\n');
-    }
-}
-
-/// Exact to the nanosecond.
-fn seconds(ns: u64) -> String {
-    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+    out.finish()
 }

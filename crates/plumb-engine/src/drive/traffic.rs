@@ -10,6 +10,7 @@ use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::{Flight, Moment, Phase};
 use crate::link::Link;
+use crate::operations::Ended;
 use crate::plan::Pace;
 use crate::poll::Time;
 use crate::protocol::{Next, Protocol, Step, Then};
@@ -133,15 +134,17 @@ where
                         conn.resume_at = Moment::at(self.now + delay.ns());
                     }
                     self.last_done = self.now;
+                    let moments = flight.moments(self.now);
+                    let user = self.job.share.first_user + index;
+                    let (row, counts) = (flight.op.label, flight.counts);
+                    self.outlet.tell(user, || Ended { row, counts, moments, answer });
                     if flight.counts {
-                        let (row, moments) = (flight.op.label, flight.moments(self.now));
                         self.recorder.record(row, moments, answer);
                         let response_ns = moments.last.saturating_sub(moments.due);
                         if self.watch.among_the_slowest(response_ns)
                             && answer.outcome == Outcome::Ok
                         {
-                            let user = (self.job.share.first_user + index) as u64;
-                            let op = SlowOp { index, user, row };
+                            let op = SlowOp { index, user: user as u64, row };
                             self.watch.keep(op, channel.socket(), moments);
                         }
                     } else {
@@ -310,7 +313,7 @@ where
         if answer.outcome == Outcome::Ok {
             conn.attempts = 0;
         }
-        self.book(flight, answer);
+        self.book(index, flight, answer);
         self.restart(index);
         Ok(())
     }
@@ -357,7 +360,7 @@ where
             None => self.recorder.quiet_closes += 1,
             Some(flight) => {
                 self.in_flight -= 1;
-                self.book(flight, Answer::failed(kind));
+                self.book(index, flight, Answer::failed(kind));
             }
         }
         self.restart(index);
@@ -367,15 +370,19 @@ where
     fn restart(&mut self, index: usize) {
         while let Some(flight) = self.conns[index].flights.pop_front() {
             self.in_flight -= 1;
-            self.book(flight, Answer::failed(FailureKind::Closed));
+            self.book(index, flight, Answer::failed(FailureKind::Closed));
         }
         self.drop_connection(index);
     }
 
-    fn book(&mut self, flight: Flight, answer: Answer) {
+    fn book(&mut self, index: usize, flight: Flight, answer: Answer) {
         self.last_done = self.now;
-        if flight.counts {
-            self.recorder.record(flight.op.label, flight.moments(self.now), answer);
+        let moments = flight.moments(self.now);
+        let (row, counts) = (flight.op.label, flight.counts);
+        let user = self.job.share.first_user + index;
+        self.outlet.tell(user, || Ended { row, counts, moments, answer });
+        if counts {
+            self.recorder.record(row, moments, answer);
         }
     }
 }

@@ -9,6 +9,7 @@ mod link;
 mod options;
 mod words;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -119,6 +120,32 @@ impl TlsAcceptor {
     fn session(&self) -> Result<ServerConnection, rustls::Error> {
         ServerConnection::new(Arc::clone(&self.config))
     }
+}
+
+/// What a client of many servers needs: it believes the authorities that this machine trusts, and
+/// those in the file `further`. Where a machine trusts nobody, the file is enough.
+///
+/// # Errors
+/// [`TlsError`] names the file that does not serve, or says that there is nobody to trust.
+pub fn client_config(
+    further: Option<&Path>,
+    alpn: &[&[u8]],
+) -> Result<Arc<ClientConfig>, TlsError> {
+    let roots = match (trusted(), further.map(authorities).transpose()?) {
+        (Ok(mut roots), Some(further)) => {
+            roots.extend(further.roots);
+            roots
+        }
+        (Err(_), Some(further)) => further,
+        (trusted, None) => trusted?,
+    };
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|cause| TlsError::Setup { cause })?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+    Ok(Arc::new(config))
 }
 
 /// The ciphers of ring, with AES-128 in GCM before AES-256: the order in which browsers ask.

@@ -75,6 +75,9 @@ pub struct Entry {
     /// The parts of `time`.
     #[serde(default)]
     pub timings: Timings,
+    /// What is to be said of it: why it has no answer, why a body was not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
 }
 
 /// What a cache held.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use plumb_engine::clock;
 use plumb_measure::Clock;
+use plumb_wire::prometheus::Exposition;
 use plumb_wire::resp;
 
 use super::LockServer;
@@ -68,14 +69,16 @@ impl<C: Clock> LockServer<'_, C> {
 
     /// The text format of Prometheus.
     pub(super) fn metrics(&self) -> String {
-        let mut text = String::new();
+        let mut page = Exposition::new("plumb_lock_");
         for (name, grows, help, value) in self.figures() {
-            let (kind, suffix) = if grows { ("counter", "_total") } else { ("gauge", "") };
-            let name = format!("plumb_lock_{name}{suffix}");
-            // a String takes everything
-            let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}\n{name} {value}");
+            let help = format!("{help}.");
+            if grows {
+                page.counter(&format!("{name}_total"), &help, value);
+            } else {
+                page.gauge(name, &help, value);
+            }
         }
-        text
+        page.finish()
     }
 
     /// `INFO`, in the form clients of Redis read.

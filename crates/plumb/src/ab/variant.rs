@@ -82,6 +82,11 @@ impl Variant {
             let option = id.replace('_', "-");
             bail!("`{command}`: --{option} belongs to plumb ab itself, not to one of its commands");
         }
+        if takes("jtl") && says("jtl") {
+            bail!(
+                "`{command}`: --jtl names one file, and each command runs many times: leave it out"
+            );
+        }
         if lacks("for_time") && lacks("count") {
             add(&mut words, format!("--for={block}"));
         }

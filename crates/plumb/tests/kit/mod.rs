@@ -12,6 +12,7 @@ pub(crate) mod ni;
 pub(crate) mod peer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
+pub(crate) mod recorder;
 pub(crate) mod router;
 pub(crate) mod web;
 

@@ -1,0 +1,374 @@
+//! What happens to a request: where it goes, what is seen of it, and what comes back.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+use plumb_wire::http::Scheme;
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+use super::doors::Present;
+use super::exchange::{Answered, Asked, Exchange, Sent};
+use super::hops;
+use super::kept::{Kept, Room};
+use super::ledger::{Ledger, Underway};
+use super::passage;
+use super::tap::{Outgoing, Returning};
+use super::upstream::{Origin, Reach, Unreachable, Upstream};
+use super::{Authority, Intercept};
+
+/// What a client is sent.
+pub(crate) type Answer = Response<Either<Full<Bytes>, Returning>>;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) ledger: Ledger,
+    pub(crate) reach: Reach,
+    pub(crate) intercept: Vec<Intercept>,
+    /// There is one as soon as a host is to be opened.
+    pub(crate) authority: Option<Authority>,
+    pub(crate) room: Room,
+    /// Bytes of a body that are kept.
+    pub(crate) keep_body: usize,
+    /// How long anything may stand still.
+    pub(crate) timeout: Span,
+}
+
+impl House {
+    /// How long anything may stand still.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_nanos(self.timeout.ns())
+    }
+}
+
+/// What serves the requests of one connection.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) house: Arc<House>,
+    /// The server that everything on this connection is for: inside of a tunnel.
+    inside: Option<Origin>,
+    /// The connection of the last request, for the next one.
+    upstream: Mutex<Option<Upstream>>,
+    pub(crate) present: Arc<Present>,
+    /// True once the proxy is to stop.
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    /// There is no connection to its server.
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    /// The connection broke before an answer came.
+    #[error("{place} gave no answer: {cause}")]
+    Broken { place: String, cause: hyper::Error },
+    /// No answer came in time.
+    #[error("{place} gave no answer within {patience} (--timeout)")]
+    Late { place: String, patience: Span },
+}
+
+impl Desk {
+    /// A desk for one connection.
+    pub(crate) fn new(
+        house: Arc<House>,
+        present: Arc<Present>,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { house, inside: None, upstream: Mutex::default(), present, stop }
+    }
+
+    /// The desk inside of a tunnel to `origin`.
+    pub(crate) fn inside(&self, origin: Origin) -> Self {
+        let (house, present) = (Arc::clone(&self.house), Arc::clone(&self.present));
+        Self { inside: Some(origin), ..Self::new(house, present, self.stop.clone()) }
+    }
+
+    /// The answer to one request.
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Infallible> {
+        if request.method() == Method::CONNECT {
+            return Ok(self.connect(request).await);
+        }
+        Ok(match self.origin(request.uri()) {
+            Ok(origin) => self.forward(origin, request).await,
+            Err(complaint) => refusal(StatusCode::BAD_REQUEST, complaint),
+        })
+    }
+
+    /// The server that a request is for.
+    fn origin(&self, uri: &Uri) -> Result<Origin, &'static str> {
+        if let Some(inside) = &self.inside {
+            return Ok(inside.clone());
+        }
+        match uri.scheme_str() {
+            Some("http") => origin_of(uri, Scheme::Http),
+            Some(_) => Err("this proxy forwards http only; other schemes go through CONNECT"),
+            None => Err("this is the recording proxy of plumb: name it to a client as its proxy"),
+        }
+    }
+
+    async fn forward(&self, origin: Origin, mut request: Request<Incoming>) -> Answer {
+        let house = &self.house;
+        let upgrade =
+            hops::asks_for_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
+        let (mut head, body) = request.into_parts();
+        hops::adapt(&mut head.headers, &origin, upgrade.is_some());
+        let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+        let asked = Asked {
+            method: head.method.clone(),
+            url: format!("{}{target}", origin.start()),
+            version: head.version,
+            headers: head.headers.clone(),
+        };
+        let kept = || Kept::new(&house.room, house.keep_body);
+        let sent = Sent::new(kept());
+        let mut underway =
+            Underway::new(Exchange::begin(asked, sent.clone(), kept()), &house.ledger);
+        // what came as an absolute URL goes on as its path
+        head.uri = target.parse().unwrap_or_default();
+        head.version = Version::HTTP_11;
+        let outgoing = Outgoing::new(body, house.patience(), sent.clone());
+        let request = Request::from_parts(head, outgoing);
+        match self.ask(&origin, request, &sent, &mut underway).await {
+            Ok(response) => self.pass_back(response, underway, upgrade),
+            Err(trouble) => {
+                let status = match trouble {
+                    Trouble::Late { .. } | Trouble::Unreachable(Unreachable::Late { .. }) => {
+                        StatusCode::GATEWAY_TIMEOUT
+                    }
+                    Trouble::Unreachable(_) | Trouble::Broken { .. } => StatusCode::BAD_GATEWAY,
+                };
+                underway.end(Some(trouble.to_string()));
+                refusal(status, &trouble.to_string())
+            }
+        }
+    }
+
+    /// The head of the answer, over the connection of the last request or a new one.
+    async fn ask(
+        &self,
+        origin: &Origin,
+        mut request: Request<Outgoing>,
+        sent: &Sent,
+        underway: &mut Underway,
+    ) -> Result<Response<Incoming>, Trouble> {
+        let mut place = self.upstream.lock().await;
+        if let Some(mut upstream) = place.take().filter(|last| last.origin == *origin)
+            && upstream.sender.ready().await.is_ok()
+        {
+            underway.note(|exchange| exchange.moments.connected = Some(MonotonicClock.now_ns()));
+            let spare = again(&request);
+            match self.send(&mut upstream, request, sent).await {
+                Ok(response) => {
+                    *place = Some(upstream);
+                    return Ok(response);
+                }
+                // the server may have closed it just then
+                Err((_, Some(unsent))) => request = unsent,
+                Err((trouble, None)) => request = spare.ok_or(trouble)?,
+            }
+        }
+        let (mut upstream, way) = self.house.reach.open(origin).await?;
+        underway.note(|exchange| {
+            exchange.moments.way = Some(way);
+            exchange.moments.connected = Some(MonotonicClock.now_ns());
+        });
+        match self.send(&mut upstream, request, sent).await {
+            Ok(response) => {
+                *place = Some(upstream);
+                Ok(response)
+            }
+            Err((trouble, _)) => Err(trouble),
+        }
+    }
+
+    /// Sends a request over `upstream`. With the trouble the request comes back if nothing of it
+    /// was sent.
+    async fn send(
+        &self,
+        upstream: &mut Upstream,
+        request: Request<Outgoing>,
+        sent: &Sent,
+    ) -> Result<Response<Incoming>, (Trouble, Option<Request<Outgoing>>)> {
+        let origin = upstream.origin.clone();
+        let mut answer = pin!(upstream.sender.try_send_request(request));
+        let mut length = 0;
+        loop {
+            match timeout(self.house.patience(), &mut answer).await {
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(mut error)) => {
+                    let unsent = error.take_message();
+                    let (place, cause) = (origin.place(), error.into_error());
+                    return Err((Trouble::Broken { place, cause }, unsent));
+                }
+                Err(_) => {
+                    // a long body may take its time as long as it moves
+                    let so_far = sent.with(|sent| sent.kept.length());
+                    if so_far == length {
+                        let (place, patience) = (origin.place(), self.house.timeout);
+                        return Err((Trouble::Late { place, patience }, None));
+                    }
+                    length = so_far;
+                }
+            }
+        }
+    }
+
+    fn pass_back(
+        &self,
+        mut response: Response<Incoming>,
+        mut underway: Underway,
+        upgrade: Option<OnUpgrade>,
+    ) -> Answer {
+        let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let server = switched.then(|| hyper::upgrade::on(&mut response));
+        let (mut head, body) = response.into_parts();
+        let answered = Answered {
+            status: head.status,
+            reason: reason(&head),
+            version: head.version,
+            headers: head.headers.clone(),
+        };
+        underway.note(|exchange| {
+            exchange.moments.answered = Some(MonotonicClock.now_ns());
+            exchange.answered = Some(answered);
+        });
+        head.version = Version::HTTP_11;
+        match (server, upgrade) {
+            (Some(server), Some(client)) => {
+                let what = "what follows passes through and is not recorded";
+                underway.end(Some(format!("the connection changes its protocol; {what}")));
+                passage::join(client, server, Arc::clone(&self.present), self.stop.clone());
+                Response::from_parts(head, Either::Left(Full::default()))
+            }
+            (Some(_), None) => {
+                let words = "the server changes the protocol, and nobody asked it to";
+                underway.end(Some(words.into()));
+                refusal(StatusCode::BAD_GATEWAY, words)
+            }
+            (None, _) => {
+                hops::strip(&mut head.headers);
+                let patience = self.house.patience();
+                let body = Returning::new(body, patience, underway);
+                Response::from_parts(head, Either::Right(body))
+            }
+        }
+    }
+
+    /// Opens a tunnel: to ourselves for hosts that are recorded, else to the server.
+    async fn connect(self: Arc<Self>, mut request: Request<Incoming>) -> Answer {
+        if self.inside.is_some() {
+            return refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "there is no tunnel inside of a tunnel",
+            );
+        }
+        let origin = match origin_of(request.uri(), Scheme::Https) {
+            Ok(origin) if request.uri().port_u16().is_some() => origin,
+            _ => return refusal(StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT"),
+        };
+        let upgrade = hyper::upgrade::on(&mut request);
+        let house = &self.house;
+        let opened = house.intercept.iter().any(|named| named.has(&origin.host));
+        if let (Some(authority), true) = (&house.authority, opened) {
+            return match authority.config(&origin.host) {
+                Ok(config) => {
+                    tokio::spawn(passage::open(Arc::clone(&self), upgrade, origin, config));
+                    Response::new(Either::Left(Full::default()))
+                }
+                Err(words) => {
+                    house.ledger.tell(&words);
+                    refusal(StatusCode::BAD_GATEWAY, &words)
+                }
+            };
+        }
+        match house.reach.through(&origin).await {
+            Ok(server) => {
+                house.ledger.tunnel(&origin.host);
+                passage::pass(upgrade, server, Arc::clone(&self.present), self.stop.clone());
+                Response::new(Either::Left(Full::default()))
+            }
+            Err(trouble) => {
+                house.ledger.tell(format!("no tunnel: {trouble}"));
+                refusal(StatusCode::BAD_GATEWAY, &trouble.to_string())
+            }
+        }
+    }
+}
+
+fn origin_of(uri: &Uri, scheme: Scheme) -> Result<Origin, &'static str> {
+    let authority = uri.authority().ok_or("the URL names no host")?;
+    if authority.as_str().contains('@') {
+        return Err("the URL holds a user or a password, which belong into a header");
+    }
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    // a port that is none is not told apart from a missing one
+    let port = match authority.port_u16() {
+        Some(port) if port > 0 => port,
+        None if authority.as_str() == authority.host() => scheme.port(),
+        _ => return Err("the URL names no port"),
+    };
+    if host.is_empty() { Err("the URL names no host") } else { Ok(Origin { scheme, host, port }) }
+}
+
+/// The same request once more, where it may be sent twice: it changes nothing and has no body.
+fn again(request: &Request<Outgoing>) -> Option<Request<Outgoing>> {
+    if !request.method().is_safe() {
+        return None;
+    }
+    let mut copy = Request::new(request.body().again()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
+}
+
+/// The words behind the status.
+fn reason(head: &hyper::http::response::Parts) -> String {
+    match head.extensions.get::<ReasonPhrase>() {
+        Some(words) => String::from_utf8_lossy(words.as_bytes()).into_owned(),
+        None => head.status.canonical_reason().unwrap_or_default().into(),
+    }
+}
+
+/// What the proxy itself answers.
+fn refusal(status: StatusCode, words: &str) -> Answer {
+    let mut response =
+        Response::new(Either::Left(Full::from(format!("plumb http record: {words}\n"))));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_its_server() {
+        let place =
+            |uri: &str| origin_of(&uri.parse().unwrap(), Scheme::Http).map(|origin| origin.place());
+        assert_eq!(place("http://ERP/x"), Ok("erp:80".into()));
+        assert_eq!(place("http://[::1]:8000/"), Ok("[::1]:8000".into()));
+        assert_eq!(place("erp:443"), Ok("erp:443".into()));
+        for wrong in ["/x", "http://demo:demo@erp/", "http://erp:0/", "http://erp:99999/"] {
+            assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Taking connections, and letting them go.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsFd as _;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use plumb_engine::{Cidr, Listener};
+use rustix::net::sockopt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+
+use super::desk::{Desk, House};
+use super::upstream::{HEAD_BYTES_MAX, HEAD_LINES_MAX};
+
+/// Without descriptors, how long until the next try.
+const BREATH: Duration = Duration::from_millis(100);
+/// What a connection too many is told.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
+    Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// Where connections come in.
+#[derive(Clone, Debug)]
+pub(crate) struct Doors {
+    pub(crate) house: Arc<House>,
+    /// Who may connect; everybody when it is empty.
+    pub(crate) allow: Arc<[Cidr]>,
+    pub(crate) places: Arc<Semaphore>,
+    /// True once the proxy is to stop.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Held by every connection, so that the proxy knows when the last one is gone.
+    pub(crate) present: mpsc::Sender<()>,
+}
+
+/// A connection that is counted until the last of what serves it is dropped.
+#[derive(Debug)]
+pub(crate) struct Present {
+    _place: OwnedSemaphorePermit,
+    _present: mpsc::Sender<()>,
+}
+
+/// Takes connections from `listener` until the proxy stops.
+///
+/// # Errors
+/// When the kernel does not let it wait for connections.
+pub(crate) async fn run(listener: Listener, mut doors: Doors) -> io::Result<()> {
+    let socket = listener.as_fd().try_clone_to_owned()?;
+    let door = TcpListener::from_std(socket.into())?;
+    loop {
+        let taken = tokio::select! {
+            () = stopped(&mut doors.stop) => return Ok(()),
+            taken = door.accept() => taken,
+        };
+        match taken {
+            Ok((stream, from)) => doors.take(stream, from.ip()),
+            Err(error) => {
+                doors.house.ledger.tell(format!("cannot take connections for now: {error}"));
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+/// Waits until the proxy stops.
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // whoever would say so is gone: that is the same
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+impl Doors {
+    fn take(&self, stream: TcpStream, from: IpAddr) {
+        if !self.allow.is_empty() && !self.allow.iter().any(|block| block.contains(from)) {
+            self.house.ledger.tell(format!("{from} may not connect"));
+            return;
+        }
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            self.house.ledger.tell("a client was turned away: as many are served as may");
+            // a full socket buffer is no reason to wait for somebody who is turned away
+            let _ = rustix::io::write(&stream, FULL);
+            return;
+        };
+        // a peer that vanished gives its place back after a while
+        let _ = sockopt::set_socket_keepalive(&stream, true);
+        let _ = stream.set_nodelay(true);
+        let present = Arc::new(Present { _place: place, _present: self.present.clone() });
+        let desk = Desk::new(Arc::clone(&self.house), present, self.stop.clone());
+        tokio::spawn(converse(Arc::new(desk), stream));
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) async fn converse<S>(desk: Arc<Desk>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (ledger, mut stop) = (desk.house.ledger.clone(), desk.stop.clone());
+    let patience = desk.house.patience();
+    let service = service_fn(move |request| Arc::clone(&desk).serve(request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEAD_LINES_MAX)
+        .preserve_header_case(true)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended
+        && error.is_parse()
+    {
+        ledger.tell(format!("a client sent what is no request of HTTP/1.1: {error}"));
+    }
+}

@@ -1,0 +1,125 @@
+//! What was seen of one request and its answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::header::HeaderMap;
+use hyper::{Method, StatusCode, Version};
+use plumb_engine::clock::{MonotonicClock, wall_ns};
+use plumb_measure::Clock as _;
+
+use super::kept::Kept;
+
+/// One request and its answer, as they passed.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// When the head of the request was complete, by the wall clock, nanoseconds.
+    pub(crate) started_wall_ns: u64,
+    pub(crate) asked: Asked,
+    /// The body of the request, which may still be under way.
+    pub(crate) sent: Sent,
+    pub(crate) moments: Moments,
+    /// The head of the answer; `None` when none came.
+    pub(crate) answered: Option<Answered>,
+    pub(crate) received: Kept,
+    /// What went wrong, in words.
+    pub(crate) trouble: Option<String>,
+}
+
+/// The head of a request.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    /// Absolute.
+    pub(crate) url: String,
+    pub(crate) version: Version,
+    /// As the server sees them.
+    pub(crate) headers: HeaderMap,
+}
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    /// The words behind the status, as the server wrote them.
+    pub(crate) reason: String,
+    pub(crate) version: Version,
+    pub(crate) headers: HeaderMap,
+}
+
+/// How long it took to a new connection, nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Finding the address; `None` when the host was a number.
+    pub(crate) dns_ns: Option<u64>,
+    pub(crate) connect_ns: u64,
+    /// The handshake; `None` without TLS.
+    pub(crate) tls_ns: Option<u64>,
+}
+
+/// Moments on the monotonic clock, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    /// The head of the request was complete.
+    pub(crate) started: u64,
+    /// The way to the server; `None` on a connection that stood already, or when it failed.
+    pub(crate) way: Option<Way>,
+    /// A connection was at hand.
+    pub(crate) connected: Option<u64>,
+    /// The head of the answer was complete.
+    pub(crate) answered: Option<u64>,
+    /// Everything was over.
+    pub(crate) ended: u64,
+}
+
+/// The body of a request on its way; shared by whoever passes it on and whoever writes it down.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    shared: Arc<Mutex<SentBody>>,
+}
+
+/// A request's body, and when its last byte had passed.
+#[derive(Debug)]
+pub(crate) struct SentBody {
+    pub(crate) kept: Kept,
+    pub(crate) ended: Option<u64>,
+}
+
+impl Sent {
+    /// Nothing was sent yet.
+    pub(crate) fn new(kept: Kept) -> Self {
+        Self { shared: Arc::new(Mutex::new(SentBody { kept, ended: None })) }
+    }
+
+    /// Looks at the body, or goes on with it.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut SentBody) -> T) -> T {
+        look(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Exchange {
+    /// A request whose head is complete now.
+    pub(crate) fn begin(asked: Asked, sent: Sent, received: Kept) -> Self {
+        let now = MonotonicClock.now_ns();
+        Self {
+            started_wall_ns: wall_ns(),
+            asked,
+            sent,
+            moments: Moments {
+                started: now,
+                way: None,
+                connected: None,
+                answered: None,
+                ended: now,
+            },
+            answered: None,
+            received,
+            trouble: None,
+        }
+    }
+
+    /// `method url`, without what the URL asks for.
+    pub(crate) fn name(&self) -> String {
+        let url = self.asked.url.split(['?', '#']).next().unwrap_or_default();
+        format!("{} {url}", self.asked.method)
+    }
+}

@@ -1,0 +1,261 @@
+//! What has been measured so far, as Prometheus reads it.
+
+use std::collections::BTreeMap;
+
+use plumb_engine::IntervalRecords;
+use plumb_engine::layer::Outline;
+use plumb_measure::{Failures, Histogram, Row};
+use plumb_wire::prometheus::{Exposition, Kind, seconds};
+
+/// The quantiles of an interval that are shown.
+const QUANTILES: [(f64, &str); 4] = [(0.5, "0.5"), (0.9, "0.9"), (0.99, "0.99"), (1.0, "1")];
+
+/// The figures of a run, point by point.
+#[derive(Debug)]
+pub(super) struct Board {
+    run: [(&'static str, String); 3],
+    /// What the rows of the points to come are called.
+    names: Vec<String>,
+    points: Vec<Point>,
+}
+
+/// The figures of one point.
+#[derive(Debug, Default)]
+struct Point {
+    labels: BTreeMap<String, String>,
+    rows: Vec<Figures>,
+    connect_failures: Failures,
+    dropped: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+}
+
+/// The figures of one row: all so far, and the response times of the last interval.
+#[derive(Debug, Default)]
+struct Figures {
+    name: String,
+    operations: u64,
+    response_sum_ns: u128,
+    failures: Failures,
+    last: Histogram,
+}
+
+impl Board {
+    pub(super) fn new(outline: &Outline) -> Self {
+        let run = [
+            ("layer", outline.layer.to_owned()),
+            ("verb", outline.verb.to_owned()),
+            ("target", outline.target.clone()),
+        ];
+        Self { run, names: Vec::new(), points: Vec::new() }
+    }
+
+    /// What the rows of the points to come are called.
+    pub(super) fn rows(&mut self, names: &[String]) {
+        self.names = names.to_vec();
+    }
+
+    /// A point begins.
+    pub(super) fn point(&mut self, labels: &BTreeMap<String, String>) {
+        self.points.push(Point { labels: labels.clone(), ..Point::default() });
+    }
+
+    /// An interval of the last point is over.
+    pub(super) fn add(&mut self, records: &IntervalRecords) {
+        let Some(point) = self.points.last_mut() else { return };
+        let recorder = &records.recorder;
+        point.rows.resize_with(recorder.rows().len(), Figures::default);
+        for (number, (figures, row)) in point.rows.iter_mut().zip(recorder.rows()).enumerate() {
+            if let Some(name) = self.names.get(number) {
+                figures.name.clone_from(name);
+            }
+            figures.add(row);
+        }
+        point.connect_failures.merge(&recorder.connect_failures);
+        point.dropped += recorder.dropped;
+        point.bytes_sent += recorder.bytes_sent;
+        point.bytes_received += recorder.bytes_received;
+    }
+
+    /// The document.
+    pub(super) fn render(&self) -> String {
+        let mut page = Exposition::new("plumb_run_");
+        let run: Vec<(&str, &str)> =
+            self.run.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        page.about("info", Kind::Gauge, "What is measured.");
+        page.sample("info", &run, 1);
+        self.operations(&mut page);
+        self.responses(&mut page);
+        page.about("connect_failures_total", Kind::Counter, "Connections that failed, by kind.");
+        for point in &self.points {
+            for (kind, count) in point.connect_failures.iter() {
+                page.sample("connect_failures_total", &point.with("kind", kind.name()), count);
+            }
+        }
+        type Count = (&'static str, &'static str, fn(&Point) -> u64);
+        let counts: [Count; 3] = [
+            ("dropped_total", "Operations that could not begin in time.", |it| it.dropped),
+            ("sent_bytes_total", "Bytes handed to the kernel.", |it| it.bytes_sent),
+            ("received_bytes_total", "Bytes read from the kernel.", |it| it.bytes_received),
+        ];
+        for (name, help, count) in counts {
+            page.about(name, Kind::Counter, help);
+            self.points.iter().for_each(|point| page.sample(name, &point.all(), count(point)));
+        }
+        self.users(&mut page);
+        page.finish()
+    }
+
+    fn operations(&self, page: &mut Exposition) {
+        page.about("operations_total", Kind::Counter, "Correct answers, warm-up left out.");
+        for (point, row) in self.each() {
+            page.sample("operations_total", &point.with("row", &row.name), row.operations);
+        }
+        page.about("failures_total", Kind::Counter, "Operations that failed, by kind.");
+        for (point, row) in self.each() {
+            for (kind, count) in row.failures.iter() {
+                let mut labels = point.with("row", &row.name);
+                labels.push(("kind", kind.name()));
+                page.sample("failures_total", &labels, count);
+            }
+        }
+    }
+
+    fn responses(&self, page: &mut Exposition) {
+        let help = "Response times from the due time: quantiles of the last interval with an \
+                    answer, sum and count of all so far.";
+        page.about("response_seconds", Kind::Summary, help);
+        for (point, row) in self.each().filter(|(_, row)| row.operations > 0) {
+            let mut labels = point.with("row", &row.name);
+            page.sample("response_seconds_sum", &labels, seconds(row.response_sum_ns));
+            page.sample("response_seconds_count", &labels, row.operations);
+            for (quantile, name) in QUANTILES {
+                labels.push(("quantile", name));
+                page.sample(
+                    "response_seconds",
+                    &labels,
+                    seconds(row.last.quantile(quantile).into()),
+                );
+                labels.pop();
+            }
+        }
+    }
+
+    /// Users of the point that is measured; each has a connection.
+    fn users(&self, page: &mut Exposition) {
+        let users = self.points.last().and_then(|point| point.labels.get("connections"));
+        if let Some(users) = users.and_then(|text| text.parse::<u64>().ok()) {
+            page.gauge("users", "Users at work now, each with a connection.", users);
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&Point, &Figures)> {
+        self.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)))
+    }
+}
+
+impl Point {
+    /// The labels of the point.
+    fn all(&self) -> Vec<(&str, &str)> {
+        self.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    /// The labels of the point, and one more; one without a value says nothing.
+    fn with<'a>(&'a self, name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
+        let mut labels = self.all();
+        labels.extend((!value.is_empty()).then_some((name, value)));
+        labels
+    }
+}
+
+impl Figures {
+    fn add(&mut self, row: &Row) {
+        self.operations += row.response.count();
+        self.response_sum_ns += row.response.sum();
+        self.failures.merge(&row.failures);
+        if !row.response.is_empty() {
+            self.last = row.response.clone();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{Answer, FailureKind, Interval, Moments, Recorder};
+
+    use super::*;
+
+    fn records(times_ns: &[u64], failures: usize) -> IntervalRecords {
+        let mut recorder = Recorder::new(1);
+        let moments = |ns| Moments { due: 0, sent: 0, first: ns, last: ns };
+        times_ns.iter().for_each(|ns| recorder.record(0, moments(*ns), Answer::ok(1)));
+        for _ in 0..failures {
+            recorder.record(0, moments(1), Answer::failed(FailureKind::TimedOut));
+        }
+        recorder.bytes_sent = 100;
+        recorder.connect_failures.count(FailureKind::ConnectRefused);
+        let figures = Interval {
+            start_ns: 0,
+            duration_ns: 1,
+            operations: 0,
+            failures: 0,
+            p50: 0,
+            p99: 0,
+            max: 0,
+        };
+        IntervalRecords { began_ns: 0, figures, recorder, drivers: Vec::new() }
+    }
+
+    fn board() -> Board {
+        Board::new(&Outline {
+            layer: "http",
+            verb: "ping",
+            options: BTreeMap::new(),
+            open: false,
+            seed: 0,
+            target: "http://erp/\"a\"".into(),
+            pin: Vec::new(),
+            points: 2,
+        })
+    }
+
+    #[test]
+    fn counters_grow_and_quantiles_are_of_the_last_interval() {
+        let mut board = board();
+        board.rows(&["page".into()]);
+        board.point(&BTreeMap::from([("connections".into(), "5".into())]));
+        board.add(&records(&[1_000, 3_000], 1));
+        board.add(&records(&[500], 0));
+        board.add(&records(&[], 2));
+        let text = board.render();
+        for line in [
+            "plumb_run_info{layer=\"http\",verb=\"ping\",target=\"http://erp/\\\"a\\\"\"} 1",
+            "plumb_run_operations_total{connections=\"5\",row=\"page\"} 3",
+            "plumb_run_failures_total{connections=\"5\",row=\"page\",kind=\"timed-out\"} 3",
+            "plumb_run_response_seconds_sum{connections=\"5\",row=\"page\"} 0.000004500",
+            "plumb_run_response_seconds_count{connections=\"5\",row=\"page\"} 3",
+            "plumb_run_response_seconds{connections=\"5\",row=\"page\",quantile=\"0.5\"} 0.000000500",
+            "plumb_run_connect_failures_total{connections=\"5\",kind=\"connect-refused\"} 3",
+            "plumb_run_sent_bytes_total{connections=\"5\"} 300",
+            "plumb_run_users 5",
+        ] {
+            assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn points_stand_side_by_side_and_none_is_shown_before_it_has_figures() {
+        let mut board = board();
+        assert!(!board.render().contains("operations_total{"));
+        for connections in ["1", "64"] {
+            board.point(&BTreeMap::from([("connections".into(), connections.into())]));
+            board.add(&records(&[1_000], 0));
+        }
+        let text = board.render();
+        assert!(text.contains("operations_total{connections=\"1\"} 1\n"), "{text}");
+        assert!(text.contains("operations_total{connections=\"64\"} 1\n"), "{text}");
+        assert!(text.contains("plumb_run_users 64\n"), "{text}");
+        let abouts = text.lines().filter(|line| line.contains("# TYPE plumb_run_operations_total"));
+        assert_eq!(abouts.count(), 1);
+    }
+}
