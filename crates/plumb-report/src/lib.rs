@@ -10,6 +10,7 @@
 //! | [`html`] | one self-contained page with charts, no script |
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`collection`] | many runs and experiments on one page |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | the folders in which they are written down |
@@ -19,6 +20,7 @@
 mod attribution;
 mod chart;
 mod clients;
+pub mod collection;
 pub mod comparison;
 mod definitions;
 mod facts;
@@ -28,6 +30,8 @@ mod host;
 pub mod html;
 mod labels;
 pub mod markdown;
+mod merged;
+mod moment;
 pub mod niping;
 mod notes;
 mod parts;
@@ -37,6 +41,7 @@ pub mod recording;
 mod seats;
 mod slowest;
 mod streams;
+mod sweep;
 mod table;
 mod tables;
 pub mod terminal;
@@ -44,6 +49,7 @@ mod verdict;
 mod wrap;
 
 pub use folder::{
-    CheckFolder, ExperimentFolder, FolderError, RunFolder, is_check, is_experiment, read_check,
-    read_comparison, read_intervals, read_order, read_record,
+    CheckFolder, Counter, ExperimentFolder, FolderError, HostTrack, RunFolder, TrackPlace,
+    is_check, is_experiment, read_check, read_comparison, read_host_tracks, read_intervals,
+    read_order, read_record,
 };

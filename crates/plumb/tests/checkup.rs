@@ -17,6 +17,8 @@ fn a_checkup_measures_this_machine_and_leaves_a_report() {
         assert!(result["operations"].as_u64() > Some(0), "{result:#}");
         assert_eq!(result["failures"], serde_json::json!({}));
     }
+    let (sentence, _) = ended.stdout.split_once("\n\n").expect("a sentence");
+    assert!(sentence.lines().all(|line| line.len() <= 80), "{sentence}");
     let first = ended.stdout.lines().next().expect("a sentence");
     assert!(first.starts_with("The network path of this machine: a 1000-byte round trip takes "));
     let last = ended.stdout.lines().last().expect("a last line");
