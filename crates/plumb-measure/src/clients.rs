@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, FindingKind, NipingFigures, Scope};
+use crate::{Finding, FindingKind, NipingFigures, Scope, grouped};
 
 /// One client of several that ran at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,8 +45,9 @@ pub fn counts_differ(sent: u64, counted: u64) -> Option<Finding> {
         _ => (Scope::Everything, "it is not the server that was measured, or it lost messages"),
     };
     let text = format!(
-        "the two sides counted differently: {sent} messages sent, {counted} counted by the server: \
-         {meaning}"
+        "the two sides counted differently: {} messages sent, {} counted by the server: {meaning}",
+        grouped(sent),
+        grouped(counted),
     );
     Some(Finding { kind: FindingKind::CountsDiffer, scope, text })
 }

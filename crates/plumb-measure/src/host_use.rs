@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::counted;
 use crate::{Finding, FindingKind, Scope, Seats};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
@@ -112,7 +113,7 @@ impl HostUse {
             add(FindingKind::Steal, Scope::Everything, text);
         }
         if self.swapped_pages > 0 {
-            let text = format!("paging: {} pages were swapped in or out", self.swapped_pages);
+            let text = format!("paging: {} swapped in or out", counted(self.swapped_pages, "page"));
             add(FindingKind::Paging, Scope::Latency, text);
         }
         found

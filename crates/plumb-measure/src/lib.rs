@@ -65,5 +65,5 @@ pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use told::Told;
-pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, show_count, show_ns};
+pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use crate::{Finding, FindingKind, Histogram, Scope, SlowSample, TcpTotals, show_ns};
+use crate::units::counted;
+use crate::{Finding, FindingKind, Histogram, Scope, SlowSample, TcpTotals, grouped, show_ns};
 
 const MS: u64 = 1_000_000;
 /// How long Linux and other systems delay an acknowledgement: a round trip that waits for one takes
@@ -78,12 +79,14 @@ impl StallEvidence<'_> {
         if !(cluster && fast_path && answer_bytes <= tcp.mss && pieces && early && lossless) {
             return None;
         }
+        let whole = grouped(operations);
         Some(format!(
-            "{stalled} of {operations} round trips took about {} delays an acknowledgement, on a \
-             path that needs {}: {operations} answers came in {}, the first bytes early, with {}; \
-             the server writes an answer in pieces, and with Nagle's algorithm on, the last one \
-             waits for the acknowledgement of the first: write each answer at once, or set \
-             TCP_NODELAY there",
+            "{} of {whole} round trips took about {} delays an acknowledgement, on a path that \
+             needs {}: {whole} answers came in {}, the first bytes early, with {}; the server \
+             writes an answer in pieces, and with Nagle's algorithm on, the last one waits for \
+             the acknowledgement of the first: write each answer at once, or set TCP_NODELAY \
+             there",
+            grouped(stalled),
             delay.words,
             show_ns(tcp.rtt_min_ns),
             counted(tcp.segments_received, "segment"),
@@ -118,10 +121,11 @@ impl StallEvidence<'_> {
             return None;
         }
         Some(format!(
-            "{slow} of {} connects took a second or longer (at most {}), with {} of their first \
+            "{} of {} connects took a second or longer (at most {}), with {} of their first \
              segment (SYN): it was lost, or dropped by a firewall or by a listener whose queue was \
              full, and is sent again after 1 s and more",
-            self.connect.count(),
+            grouped(slow),
+            grouped(self.connect.count()),
             show_ns(self.connect.max()),
             counted(tcp.connect_retransmits, "retransmit"),
         ))
@@ -131,11 +135,6 @@ impl StallEvidence<'_> {
 /// Values in a range, as far as the buckets of a histogram tell.
 fn between(histogram: &Histogram, range: &Range<u64>) -> u64 {
     histogram.count_at_or_below(range.end - 1) - histogram.count_at_or_below(range.start - 1)
-}
-
-/// `1 segment`, `2 segments`.
-fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Figure, Finding, FindingKind, Scope};
+use crate::{Figure, Finding, FindingKind, Scope, grouped};
 
 /// All streams of one result together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -142,7 +142,8 @@ impl StreamFigures {
             scope: Scope::Everything,
             text: format!(
                 "the two sides counted differently: {} bytes sent, {} received",
-                way.sent_bytes, way.received_bytes
+                grouped(way.sent_bytes),
+                grouped(way.received_bytes)
             ),
         })
     }

@@ -403,6 +403,25 @@ pub fn show_ns(ns: u64) -> String {
     }
 }
 
+/// An exact count with separators: `1,234,567`.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An exact count and its noun: `1 failure`, `2,000 failures`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 /// A count or rate for people: three significant digits above a thousand (`237 k`, `1.20 M`).
 #[must_use]
 pub fn show_count(value: f64) -> String {
@@ -427,6 +446,16 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_grouped_by_three() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(12_345_678), "12,345,678");
+        assert_eq!(counted(1, "failure"), "1 failure");
+        assert_eq!(counted(4_400, "failure"), "4,400 failures");
+    }
 
     #[test]
     fn sizes_are_read_exactly() {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, show_ns};
+use crate::units::counted;
+use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, grouped, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,11 +242,6 @@ fn finding(kind: FindingKind, scope: Scope, text: String) -> Option<Finding> {
     Some(Finding { kind, scope, text })
 }
 
-/// `1 failure`, `2 failures`.
-fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
     let mut codes = Codes::default();
     let rows = recorder.rows().iter().flat_map(|row| row.unexpected.iter());
@@ -256,7 +252,8 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
     }
     let mut most: Vec<(u16, u64)> = codes.iter().collect();
     most.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let named: Vec<String> = most.iter().map(|(code, n)| format!("{n} with {code}")).collect();
+    let named: Vec<String> =
+        most.iter().map(|(code, n)| format!("{} with {code}", grouped(*n))).collect();
     let all = recorder.operations() + recorder.failures().total();
     let text = if wrong == all {
         format!(
@@ -266,8 +263,9 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
         )
     } else {
         format!(
-            "{} of {all} had a status that was not expected ({})",
+            "{} of {} had a status that was not expected ({})",
             counted(wrong, "answer"),
+            grouped(all),
             named.join(", ")
         )
     };
@@ -287,7 +285,7 @@ fn failures(recorder: &Recorder) -> Option<Finding> {
         return None;
     }
     let kinds: Vec<String> =
-        failures.iter().map(|(kind, n)| format!("{n} {}", kind.name())).collect();
+        failures.iter().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
     let text = format!(
         "{} beside {}: {}",
         counted(failures.total(), "failure"),
@@ -301,9 +299,10 @@ fn dropped(recorder: &Recorder) -> Option<Finding> {
     if recorder.dropped == 0 {
         return None;
     }
+    let were = if recorder.dropped == 1 { "was" } else { "were" };
     let text = format!(
-        "{} due but could not begin in time: the target, or the number of connections, does not \
-         carry this rate",
+        "{} {were} due but could not begin in time: the target, or the number of connections, \
+         does not carry this rate",
         counted(recorder.dropped, "operation")
     );
     finding(FindingKind::Dropped, Scope::Everything, text)
@@ -347,7 +346,8 @@ fn length_varies(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
         .map(|row| row.lengths.histogram())
         .find(|lengths| lengths.min() != lengths.max())?;
     let scope = if facts.one_length { Scope::Everything } else { Scope::Nothing };
-    let text = format!("the content length varied from {} to {} bytes", varied.min(), varied.max());
+    let (least, most) = (grouped(varied.min()), grouped(varied.max()));
+    let text = format!("the content length varied from {least} to {most} bytes");
     finding(FindingKind::LengthVaries, scope, text)
 }
 
@@ -404,7 +404,7 @@ mod tests {
         recorder.record(0, moments, Answer::failed(FailureKind::TimedOut));
         let validity = Validity::of_load(&recorder, CLOSED);
         assert!(!validity.valid);
-        assert_eq!(validity.reasons[0].text, "1 failure beside 1000 operations: 1 timed-out");
+        assert_eq!(validity.reasons[0].text, "1 failure beside 1,000 operations: 1 timed-out");
     }
 
     #[test]
@@ -418,10 +418,10 @@ mod tests {
         let first = &validity.reasons[0];
         assert_eq!(first.kind, FindingKind::UnexpectedStatus);
         assert!(first.text.starts_with("every answer"), "{}", first.text);
-        assert!(first.text.contains("3000 with 401"), "{}", first.text);
+        assert!(first.text.contains("3,000 with 401"), "{}", first.text);
         recorder.record(0, moments, Answer::ok(5));
         let text = &Validity::of_load(&recorder, CLOSED).reasons[0].text;
-        assert!(text.starts_with("3000 answers of 3001"), "{text}");
+        assert!(text.starts_with("3,000 answers of 3,001"), "{text}");
     }
 
     #[test]

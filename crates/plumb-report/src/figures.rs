@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+pub(crate) use plumb_measure::grouped;
 use plumb_measure::{Distribution, ResultRecord, show_count, show_ns};
 
 /// Stands where nothing was measured.
@@ -14,19 +15,6 @@ pub(crate) fn real(n: u64) -> f64 {
 /// A place in a list for arithmetic of coordinates.
 pub(crate) fn place(index: usize) -> f64 {
     real(index as u64)
-}
-
-/// An exact count with separators: `1,234,567`.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Operations a second: `237 k/s`.
@@ -113,10 +101,11 @@ pub(crate) fn failures_of(result: &ResultRecord) -> u64 {
 /// Units that stay on the line of their figure.
 const UNITS: [&str; 12] = ["ns", "us", "ms", "s", "k", "M", "G", "%", "B", "kB/s", "bit/s", "MB"];
 
-/// A text for a page, which is UTF-8 for certain: no line breaks between a figure and its unit, and
-/// the micro sign stands where a figure has `us`.
+/// A text for a page, which is UTF-8 for certain: no line breaks between a figure and its unit, the
+/// micro sign stands where a figure has `us`, and the sign of both sides for `+-`.
 pub(crate) fn typeset(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let text = text.replace("+-", "\u{b1}");
     for word in text.split(' ') {
         let unit = word.trim_end_matches(|c: char| ",;.:)".contains(c));
         let after_figure = out.ends_with(|c: char| c.is_ascii_digit());
@@ -136,14 +125,6 @@ pub(crate) fn typeset(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_are_grouped_by_three() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(12_345_678), "12,345,678");
-    }
 
     #[test]
     fn bits_take_a_prefix_and_other_units_keep_theirs() {

@@ -21,15 +21,12 @@ pub(crate) struct Labels<'a> {
 impl<'a> Labels<'a> {
     /// Sorts the labels of `things` by whether they vary.
     pub(crate) fn of(things: &[&'a LabelMap]) -> Self {
-        let mut values: BTreeMap<&str, BTreeSet<Option<&str>>> = BTreeMap::new();
-        for label in things.iter().flat_map(|thing| thing.keys()) {
-            values
-                .entry(label)
-                .or_default()
-                .extend(things.iter().map(|thing| thing.get(label).map(String::as_str)));
-        }
+        let names: BTreeSet<&str> =
+            things.iter().flat_map(|thing| thing.keys()).map(String::as_str).collect();
         let (mut varying, mut constant) = (Vec::new(), Vec::new());
-        for (label, found) in values {
+        for label in names {
+            let found: BTreeSet<Option<&str>> =
+                things.iter().map(|thing| thing.get(label).map(String::as_str)).collect();
             match found.iter().next() {
                 Some(Some(value)) if found.len() == 1 => constant.push((label, *value)),
                 _ => varying.push(label),

@@ -10,6 +10,7 @@
 //! | [`html`] | one self-contained page with charts, no script |
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
+//! | [`collection`] | many runs and experiments on one page |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
@@ -21,6 +22,7 @@ mod attribution;
 mod chart;
 pub mod checkup;
 mod clients;
+pub mod collection;
 pub mod comparison;
 mod definitions;
 mod facts;
@@ -30,6 +32,8 @@ mod host;
 pub mod html;
 mod labels;
 pub mod markdown;
+mod merged;
+mod moment;
 pub mod niping;
 mod notes;
 mod parts;
@@ -39,6 +43,7 @@ pub mod recording;
 mod seats;
 mod slowest;
 mod streams;
+mod sweep;
 mod table;
 mod tables;
 pub mod terminal;
@@ -46,6 +51,7 @@ mod verdict;
 mod wrap;
 
 pub use folder::{
-    CheckFolder, ExperimentFolder, FolderError, RunFolder, is_check, is_checkup, is_experiment,
-    read_check, read_checkup, read_comparison, read_intervals, read_order, read_record,
+    CheckFolder, Counter, ExperimentFolder, FolderError, HostTrack, RunFolder, TrackPlace,
+    is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison,
+    read_host_tracks, read_intervals, read_order, read_record,
 };

@@ -1,12 +1,12 @@
 //! The parts of a load: its URLs, one row each.
 
 use plumb_measure::{
-    Distribution, Histogram, PairDifference, PartRecord, ResultRecord, RunRecord, show_count,
-    show_ns,
+    Distribution, PairDifference, PartRecord, ResultRecord, RunRecord, show_count, show_ns,
 };
 
 use crate::facts::Fact;
 use crate::figures::{ABSENT, Pick, grouped, time_of, total};
+use crate::merged::Merged;
 use crate::points::Points;
 use crate::table::{Column, Kind, Table};
 use crate::tables::{label_cells, label_columns};
@@ -145,11 +145,11 @@ pub(crate) fn pair_sentence(result: &ResultRecord) -> Option<String> {
         let mut called = result.parts.iter().zip(names(result));
         called.find(|(part, _)| part.name == *name).map_or_else(|| name.clone(), |(_, short)| short)
     };
+    let (verb, size) = difference(times);
     Some(format!(
-        "{} takes longer than {} to its last byte by {}.",
+        "{} {verb} than {} to its last byte by {size}.",
         shown(&pair.dynamic),
-        shown(&pair.fixed),
-        difference(times)
+        shown(&pair.fixed)
     ))
 }
 
@@ -174,7 +174,10 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
         let times = [("first byte", pair.first_byte), ("last byte", pair.last_byte)];
         let said: Vec<String> = times
             .iter()
-            .filter_map(|(name, times)| Some(format!("{name} {}", difference(times.as_ref()?))))
+            .filter_map(|(name, times)| {
+                let (verb, size) = difference(times.as_ref()?);
+                Some(format!("its {name} {verb} by {size}"))
+            })
             .collect();
         let said = if said.is_empty() {
             "no block in which both were answered".into()
@@ -184,8 +187,11 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
         facts.push(Fact::new(
             "processing",
             format!(
-                "{}{whose} takes longer than {} by: {said}. {} blocks: {}.",
-                pair.dynamic, pair.fixed, pair.blocks, pair.method
+                "{}{whose} against {}: {said}. {} blocks: {}.",
+                pair.dynamic,
+                pair.fixed,
+                grouped(pair.blocks),
+                pair.method
             ),
         ));
     }
@@ -368,29 +374,28 @@ fn told(record: &RunRecord) -> Table {
 
 /// The correct and the failed answers together; `None` where a histogram cannot be read.
 fn with(correct: Option<&Distribution>, failed: &Distribution) -> Option<Distribution> {
-    let mut both: Histogram = failed.decode().ok()?;
-    if let Some(correct) = correct {
-        both.merge(&correct.decode().ok()?);
-    }
-    let mut both = Distribution::of(&both)?;
-    // a decoded histogram is exact to its buckets only; these are exact
-    both.min = correct.map_or(failed.min, |times| times.min.min(failed.min));
-    both.max = correct.map_or(failed.max, |times| times.max.max(failed.max));
-    Some(both)
+    let mut both = Merged::new();
+    let whole = both.add(failed) && correct.is_none_or(|times| both.add(times));
+    both.distribution().filter(|_| whole)
 }
 
-/// `1.25 ms (95 % interval 1.20 ms to 1.31 ms)`.
-fn difference(times: &PairDifference) -> String {
-    let estimate = signed(times.ns);
-    match (times.low_ns, times.high_ns, times.level) {
-        (Some(low), Some(high), Some(level)) => format!(
+/// Which way two pages differ and by how much: `takes longer`, `1.25 ms (95 % interval 1.20 ms to
+/// 1.31 ms)`. Of a page that is the quicker one the interval is turned round, too.
+fn difference(times: &PairDifference) -> (&'static str, String) {
+    let quicker = times.ns <= -0.5;
+    let (verb, side) = if quicker { ("is quicker", -1.0) } else { ("takes longer", 1.0) };
+    let estimate = signed(side * times.ns);
+    let ends = if quicker { (times.high_ns, times.low_ns) } else { (times.low_ns, times.high_ns) };
+    let text = match (ends, times.level) {
+        ((Some(low), Some(high)), Some(level)) => format!(
             "{estimate} ({:.1} % interval {} to {})",
             level * 100.0,
-            signed(low),
-            signed(high)
+            signed(side * low),
+            signed(side * high)
         ),
         _ => format!("{estimate} (no interval: it takes 6 blocks or more)"),
-    }
+    };
+    (verb, text)
 }
 
 #[expect(
@@ -443,6 +448,7 @@ fn cut(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_measure::Histogram;
 
     fn named(names_: &[&str]) -> Vec<String> {
         let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
@@ -465,15 +471,24 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_has_its_interval_and_its_sign() {
+    fn a_difference_has_its_interval_and_says_which_page_is_the_quicker_one() {
         let times = PairDifference {
+            ns: 1_500.0,
+            low_ns: Some(-1_000.0),
+            high_ns: Some(2_000.0),
+            level: Some(0.9531),
+        };
+        let (verb, size) = difference(&times);
+        assert_eq!(verb, "takes longer");
+        assert_eq!(size, "1.50 us (95.3 % interval -1.00 us to 2.00 us)");
+        assert!(difference(&PairDifference { level: None, ..times }).1.contains("no interval"));
+        let turned = PairDifference {
             ns: -1_500.0,
             low_ns: Some(-2_000.0),
             high_ns: Some(1_000.0),
-            level: Some(0.9531),
+            ..times
         };
-        assert_eq!(difference(&times), "-1.50 us (95.3 % interval -2.00 us to 1.00 us)");
-        assert!(difference(&PairDifference { level: None, ..times }).contains("no interval"));
+        assert_eq!(difference(&turned), ("is quicker", size));
     }
 
     #[test]

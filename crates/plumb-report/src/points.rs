@@ -1,33 +1,14 @@
 //! The points of a plan: what distinguishes the results, and in which order they are read.
 
-use std::collections::BTreeSet;
-
 use plumb_measure::{ResultRecord, RunRecord};
 
-use crate::labels::{LabelMap, Labels, by_labels, by_value, number, words_of};
+use crate::labels::{LabelMap, Labels, by_labels};
+use crate::sweep::Sweep;
 
 /// The results in the order of their labels.
 pub(crate) struct Points<'a> {
     pub(crate) results: Vec<&'a ResultRecord>,
     pub(crate) labels: Labels<'a>,
-}
-
-/// One label along an axis; the others make the series.
-pub(crate) struct Sweep<'a> {
-    pub(crate) label: &'a str,
-    /// Its values in ascending order.
-    pub(crate) values: Vec<&'a str>,
-    /// The values as numbers; `None` when they are words.
-    pub(crate) numbers: Option<Vec<f64>>,
-    pub(crate) series: Vec<Series<'a>>,
-}
-
-/// The results that differ only in the label of the sweep.
-pub(crate) struct Series<'a> {
-    /// The other varying labels; empty when there are none.
-    pub(crate) name: String,
-    /// One place for each value of the sweep.
-    pub(crate) results: Vec<Option<&'a ResultRecord>>,
 }
 
 impl<'a> Points<'a> {
@@ -68,42 +49,10 @@ impl<'a> Points<'a> {
 
     /// The results along the label that has most values; `None` when nothing varies, or when two
     /// results have the same labels.
-    pub(crate) fn sweep(&self) -> Option<Sweep<'a>> {
-        let label = self.labels.varying.iter().copied().max_by_key(|label| self.weight(label))?;
-        let values = self.values(label)?;
-        let numbers = values.iter().map(|value| number(value)).collect();
-        let mut series: Vec<Series<'a>> = Vec::new();
-        for result in &self.results {
-            let others = self.labels.varying.iter().copied().filter(|other| *other != label);
-            let name = words_of(&result.labels, others);
-            let at = series.iter().position(|line| line.name == name).unwrap_or_else(|| {
-                series.push(Series { name, results: vec![None; values.len()] });
-                series.len() - 1
-            });
-            let column = values.iter().position(|value| result.labels[label] == **value)?;
-            if series[at].results[column].replace(result).is_some() {
-                return None;
-            }
-        }
-        Some(Sweep { label, values, numbers, series })
-    }
-
-    /// The values of a label in ascending order; `None` when a result has none.
-    fn values(&self, label: &str) -> Option<Vec<&'a str>> {
-        let found: Option<BTreeSet<&str>> = self
-            .results
-            .iter()
-            .map(|result| result.labels.get(label).map(String::as_str))
-            .collect();
-        let mut values: Vec<&str> = found?.into_iter().collect();
-        values.sort_by(|a, b| by_value(a, b));
-        Some(values)
-    }
-
-    /// What makes a label fit for an axis: numbers, then many values, then being a size.
-    fn weight(&self, label: &str) -> (bool, usize, bool) {
-        let Some(values) = self.values(label) else { return (false, 0, false) };
-        (values.iter().all(|value| number(value).is_some()), values.len(), label == "size")
+    pub(crate) fn sweep(&self) -> Option<Sweep<'a, &'a ResultRecord>> {
+        let things: Vec<(&LabelMap, &ResultRecord)> =
+            self.results.iter().map(|result| (&result.labels, *result)).collect();
+        Sweep::of(&self.labels, &things)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::figures::{grouped, share, with_unit};
 use crate::points::Points;
 use crate::table::Table;
 use crate::verdict::{self, Noun, Trust};
-use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless, paragraph};
-use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless};
+use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables, wrap};
 
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
@@ -23,7 +23,7 @@ pub fn render(record: &RunRecord) -> String {
         if let Some((intervals, more)) = streams::intervals(record) {
             out.push_str(&format!("\n{}", fitted(&intervals)));
             if !more.is_empty() {
-                out.push_str(&paragraph("", &more, WIDTH));
+                out.push_str(&wrap::paragraph("", &more, WIDTH));
             }
         }
     } else if let [only] = &record.results[..] {
@@ -58,6 +58,12 @@ pub fn render(record: &RunRecord) -> String {
     harmless(&out)
 }
 
+/// A paragraph of 80 columns: what stands above a report in a terminal. Ends with a line end.
+#[must_use]
+pub fn paragraph(text: &str) -> String {
+    harmless(&wrap::paragraph("", text, WIDTH))
+}
+
 fn head(record: &RunRecord) -> String {
     let title = verdict::title(record);
     let heading = verdict::heading(record);
@@ -67,7 +73,7 @@ fn head(record: &RunRecord) -> String {
     let shared = points.shared();
     let trust = Trust::of_run(record);
     if trust != Trust::Nothing {
-        out.push_str(&paragraph("", &verdict::sentence(record), WIDTH));
+        out.push_str(&wrap::paragraph("", &verdict::sentence(record), WIDTH));
     }
     let about = match record.results.len() {
         0 => "no results".into(),
@@ -79,7 +85,7 @@ fn head(record: &RunRecord) -> String {
     let known = [shared, about].into_iter().filter(|text| !text.is_empty());
     let joined = known.collect::<Vec<_>>().join(": ");
     if !joined.is_empty() {
-        out.push_str(&paragraph("", &joined, WIDTH));
+        out.push_str(&wrap::paragraph("", &joined, WIDTH));
     }
     out
 }
@@ -104,7 +110,7 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
     for figure in &result.figures {
         let value = with_unit(figure.value, &figure.unit);
         let name = format!("{:<widest$}  ", figure.name);
-        out.push_str(&paragraph(&name, &format!("{value} = {}", figure.formula), WIDTH));
+        out.push_str(&wrap::paragraph(&name, &format!("{value} = {}", figure.formula), WIDTH));
     }
     if let Some(cpu) = result.cpu {
         out.push_str(&fact("CPU", &host::cpu(cpu, result.host.as_ref())));
@@ -181,7 +187,7 @@ fn fitted(table: &Table) -> String {
     let (mut text, dropped) = table.text(WIDTH);
     if !dropped.is_empty() {
         let note = format!("not shown for width: {}", dropped.join(", "));
-        text.push_str(&paragraph("", &note, WIDTH));
+        text.push_str(&wrap::paragraph("", &note, WIDTH));
     }
     text
 }

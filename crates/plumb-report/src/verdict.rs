@@ -35,6 +35,11 @@ impl Trust {
         if record.results.is_empty() { Self::Nothing } else { Self::of(&record.validity) }
     }
 
+    /// Whether any figure may be used, and whether a latency may.
+    pub(crate) fn allows(self) -> (bool, bool) {
+        (self != Self::Nothing, self == Self::Full)
+    }
+
     /// The word over a report.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -65,7 +70,12 @@ pub(crate) struct Noun {
 impl Noun {
     /// The words of the layer that a record names.
     pub(crate) fn of(record: &RunRecord) -> Self {
-        let (one, many, rate) = match (record.plan.layer.as_str(), record.plan.verb.as_str()) {
+        Self::of_words(&record.plan.layer, &record.plan.verb)
+    }
+
+    /// The words of a layer and one of its verbs.
+    pub(crate) fn of_words(layer: &str, verb: &str) -> Self {
+        let (one, many, rate) = match (layer, verb) {
             ("net", "ping") | ("checkup", _) => ("round trip", "round trips", "msgs/s"),
             ("net", "stream") => ("buffer", "buffers", "buffers/s"),
             ("net", _) => ("message", "messages", "msgs/s"),

@@ -87,7 +87,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
 }
 
 /// Reads the blocks of an experiment and compares them anew.
-fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result<Comparison> {
+pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result<Comparison> {
     let order = OrderRecord::from_json(&read_order(folder)?)
         .with_context(|| format!("{}", folder.display()))?;
     let variants = VariantBlocks::read(&order, folder)?;

@@ -14,12 +14,13 @@ use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
 };
-use plumb_report::{RunFolder, html, markdown, terminal};
+use plumb_report::{RunFolder, markdown, terminal};
 
 use crate::exit::Exit;
 use crate::far::FarWitness;
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
+use crate::report::page_of;
 use crate::witness::Witness;
 use crate::{host, layers, signals};
 
@@ -73,7 +74,7 @@ impl Run {
 
     /// The page for people, as it lies in the folder.
     pub(crate) fn report(&self) -> anyhow::Result<std::path::PathBuf> {
-        Ok(self.folder.write_report(&html::render(&self.record))?)
+        Ok(self.folder.write_report(&page_of(&self.record, self.folder.path()))?)
     }
 }
 
@@ -272,7 +273,7 @@ pub(crate) fn print(
         write!(out, "{}", markdown::render(&run.record))?;
     } else {
         if let Some(headline) = headline {
-            writeln!(out, "{headline}\n")?;
+            writeln!(out, "{}", terminal::paragraph(headline))?;
         }
         write!(out, "{}", terminal::render(&run.record))?;
         writeln!(out, "report: {}", run.folder.path().join("report.html").display())?;

@@ -1,7 +1,7 @@
 //! From what was measured to a sentence.
 
 use super::{Judgement, PartOutcome, PathPart, PathTest};
-use crate::{Span, show_count, show_ns};
+use crate::{Span, grouped, show_count, show_ns};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
 ///
@@ -264,7 +264,7 @@ fn stalled(p50_ns: u64, max_ns: u64) -> bool {
 
 fn lost(outcome: &PartOutcome) -> (Judgement, String) {
     let kinds: Vec<String> =
-        outcome.failures.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+        outcome.failures.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n))).collect();
     let why = if kinds.is_empty() { "nothing came back".into() } else { kinds.join(", ") };
     (Judgement::Bad, format!("no message came back: {why}."))
 }
@@ -272,7 +272,7 @@ fn lost(outcome: &PartOutcome) -> (Judgement, String) {
 /// Figures that may not be used are looked at; those with failures are bad.
 fn judged(outcome: &PartOutcome, sentence: String) -> (Judgement, String) {
     if outcome.failed() > 0 {
-        let text = format!("{sentence} {} messages failed.", outcome.failed());
+        let text = format!("{sentence} {} messages failed.", grouped(outcome.failed()));
         (Judgement::Bad, text)
     } else if outcome.valid {
         (Judgement::Fine, sentence)

@@ -10,12 +10,25 @@ use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, line, n};
 use crate::figures::{ABSENT, typeset, with_unit};
 use crate::recording::{self, Series, Time};
 
-/// Strips that tell their figures when they are pointed at.
-const STRIPS_MAX: usize = 120;
+/// How a chart over time is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// End of the axis, seconds; `None` for the last moment.
+    pub(crate) end_s: Option<f64>,
+    /// Strips that tell their figures when they are pointed at.
+    pub(crate) strips: usize,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { end_s: None, strips: 120 }
+    }
+}
 
 /// The chart of a recording; nothing without two moments or without any figure.
-pub(crate) fn chart(chart: &recording::Chart, time: &Time) -> Option<Markup> {
+pub(crate) fn chart(chart: &recording::Chart, time: &Time, view: View) -> Option<Markup> {
     let last_s = time.at_s.last().copied().filter(|last| *last > 0.0)?;
+    let last_s = view.end_s.unwrap_or(last_s);
     let there: Vec<&Series> = chart.series.iter().filter(|one| largest(one).is_some()).collect();
     let high = there.iter().filter_map(|one| largest(one)).reduce(f64::max)?;
     // a line along zero tells less than its name does
@@ -46,7 +59,7 @@ pub(crate) fn chart(chart: &recording::Chart, time: &Time) -> Option<Markup> {
         @for (colour, stretches) in lines.iter().enumerate().rev() {
             @for places in stretches { (mean(places, colour, &x, &y)) }
         }
-        (strips(chart, &drawn, time, &x))
+        (strips(chart, &drawn, time, &x, view.strips))
     };
     let keys =
         drawn.iter().enumerate().map(|(at, one)| Key::new(format!("s{at}"), one.name.clone()));
@@ -125,8 +138,14 @@ fn spread(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
 }
 
 /// Strips over the chart that tell their figures when they are pointed at.
-fn strips(chart: &recording::Chart, drawn: &[&Series], time: &Time, x: &Axis) -> Markup {
-    let slots = Slots::new(&time.at_s, STRIPS_MAX, STRIPS_MAX);
+fn strips(
+    chart: &recording::Chart,
+    drawn: &[&Series],
+    time: &Time,
+    x: &Axis,
+    most: usize,
+) -> Markup {
+    let slots = Slots::new(&time.at_s, most, most);
     let moments: Vec<Place> =
         slots.stretches(&time.at_s, &time.at_s).into_iter().flatten().collect();
     let lines: Vec<Vec<Place>> = drawn
@@ -186,6 +205,7 @@ fn span(time: &Time, moment: &Place) -> String {
                 format!("{} {}", day(moment), time_of_day(moment))
             }
         }
+        None if seconds.fract() > 0.0 => format!("{seconds:.1} s"),
         None => format!("{} s", whole(seconds)),
     };
     if moment.from_s < moment.to_s {
@@ -207,7 +227,7 @@ mod tests {
             .collect();
         let chart = recording::Chart { unit: "%".into(), series, ..recording::Chart::default() };
         let time = Time { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
-        super::chart(&chart, &time).map(Markup::into_string)
+        super::chart(&chart, &time, View::default()).map(Markup::into_string)
     }
 
     #[test]
@@ -232,6 +252,6 @@ mod tests {
         assert!(drawn(&[&[f64::NAN; 4]]).is_none());
         assert!(drawn(&[]).is_none());
         let chart = recording::Chart::default();
-        assert!(super::chart(&chart, &Time::default()).is_none());
+        assert!(super::chart(&chart, &Time::default(), View::default()).is_none());
     }
 }

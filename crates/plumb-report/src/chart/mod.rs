@@ -3,21 +3,31 @@
 //! Every chart is drawn on the same sheet of user units and scaled by its view box, so that two
 //! stand side by side on a desk and one fills a phone. Colours and font sizes are the page's.
 
+mod along;
 mod axis;
+mod drift;
 mod forest;
 mod history;
+mod ladder;
+mod machine;
 mod pairs;
 mod percentile;
+mod spans;
 mod sweep;
 mod thin;
 mod timeline;
 
+pub(crate) use along::draw as effects_along;
+pub(crate) use drift::{Course, Moment, draw as drift};
 pub(crate) use forest::{Group, draw as forest};
-pub(crate) use history::{chart as history, joined};
+pub(crate) use history::{View, chart as history, joined};
+pub(crate) use ladder::{Rung, draw as ladder};
+pub(crate) use machine::charts as machine;
 pub(crate) use pairs::charts as pairs;
-pub(crate) use percentile::charts as percentiles;
+pub(crate) use percentile::{Curve, Panel, charts as percentiles, draw as curves};
+pub(crate) use spans::{Mark, Quantity, Spans, Strand, draw as spans};
 pub(crate) use sweep::charts as sweeps;
-pub(crate) use timeline::charts as timelines;
+pub(crate) use timeline::{charts as timelines, end_ns, within as timelines_within};
 
 use std::fmt::Write as _;
 

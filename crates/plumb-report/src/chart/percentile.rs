@@ -17,10 +17,16 @@ const CHARTS_MAX: usize = 4;
 const STEPS: usize = 150;
 
 /// One distribution to draw.
-struct Curve<'a> {
-    name: String,
-    times: &'a Distribution,
-    trust: Trust,
+pub(crate) struct Curve<'a> {
+    pub(crate) name: String,
+    pub(crate) times: &'a Distribution,
+    pub(crate) trust: Trust,
+}
+
+/// Curves that share a chart.
+pub(crate) struct Panel<'a> {
+    pub(crate) title: String,
+    pub(crate) curves: Vec<Curve<'a>>,
 }
 
 /// The curves of all results, or of as many as can be read, and whether that was all.
@@ -30,7 +36,8 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
         let parts = parts::curves(record).into_iter();
         let parts = parts.map(|(name, times, trust)| Curve { name, times, trust }).collect();
         let response = ("Response time by percentile".into(), times_of(only));
-        return draw_all(record, vec![response, ("First byte by percentile".into(), parts)]);
+        let first_byte = ("First byte by percentile".into(), parts);
+        return draw_all(record, vec![response, first_byte]);
     }
     let Some(sweep) = points.sweep() else {
         let named = points.results.iter().map(|result| (points.name(result), *result));
@@ -41,7 +48,7 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
         .series
         .iter()
         .map(|series| {
-            let curves = sweep.values.iter().zip(&series.results).filter_map(|(value, result)| {
+            let curves = sweep.values.iter().zip(&series.places).filter_map(|(value, result)| {
                 response(format!("{} {value}", sweep.label), (*result)?)
             });
             let title = if series.name.is_empty() {
@@ -73,10 +80,14 @@ fn times_of(result: &ResultRecord) -> Vec<Curve<'_>> {
     .collect()
 }
 
-/// Draws the panels on the same axes.
-fn draw_all(record: &RunRecord, mut panels: Vec<(String, Vec<Curve<'_>>)>) -> Vec<Markup> {
-    panels.retain(|(_, curves)| !curves.is_empty());
+fn draw_all(record: &RunRecord, panels: Vec<(String, Vec<Curve<'_>>)>) -> Vec<Markup> {
     let floor = record.floor.as_ref().map(|floor| &floor.service_ns);
+    draw(floor, panels.into_iter().map(|(title, curves)| Panel { title, curves }).collect())
+}
+
+/// Draws the panels on the same axes, with the floor in each.
+pub(crate) fn draw(floor: Option<&Distribution>, mut panels: Vec<Panel<'_>>) -> Vec<Markup> {
+    panels.retain(|panel| !panel.curves.is_empty());
     let drawn = spread(panels.len(), CHARTS_MAX);
     let note = (drawn.len() < panels.len()).then(|| {
         format!(
@@ -86,7 +97,7 @@ fn draw_all(record: &RunRecord, mut panels: Vec<(String, Vec<Curve<'_>>)>) -> Ve
         )
     });
     let shown: Vec<&Distribution> =
-        panels.iter().flat_map(|(_, curves)| curves.iter().map(|curve| curve.times)).collect();
+        panels.iter().flat_map(|panel| panel.curves.iter().map(|curve| curve.times)).collect();
     let Some(samples) = shown.iter().map(|times| times.count).max() else { return Vec::new() };
     let bounds = shown.iter().copied().chain(floor);
     let low = bounds.clone().map(|times| times.min).min().unwrap_or(1);
@@ -97,7 +108,7 @@ fn draw_all(record: &RunRecord, mut panels: Vec<(String, Vec<Curve<'_>>)>) -> Ve
         .into_iter()
         .enumerate()
         .map(|(at, panel)| {
-            let (title, curves) = &panels[panel];
+            let Panel { title, curves } = &panels[panel];
             let mut chart = chart_of(title, curves, floor, (x.clone(), y.clone()));
             chart.notes.extend(note.clone().filter(|_| at == 0));
             chart.draw()

@@ -6,7 +6,8 @@ use plumb_measure::{ResultRecord, RunRecord, show_ns};
 use super::axis::Axis;
 use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line, n};
 use crate::figures::{Pick, per_second, typeset};
-use crate::points::{Points, Series, Sweep, spread};
+use crate::points::{Points, spread};
+use crate::sweep::{Series, Sweep};
 use crate::verdict::{Noun, Trust};
 
 /// The results of one series at their places along the axis.
@@ -49,8 +50,13 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
     charts.iter().map(Chart::draw).collect()
 }
 
-fn row<'a>(sweep: &Sweep<'a>, series: &Series<'a>, numbers: &[f64], x: &Axis) -> Row<'a> {
-    let places = sweep.values.iter().zip(numbers).zip(&series.results);
+fn row<'a>(
+    sweep: &Sweep<'a, &'a ResultRecord>,
+    series: &Series<&'a ResultRecord>,
+    numbers: &[f64],
+    x: &Axis,
+) -> Row<'a> {
+    let places = sweep.values.iter().zip(numbers).zip(&series.places);
     let spots = places.filter_map(|((value, number), result)| {
         let own = format!("{} {value}", sweep.label);
         let name = if series.name.is_empty() { own } else { format!("{}, {own}", series.name) };

@@ -23,11 +23,22 @@ struct Track {
 
 /// Throughput and response time over time; nothing when no result kept two intervals.
 pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
+    within(record, INTERVALS_MAX)
+}
+
+/// When the last interval of a run ended, nanoseconds after its start: the end of the axis of its
+/// charts; `None` without any.
+pub(crate) fn end_ns(record: &RunRecord) -> Option<u64> {
+    record.results.iter().flat_map(|result| &result.intervals).map(end_of).max()
+}
+
+/// The same charts in about so many places at most.
+pub(crate) fn within(record: &RunRecord, places: usize) -> Vec<Markup> {
     let points = Points::of(record);
     let wholes: Vec<Vec<Interval>> =
         record.results.iter().map(|result| without_stub(&result.intervals)).collect();
     let all: usize = wholes.iter().map(Vec::len).sum();
-    let joined = all.div_ceil(INTERVALS_MAX).max(1);
+    let joined = all.div_ceil(places).max(1);
     let tracks: Vec<Track> = record
         .results
         .iter()
@@ -38,8 +49,7 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
     if tracks.iter().all(|track| track.intervals.len() < 2) {
         return Vec::new();
     }
-    let end = tracks.iter().flat_map(|track| &track.intervals).map(end_of).max().unwrap_or(1);
-    let x = Axis::since_start(end, LEFT, RIGHT);
+    let x = Axis::since_start(end_ns(record).unwrap_or(1), LEFT, RIGHT);
     let apart = one_after_another(&tracks);
     let mut charts = vec![throughput(record, &tracks, apart, x.clone())];
     charts.extend(latency(&tracks, apart, x));

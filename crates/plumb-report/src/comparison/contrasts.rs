@@ -135,7 +135,7 @@ pub(super) fn meaning(verdict: Verdict, kind: DesignKind) -> &'static str {
 }
 
 /// The verdicts of several contrasts in words: `2 better, 1 no difference shown`.
-pub(super) fn counted(contrasts: &[Contrast]) -> String {
+pub(crate) fn counted(contrasts: &[Contrast]) -> String {
     let words: Vec<String> = VERDICTS
         .into_iter()
         .map(|kind| (kind, contrasts.iter().filter(|one| verdict(one) == kind).count()))

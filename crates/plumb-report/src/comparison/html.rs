@@ -40,6 +40,27 @@ pub fn render(comparison: &Comparison) -> String {
     page::document(&title, "comparison", &content)
 }
 
+/// The comparison as a part of a page over many runs: without its head, and without what repeats it.
+pub(crate) fn section(comparison: &Comparison) -> Markup {
+    let contrasts = Contrasts::of(comparison);
+    let primaries: Vec<(&Contrast, &Endpoint)> =
+        contrasts.all.iter().filter_map(|one| Some((one, primary(one)?))).collect();
+    let along = chart::effects_along(&primaries, comparison.design.margin);
+    html! {
+        p class="about" { (design::short(&comparison.design)) " \u{b7} " (comparison.compared) }
+        (answers(&contrasts))
+        (warnings(comparison))
+        (keys(comparison, &contrasts))
+        (forest(comparison, &contrasts))
+        @if let Some(along) = along { div class="charts" { (along) } }
+        details class="points" {
+            summary { "Every figure, from round to round" }
+            @for point in &contrasts.points() { (at_point(comparison, &contrasts, point)) }
+            (around(comparison))
+        }
+    }
+}
+
 fn head(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
     let shared = contrasts.shared();
     html! {

@@ -22,6 +22,8 @@ mod markdown;
 mod tables;
 mod terminal;
 
+pub(crate) use contrasts::counted;
 pub use html::render as html;
+pub(crate) use html::section;
 pub use markdown::render as markdown;
 pub use terminal::render as terminal;

@@ -61,6 +61,14 @@ pub enum FolderError {
         /// The path as given.
         path: PathBuf,
     },
+    /// There is more than one report can show.
+    #[error("{path}: more than {most} runs or folders in all: name fewer")]
+    TooMany {
+        /// Where the limit was reached.
+        path: PathBuf,
+        /// The limit.
+        most: usize,
+    },
     /// There is no comparison there.
     #[error(
         "no comparison at {path}: name the folder of an experiment (one with a {COMPARISON} in \

@@ -4,7 +4,10 @@
 mod check;
 mod error;
 mod experiment;
+mod host_track;
+mod order;
 mod place;
+mod responses;
 mod run;
 
 use std::fs;
@@ -16,22 +19,25 @@ use plumb_measure::{Checkup, Comparison, PathCheck, RunRecord, hdr};
 pub use check::CheckFolder;
 pub use error::FolderError;
 pub use experiment::ExperimentFolder;
+pub use host_track::{Counter, HostTrack, TrackPlace, read_host_tracks};
+pub(crate) use order::Blocks;
+pub(crate) use responses::Responses;
 pub use run::RunFolder;
 
 /// The record of a run.
-const RECORD: &str = "run.json";
+pub(crate) const RECORD: &str = "run.json";
 /// What was recorded when, of a run.
 const INTERVALS: &str = "intervals.hlog";
 /// The record of a comparison.
-const COMPARISON: &str = "comparison.json";
+pub(crate) const COMPARISON: &str = "comparison.json";
 /// The check of a network path: what is asked for and what came of it.
-const CHECK: &str = "check.json";
+pub(crate) const CHECK: &str = "check.json";
 /// The checkup of a landscape: the same.
-const CHECKUP: &str = "checkup.json";
+pub(crate) const CHECKUP: &str = "checkup.json";
 /// What an experiment was asked for.
 const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
-const ORDER: &str = "order.json";
+pub(crate) const ORDER: &str = "order.json";
 /// The report for people, of either.
 const REPORT: &str = "report.html";
 
@@ -44,6 +50,31 @@ pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
     let file = if path.is_dir() { path.join(RECORD) } else { path.into() };
     let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
     RunRecord::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// True when `path` is the folder of a run or its record.
+pub(crate) fn is_run(path: &Path) -> bool {
+    if path.is_dir() { path.join(RECORD).is_file() } else { path.is_file() }
+}
+
+/// Reads the response times of a run whose record was read before: `path` is the folder or its
+/// `run.json`.
+///
+/// # Errors
+/// As those of [`read_record`].
+pub(crate) fn read_responses(path: &Path) -> Result<Responses, FolderError> {
+    let file = if path.is_dir() { path.join(RECORD) } else { path.into() };
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    Responses::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+/// Reads which blocks the experiment in the folder `path` has.
+///
+/// # Errors
+/// [`FolderError::Record`] when its `order.json` is none.
+pub(crate) fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
+    let text = read_order(path)?;
+    Blocks::from_json(&text).map_err(|cause| FolderError::Record { path: path.join(ORDER), cause })
 }
 
 /// Reads the lines of the interval log in the run folder `path` whose tag is `tag`; see

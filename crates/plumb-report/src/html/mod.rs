@@ -12,6 +12,7 @@ use crate::chart;
 use crate::definitions;
 use crate::facts;
 use crate::figures::typeset;
+use crate::folder::HostTrack;
 use crate::points::Points;
 use crate::verdict::{self, Trust};
 use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
@@ -19,6 +20,12 @@ use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, 
 /// The record as an HTML document.
 #[must_use]
 pub fn render(record: &RunRecord) -> String {
+    watched(record, &[])
+}
+
+/// The same with what the machines did under the load, on its axis of time.
+#[must_use]
+pub fn watched(record: &RunRecord, tracks: &[HostTrack]) -> String {
     let content = html! {
         (front::head(record))
         main {
@@ -27,7 +34,7 @@ pub fn render(record: &RunRecord) -> String {
             (attribution::section(record))
             (results(record))
             (pages(record))
-            (charts(record))
+            (charts(record, tracks))
             @if !record.results.is_empty() { (details(record)) }
             (repeat(record))
             (page::how_to_read(&definitions::of(record)))
@@ -97,7 +104,7 @@ fn pages(record: &RunRecord) -> Markup {
     }
 }
 
-fn charts(record: &RunRecord) -> Markup {
+fn charts(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
     let mut distributions = chart::percentiles(record);
     if let [only] = &record.results[..]
         && let Some(figures) = &only.niping
@@ -112,10 +119,11 @@ fn charts(record: &RunRecord) -> Markup {
             }
         });
     }
+    let (load, notes) = over_time(record, tracks);
     let sections = [
         ("Distribution", distributions),
         ("How it scales", chart::sweeps(record)),
-        ("Over time", chart::timelines(record)),
+        ("Over time", load),
     ];
     html! {
         @for (title, figures) in &sections {
@@ -123,10 +131,27 @@ fn charts(record: &RunRecord) -> Markup {
                 section {
                     h2 { (title) }
                     div class="charts" { @for figure in figures { (figure) } }
+                    @if *title == "Over time" && !notes.is_empty() {
+                        ul class="notes" { @for note in &notes { li { (typeset(note)) } } }
+                    }
                 }
             }
         }
     }
+}
+
+/// The load over time, and under it what the machines did; what there is to say of them.
+fn over_time(record: &RunRecord, tracks: &[HostTrack]) -> (Vec<Markup>, Vec<String>) {
+    let (mut charts, mut notes) = (chart::timelines(record), Vec::new());
+    let Some(end_ns) = chart::end_ns(record).filter(|_| !charts.is_empty()) else {
+        return (charts, notes);
+    };
+    for track in tracks {
+        let (drawn, said) = chart::machine(track, end_ns);
+        charts.extend(drawn);
+        notes.extend(said);
+    }
+    (charts, notes)
 }
 
 /// What came back: failures, status codes and lengths, as far as there were any.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Chart, Recording, Recordings, Remark, SCHEMA, Time, counted, tables};
-use crate::chart;
+use crate::chart::{self, View};
 use crate::definitions::Definition;
 use crate::figures::typeset;
 use crate::html::tile::{self, Tile};
@@ -187,7 +187,7 @@ fn charts(recording: &Recording) -> Markup {
 }
 
 fn drawn(charts: &[Chart], time: &Time) -> Vec<Markup> {
-    charts.iter().filter_map(|one| chart::history(one, time)).collect()
+    charts.iter().filter_map(|one| chart::history(one, time, View::default())).collect()
 }
 
 fn commands(recording: &Recording) -> Markup {

@@ -296,12 +296,12 @@ pub(crate) fn interrupted() -> RunRecord {
                 .found(
                     FindingKind::Failures,
                     Scope::Everything,
-                    "212 failures beside 4400 operations: 203 unexpected-status, 9 timed-out",
+                    "212 failures beside 4,400 operations: 203 unexpected-status, 9 timed-out",
                 )
                 .found(
                     FindingKind::LengthVaries,
                     Scope::Nothing,
-                    "the content length varied from 2210 to 48377 bytes",
+                    "the content length varied from 2,210 to 48,377 bytes",
                 );
         }
         load = load.found(

@@ -104,7 +104,7 @@ pub(crate) fn refused() -> RunRecord {
     .found(
         FindingKind::UnexpectedStatus,
         Scope::Everything,
-        "every answer had a status that was not expected (41233 with 401): this is how fast the \
+        "every answer had a status that was not expected (41,233 with 401): this is how fast the \
          target refuses, not how fast it works",
     )
     .found(FindingKind::NoOperations, Scope::Everything, "no operation succeeded")

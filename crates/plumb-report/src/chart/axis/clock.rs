@@ -150,6 +150,13 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_day_is_read_as_it_was_written(second in 0i64..4_000_000_000) {
+            let text = format!("{}T00:00:00Z", day(second));
+            let midnight = u64::try_from(second - second % DAY_S).unwrap();
+            prop_assert_eq!(crate::moment::wall_ns(&text), Some(midnight * 1_000_000_000));
+        }
+
+        #[test]
         fn every_moment_has_a_place(start in -10_000_000_000i64..10_000_000_000, ns in any::<u64>()) {
             if let Some(axis) = Axis::clock(start, ns, 0.0, 370.0) {
                 for value in [0.0, real(ns), real(ns) / 2.0] {

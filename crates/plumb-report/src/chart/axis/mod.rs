@@ -67,6 +67,16 @@ impl Axis {
         Self::quantity(title, (real(low.max(1)), real(high.max(1))), (start, end), &TIME)
     }
 
+    /// The same of times that are figures of statistics, and need not be whole.
+    pub(super) fn times_between(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
+        Self::quantity(title, (range.0.max(1.0), range.1.max(1.0)), (start, end), &TIME)
+    }
+
+    /// The same axis under another title.
+    pub(super) fn titled(self, title: &str) -> Self {
+        Self { title: format!("{title} ({})", self.title), ..self }
+    }
+
     /// Rates from `low` to `high` a second, on the same rule.
     pub(super) fn rates(title: &str, (low, high): (f64, f64), start: f64, end: f64) -> Self {
         Self::quantity(title, (low, high), (start, end), &RATE)

@@ -1,0 +1,220 @@
+//! Which runs and experiments are meant by the paths that were named.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plumb_measure::Comparison;
+
+use super::unread::Unread;
+use crate::folder::{self, FolderError};
+
+/// Levels of folders below one that was named.
+const DEPTH_MAX: usize = 4;
+/// Runs of one report.
+const RUNS_MAX: usize = 10_000;
+/// Folders that are looked into for them.
+const FOLDERS_MAX: usize = 100_000;
+
+/// What was found below the paths that were named.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The runs, in the order in which they were found.
+    pub(super) runs: Vec<FoundRun>,
+    /// The experiments.
+    pub(super) experiments: Vec<FoundExperiment>,
+    /// What lies there and cannot be shown.
+    pub(super) unread: Vec<Unread>,
+    seen: BTreeSet<PathBuf>,
+    folders: usize,
+}
+
+/// A run that was found.
+#[derive(Debug)]
+pub(super) struct FoundRun {
+    /// Its folder, or its `run.json`.
+    pub(super) path: PathBuf,
+    /// Its place in an experiment.
+    pub(super) block: Option<Block>,
+    /// True when the user named this very run.
+    pub(super) named: bool,
+}
+
+/// The place of a run in an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Number of the experiment among those found.
+    pub(super) experiment: usize,
+    /// Number of the variant, from zero.
+    pub(super) variant: usize,
+    /// The round, from one.
+    pub(super) round: u64,
+}
+
+/// An experiment that was found.
+#[derive(Debug)]
+pub struct FoundExperiment {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What came of it; `None` when it was not evaluated, or cannot be read.
+    pub comparison: Option<Comparison>,
+    /// Names of the variants, the baseline first.
+    pub(super) variants: Vec<String>,
+}
+
+impl Found {
+    /// Looks for runs and experiments at `paths`: folders of runs, files `run.json`, folders of
+    /// experiments and of checks of a path, and folders that hold any of these.
+    ///
+    /// What a path names must be there and be readable as what it is; what lies in a folder beside
+    /// runs and cannot be read is kept with its reason.
+    ///
+    /// # Errors
+    /// [`FolderError`] when a path names nothing that can be shown, or too much.
+    pub fn at(paths: &[PathBuf]) -> Result<Self, FolderError> {
+        let mut found = Self::default();
+        for path in paths {
+            let (before, known) = (found.count(), found.knows(path));
+            found.look(path, 0)?;
+            if found.count() == before && !known {
+                return Err(FolderError::NoRun { path: path.clone() });
+            }
+        }
+        Ok(found)
+    }
+
+    /// True when there is one run and nothing else.
+    #[must_use]
+    pub fn only_run(&self) -> Option<&Path> {
+        match (&self.runs[..], &self.experiments[..], &self.unread[..]) {
+            ([only], [], []) => Some(&only.path),
+            _ => None,
+        }
+    }
+
+    /// The experiments, for whoever can evaluate those without a comparison.
+    pub fn experiments_mut(&mut self) -> &mut [FoundExperiment] {
+        &mut self.experiments
+    }
+
+    fn count(&self) -> usize {
+        self.runs.len() + self.experiments.len() + self.unread.len()
+    }
+
+    /// True for a path that was looked at before, under whatever name.
+    fn knows(&self, path: &Path) -> bool {
+        let seen = |path: &Path| path.canonicalize().is_ok_and(|path| self.seen.contains(&path));
+        seen(path) || seen(container(path)) || seen(&path.join(folder::RECORD))
+    }
+
+    fn look(&mut self, path: &Path, depth: usize) -> Result<(), FolderError> {
+        let path = container(path);
+        let named = depth == 0;
+        if folder::is_experiment(path) {
+            return self.experiment(path, named);
+        }
+        if folder::is_run(path) {
+            return self.run(path, None, named);
+        }
+        if !path.is_dir() {
+            return Err(FolderError::NoRun { path: path.into() });
+        }
+        if depth < DEPTH_MAX && self.is_new(path) {
+            for inner in folders_in(path)? {
+                self.folders += 1;
+                if self.folders > FOLDERS_MAX {
+                    return Err(FolderError::TooMany { path: path.into(), most: FOLDERS_MAX });
+                }
+                self.look(&inner, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, path: &Path, block: Option<Block>, named: bool) -> Result<(), FolderError> {
+        // the record names a run, whether its folder was given or the file
+        let record = if path.is_dir() { path.join(folder::RECORD) } else { path.into() };
+        if self.is_new(&record) {
+            if self.runs.len() == RUNS_MAX {
+                return Err(FolderError::TooMany { path: path.into(), most: RUNS_MAX });
+            }
+            self.runs.push(FoundRun { path: path.into(), block, named });
+        }
+        Ok(())
+    }
+
+    /// Takes the comparison of an experiment and its blocks.
+    fn experiment(&mut self, path: &Path, named: bool) -> Result<(), FolderError> {
+        let order = match folder::read_blocks(path) {
+            Ok(order) => order,
+            Err(error) if named => return Err(error),
+            Err(error) => {
+                self.unread.push(Unread::of(path, &error));
+                return Ok(());
+            }
+        };
+        if !self.is_new(path) {
+            return Ok(());
+        }
+        let comparison = match folder::read_comparison(path) {
+            Ok(comparison) => Some(comparison),
+            Err(FolderError::NoComparison { .. }) => None,
+            Err(error) => {
+                self.unread.push(Unread::of(&path.join(folder::COMPARISON), &error));
+                None
+            }
+        };
+        let experiment = self.experiments.len();
+        self.experiments.push(FoundExperiment {
+            folder: path.into(),
+            comparison,
+            variants: order.variants.into_iter().map(|variant| variant.name).collect(),
+        });
+        for block in order.blocks {
+            let place = Block { experiment, variant: block.variant, round: block.round };
+            let inner = path.join(&block.folder);
+            match block.failed {
+                Some(reason) => self.unread.push(Unread::failed(&inner, block.round, &reason)),
+                None if folder::is_run(&inner) => self.run(&inner, Some(place), false)?,
+                None => {
+                    let error = FolderError::NoRun { path: inner.clone() };
+                    self.unread.push(Unread::of(&inner, &error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_new(&mut self, path: &Path) -> bool {
+        // what has no canonical name cannot be read either, and is told when that is tried
+        path.canonicalize().map_or(true, |path| self.seen.insert(path))
+    }
+}
+
+/// The folder that a file of an experiment or of a check stands for; any other path as it is.
+fn container(path: &Path) -> &Path {
+    let of_folder = [folder::ORDER, folder::COMPARISON, folder::CHECK];
+    let stands_for =
+        path.file_name().is_some_and(|name| of_folder.iter().any(|file| name == *file));
+    match path.parent() {
+        Some(parent) if stands_for && parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) if stands_for => parent,
+        _ => path,
+    }
+}
+
+/// The folders in a folder, in the order of their names. Links are not followed: they may lead in
+/// a circle.
+fn folders_in(path: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    let failed = |cause| FolderError::Read { path: path.into(), cause };
+    let mut inner = Vec::new();
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if !hidden && entry.file_type().map_err(failed)?.is_dir() {
+            inner.push(entry.path());
+        }
+    }
+    inner.sort();
+    Ok(inner)
+}

@@ -1,0 +1,169 @@
+//! The charts of a kind.
+
+use maud::{Markup, html};
+use plumb_measure::show_ns;
+
+use super::super::cell::Cell;
+use super::super::entry::Entry;
+use super::super::kind::Kind;
+use crate::chart::{self, Course, LINES_MAX, Mark, Moment, Quantity, Rung, Spans, Strand};
+use crate::figures::{per_second, real, typeset};
+use crate::points::spread;
+use crate::sweep::Sweep;
+use crate::verdict::Trust;
+
+/// Rows of a ladder that are taken in at once; of more, so many are drawn evenly spread.
+const RUNGS_MAX: usize = 24;
+
+/// How the figures change along the label that varies most; where that is no number, a row a point.
+pub(super) fn of_kind(kind: &Kind) -> Markup {
+    let labels = kind.labels();
+    let sweep = kind.sweep(&labels);
+    let along = sweep.filter(|sweep| sweep.numbers.is_some() && joins_points(sweep));
+    match along {
+        Some(sweep) => {
+            let charts = along_label(kind, &sweep);
+            html! { div class="charts" { @for chart in &charts { (chart) } } }
+        }
+        None => html! { @if let Some(ladder) = ladder(kind) { (ladder) } },
+    }
+}
+
+/// True when some points differ in nothing but the label of the sweep.
+fn joins_points(sweep: &Sweep<'_, &Cell>) -> bool {
+    sweep.series.iter().any(|series| series.places.iter().flatten().count() > 1)
+}
+
+fn along_label(kind: &Kind, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
+    const QUARTILES: &str = "Whiskers: 25th to 75th percentile of the samples.";
+    let label = sweep.label;
+    let median = |cell: &Cell| {
+        let times = cell.figures.times?;
+        Some((real(times.p25), real(times.p50), real(times.p75), show_ns(times.p50)))
+    };
+    let far = |cell: &Cell| {
+        let times = real(cell.figures.times?.p99);
+        Some((times, times, times, show_ns(cell.figures.times?.p99)))
+    };
+    let rate = |cell: &Cell| {
+        let rate = cell.figures.rate?;
+        let (low, high) = cell.figures.rates.unwrap_or((rate, rate));
+        Some((low, rate, high, per_second(rate)))
+    };
+    let draw =
+        |title: String, quantity, notes: &[&str], figure: &dyn Fn(&Cell) -> Option<Figure>| {
+            let (strands, left_out) = longest(strands(sweep, quantity, figure));
+            let notes = notes.iter().map(|note| (*note).to_owned());
+            chart::spans(Spans {
+                title,
+                label,
+                values: &sweep.values,
+                numbers: sweep.numbers.as_deref().unwrap_or_default(),
+                quantity,
+                strands,
+                notes: notes.chain(left_out).collect(),
+            })
+        };
+    let lowest: &[&str] =
+        if kind.repeats() { &["Whiskers: the lowest and the highest run."] } else { &[] };
+    let times = Quantity::Times("response time");
+    let charts = [
+        draw(format!("Median response time by {label}"), times, &[QUARTILES], &median),
+        draw(format!("Throughput by {label}"), Quantity::Rates(kind.noun().rate), lowest, &rate),
+        draw(format!("99th percentile by {label}"), times, &[], &far),
+    ];
+    charts.into_iter().flatten().collect()
+}
+
+/// Low end, figure, high end, and the figure in words.
+type Figure = (f64, f64, f64, String);
+
+fn strands(
+    sweep: &Sweep<'_, &Cell>,
+    quantity: Quantity,
+    figure: &dyn Fn(&Cell) -> Option<Figure>,
+) -> Vec<Strand> {
+    let numbers = sweep.numbers.as_deref().unwrap_or_default();
+    let strand = |name: &str, places: &[Option<&Cell>]| {
+        let values = sweep.values.iter().zip(numbers).zip(places);
+        let marks = values.filter_map(|((value, number), cell)| {
+            let cell = (*cell)?;
+            let (low, middle, high, said) = figure(cell)?;
+            let whose = if name.is_empty() { String::new() } else { format!("{name}, ") };
+            let words = typeset(&format!("{whose}{} {value}: {said}", sweep.label));
+            Some(Mark { number: *number, low, middle, high, trust: trust(cell, quantity), words })
+        });
+        Strand { name: name.to_owned(), marks: marks.collect() }
+    };
+    sweep.series.iter().map(|series| strand(&series.name, &series.places)).collect()
+}
+
+/// As many strands as can be told apart, those of most points first; a note when that is not all.
+fn longest(mut strands: Vec<Strand>) -> (Vec<Strand>, Option<String>) {
+    strands.retain(|strand| !strand.marks.is_empty());
+    let all = strands.len();
+    if all <= LINES_MAX {
+        return (strands, None);
+    }
+    strands.sort_by_key(|strand| std::cmp::Reverse(strand.marks.len()));
+    strands.truncate(LINES_MAX);
+    let note = format!("{LINES_MAX} of {all} series are drawn, those of most points.");
+    (strands, Some(note))
+}
+
+/// A throughput stands although the latency does not.
+fn trust(cell: &Cell, quantity: Quantity) -> Trust {
+    match (quantity, cell.trust()) {
+        (Quantity::Rates(_), Trust::Throughput) => Trust::Full,
+        (_, trust) => trust,
+    }
+}
+
+/// One row a point.
+fn ladder(kind: &Kind) -> Option<Markup> {
+    let labels = kind.labels();
+    let timed: Vec<&Cell> = kind.cells.iter().filter(|cell| cell.figures.times.is_some()).collect();
+    let rungs: Vec<Rung> = spread(timed.len(), RUNGS_MAX)
+        .into_iter()
+        .filter_map(|at| {
+            let cell = timed[at];
+            let times = cell.figures.times?;
+            Some(Rung {
+                name: labels.name(&cell.labels),
+                low: times.p25,
+                middle: times.p50,
+                high: times.p75,
+                far: times.p99,
+                trust: cell.trust(),
+                said: format!("{}, {}", show_ns(times.p50), show_ns(times.p99)),
+            })
+        })
+        .collect();
+    let caption = if rungs.len() < timed.len() {
+        format!("{} of {} points, evenly spread", rungs.len(), timed.len())
+    } else {
+        "Every point".to_owned()
+    };
+    chart::ladder(&caption, &rungs)
+}
+
+/// The median of every run over the time at which it began; nothing unless a point was repeated.
+pub(super) fn course(kind: &Kind, entries: &[Entry]) -> Option<Markup> {
+    if !kind.repeats() {
+        return None;
+    }
+    let labels = kind.labels();
+    let several = kind.cells.len() > 1;
+    let courses = kind.cells.iter().filter(|cell| cell.repeated()).map(|cell| {
+        let moments = cell.members.iter().filter_map(|(run, at)| {
+            let point = &entries[*run].points[*at];
+            let time_ns = point.times?.p50;
+            let words = format!("{}: {}", entries[*run].name(), show_ns(time_ns));
+            let at_ns = entries[*run].started_ns?;
+            Some(Moment { at_ns, time_ns, trust: point.trust, words: typeset(&words) })
+        });
+        let name = if several { labels.name(&cell.labels) } else { String::new() };
+        Course { name, moments: moments.collect() }
+    });
+    chart::drift("Median of every run".into(), "median response time", courses.collect())
+}

@@ -1,0 +1,100 @@
+//! Runs that are looked into: what happened when, with what the machines did under the load.
+
+use maud::Markup;
+use plumb_measure::RunRecord;
+
+use super::entry::Entry;
+use super::kind::Kind;
+use crate::chart;
+use crate::folder::{self, HostTrack};
+use crate::points::spread;
+use crate::verdict::Trust;
+
+/// Runs of a report that are looked into.
+const RUNS_MAX: usize = 6;
+/// Places of a chart over time: these charts stand many to a page.
+const PLACES_MAX: usize = 120;
+
+/// A run over time.
+pub(super) struct Look {
+    /// Number of the run.
+    pub(super) run: usize,
+    /// Why it was chosen; empty when all are shown.
+    pub(super) why: &'static str,
+    /// On one axis of time.
+    pub(super) charts: Vec<Markup>,
+    /// What a reader must know of them.
+    pub(super) notes: Vec<String>,
+}
+
+impl Look {
+    /// The runs that tell most, with their charts; a run that kept no intervals has none.
+    pub(super) fn all(kinds: &[Kind], entries: &[Entry]) -> Vec<Self> {
+        chosen(kinds, entries)
+            .into_iter()
+            .filter_map(|(run, why)| {
+                // it was read before: one that has gone meanwhile is not looked into
+                let record = folder::read_record(&entries[run].path).ok()?;
+                let tracks = folder::read_host_tracks(&entries[run].path, &record.started);
+                let (charts, notes) = over_time(&record, &tracks.unwrap_or_default());
+                (!charts.is_empty()).then_some(Self { run, why, charts, notes })
+            })
+            .collect()
+    }
+}
+
+/// The load over time, and under it what the machines did.
+fn over_time(record: &RunRecord, tracks: &[HostTrack]) -> (Vec<Markup>, Vec<String>) {
+    let mut charts = chart::timelines_within(record, PLACES_MAX);
+    let mut notes = Vec::new();
+    if charts.is_empty() {
+        return (charts, notes);
+    }
+    let end_ns = chart::end_ns(record).unwrap_or(1);
+    for track in tracks {
+        let (drawn, said) = chart::machine(track, end_ns);
+        charts.extend(drawn);
+        notes.extend(said);
+    }
+    if tracks.is_empty() {
+        notes.push("No samples of a machine lie in its folder.".into());
+    }
+    (charts, notes)
+}
+
+/// All runs when they are few; else the slowest and the fastest of each kind, one that is not valid,
+/// and others evenly spread over the time.
+fn chosen(kinds: &[Kind], entries: &[Entry]) -> Vec<(usize, &'static str)> {
+    if entries.len() <= RUNS_MAX {
+        return (0..entries.len()).map(|run| (run, "")).collect();
+    }
+    let mut list: Vec<(usize, &'static str)> = Vec::new();
+    for kind in kinds {
+        let medians = kind.medians();
+        let ends = [
+            (medians.last(), "the run with the longest median"),
+            (medians.first(), "the run with the shortest median"),
+        ];
+        for (found, why) in ends {
+            let run = found.and_then(|(cell, _)| {
+                cell.members.iter().find_map(|(run, at)| {
+                    (entries[*run].points[*at].trust == Trust::Full).then_some(*run)
+                })
+            });
+            list.extend(run.map(|run| (run, why)));
+        }
+    }
+    let invalid = entries.iter().position(|run| run.trust == Trust::Nothing);
+    list.insert(list.len().min(2), (invalid.unwrap_or(usize::MAX), "a run that is invalid"));
+    let spread = spread(entries.len(), RUNS_MAX).into_iter();
+    list.extend(spread.map(|run| (run, "one of those evenly spread over the time")));
+    let mut kept: Vec<(usize, &'static str)> = Vec::new();
+    for (run, why) in list {
+        let new = run < entries.len() && kept.iter().all(|(other, _)| *other != run);
+        if new && kept.len() < RUNS_MAX {
+            kept.push((run, why));
+        }
+    }
+    kept.sort_by_key(|(run, _)| *run);
+    kept
+}

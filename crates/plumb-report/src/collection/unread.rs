@@ -1,0 +1,60 @@
+//! What lies beside the runs of a report and could not be shown.
+
+use std::path::Path;
+
+use plumb_measure::RecordError;
+
+use crate::folder::FolderError;
+
+/// A folder or file that is not in the figures, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// Where it lies.
+    pub(crate) place: String,
+    /// What is wrong with it, with line and column where they are known.
+    pub(crate) reason: String,
+    /// What to try.
+    pub(crate) remedy: &'static str,
+}
+
+impl Unread {
+    /// What an error says of the folder or file at `path`.
+    pub(crate) fn of(path: &Path, error: &FolderError) -> Self {
+        let (reason, remedy) = match error {
+            FolderError::NoRun { .. } => (
+                "there is no run.json".to_owned(),
+                "the run left no record: measure again, or take its folder out",
+            ),
+            FolderError::Record { cause, .. } => (cause.to_string(), remedy_of(cause)),
+            FolderError::Read { cause, .. } => {
+                (cause.to_string(), "make the file readable, or take its folder out")
+            }
+            other => (other.to_string(), "take its folder out"),
+        };
+        Self { place: place_of(path), reason, remedy }
+    }
+
+    /// A block of an experiment that came to nothing.
+    pub(crate) fn failed(path: &Path, round: u64, reason: &str) -> Self {
+        Self {
+            place: place_of(path),
+            reason: format!("the block of round {round} came to nothing: {reason}"),
+            remedy: "its round has no pair; the others count",
+        }
+    }
+}
+
+/// A path as a report shows it.
+pub(crate) fn place_of(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn remedy_of(cause: &RecordError) -> &'static str {
+    match cause {
+        RecordError::Json(error) if error.is_eof() => {
+            "the file ends too early: copy it again from where it was measured, or measure again"
+        }
+        RecordError::Json(_) => "the file was altered, or is not plumb's: take its folder out",
+        RecordError::Schema { .. } => "show it with the plumb that wrote it, or a newer one",
+    }
+}
