@@ -5,5 +5,6 @@ pub mod document;
 pub mod extension;
 pub mod http;
 pub mod ni;
+pub mod postgres;
 pub mod resp;
 pub mod route;

@@ -6,6 +6,7 @@
 pub(crate) mod authority;
 pub(crate) mod golden;
 pub(crate) mod http;
+pub(crate) mod locks;
 pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
