@@ -25,6 +25,8 @@ LOCK_BYTES, HOLD_UP_SECONDS = 160, 0.005
 MASKS, MASKS_RATIO, ROUNDS = 16, 3.0, 7
 # Of `plumb lock load pairs`: arguments of another length never meet.
 ARGUMENT_BYTES = 29
+# Of each load without turns; a comparison has its own.
+LOAD_SECONDS = 2.0
 JOURNALS = ("none", "interval", "always")
 BENCHMARK_REQUESTS, PATIENCE_SECONDS = 200_000, 120.0
 
@@ -106,9 +108,9 @@ class _HoldUp:
         return self._longest
 
 
-def masks(tools: Tools, seconds: float) -> Check:
+def masks(tools: Tools) -> Check:
     """What generic locks of others, each with a mask of its own, cost everybody."""
-    load = Load(1, 64, seconds)
+    load = Load(1, 64, LOAD_SECONDS)
     with peers.serving(PLUMB, tools, on_cpu(1)) as bare, peers.serving(
         PLUMB, tools, on_cpu(1)
     ) as masked, socket.create_connection((HOST, masked.port)) as holder:
@@ -133,9 +135,9 @@ def masks(tools: Tools, seconds: float) -> Check:
     return Check("masks", verdict, (line, f"ratio {ratio:.2f}, at most {MASKS_RATIO}"), each)
 
 
-def journal(tools: Tools, seconds: float) -> list[Check]:
+def journal(tools: Tools) -> list[Check]:
     """What each policy of the journal costs; there is no target."""
-    loads = [Load(1, 1, seconds), Load(50, 1, seconds), Load(1, 64, seconds)]
+    loads = [Load(*load, LOAD_SECONDS) for load in ((1, 1), (50, 1), (1, 64))]
     found = []
     for policy in JOURNALS:
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as folder:

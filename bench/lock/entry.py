@@ -30,7 +30,10 @@ from peers import Load, Server, Tools  # noqa: E402
 CPU, PAIRS = FIGURES = ("cpu_ns", "pair_ns")
 FAILED = 1
 # Foreign load comes in bursts; an entry begun at once would meet the same one.
-CALM_SECONDS = 1.0
+CALM_SECONDS = 0.5
+# Longer than a client takes to start, to measure what it costs itself, to connect
+# and to warm up.
+SETTLE_SECONDS = 0.5
 PATIENCE_SECONDS = 30.0
 
 
@@ -101,11 +104,14 @@ def measured(
 ) -> float:
     """Nanoseconds of time for a pair, or of the server's processor for an operation.
 
-    The server's own clock of processor time runs over the whole client, its
-    warm-up and its connecting included; so does the count of operations, which
-    is the rate of pairs times the time from the first to the last of them."""
+    The server's own clock of processor time runs over a stretch in the middle
+    of a longer load, so that connecting and warming up are no part of it. The
+    operations of that stretch are the client's rate of pairs times its length,
+    twice."""
+    longer = Load(load.connections, load.depth, load.seconds + 2 * SETTLE_SECONDS)
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
-        words = [*place, *peers.pairs_command(server, load, tools, Path(scratch))]
+        driven = load if figure == PAIRS else longer
+        words = [*place, *peers.pairs_command(server, driven, tools, Path(scratch))]
         if figure == PAIRS:
             return 1e9 / peers.pairs_of(server, ended(words, load))
         return cpu_ns(server, load, words)
@@ -113,13 +119,12 @@ def measured(
 
 def cpu_ns(server: Server, load: Load, words: Sequence[str]) -> float:
     """A look at the server's clock while the client runs at full speed: both
-    ends of the look lie within the load."""
-    settle = 0.4 + 0.1 * load.seconds
-    longer = list(words)
-    with process.running(longer, stderr=process.subprocess.PIPE) as client:
-        time.sleep(settle)
+    ends of the look lie within the load, of which `words` run more than it asks
+    for at either end."""
+    with process.running(words, stderr=process.subprocess.PIPE) as client:
+        time.sleep(SETTLE_SECONDS)
         before, begun = process.cpu_seconds(server.pid), time.monotonic()
-        time.sleep(max(0.2, load.seconds - 2 * settle))
+        time.sleep(load.seconds)
         spent, lasted = process.cpu_seconds(server.pid) - before, time.monotonic() - begun
         running = client.poll() is None
         out, err = client.communicate(timeout=PATIENCE_SECONDS)

@@ -125,6 +125,14 @@ pub trait Service {
         false
     }
 
+    /// True when the client has had its turn: whole messages that are left of what it sent are
+    /// shown again once everybody else who is ready was served. Asked after
+    /// [`serve`](Self::serve), where [`SETTLES`](Self::SETTLES).
+    fn yields(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
     /// Appends to `out` what a client has waited for, and says whose it is; `None` when nobody's
     /// wait is over. Called once a wake and until `None`, before [`settle`](Self::settle), where
     /// [`WAITS`](Self::WAITS).

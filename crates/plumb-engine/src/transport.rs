@@ -167,6 +167,29 @@ impl Listener {
         Ok(listeners)
     }
 
+    /// From now on a client over TCP whose machine has not answered for `time` is gone: the kernel
+    /// asks it when it is silent, and waits no longer for what it sent to be taken. In whole
+    /// seconds, at least three; a socket file needs none of that.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn keep_alive(&self, time: Span) -> io::Result<()> {
+        const PROBES: u32 = 2;
+        if !matches!(self.endpoint, Endpoint::Tcp(_)) {
+            return Ok(());
+        }
+        // connections have what their listener has
+        let seconds = time.ns().div_ceil(1_000_000_000).max(3);
+        let between = Duration::from_secs(seconds / 4 + 1);
+        let silent = Duration::from_secs(seconds).saturating_sub(PROBES * between);
+        sockopt::set_socket_keepalive(&self.socket, true)?;
+        sockopt::set_tcp_keepidle(&self.socket, silent.max(Duration::from_secs(1)))?;
+        sockopt::set_tcp_keepintvl(&self.socket, between)?;
+        sockopt::set_tcp_keepcnt(&self.socket, PROBES)?;
+        let most = u32::try_from(seconds.saturating_mul(1_000)).unwrap_or(u32::MAX);
+        Ok(sockopt::set_tcp_user_timeout(&self.socket, most)?)
+    }
+
     /// The address as clients reach it.
     #[must_use]
     pub fn local(&self) -> String {

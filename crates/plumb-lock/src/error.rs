@@ -24,6 +24,9 @@ pub enum LockError {
     /// The password is empty.
     #[error("the password is empty: put one line into the file or the variable, or leave it out")]
     NoPassword,
+    /// The kernel does not ask silent clients as it was told to.
+    #[error("cannot have the kernel ask silent clients: {0}; give --keepalive 3s to 9h, or 0s")]
+    KeepAlive(std::io::Error),
     /// No verb was named.
     #[error("name a verb: serve, load, status, show or journal")]
     NoVerb,
@@ -52,6 +55,18 @@ pub enum LockError {
         /// As asked, of each.
         locks: u32,
     },
+    /// Nobody is named to log in to PostgreSQL.
+    #[error("as whom is PostgreSQL to be asked? Name a user in PGUSER, or in USER")]
+    NoUser,
+    /// The load tool speaks to PostgreSQL without TLS.
+    #[error(
+        "PostgreSQL is driven without TLS only: leave --tls out, or name its socket file with \
+         unix:PATH"
+    )]
+    NoTls,
+    /// The kernel gives no random numbers.
+    #[error("cannot draw a random key: {0}; `verify` needs the system call getrandom")]
+    NoKey(std::io::Error),
     /// Locks were to be removed, and nobody agreed.
     #[error("nothing was removed: {0}")]
     NotAgreed(&'static str),

@@ -5,6 +5,7 @@
 //! both as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
 mod ask;
+mod digest;
 mod error;
 pub mod journal;
 mod journal_verbs;
@@ -23,8 +24,8 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::LockError;
 pub use journal_verbs::{Folder, JournalJob, JournalVerb};
 pub use load::{
-    FillOptions, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions, TargetKind,
-    Unlock,
+    FillOptions, Keeper, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions,
+    TargetKind, Unlock,
 };
 pub use serve::{JournalPolicy, Serve, ServeOptions};
 pub use server::{Event, LockServer, ServerPlan};

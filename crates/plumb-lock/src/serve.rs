@@ -80,6 +80,13 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub idle: Span,
 
+    /// A client over TCP whose machine has not answered for this long is gone; 0s: never ask
+    ///
+    /// In whole seconds, 3 to 32767. The kernel asks, so that a client that is there and silent
+    /// stays. With a client that is gone end the locks that live with its connection.
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub keepalive: Span,
+
     /// Close a client whose command was begun and does not go on for this long
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub stall: Span,
@@ -171,9 +178,13 @@ impl Serve {
         stop: &Stop,
     ) -> Result<(), LockError> {
         let options = &self.options;
-        let password = password::read(options.password_file.as_deref())?;
+        let password = password::read(options.password_file.as_deref(), password::VARIABLE)?;
         let tls = options.tls.acceptor(&[])?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
+        if options.keepalive.ns() > 0 {
+            let ask = |listener: &Listener| listener.keep_alive(options.keepalive);
+            listeners.iter().try_for_each(ask).map_err(LockError::KeepAlive)?;
+        }
         let wall_ns = clock::wall_ns();
         let (restored, notes) = options.restore(wall_ns / 1_000)?;
         if !options.quiet && options.journal.is_some() {

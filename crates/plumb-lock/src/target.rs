@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 
 use crate::{LockError, PORT, password};
 
+/// The port of PostgreSQL when none is named.
+const PORT_OF_POSTGRES: u16 = 5432;
+
 /// The server that a client talks to.
 #[derive(Args, Clone, Debug)]
 pub struct TargetOptions {
@@ -50,8 +53,23 @@ impl TargetOptions {
         Ok(Target {
             name: self.transport.target(&self.host),
             endpoints: self.transport.endpoints(&self.host, PORT)?,
-            password: password::read(self.password_file.as_deref())?,
+            password: password::read(self.password_file.as_deref(), password::VARIABLE)?,
             tls: self.tls.connector(&self.host, &[])?,
+        })
+    }
+
+    /// The same for a server of PostgreSQL. Its password belongs to a login.
+    pub(crate) fn resolve_postgres(&self) -> Result<Target, LockError> {
+        let variable = password::VARIABLE_OF_POSTGRES;
+        let password = password::read(self.password_file.as_deref(), variable)?;
+        if self.tls.connector(&self.host, &[])?.is_some() {
+            return Err(LockError::NoTls);
+        }
+        Ok(Target {
+            name: self.transport.target(&self.host),
+            endpoints: self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?,
+            password,
+            tls: None,
         })
     }
 }

@@ -109,6 +109,31 @@ fn a_collision_names_the_holder_and_the_element() {
 }
 
 #[test]
+fn locks_are_summed_up_whatever_their_order() {
+    let folder = tempdir().expect("it can be read");
+    let (one, two) = (Server::start(&[], folder.path()), Server::start(&[], folder.path()));
+    let (mut one, mut two) = (one.client(), two.client());
+    for number in 0..20 {
+        one.ask(&format!("ENQ a E MARA {number}"));
+        two.ask(&format!("ENQ a USER ann E MARA {}", 19 - number));
+    }
+    let key = "000102030405060708090a0b0c0d0e0f";
+    let sum = one.ask(&format!("DIGEST {key}"));
+    assert!(sum.starts_with("0 20 ") && sum.len() == 5 + 32, "{sum}");
+    assert_eq!(two.ask(&format!("DIGEST {key} NAME MARA OWNER a")), sum);
+    assert!(two.ask(&format!("DIGEST {key} NAME VBAK")).starts_with("0 0 0000"));
+    assert_ne!(one.ask(&format!("DIGEST 1{}", &key[1..])), sum);
+    let many = [&*format!("DIGEST {key}"), "LOCKS COUNT 1", "PING"];
+    one.send(&many); // each waits for its turn, and none is lost
+    assert_eq!(one.reply(), sum);
+    assert!(one.reply().starts_with("1 a "));
+    assert_eq!(one.reply(), "PONG");
+    two.ask("ENQ a E MARA 7"); // taken once more: another counter
+    let other = two.ask(&format!("DIGEST {key}"));
+    assert!(other.starts_with("0 20 ") && other != sum, "{other}");
+}
+
+#[test]
 fn whoever_waits_is_granted_as_soon_as_the_lock_is_free_and_only_then_served_again() {
     let folder = tempdir().expect("it can be read");
     let server = Server::start(&[], folder.path());
@@ -181,6 +206,8 @@ fn bad_input_has_an_answer_and_other_clients_go_on() {
         ("ENQ a SCOPE 4 E MARA 1", "-ERR syntax error: '4'"),
         ("ENQ a LEASE 0 E MARA 1", "-ERR '0' is not a number"),
         ("ENQ a EPOCH 1 E MARA 1", "-LOST the server's epoch is"),
+        ("DIGEST 12", "-ERR syntax error: '12' was not expected; a key is 32 hexadecimal digits"),
+        ("DIGEST 000102030405060708090a0b0c0d0e0f NAME", "-ERR wrong number of arguments"),
         ("SELECT 1", "-ERR DB index"),
         ("HELLO 4", "-NOPROTO"),
         ("INHERIT a a", "-ERR the update must have another owner"),

@@ -4,13 +4,13 @@
 mod kit;
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use kit::{PATIENCE, Program};
+use kit::Program;
+use kit::locks::Client;
 use rustix::process::Signal;
 use tempfile::tempdir;
 
@@ -65,44 +65,6 @@ struct Story {
     rejected: Vec<Rejected>,
     /// Owner, argument and moment of the request whose answer the crash took.
     lost: Option<(String, String, u64)>,
-}
-
-/// One client on one connection.
-struct Client {
-    stream: BufReader<TcpStream>,
-}
-
-impl Client {
-    fn connect(address: &str) -> io::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream) })
-    }
-
-    /// The words of the reply; an error when the server is gone.
-    fn ask(&mut self, command: &str) -> io::Result<Vec<String>> {
-        self.stream.get_mut().write_all(format!("{command}\r\n").as_bytes())?;
-        let head = self.line()?;
-        let Some(count) = head.strip_prefix('*') else {
-            return Ok(vec![head]);
-        };
-        (0..count.parse().expect("a count")).map(|_| self.word()).collect()
-    }
-
-    fn word(&mut self) -> io::Result<String> {
-        let line = self.line()?;
-        if line.starts_with('$') { self.line() } else { Ok(line) }
-    }
-
-    fn line(&mut self) -> io::Result<String> {
-        let mut line = String::new();
-        if self.stream.read_line(&mut line)? == 0 || !line.ends_with("\r\n") {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        line.truncate(line.len() - 2);
-        Ok(line)
-    }
 }
 
 /// Takes and releases until the server is gone, or there is no more to do.

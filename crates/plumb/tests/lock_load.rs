@@ -8,6 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use kit::authority::Authority;
+use kit::locks::Client;
 use kit::{Ended, PLUMB, Program, names_in, plumb};
 use serde_json::Value;
 use tempfile::tempdir;
@@ -112,6 +113,32 @@ fn what_create_took_stays_until_destroy() {
     let destroyed = run("destroy", "700");
     assert_eq!((count(&destroyed["operations"]), failures(&destroyed)), (3, 0), "{destroyed:#}");
     assert_eq!(count(&run("destroy", "700")["failures"]["collided"]), 3); // nothing is left
+}
+
+#[test]
+fn a_table_is_verified_part_by_part_and_what_is_wrong_in_it_is_named() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let verify = || result(&["verify", &server.address, "3", "7000"], folder.path());
+    result(&["create", &server.address, "3", "7000"], folder.path());
+    let verified = verify();
+    assert_eq!(failures(&verified), 0, "{verified:#}");
+    assert_eq!(count(&verified["operations"]), 3); // others are served in between
+    let mut client = Client::connect(&server.address).expect("it listens");
+    let mut say = |command: &str| client.ask(command).expect("it answers");
+    for (command, undo, named) in [
+        ("ENQ stranger S PLUMBFILL x", "DEQALL stranger", "stranger x"),
+        ("REMOVE LOCK PLUMBFILL 000200000007", "", "20999 of the 21000"),
+        ("ENQ plumb-fill-0000 E PLUMBFILL 000200000007", "", "plumb-fill-0000 000200000007"),
+    ] {
+        assert!(say(command)[0].starts_with(':'), "{command}");
+        let verified = verify();
+        assert_eq!(count(&verified["failures"]["collided"]), 1, "{verified:#}");
+        assert!(verified["validity"].to_string().contains(named), "{named}: {verified:#}");
+        if !undo.is_empty() {
+            say(undo);
+        }
+    }
 }
 
 #[test]

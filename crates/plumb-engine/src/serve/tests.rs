@@ -120,6 +120,55 @@ fn lines_come_back_whatever_pieces_they_come_in() {
     assert_eq!(service.ended, [Ended::Stopped]);
 }
 
+/// Serves one line a turn.
+#[derive(Default)]
+struct Turns {
+    opened: usize,
+    served: Vec<u8>,
+}
+
+impl Service for Turns {
+    type Conn = usize;
+
+    const SETTLES: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<usize, Vec<u8>> {
+        self.opened += 1;
+        Ok(self.opened)
+    }
+
+    fn serve(&mut self, _: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        let consumed = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.served.extend(bytes[..consumed].first());
+        out.extend_from_slice(&bytes[..consumed]);
+        Served { consumed, ..Served::default() }
+    }
+
+    fn yields(&self, _: &usize) -> bool {
+        true
+    }
+
+    fn close(&mut self, _: usize, _: Ended) {}
+}
+
+#[test]
+fn a_client_that_has_had_its_turn_comes_behind_the_others() {
+    let stand = Stand::new();
+    let (mut one, mut two) = (stand.connect(), stand.connect());
+    one.write_all(b"a\nb\nc\nunfinished").unwrap();
+    two.write_all(b"d\n").unwrap();
+    let mut service = Turns::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |_| {
+        tell.send((said(&mut one), said(&mut two))).unwrap();
+        None
+    });
+    let (first, second): (String, String) = told.iter().unzip();
+    assert_eq!((&*first, &*second), ("a\nb\nc\n", "d\n"));
+    let place = service.served.iter().position(|line| *line == b'd');
+    assert!(place.is_some_and(|place| place <= 1), "{:?}", service.served);
+}
+
 #[test]
 fn a_client_too_many_is_told_and_the_others_are_served() {
     let stand = Stand::new();

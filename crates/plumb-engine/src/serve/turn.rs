@@ -86,6 +86,9 @@ where
             }
             if std::mem::take(&mut client.unserved) {
                 self.serve_bytes(index);
+                if self.yields(index) {
+                    return true;
+                }
                 continue;
             }
             let last = match client.channel.fill(&mut self.buffer) {
@@ -110,12 +113,18 @@ where
                 self.last_heard = self.now;
                 self.serve_bytes(index);
             }
-            if last || alone {
+            if last || alone || self.yields(index) {
                 return true;
             }
         }
         self.again.push_back(index);
         true
+    }
+
+    /// True when others are to be served before the rest of what this client has sent. It is read
+    /// again once its replies are on their way.
+    fn yields(&mut self, index: usize) -> bool {
+        S::SETTLES && self.client(index).is_some_and(|client| client.unserved)
     }
 
     /// The client will send nothing more. Replies that wait for the service to settle are still
@@ -163,6 +172,10 @@ where
             }
             client.waiting = S::WAITS && self.service.waits(conn);
             if served.consumed == 0 || served.close || client.waiting || broken {
+                break;
+            }
+            if S::SETTLES && self.service.yields(conn) {
+                client.unserved = true;
                 break;
             }
             if !S::SETTLES && self.reply.len() >= UNSENT_MAX {

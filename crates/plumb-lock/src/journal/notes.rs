@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::folder::{self, Kind, files};
 use super::record::Record;
 use super::restore::{self, Lives, Restored};
-use crate::table::{Change, Changes, Limits, Table};
+use crate::table::{Change, Changes, Limits, Rules, Table};
 
 /// Fence numbers set aside at once: so many grants cost one record.
 const FENCES_AHEAD: u64 = 1_000_000;
@@ -109,7 +109,8 @@ impl Notes {
         if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(JournalError::InUse { path });
         }
-        let mut restored = restore::restore(&path, limits)?;
+        let (mut restored, torn) = restore::restore(&path, limits)?;
+        torn.map_or(Ok(()), |torn| torn.cut_off())?;
         if policy == Policy::Inherited {
             restored.forget_all_but_inherited();
         }
@@ -118,6 +119,19 @@ impl Notes {
         }
         let old = files(&path)?;
         let number = old.last().map_or(1, |(number, _, _)| number + 1);
+        let begun = Self::begin(Begin { folder: path.clone(), policy, number, lock }, &restored);
+        match begun {
+            Ok(notes) => Ok((notes, restored)),
+            Err(error) => {
+                abandon(&path, number);
+                Err(error)
+            }
+        }
+    }
+
+    /// A new journal, and a snapshot of all there is.
+    fn begin(begin: Begin, restored: &Restored) -> Result<Self, JournalError> {
+        let Begin { folder: path, policy, number, lock } = begin;
         let start = Record::Start { epoch: restored.epoch, complete: policy == Policy::Always };
         let journal = folder::create(&folder::path(&path, number, Kind::Journal), start)?;
         let snapshot = folder::create(&folder::path(&path, number, Kind::Snapshot), start)?;
@@ -134,9 +148,8 @@ impl Notes {
             pace: Pace::default(),
             _lock: lock,
         };
-        let mut notes = Self::default();
-        restored.lives.push(&restored.table, &mut notes.pending);
-        notes.lives = restored.lives.clone();
+        let mut notes = Self { lives: restored.lives.clone(), ..Self::default() };
+        notes.lives.push(&restored.table, &mut notes.pending);
         book.set_fences_aside(&restored.table, &mut notes.pending);
         let write = JournalError::file("write", &path);
         book.write(&mut notes.pending).map_err(&write)?;
@@ -145,7 +158,7 @@ impl Notes {
             book.go_on(&restored.table).map_err(&write)?;
         }
         notes.book = Some(book);
-        Ok((notes, restored))
+        Ok(notes)
     }
 
     /// Makes snapshots at another pace.
@@ -201,7 +214,7 @@ impl Notes {
     ///
     /// # Errors
     /// When the files cannot be written: then nobody may be told of the changes.
-    pub fn settle(&mut self, now: u64, table: &Table, epoch: u64) -> io::Result<()> {
+    pub fn settle<R: Rules>(&mut self, now: u64, table: &Table<R>, epoch: u64) -> io::Result<()> {
         let Some(book) = &mut self.book else {
             return Ok(());
         };
@@ -261,6 +274,28 @@ impl Notes {
     }
 }
 
+/// What a start writes to.
+struct Begin {
+    folder: PathBuf,
+    policy: Policy,
+    number: u64,
+    lock: File,
+}
+
+/// Takes away what a start has begun that could not be finished: it holds nothing that does not
+/// stand in the files before it. A snapshot that is complete stays.
+fn abandon(folder: &Path, number: u64) {
+    let path = |kind| folder::path(folder, number, kind);
+    let snapshot = path(Kind::Snapshot);
+    if snapshot.exists() && restore::is_complete(&snapshot).unwrap_or(true) {
+        return;
+    }
+    for kind in [Kind::Snapshot, Kind::Journal] {
+        // what stays is read as what a crash in the middle of a start leaves
+        let _ = fs::remove_file(path(kind));
+    }
+}
+
 impl Changes for Notes {
     #[inline]
     fn note(&mut self, change: Change<'_>) {
@@ -294,7 +329,7 @@ impl Book {
 
     /// Sees to it that no fence number that was given out is given out after a restart; true when
     /// that needs a record.
-    fn set_fences_aside(&mut self, table: &Table, pending: &mut Vec<u8>) -> bool {
+    fn set_fences_aside<R: Rules>(&mut self, table: &Table<R>, pending: &mut Vec<u8>) -> bool {
         let short = table.next_fence() + FENCES_AHEAD / 2 > self.fences_until;
         if short {
             self.fences_until = table.next_fence() + FENCES_AHEAD;
@@ -321,7 +356,7 @@ impl Book {
 
     /// Writes a slice of the snapshot. Locks change while it is written; what has changed stands
     /// in the journal of the same number, too, as it is in the end.
-    fn go_on(&mut self, table: &Table) -> io::Result<()> {
+    fn go_on<R: Rules>(&mut self, table: &Table<R>) -> io::Result<()> {
         let Some(snapshot) = &mut self.snapshot else {
             return Ok(());
         };

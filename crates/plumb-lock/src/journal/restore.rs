@@ -1,13 +1,13 @@
 //! What a journal says of the table.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::folder::{Kind, Records, files};
 use super::record::{NoRecord, Record};
-use crate::table::{Limits, Table, Unnoted};
+use crate::table::{Limits, Rules, Sound, Table, Unnoted};
 
 /// How long owners and keys live, milliseconds; zero: until they are released. Who is not here
 /// lives with a connection.
@@ -21,7 +21,7 @@ pub struct Lives {
 
 impl Lives {
     /// Appends what is known of those that hold something, and forgets the others.
-    pub(super) fn push(&mut self, table: &Table, out: &mut Vec<u8>) {
+    pub(super) fn push<R: Rules>(&mut self, table: &Table<R>, out: &mut Vec<u8>) {
         self.owners.retain(|owner, _| table.owner(owner).is_some());
         self.keys.retain(|key, _| table.holder(b"", key).is_some());
         for (owner, ms) in &self.owners {
@@ -35,9 +35,9 @@ impl Lives {
 
 /// A table as a journal left it.
 #[derive(Debug)]
-pub struct Restored {
+pub struct Restored<R = Sound> {
     /// The table.
-    pub table: Table,
+    pub table: Table<R>,
     /// The epoch under which it goes on.
     pub epoch: u64,
     /// True when no acknowledged change can be missing.
@@ -48,19 +48,21 @@ pub struct Restored {
     pub torn_bytes: u64,
 }
 
-impl Restored {
+impl<R: Rules> Restored<R> {
     /// An empty table, and an epoch that none had before.
     #[must_use]
     pub fn empty(limits: Limits) -> Self {
         Self {
-            table: Table::new(limits),
+            table: Table::with_rules(limits),
             epoch: 0,
             complete: false,
             lives: Lives::default(),
             torn_bytes: 0,
         }
     }
+}
 
+impl Restored {
     /// Only what an update has inherited stays.
     pub(super) fn forget_all_but_inherited(&mut self) {
         let others: Vec<_> = self
@@ -103,12 +105,36 @@ impl Restored {
     }
 }
 
+/// The last journal, whose end a crash or a full disk has torn.
+#[derive(Debug)]
+pub(super) struct Torn {
+    path: PathBuf,
+    /// Bytes in front of the torn record.
+    sound: u64,
+}
+
+impl Torn {
+    /// Takes the torn end away, which nobody was told of: once another journal follows this one,
+    /// it would be damage.
+    pub(super) fn cut_off(&self) -> Result<(), JournalError> {
+        let fail = JournalError::file("mend", &self.path);
+        if self.sound == 0 {
+            return fs::remove_file(&self.path).map_err(fail); // not even begun
+        }
+        let file = File::options().write(true).open(&self.path).map_err(&fail)?;
+        file.set_len(self.sound).and_then(|()| file.sync_all()).map_err(fail)
+    }
+}
+
 /// Reads the last complete snapshot of a folder and the journals since.
-pub(super) fn restore(folder: &Path, limits: Limits) -> Result<Restored, JournalError> {
+pub(super) fn restore(
+    folder: &Path,
+    limits: Limits,
+) -> Result<(Restored, Option<Torn>), JournalError> {
     let files = files(folder)?;
     let mut restored = Restored::empty(limits);
     if files.is_empty() {
-        return Ok(restored);
+        return Ok((restored, None));
     }
     let mut start = None;
     for (number, kind, path) in files.iter().rev() {
@@ -122,27 +148,29 @@ pub(super) fn restore(folder: &Path, limits: Limits) -> Result<Restored, Journal
         let begun = files.iter().all(|(number, _, _)| *number == 1);
         let empty = begun && files.len() <= 2;
         return if empty {
-            Ok(restored)
+            Ok((restored, None))
         } else {
             Err(JournalError::NoSnapshot { path: folder.to_owned() })
         };
     };
     let last = files.iter().rev().find(|(_, kind, _)| *kind == Kind::Journal);
     let last = last.map(|(number, _, _)| *number);
+    let mut torn = None;
     for (number, kind, path) in &files {
         if *number < start || *kind == Kind::Snapshot && *number > start {
             continue;
         }
-        read(&mut restored, path, Some(*number) == last && *kind == Kind::Journal)?;
+        torn = read(&mut restored, path, Some(*number) == last && *kind == Kind::Journal)?;
     }
     restored
         .table
         .apply([])
         .map_err(|cause| JournalError::Impossible { path: folder.to_owned(), cause })?;
-    Ok(restored)
+    Ok((restored, torn))
 }
 
-fn is_complete(path: &Path) -> Result<bool, JournalError> {
+/// True for a snapshot that was written to its end.
+pub(super) fn is_complete(path: &Path) -> Result<bool, JournalError> {
     let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
     let mut last = None;
     for record in Records::new(&bytes) {
@@ -155,10 +183,14 @@ fn is_complete(path: &Path) -> Result<bool, JournalError> {
 }
 
 /// Applies a file. Only the last journal may end in a torn record.
-fn read(restored: &mut Restored, path: &Path, may_be_torn: bool) -> Result<(), JournalError> {
+fn read(
+    restored: &mut Restored,
+    path: &Path,
+    may_be_torn: bool,
+) -> Result<Option<Torn>, JournalError> {
     let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
     let mut records = Records::new(&bytes);
-    let mut ended = false;
+    let (mut ended, mut torn) = (false, None);
     while let Some(record) = records.next() {
         match record {
             Ok(record) => {
@@ -171,11 +203,12 @@ fn read(restored: &mut Restored, path: &Path, may_be_torn: bool) -> Result<(), J
                     return Err(JournalError::Damaged { path: path.to_owned(), at, cause });
                 }
                 restored.torn_bytes = bytes.len() as u64 - at;
+                torn = Some(Torn { path: path.to_owned(), sound: at });
             }
         }
     }
     if may_be_torn {
         restored.complete |= ended;
     }
-    Ok(())
+    Ok(torn)
 }

@@ -13,13 +13,15 @@ use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Figure, ResultRecord, Span};
 use serde_json::{Value, json};
 
+use super::advisory::{Advisory, Login};
 use super::facts::Facts;
 use super::history::{History, WINDOWS};
 use super::options::{FillOptions, PairsOptions, SalesOptions};
 use super::probe::Probe;
-use super::script::{SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
+use super::script::{Keeper, SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
 use super::walk::Walk;
 use crate::LockError;
+use crate::digest::KEY_BYTES;
 use crate::target::{Target, lone};
 
 /// A seed from the clock stays exact in every JSON reader.
@@ -48,9 +50,11 @@ pub struct LoadJob {
 }
 
 /// Who works.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Work {
     Script(Workload),
+    /// Sessions of PostgreSQL.
+    Advisory(Login),
     /// Owners, and locks of each.
     Walk(usize, usize),
 }
@@ -61,17 +65,24 @@ impl LoadJob {
     /// # Errors
     /// [`LockError`] when the server is unknown or the options ask for the impossible.
     pub fn pairs(options: PairsOptions) -> Result<Self, LockError> {
-        let workload = match options.target_kind {
-            TargetKind::Plumb => Workload::Pairs,
-            TargetKind::Redis => Workload::Keys(options.unlock),
+        let (target, work) = match options.target_kind {
+            TargetKind::Plumb => (options.target.resolve()?, Work::Script(Workload::Pairs)),
+            TargetKind::Redis => {
+                (options.target.resolve()?, Work::Script(Workload::Keys(options.unlock)))
+            }
+            TargetKind::Postgres => {
+                let target = options.target.resolve_postgres()?;
+                let login = Login::of(|name| std::env::var(name).ok(), target.password.clone())?;
+                (target, Work::Advisory(login))
+            }
         };
-        let mut job = Self::timed("load-pairs", workload, &options.load, &options.connections)?;
+        let mut job = Self::timed("load-pairs", work, &options.load, &options.connections)?;
         job.options.extend(options.target.in_force());
         job.options.insert("target-kind".into(), json!(word(&options.target_kind)));
         if options.target_kind == TargetKind::Redis {
             job.options.insert("unlock".into(), json!(word(&options.unlock)));
         }
-        job.finish(options.target.resolve()?, options.output)
+        job.finish(target, options.output)
     }
 
     /// Orders.
@@ -79,7 +90,8 @@ impl LoadJob {
     /// # Errors
     /// As [`LoadJob::pairs`].
     pub fn sales(options: SalesOptions) -> Result<Self, LockError> {
-        let mut job = Self::timed("load-sd", Workload::Sales, &options.load, &options.connections)?;
+        let work = Work::Script(Workload::Sales);
+        let mut job = Self::timed("load-sd", work, &options.load, &options.connections)?;
         job.options.extend(options.target.in_force());
         job.finish(options.target.resolve()?, options.output)
     }
@@ -109,15 +121,15 @@ impl LoadJob {
     pub fn verify(options: FillOptions) -> Result<Self, LockError> {
         let locks = options.locks.get();
         let work = match options.target_kind {
-            TargetKind::Redis => Work::Script(Workload::Look(locks)),
-            TargetKind::Plumb => Work::Walk(options.owners.get(), locks as usize),
+            Keeper::Redis => Work::Script(Workload::Look(locks)),
+            Keeper::Plumb => Work::Walk(options.owners.get(), locks as usize),
         };
         Self::counted("load-verify", work, options)
     }
 
     fn timed(
         verb: &'static str,
-        workload: Workload,
+        workload: Work,
         load: &LoadOptions,
         connections: &[NonZeroUsize],
     ) -> Result<Draft, LockError> {
@@ -130,7 +142,7 @@ impl LoadJob {
         plans.iter().try_for_each(LoadPlan::check)?;
         let mut options: BTreeMap<_, _> = load.in_force(seed).into_iter().collect();
         options.insert("connections".into(), json!(connections));
-        Ok(Draft { verb, workload: Work::Script(workload), plans, seed, options })
+        Ok(Draft { verb, workload, plans, seed, options })
     }
 
     fn counted(
@@ -145,7 +157,7 @@ impl LoadJob {
         }
         let connections = match workload {
             Work::Walk(..) => NonZeroUsize::MIN,
-            Work::Script(_) => options.owners,
+            Work::Script(_) | Work::Advisory(_) => options.owners,
         };
         let walks = matches!(workload, Work::Walk(..));
         let depth = if walks { NonZeroUsize::MIN } else { options.depth };
@@ -175,16 +187,25 @@ impl LoadJob {
         plan: &LoadPlan,
         place: &mut Place<'_>,
     ) -> Result<(ResultRecord, u64), LockError> {
-        match self.workload {
-            Work::Script(workload) => self.play(workload, plan, place),
+        match &self.workload {
+            Work::Script(workload) => self.play(*workload, plan, place),
+            Work::Advisory(login) => {
+                let advisory = || Advisory::new(login.clone(), &self.name);
+                let (mut result, load) =
+                    self.drive(plan, Workload::Pairs.rows(), advisory, place)?;
+                add_pairs(&mut result);
+                Ok((result, load.began_ns))
+            }
             Work::Walk(owners, locks) => {
-                let walk = Walk::new(owners, locks, self.target.password.clone());
-                let (mut result, load) = self.drive(plan, &["page"], || walk.clone(), place)?;
+                let (owners, locks) = (*owners, *locks);
+                let walk = Walk::new((owners, locks), drawn_key()?, self.target.password.clone());
+                let (mut result, load) = self.drive(plan, &["part"], || walk.clone(), place)?;
                 let found = load.protocols.first().map_or(0, Walk::found);
                 let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
-                result.figures.extend(
-                    figures.map(|(name, n)| figure(name, float(n), "locks", "by their listing")),
-                );
+                let formula = "by a sum of 128-bit hashes, or by listing them when it differs";
+                result
+                    .figures
+                    .extend(figures.map(|(name, n)| figure(name, float(n), "locks", formula)));
                 Ok((result, load.began_ns))
             }
         }
@@ -209,15 +230,13 @@ impl LoadJob {
         if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, before, after) {
             after.add_cost(before, connections, cpu);
         }
-        let rates: Vec<f64> = result.parts.iter().map(|part| part.throughput_per_s).collect();
-        match (workload, &*rates) {
-            (Workload::Pairs | Workload::Keys(_), [.., released]) => {
-                result.figures.push(figure("pairs", *released, "1/s", "locks released / s"));
+        match workload {
+            Workload::Pairs | Workload::Keys(_) => add_pairs(&mut result),
+            Workload::Sales => {
+                let enqueues = result.parts.first().map_or(0.0, |part| part.throughput_per_s);
+                result.figures = sales_figures(&place.history, enqueues, bound, plan);
             }
-            (Workload::Sales, [enqueues, ..]) => {
-                result.figures = sales_figures(&place.history, *enqueues, bound, plan);
-            }
-            (Workload::Fill(..), _) => {
+            Workload::Fill(..) => {
                 let grown = before.zip(after).map(|(b, a)| a.bytes.saturating_sub(b.bytes));
                 if let Some(bytes) = grown.filter(|_| result.operations > 0) {
                     let each = float(bytes) / float(result.operations);
@@ -363,6 +382,24 @@ fn sales_figures(
         figures.push(figure("share of the bound", 60.0 * enqueues_per_s / bound, "", formula));
     }
     figures
+}
+
+/// Pairs a second: its last row is the release.
+fn add_pairs(result: &mut ResultRecord) {
+    if let Some(released) = result.parts.last().map(|part| part.throughput_per_s) {
+        result.figures.push(figure("pairs", released, "1/s", "locks released / s"));
+    }
+}
+
+/// A key that nobody knew before.
+fn drawn_key() -> Result<[u8; KEY_BYTES], LockError> {
+    let mut key = [0; KEY_BYTES];
+    let drawn = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty());
+    match drawn {
+        Ok(KEY_BYTES) => Ok(key),
+        Ok(_) => Err(LockError::NoKey(std::io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(LockError::NoKey(error.into())),
+    }
 }
 
 /// The name of a choice on the command line.

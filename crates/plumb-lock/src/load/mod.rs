@@ -1,8 +1,9 @@
 //! The load tool: clients that take and release locks, and what that costs.
 //!
 //! [`script`] says what a client says, [`probe`] whether the answer is right, [`walk`] whether
-//! every lock is there; [`job`] measures with them, and [`live`] looks at a server's own figures.
+//! every lock is there, [`advisory`] how PostgreSQL is asked; [`job`] measures with them, and [`live`] looks at a server's own figures.
 
+mod advisory;
 mod facts;
 mod history;
 mod job;
@@ -16,4 +17,4 @@ pub use job::LoadJob;
 pub use live::{Live, LiveOptions};
 pub use options::{FillOptions, LoadVerb, PairsOptions, SalesOptions};
 pub(crate) use probe::{LIMITS, shown};
-pub use script::{TargetKind, Unlock};
+pub use script::{Keeper, TargetKind, Unlock};

@@ -7,7 +7,7 @@ use plumb_engine::options::{LoadOptions, OutputOptions};
 use plumb_measure::Span;
 
 use super::live::LiveOptions;
-use super::script::{TargetKind, Unlock};
+use super::script::{Keeper, TargetKind, Unlock};
 use crate::target::TargetOptions;
 
 /// What is done with a server.
@@ -28,7 +28,7 @@ pub enum LoadVerb {
     Create(FillOptions),
     /// Release what `create` took
     Destroy(FillOptions),
-    /// Read every lock that `create` took: is each there once, and no other?
+    /// Is every lock that `create` took there, and no other? The server sums up, we compare
     Verify(FillOptions),
     /// Print what the server counts, again and again
     Live(LiveOptions),
@@ -42,6 +42,9 @@ pub struct PairsOptions {
     pub target: TargetOptions,
 
     /// What the server is
+    ///
+    /// PostgreSQL has port 5432 unless another is named; PGUSER (or USER), PGDATABASE and
+    /// PGPASSWORD, or the file of --password-file, say as whom and where.
     #[arg(long, value_enum, value_name = "KIND", default_value = "plumb")]
     pub target_kind: TargetKind,
 
@@ -99,7 +102,7 @@ pub struct FillOptions {
 
     /// What the server is
     #[arg(long, value_enum, value_name = "KIND", default_value = "plumb")]
-    pub target_kind: TargetKind,
+    pub target_kind: Keeper,
 
     /// Requests under way on one connection
     #[arg(long, value_name = "N", default_value = "64")]

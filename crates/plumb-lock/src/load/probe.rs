@@ -245,8 +245,7 @@ mod tests {
 
     #[test]
     fn a_client_that_fills_is_done_after_its_locks_and_keeps_them() {
-        let (mut probe, mut user) =
-            client(Workload::Fill(super::super::script::TargetKind::Plumb, 2));
+        let (mut probe, mut user) = client(Workload::Fill(super::super::script::Keeper::Plumb, 2));
         let mut said = Vec::new();
         for _ in 0..2 {
             let next = probe.encode(&mut user, &mut Greeted(9), &mut said);

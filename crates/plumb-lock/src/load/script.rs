@@ -22,6 +22,17 @@ pub enum TargetKind {
     Plumb,
     /// Redis, or what speaks as it does: SET NX PX, and a release by --unlock
     Redis,
+    /// PostgreSQL: pg_try_advisory_lock and pg_advisory_unlock; only for pairs
+    Postgres,
+}
+
+/// A server that keeps locks beyond the connection that took them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Keeper {
+    /// A lock server of plumb
+    Plumb,
+    /// Redis, or what speaks as it does: SET NX
+    Redis,
 }
 
 /// How a lock of Redis is released.
@@ -43,9 +54,9 @@ pub(crate) enum Workload {
     /// Orders, as documented with `plumb lock load sd`.
     Sales,
     /// So many locks are taken, and stay.
-    Fill(TargetKind, u32),
+    Fill(Keeper, u32),
     /// So many locks of each owner are released.
-    Clear(TargetKind, u32),
+    Clear(Keeper, u32),
     /// Are so many keys of each owner still there?
     Look(u32),
     /// The server is asked whether it is there.
@@ -157,10 +168,10 @@ impl Workload {
     pub(crate) fn rounds(self) -> Option<u32> {
         match self {
             Self::Pairs | Self::Keys(_) | Self::Sales | Self::Ping => None,
-            Self::Fill(_, locks) | Self::Clear(TargetKind::Redis, locks) | Self::Look(locks) => {
+            Self::Fill(_, locks) | Self::Clear(Keeper::Redis, locks) | Self::Look(locks) => {
                 Some(locks)
             }
-            Self::Clear(TargetKind::Plumb, _) => Some(1),
+            Self::Clear(Keeper::Plumb, _) => Some(1),
         }
     }
 
@@ -183,14 +194,14 @@ impl Workload {
                 vec![ping, (load, Expect::Bytes(digest.into_bytes()))]
             }
             Self::Keys(Unlock::Delete)
-            | Self::Fill(TargetKind::Redis, _)
-            | Self::Clear(TargetKind::Redis, _)
+            | Self::Fill(Keeper::Redis, _)
+            | Self::Clear(Keeper::Redis, _)
             | Self::Look(_)
             | Self::Ping => vec![ping],
             Self::Pairs
             | Self::Sales
-            | Self::Fill(TargetKind::Plumb, _)
-            | Self::Clear(TargetKind::Plumb, _) => {
+            | Self::Fill(Keeper::Plumb, _)
+            | Self::Clear(Keeper::Plumb, _) => {
                 vec![(Frame::new(&["EPOCH"]), Expect::Epoch)]
             }
         }
@@ -211,22 +222,22 @@ impl Workload {
             }
             Self::Keys(unlock) => keys(&owner, &format!("VBAK{key}{ROUND}"), unlock),
             Self::Sales => sales(&owner, &key),
-            Self::Fill(TargetKind::Plumb, _) => {
+            Self::Fill(Keeper::Plumb, _) => {
                 let (owner, argument) = (fill_owner(number), format!("{number:04}{ROUND}"));
                 let lock = ["E", FILL_NAME, &argument];
                 let kept = Frame::new(&[&["ENQ", &owner, "KEEP"][..], &lock].concat());
                 let words = [&["ENQ", &owner][..], &lock].concat();
                 vec![Step { first: Some(kept), ..Step::new(0, &words, Expect::Fence) }]
             }
-            Self::Fill(TargetKind::Redis, _) => {
+            Self::Fill(Keeper::Redis, _) => {
                 let words = ["SET", &fill_key(number), &fill_owner(number), "NX"];
                 vec![Step::new(0, &words, Expect::Stored)]
             }
-            Self::Clear(TargetKind::Plumb, locks) => {
+            Self::Clear(Keeper::Plumb, locks) => {
                 let words = ["DEQALL", &fill_owner(number)];
                 vec![Step::new(0, &words, Expect::Count(locks.into()))]
             }
-            Self::Clear(TargetKind::Redis, _) => {
+            Self::Clear(Keeper::Redis, _) => {
                 vec![Step::new(0, &["DEL", &fill_key(number)], Expect::Count(1))]
             }
             Self::Look(_) => {
@@ -241,6 +252,18 @@ impl Workload {
 /// Who holds the locks of `create`.
 pub(crate) fn fill_owner(number: usize) -> String {
     format!("plumb-fill-{number:04}")
+}
+
+/// The argument of the lock `number` of an owner: four digits, and eight.
+pub(crate) fn fill_argument(owner: usize, number: usize) -> [u8; 12] {
+    let mut argument = [b'0'; 12];
+    for (digits, mut rest) in [(0..4, owner), (4..12, number)] {
+        for digit in argument[digits].iter_mut().rev() {
+            *digit += u8::try_from(rest % 10).unwrap_or(0);
+            rest /= 10;
+        }
+    }
+    argument
 }
 
 fn fill_key(number: usize) -> String {
@@ -307,6 +330,17 @@ mod tests {
         let expected = "*5\r\n$3\r\nENQ\r\n$7\r\nabc-7-1\r\n$1\r\nE\r\n$4\r\nVBAK\r\n\
                         $20\r\n800abc00070100001234\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_argument_of_a_lock_is_what_create_asks_for() {
+        let owner = 12;
+        let step = &Workload::Fill(Keeper::Plumb, 1).script(Who { number: owner, ..WHO })[0];
+        let mut out = Vec::new();
+        step.frame.push(&mut out, Digits::of(345));
+        let argument = fill_argument(owner, 345);
+        assert_eq!(&argument, b"001200000345");
+        assert!(out.windows(argument.len()).any(|here| here == argument));
     }
 
     #[test]

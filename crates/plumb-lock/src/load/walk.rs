@@ -1,43 +1,63 @@
-//! Verification: every lock of the server under the name of `create`, page by page, against what
-//! `create` took.
+//! Verification: the locks of the server under the name of `create` against what `create` took.
+//!
+//! Both sides make a [`Digest`] of theirs, the server part by part, so that others are served in
+//! between. Only when the digests differ are the locks listed, page by page, to say which of them
+//! is wrong.
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::{Answer, FailureKind};
 use plumb_wire::resp::{self, Items, Reply};
 
 use super::probe::{LIMITS, shown};
-use super::script::{FILL_NAME, fill_owner};
+use super::script::{FILL_NAME, fill_argument, fill_owner};
+use crate::digest::{self, Digest, Digester, KEY_BYTES};
+use crate::table::{Held, Lock};
 
 /// Locks of one page: it comes with one read, so that it is looked through once, and others wait
 /// for it far less than a millisecond.
 const PAGE: &str = "400";
 
-/// Walks once over all pages.
+/// Walks once over the table; and a second time, lock by lock, when something is wrong.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
     password: Option<Vec<u8>>,
     locks: usize,
     owners: Vec<String>,
-    /// Which locks were found, owner by owner.
-    seen: Vec<bool>,
-    found: u64,
+    key: [u8; KEY_BYTES],
+    phase: Phase,
     cursor: u64,
-    over: bool,
+    found: u64,
     complaint: Option<String>,
+}
+
+/// What the next answer is.
+#[derive(Clone, Debug)]
+enum Phase {
+    /// A part of the digest; what came before it.
+    Digest(Digest),
+    /// A page of locks; which were found, owner by owner.
+    List(Vec<bool>),
+    Over,
 }
 
 const HELLO: u16 = 1;
 
 impl Walk {
-    pub(crate) fn new(owners: usize, locks: usize, password: Option<Vec<u8>>) -> Self {
+    /// Of so many `owners` with so many `locks` each. The `key` is drawn anew for each
+    /// verification.
+    pub(crate) fn new(
+        (owners, locks): (usize, usize),
+        key: [u8; KEY_BYTES],
+        password: Option<Vec<u8>>,
+    ) -> Self {
         Self {
             password,
             locks,
             owners: (0..owners).map(fill_owner).collect(),
-            seen: vec![false; owners * locks],
-            found: 0,
+            key,
+            phase: Phase::Digest(Digest::default()),
             cursor: 0,
-            over: false,
+            found: 0,
             complaint: None,
         }
     }
@@ -47,34 +67,92 @@ impl Walk {
         self.found
     }
 
-    fn page(&mut self, reply: Reply<'_>) -> Result<(), String> {
+    /// What `create` took.
+    fn expected(&self) -> Digest {
+        let (mut digester, mut expected) = (Digester::new(&self.key), Digest::default());
+        for (at, owner) in self.owners.iter().enumerate() {
+            for number in 0..self.locks {
+                let lock = Lock {
+                    owner: owner.as_bytes(),
+                    user: b"",
+                    since_ms: 0,
+                    name: FILL_NAME.as_bytes(),
+                    argument: &fill_argument(at, number),
+                    mode: Held::E,
+                    dialog: 0,
+                    update: 1,
+                    backup: false,
+                    fence: 0,
+                };
+                digester.add(&mut expected, &lock);
+            }
+        }
+        expected
+    }
+
+    fn answer(&mut self, reply: Reply<'_>) -> Result<(), String> {
         let Reply::Array(mut parts) = reply else {
             return Err(match reply {
                 Reply::Error(text) => format!("refused: {}", shown(text)),
                 _ => "is no lock server of plumb".into(),
             });
         };
-        let (Some(Reply::Integer(cursor)), Some(Reply::Array(locks))) =
-            (parts.next(), parts.next())
-        else {
+        let Some(Reply::Integer(cursor)) = parts.next() else {
             return Err("is no lock server of plumb".into());
         };
         self.cursor = u64::try_from(cursor).unwrap_or(0);
-        for lock in locks {
-            if let Reply::Array(fields) = lock {
-                self.lock(fields)?;
-            }
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Digest(before) => self.part(before, parts),
+            Phase::List(seen) => self.page(seen, parts),
+            Phase::Over => Ok(()),
         }
-        self.over = self.cursor == 0;
-        if self.over && self.found < self.seen.len() as u64 {
-            let (found, all) = (self.found, self.seen.len());
-            return Err(format!("holds {found} of the {all} locks that were to be there"));
+    }
+
+    /// A part of the server's digest. After the last one the two are compared.
+    fn part(&mut self, before: Digest, mut parts: Items<'_>) -> Result<(), String> {
+        let (Some(Reply::Integer(locks)), Some(Reply::Bulk(sum))) = (parts.next(), parts.next())
+        else {
+            return Err("is no lock server of plumb".into());
+        };
+        let part = u64::try_from(locks).ok().zip(digest::u128_of(sum));
+        let Some((locks, sum)) = part else {
+            return Err("summed its locks up otherwise than a lock server of plumb does".into());
+        };
+        let digest = before.and(Digest { locks, sum });
+        if self.cursor > 0 {
+            self.phase = Phase::Digest(digest);
+        } else if digest == self.expected() {
+            self.found = digest.locks;
+        } else {
+            self.phase = Phase::List(vec![false; self.owners.len() * self.locks]);
         }
         Ok(())
     }
 
+    /// A page of locks, which are not what was expected, or were not a moment ago.
+    fn page(&mut self, mut seen: Vec<bool>, mut parts: Items<'_>) -> Result<(), String> {
+        let Some(Reply::Array(locks)) = parts.next() else {
+            return Err("is no lock server of plumb".into());
+        };
+        for lock in locks {
+            if let Reply::Array(fields) = lock {
+                self.lock(&mut seen, fields)?;
+            }
+        }
+        if self.cursor > 0 {
+            self.phase = Phase::List(seen);
+            return Ok(());
+        }
+        let (found, all) = (self.found, seen.len());
+        Err(if found < all as u64 {
+            format!("holds {found} of the {all} locks that were to be there")
+        } else {
+            "changed its locks while they were verified, or holds one more than once".into()
+        })
+    }
+
     /// Owner, user, since, name, argument, mode and more.
-    fn lock(&mut self, mut fields: Items<'_>) -> Result<(), String> {
+    fn lock(&mut self, seen: &mut [bool], mut fields: Items<'_>) -> Result<(), String> {
         let (Some(Reply::Bulk(owner)), Some(Reply::Bulk(argument)), Some(Reply::Bulk(mode))) =
             (fields.next(), fields.nth(3), fields.next())
         else {
@@ -88,7 +166,7 @@ impl Walk {
             let (owner, argument) = (shown(owner), shown(argument));
             return Err(format!("holds a lock that was not to be there: {owner} {argument}"));
         };
-        if std::mem::replace(&mut self.seen[at * self.locks + number], true) {
+        if std::mem::replace(&mut seen[at * self.locks + number], true) {
             return Err(format!("listed a lock twice: {}", shown(argument)));
         }
         self.found += 1;
@@ -121,12 +199,19 @@ impl Protocol for Walk {
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
-        if self.over {
-            return Next::Finish;
-        }
         let cursor = self.cursor.to_string();
-        let words = ["LOCKS", "NAME", FILL_NAME, "CURSOR", &cursor, "COUNT", PAGE];
-        resp::push_command(out, &words.map(str::as_bytes));
+        match &self.phase {
+            Phase::Over => return Next::Finish,
+            Phase::Digest(_) => {
+                let key = format!("{:032x}", u128::from_be_bytes(self.key));
+                let words = ["DIGEST", &key, "NAME", FILL_NAME, "CURSOR", &cursor];
+                resp::push_command(out, &words.map(str::as_bytes));
+            }
+            Phase::List(_) => {
+                let words = ["LOCKS", "NAME", FILL_NAME, "CURSOR", &cursor, "COUNT", PAGE];
+                resp::push_command(out, &words.map(str::as_bytes));
+            }
+        }
         Next::Send(Op { label: 0, tag: 0 })
     }
 
@@ -152,13 +237,13 @@ impl Protocol for Walk {
                 Err(format!("refused: {}", shown(text)))
             }
             (Some(Op { tag: HELLO, .. }), _) => Ok(()),
-            _ => self.page(reply),
+            _ => self.answer(reply),
         };
         let answer = match judged {
             Ok(()) => Answer::ok(consumed as u64),
             Err(complaint) => {
                 self.complaint = Some(complaint);
-                self.over = true;
+                self.phase = Phase::Over;
                 Answer::failed(FailureKind::Collided)
             }
         };
@@ -175,28 +260,67 @@ mod tests {
     use super::*;
     use plumb_wire::resp::{push_array, push_bulk, push_integer};
 
-    fn page(cursor: u64, locks: &[(&str, &str)]) -> Vec<u8> {
+    const KEY: [u8; KEY_BYTES] = [9; KEY_BYTES];
+
+    type Held = (&'static str, &'static str, &'static str);
+
+    /// What two owners with two locks each hold after `create`.
+    const ALL: [Held; 4] = [
+        ("plumb-fill-0000", "000000000000", "E"),
+        ("plumb-fill-0000", "000000000001", "E"),
+        ("plumb-fill-0001", "000100000000", "E"),
+        ("plumb-fill-0001", "000100000001", "E"),
+    ];
+
+    /// The answer to `DIGEST`.
+    fn part(cursor: u64, locks: &[Held]) -> Vec<u8> {
+        let (mut digester, mut digest) = (Digester::new(&KEY), Digest::default());
+        for (owner, argument, mode) in locks {
+            let lock = Lock {
+                owner: owner.as_bytes(),
+                user: b"ann",
+                since_ms: 5,
+                name: FILL_NAME.as_bytes(),
+                argument: argument.as_bytes(),
+                mode: crate::table::Held::parse(mode.as_bytes()[0]).unwrap(),
+                dialog: 0,
+                update: 1,
+                backup: false,
+                fence: 77,
+            };
+            digester.add(&mut digest, &lock);
+        }
+        let mut bytes = Vec::new();
+        push_array(&mut bytes, 3);
+        push_integer(&mut bytes, cursor);
+        push_integer(&mut bytes, digest.locks);
+        push_bulk(&mut bytes, format!("{:032x}", digest.sum).as_bytes());
+        bytes
+    }
+
+    /// The answer to `LOCKS`.
+    fn page(cursor: u64, locks: &[Held]) -> Vec<u8> {
         let mut bytes = Vec::new();
         push_array(&mut bytes, 2);
         push_integer(&mut bytes, cursor);
         push_array(&mut bytes, locks.len());
-        for (owner, argument) in locks {
+        for (owner, argument, mode) in locks {
             push_array(&mut bytes, 10);
-            for word in [owner, "", "0", FILL_NAME, argument, "E", "0", "1", "0", "1"] {
+            for word in [owner, "", "0", FILL_NAME, argument, mode, "0", "1", "0", "1"] {
                 push_bulk(&mut bytes, word.as_bytes());
             }
         }
         bytes
     }
 
-    fn walked(pages: &[Vec<u8>]) -> (Walk, Vec<bool>) {
-        let mut walk = Walk::new(2, 2, None);
+    fn walked(answers: &[Vec<u8>]) -> (Walk, Vec<bool>) {
+        let mut walk = Walk::new((2, 2), KEY, None);
         let mut good = Vec::new();
-        for page in pages {
+        for answer in answers {
             let Next::Send(op) = walk.encode(&mut (), &mut (), &mut Vec::new()) else {
-                panic!("there is another page");
+                panic!("there is more to ask");
             };
-            let step = walk.decode(&mut (), &mut (), Some(op), page, &mut Vec::new());
+            let step = walk.decode(&mut (), &mut (), Some(op), answer, &mut Vec::new());
             let Step::Done { answer, .. } = step else { panic!("{step:?}") };
             good.push(answer.outcome == plumb_measure::Outcome::Ok);
         }
@@ -205,23 +329,24 @@ mod tests {
     }
 
     #[test]
-    fn every_lock_must_be_there_once() {
-        const ALL: [(&str, &str); 4] = [
-            ("plumb-fill-0000", "000000000000"),
-            ("plumb-fill-0000", "000000000001"),
-            ("plumb-fill-0001", "000100000000"),
-            ("plumb-fill-0001", "000100000001"),
-        ];
-        let (walk, good) = walked(&[page(7, &ALL[..3]), page(0, &ALL[3..])]);
+    fn locks_that_sum_up_to_what_create_took_are_not_listed() {
+        let (walk, good) = walked(&[part(7, &ALL[..3]), part(0, &ALL[3..])]);
         assert_eq!((walk.found(), good), (4, vec![true, true]));
-        let refused = |locks: &[(&str, &str)]| {
-            let (walk, good) = walked(&[page(0, locks)]);
-            assert_eq!(good, [false]);
+    }
+
+    #[test]
+    fn what_sums_up_to_something_else_is_listed_and_named() {
+        let refused = |locks: &[Held]| {
+            let (walk, good) = walked(&[part(0, locks), page(0, locks)]);
+            assert_eq!(good, [true, false]);
             walk.complaint().unwrap()
         };
         assert!(refused(&ALL[..3]).contains("3 of the 4"));
         assert!(refused(&[ALL[0], ALL[0]]).contains("twice"));
-        assert!(refused(&[("plumb-fill-0001", ALL[0].1)]).contains("not to be there"));
-        assert!(refused(&[(ALL[0].0, "000000000002")]).contains("not to be there"));
+        assert!(refused(&[("plumb-fill-0001", ALL[0].1, "E")]).contains("not to be there"));
+        assert!(refused(&[(ALL[0].0, "000000000002", "E")]).contains("not to be there"));
+        assert!(refused(&[(ALL[0].0, ALL[0].1, "S")]).contains("not to be there"));
+        let (walk, _) = walked(&[part(0, &ALL[..1]), page(0, &ALL)]);
+        assert!(walk.complaint().unwrap().contains("changed its locks"));
     }
 }

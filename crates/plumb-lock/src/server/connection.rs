@@ -7,7 +7,7 @@ use plumb_wire::resp;
 use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::{LockId, OwnerId};
+use crate::table::{LockId, OwnerId, Rules};
 
 /// One connection.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Client {
     }
 }
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// True when the client has named the password, or needs none.
     pub(super) fn may(&self, client: usize) -> bool {
         self.plan.password.is_none()

@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use super::words::{Command, Locks};
 use super::{After, Event, LockServer};
 use crate::journal::Lasting;
-use crate::table::{Answer, Inherited, Lock, LockId, OwnerId, Request, Scope, Selector};
+use crate::table::{Answer, Inherited, Lock, LockId, OwnerId, Request, Rules, Scope, Selector};
 
 const MS: u64 = 1_000_000;
 /// The longest lease, milliseconds: a year.
@@ -33,7 +33,7 @@ enum Promise {
     Keep,
 }
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn enq(
         &mut self,
         client: usize,

@@ -10,7 +10,7 @@ use plumb_wire::resp;
 use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::Holder;
+use crate::table::{Holder, Rules};
 
 /// The version of Redis whose commands this server has where it has any: clients ask.
 pub(super) const REDIS_VERSION: &str = "7.0.0";
@@ -18,7 +18,7 @@ pub(super) const REDIS_VERSION: &str = "7.0.0";
 /// One figure: its name, whether it only grows, what it is, and its value.
 type Figure = (&'static str, bool, &'static str, u64);
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     fn figures(&self) -> [Figure; 30] {
         let (usage, counts) = (self.table.usage(), &self.counts);
         let clients = self.clients.iter().flatten().count() as u64;

@@ -12,13 +12,13 @@ use super::refusal::Refusal;
 use super::script::{self, Script};
 use super::words::Command;
 use crate::journal::Lasting;
-use crate::table::{Answer, Element, LockId, Mode, Request, Scope};
+use crate::table::{Answer, Element, LockId, Mode, Request, Rules, Scope};
 
 const MS: u64 = 1_000_000;
 /// Times to live end at a year.
 const TTL_MS_MAX: u64 = 366 * 24 * 3_600_000;
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn set(
         &mut self,
         client: usize,

@@ -6,7 +6,8 @@ use plumb_wire::resp;
 use super::LockServer;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::Lock;
+use crate::digest::{self, Digest, Digester};
+use crate::table::{Lock, Rules};
 
 /// Locks of one page, when nothing is said.
 const PAGE: u64 = 1_000;
@@ -14,6 +15,9 @@ const PAGE: u64 = 1_000;
 const PAGE_MAX: u64 = 10_000;
 /// Places that one page looks at: what others wait for meanwhile is below a few milliseconds.
 const LOOKED_MAX: u32 = 50_000;
+/// Places that one part of a digest looks at: what others wait for meanwhile is below a
+/// millisecond.
+const DIGESTED_MAX: u32 = 10_000;
 
 /// What a listing asks for.
 #[derive(Default)]
@@ -33,11 +37,11 @@ impl Wanted<'_> {
     }
 }
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// `LOCKS [OWNER owner] [USER user] [NAME name] [CURSOR n] [COUNT n]`: the cursor of the next
     /// page, zero at the end, and the locks of this one.
     pub(super) fn list(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let wanted = wanted(command)?;
+        let wanted = wanted(command, 1, "locks")?;
         let mut page = Vec::new();
         let mut count = 0;
         let cursor = u32::try_from(wanted.cursor).unwrap_or(u32::MAX);
@@ -49,10 +53,39 @@ impl<C: Clock> LockServer<'_, C> {
             (count as u64) < wanted.count
         });
         self.counts.reports += 1;
+        self.looked = true;
         resp::push_array(out, 2);
         resp::push_integer(out, looked.next.unwrap_or(0).into());
         resp::push_array(out, count);
         out.extend_from_slice(&page);
+        Ok(())
+    }
+
+    /// `DIGEST key [OWNER owner] [USER user] [NAME name] [CURSOR n]`: the cursor of the next part,
+    /// zero at the end, and what the locks of this one sum up to: how many, and the sum.
+    pub(super) fn digest(
+        &mut self,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let remedy = "a key is 32 hexadecimal digits";
+        let key =
+            digest::key(command.get(1)).ok_or_else(|| Refusal::Word(command.text(1), remedy))?;
+        let wanted = wanted(command, 2, "digest")?;
+        let (mut digester, mut digest) = (Digester::new(&key), Digest::default());
+        let cursor = u32::try_from(wanted.cursor).unwrap_or(u32::MAX);
+        let looked = self.table.page(cursor, DIGESTED_MAX, |lock| {
+            if wanted.fits(lock) {
+                digester.add(&mut digest, lock);
+            }
+            true
+        });
+        self.counts.reports += 1;
+        self.looked = true;
+        resp::push_array(out, 3);
+        resp::push_integer(out, looked.next.unwrap_or(0).into());
+        resp::push_integer(out, digest.locks);
+        resp::push_bulk(out, format!("{:032x}", digest.sum).as_bytes());
         Ok(())
     }
 
@@ -67,12 +100,17 @@ impl<C: Clock> LockServer<'_, C> {
     }
 }
 
-fn wanted(command: Command<'_>) -> Result<Wanted<'_>, Refusal> {
+/// The words from `first` on, two each.
+fn wanted<'w>(
+    command: Command<'w>,
+    first: usize,
+    name: &'static str,
+) -> Result<Wanted<'w>, Refusal> {
     let mut wanted = Wanted { count: PAGE, ..Wanted::default() };
-    if command.len().is_multiple_of(2) {
-        return Err(Refusal::Arity("locks"));
+    if command.len() < first || !(command.len() - first).is_multiple_of(2) {
+        return Err(Refusal::Arity(name));
     }
-    for at in (1..command.len()).step_by(2) {
+    for at in (first..command.len()).step_by(2) {
         let value = command.get(at + 1);
         if command.is(at, "OWNER") {
             wanted.owner = value;

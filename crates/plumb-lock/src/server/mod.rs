@@ -22,7 +22,7 @@ use plumb_measure::Clock;
 use plumb_wire::resp::{self, Words};
 
 use crate::journal::{Notes, Restored};
-use crate::table::{LockId, Scope, Table};
+use crate::table::{LockId, Rules, Scope, Sound, Table};
 use connection::Client;
 use lives::{Key, Life, Lives, NEVER, Over};
 use refusal::Refusal;
@@ -100,10 +100,10 @@ struct Waiter {
     command: Vec<u8>,
 }
 
-/// The lock server as a service of the engine.
-pub struct LockServer<'a, C> {
+/// The lock server as a service of the engine. Its table decides by the rules `R`.
+pub struct LockServer<'a, C, R = Sound> {
     plan: ServerPlan,
-    table: Table,
+    table: Table<R>,
     notes: Notes,
     lives: Lives,
     scripts: Scripts,
@@ -115,12 +115,14 @@ pub struct LockServer<'a, C> {
     clock: C,
     now: u64,
     started: u64,
+    /// The last command looked at many locks: others come first now.
+    looked: bool,
     words: Words,
     tell: &'a mut (dyn FnMut(Event<'_>) + Send),
 }
 
 /// After a restart every lease begins anew, and who lived with its connection has some grace.
-fn lives_of(restored: &Restored, now: u64, grace_ns: u64) -> Lives {
+fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives {
     const MS: u64 = 1_000_000;
     let mut lives = Lives::default();
     let table = &restored.table;
@@ -157,11 +159,11 @@ enum After {
     Close,
 }
 
-impl<'a, C: Clock> LockServer<'a, C> {
+impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     /// A server that goes on from what was `restored`, and whose changes `notes` keeps.
     pub fn new(
         plan: ServerPlan,
-        (restored, notes): (Restored, Notes),
+        (restored, notes): (Restored<R>, Notes),
         clock: C,
         tell: &'a mut (dyn FnMut(Event<'_>) + Send),
     ) -> Self {
@@ -181,6 +183,7 @@ impl<'a, C: Clock> LockServer<'a, C> {
             clock,
             now,
             started: now,
+            looked: false,
             words: Words::default(),
             tell,
         }
@@ -237,6 +240,7 @@ impl<'a, C: Clock> LockServer<'a, C> {
             b"RENEW" => self.renew(command, out)?,
             b"REMOVE" => self.remove(command, out)?,
             b"LOCKS" => self.list(command, out)?,
+            b"DIGEST" => self.digest(command, out)?,
             b"COUNT" => self.count(command, out)?,
             b"LOCKSTAT" => self.lockstat(client, command, out)?,
             b"METRICS" => resp::push_bulk(out, self.metrics().as_bytes()),
@@ -281,7 +285,7 @@ impl<'a, C: Clock> LockServer<'a, C> {
     }
 }
 
-impl<C: Clock> Service for LockServer<'_, C> {
+impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     type Conn = usize;
 
     const SETTLES: bool = true;
@@ -311,7 +315,8 @@ impl<C: Clock> Service for LockServer<'_, C> {
     fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         let mut words = std::mem::take(&mut self.words);
         let mut served = Served::default();
-        loop {
+        self.looked = false;
+        while !self.looked {
             let rest = &bytes[served.consumed..];
             match resp::command(rest, &self.plan.limits, &mut words) {
                 Ok(None) => break,
@@ -349,6 +354,10 @@ impl<C: Clock> Service for LockServer<'_, C> {
 
     fn waits(&self, conn: &usize) -> bool {
         self.clients[*conn].as_ref().is_some_and(|client| client.waits.is_some())
+    }
+
+    fn yields(&self, _: &usize) -> bool {
+        self.looked
     }
 
     fn wake_at(&self) -> Option<u64> {
@@ -428,7 +437,7 @@ impl<C: Clock> Service for LockServer<'_, C> {
     }
 }
 
-impl<C: Clock> LockServer<'_, C> {
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     fn keep_waiting(&mut self, client: usize, command: &[u8]) {
         let waits = self.clients[client].as_ref().and_then(|client| client.waits);
         if let Some((until, met)) = waits {
@@ -438,7 +447,7 @@ impl<C: Clock> LockServer<'_, C> {
     }
 }
 
-impl<C> fmt::Debug for LockServer<'_, C> {
+impl<C, R> fmt::Debug for LockServer<'_, C, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockServer").field("counts", &self.counts).finish_non_exhaustive()
     }

@@ -2,12 +2,22 @@
 
 use std::ops::ControlFlow;
 
-use super::judge::{Answer, Needs, Refused};
+use super::judge::{Answer, Needs, Place, Refused};
 use super::request::{Element, Elements, Malformed, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
 use super::usage::{Holder, Overflow, top};
 use super::{CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table};
+
+/// What judging a request has found out already.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The owner's row, when there is one.
+    owner: Option<u32>,
+    /// Where the only element stands; `None` when there are several: each may make room for the
+    /// next, or take it.
+    place: Option<Place>,
+}
 
 impl<R: Rules> Table<R> {
     /// Takes all locks of a request, or none.
@@ -33,13 +43,13 @@ impl<R: Rules> Table<R> {
                 if R::makes(Fault::HalfARequest)
                     && let Refused::Held { index, .. } = refused
                 {
-                    self.take_all(request, index, None, changes);
+                    self.take_all(request, index, Known { owner, place: None }, changes);
                 }
                 return Ok(self.answer(refused, owner));
             }
         };
         let count = request.elements.count();
-        let known = (count == 1).then_some(needs.granule);
+        let known = Known { owner, place: (count == 1).then_some(needs.place) };
         let fence = self.take_all(request, count, known, changes);
         Ok(Answer::Granted { fence })
     }
@@ -78,12 +88,11 @@ impl<R: Rules> Table<R> {
     }
 
     /// Takes the first `count` elements, which were judged; the highest fence number among them.
-    /// `known` is where the argument of the only element is, if it was looked for.
     fn take_all<E: Elements + ?Sized>(
         &mut self,
         request: &Request<'_, E>,
         count: usize,
-        known: Option<Option<u32>>,
+        mut known: Known,
         changes: &mut impl Changes,
     ) -> u64 {
         let fresh = self.next_fence;
@@ -95,7 +104,7 @@ impl<R: Rules> Table<R> {
                 mode => {
                     let kept = R::makes(Fault::CheckIsKept).then_some(Held::E);
                     let Some(held) = mode.held().or(kept) else { continue };
-                    self.take(request, (&element, held), known, changes)
+                    self.take(request, (&element, held), &mut known, changes)
                 }
             };
             highest = highest.max(fence);
@@ -119,11 +128,12 @@ impl<R: Rules> Table<R> {
         &mut self,
         request: &Request<'_, E>,
         (element, mode): (&Element<'_>, Held),
-        known: Option<Option<u32>>,
+        known: &mut Known,
         changes: &mut impl Changes,
     ) -> u64 {
-        let owner = self.owner_of(request);
-        let granule = self.granule_of(element, known);
+        let owner = known.owner.unwrap_or_else(|| self.owner_of(request));
+        known.owner = Some(owner);
+        let granule = self.granule_of(element, known.place);
         let (mut dialog, mut update) = request.scope.counts();
         if R::makes(Fault::BothCountedOnce) && dialog == 1 {
             update = 0;
@@ -154,11 +164,12 @@ impl<R: Rules> Table<R> {
         self.owners.insert(name, user, since_ms)
     }
 
-    pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Option<u32>>) -> u32 {
-        if let Some(Some(granule)) = known {
+    pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Place>) -> u32 {
+        let Place { name, granule } = known.unwrap_or_default();
+        if let Some(granule) = granule {
             return granule;
         }
-        let name = self.names.find_or_insert(element.name);
+        let name = name.unwrap_or_else(|| self.names.find_or_insert(element.name));
         let found = if known.is_none() { self.granules.find(name, element.argument) } else { None };
         found.unwrap_or_else(|| {
             let row = &mut self.names.rows[name];
@@ -249,11 +260,12 @@ impl<R: Rules> Table<R> {
         else {
             return 0;
         };
-        let Some(own) = self.own_optimistic(Some(owner), name, element.argument) else {
+        let at = self.granules.find(name, element.argument);
+        let Some(own) = self.own_optimistic(Some(owner), at) else {
             return 0;
         };
         if !R::makes(Fault::PromotionKeepsOptimistic) {
-            self.delete_optimistic(owner, name, element.argument, changes);
+            self.delete_optimistic(owner, name, (element.argument, at), changes);
         }
         let Entry { granule, dialog, update, backup, .. } = self.entries[own];
         let index = match self.own(granule, owner, Held::E) {
@@ -285,7 +297,7 @@ impl<R: Rules> Table<R> {
         &mut self,
         owner: u32,
         name: u32,
-        argument: &[u8],
+        argument: (&[u8], Option<u32>),
         changes: &mut impl Changes,
     ) {
         let mut doomed = std::mem::take(&mut self.doomed);

@@ -25,12 +25,20 @@ pub(super) struct Granule {
     text: [u8; INLINE_BYTES],
 }
 
+/// Where an argument is. With its hash beside it, an index that grows reads no rows: everybody
+/// waits while it does.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    row: u32,
+    hash: u32,
+}
+
 /// The arguments in use, and where each is.
 #[derive(Debug, Default)]
 pub(super) struct Granules {
     pub(super) rows: Slab<Granule>,
     long: Slab<Box<[u8]>>,
-    index: HashTable<u32>,
+    index: HashTable<Slot>,
     hash: DefaultHashBuilder,
 }
 
@@ -41,11 +49,18 @@ impl Granules {
 
     #[inline]
     pub(super) fn find(&self, name: u32, wanted: &[u8]) -> Option<u32> {
-        let hash = self.hash.hash_one((name, wanted));
-        let same = |index: &u32| {
-            self.rows[*index].name == name && argument(&self.rows, &self.long, *index) == wanted
+        let hash = self.hash_of(name, wanted);
+        let same = |slot: &Slot| {
+            slot.hash == hash
+                && self.rows[slot.row].name == name
+                && argument(&self.rows, &self.long, slot.row) == wanted
         };
-        self.index.find(hash, same).copied()
+        self.index.find(spread(hash), same).map(|slot| slot.row)
+    }
+
+    #[inline]
+    fn hash_of(&self, name: u32, bytes: &[u8]) -> u32 {
+        u32::try_from(self.hash.hash_one((name, bytes)) >> 32).unwrap_or(0) // it has 32 bits
     }
 
     /// Adds an argument that is not there yet.
@@ -58,17 +73,15 @@ impl Granules {
         }
         let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX); // 255 is the most there is
         let row = Granule { name, head: NONE, count: 0, excluding: 0, mask, length, text };
-        let index = self.rows.insert(row);
-        let Self { rows, long, index: table, hash } = self;
-        let hash_of =
-            |index: &u32| hash.hash_one((rows[*index].name, argument(rows, long, *index)));
-        table.insert_unique(hash.hash_one((name, bytes)), index, hash_of);
-        index
+        let row = self.rows.insert(row);
+        let hash = self.hash_of(name, bytes);
+        self.index.insert_unique(spread(hash), Slot { row, hash }, |slot| spread(slot.hash));
+        row
     }
 
     pub(super) fn remove(&mut self, index: u32) {
-        let hash = self.hash.hash_one((self.rows[index].name, self.argument(index)));
-        if let Ok(found) = self.index.find_entry(hash, |other| *other == index) {
+        let hash = self.hash_of(self.rows[index].name, self.argument(index));
+        if let Ok(found) = self.index.find_entry(spread(hash), |slot| slot.row == index) {
             found.remove();
         }
         if let Some(number) = self.rows[index].long() {
@@ -90,6 +103,12 @@ impl Granule {
         let [a, b, c, d, ..] = self.text;
         (usize::from(self.length) > INLINE_BYTES).then(|| u32::from_le_bytes([a, b, c, d]))
     }
+}
+
+/// A hash as the index wants it: it looks at the highest bits and at the lowest.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[inline]

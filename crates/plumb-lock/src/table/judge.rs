@@ -77,7 +77,14 @@ pub enum Answer<'a> {
 pub(super) struct Needs {
     pub(super) arguments: u32,
     pub(super) locks: u32,
-    /// Where the last element's argument is, when it is there.
+    /// Where the last element stands.
+    pub(super) place: Place,
+}
+
+/// Where an element's name and argument are, when they are there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    pub(super) name: Option<u32>,
     pub(super) granule: Option<u32>,
 }
 
@@ -122,7 +129,8 @@ impl<R: Rules> Table<R> {
                     return Err(Refused::Itself { index });
                 }
             }
-            self.judge_one(owner, &element, index)?;
+            needs.place = self.place(&element);
+            self.judge_one(owner, (&element, needs.place), index)?;
             let earlier = (0..index).map(|before| request.elements.at(before));
             self.count_needs(
                 owner,
@@ -135,29 +143,38 @@ impl<R: Rules> Table<R> {
         Ok(needs)
     }
 
+    fn place(&self, element: &Element<'_>) -> Place {
+        let name = self.names.find(element.name);
+        let granule = name.and_then(|name| self.granules.find(name, element.argument));
+        Place { name, granule }
+    }
+
     fn judge_one(
         &mut self,
         owner: Option<u32>,
-        element: &Element<'_>,
+        (element, place): (&Element<'_>, Place),
         index: usize,
     ) -> Result<(), Refused> {
-        let Some(name) = self.names.find(element.name) else {
+        let Some(name) = place.name else {
             let promotes = element.mode.ask() == Ask::R;
             return if promotes { Err(Refused::NotHeld { index }) } else { Ok(()) };
         };
         let ask = element.mode.ask();
         if ask == Ask::R {
-            self.own_optimistic(owner, name, element.argument).ok_or(Refused::NotHeld { index })?;
+            self.own_optimistic(owner, place.granule).ok_or(Refused::NotHeld { index })?;
         }
         if matches!(ask, Ask::S | Ask::O) && self.names.rows[name].excluding == 0 {
             return Ok(()); // nothing under this name refuses anybody who shares
         }
-        let met = self.overlaps(name, element.argument, &mut |table, granule| match table
-            .refusing(granule, owner, ask)
-        {
-            Some(entry) => ControlFlow::Break(entry),
-            None => ControlFlow::Continue(()),
-        });
+        let met =
+            self.overlaps(
+                name,
+                (element.argument, place.granule),
+                &mut |table, granule| match table.refusing(granule, owner, ask) {
+                    Some(entry) => ControlFlow::Break(entry),
+                    None => ControlFlow::Continue(()),
+                },
+            );
         match met {
             Err(TooBroad) => Err(Refused::TooBroad { index }),
             Ok(Some(entry)) => Err(Refused::Held { index, entry }),
@@ -185,14 +202,9 @@ impl<R: Rules> Table<R> {
         })
     }
 
-    /// The own O on exactly this argument.
-    pub(super) fn own_optimistic(
-        &self,
-        owner: Option<u32>,
-        name: u32,
-        argument: &[u8],
-    ) -> Option<u32> {
-        self.own(self.granules.find(name, argument)?, owner?, Held::O)
+    /// The own O on an argument.
+    pub(super) fn own_optimistic(&self, owner: Option<u32>, granule: Option<u32>) -> Option<u32> {
+        self.own(granule?, owner?, Held::O)
     }
 
     /// What a granted element adds, apart from what earlier ones add already.
@@ -204,15 +216,14 @@ impl<R: Rules> Table<R> {
         earlier: impl Iterator<Item = Element<'e>>,
         needs: &mut Needs,
     ) -> Result<(), Refused> {
-        let name = self.names.find(element.name);
-        needs.granule = name.and_then(|name| self.granules.find(name, element.argument));
+        let granule = needs.place.granule;
         let promotes = element.mode == Mode::R;
         let Some(mode) = element.mode.held().or(promotes.then_some(Held::E)) else {
             return Ok(());
         };
-        let mut known = (needs.granule.is_some(), false);
+        let mut known = (granule.is_some(), false);
         let mut counts = (u32::from(dialog), u32::from(update));
-        let held = |mode| self.own(needs.granule?, owner?, mode).map(|at| &self.entries[at]);
+        let held = |mode| self.own(granule?, owner?, mode).map(|at| &self.entries[at]);
         if let Some(own) = held(mode) {
             known.1 = true;
             counts = (counts.0 + u32::from(own.dialog), counts.1 + u32::from(own.update));
@@ -239,11 +250,12 @@ impl<R: Rules> Table<R> {
         Ok(())
     }
 
-    /// Calls `visit` for every locked argument that overlaps `argument`, until it breaks.
+    /// Calls `visit` for every locked argument that overlaps `argument`, which is at `granule` when
+    /// it is locked itself, until it breaks.
     pub(super) fn overlaps<B>(
         &mut self,
         name: u32,
-        argument: &[u8],
+        (argument, granule): (&[u8], Option<u32>),
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
     ) -> Result<Option<B>, TooBroad> {
         let literal = self.names.rows[name].text().is_empty();
@@ -252,7 +264,7 @@ impl<R: Rules> Table<R> {
         if wanted.mask.is_some() {
             self.put_in_order(name);
         }
-        let found = match self.among_plain(name, &wanted, visit)? {
+        let found = match self.among_plain((name, granule), &wanted, visit)? {
             ControlFlow::Continue(()) if !literal => self.among_masked(name, &wanted, visit)?,
             found => found,
         };
@@ -265,12 +277,12 @@ impl<R: Rules> Table<R> {
     /// The arguments without wildcards.
     fn among_plain<B>(
         &self,
-        name: u32,
+        (name, granule): (u32, Option<u32>),
         wanted: &Wanted<'_>,
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, TooBroad> {
         let (Some(_), Some(ordered)) = (&wanted.mask, &self.names.rows[name].ordered) else {
-            return Ok(match self.granules.find(name, wanted.argument) {
+            return Ok(match granule {
                 Some(granule) if self.granules.rows[granule].mask == NONE => visit(self, granule),
                 _ => ControlFlow::Continue(()),
             });

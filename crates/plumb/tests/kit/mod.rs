@@ -7,6 +7,7 @@ pub(crate) mod authority;
 pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;
+pub(crate) mod locks;
 pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;

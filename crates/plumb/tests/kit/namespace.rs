@@ -1,4 +1,4 @@
-//! Network namespaces that end with the test.
+//! Network namespaces, and small disks, that end with the test.
 
 use std::io;
 use std::path::Path;
@@ -52,8 +52,18 @@ impl Namespace {
 
     /// Starts `plumb` within, in `folder`.
     pub(crate) fn start(&self, words: &[&str], folder: &Path) -> Program {
+        self.start_as(PLUMB, words, folder)
+    }
+
+    /// Starts `program` within, in `folder`.
+    pub(crate) fn start_as(&self, program: &str, words: &[&str], folder: &Path) -> Program {
         let net = self.net();
-        Program::start_as(Path::new("nsenter"), &[&[net.as_str(), PLUMB], words].concat(), folder)
+        Program::start_as(Path::new("nsenter"), &[&[net.as_str(), program], words].concat(), folder)
+    }
+
+    /// Takes the cable out of this end: what is sent from either side is lost without a word.
+    pub(crate) fn cut_off(&self) {
+        self.ip(&["link", "set", "end", "down"]).expect("it was up");
     }
 
     /// Starts `plumb` within, in `folder`, with something in its environment.
@@ -93,6 +103,65 @@ impl Namespace {
 }
 
 impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// A disk in memory, seen by whoever is started on it.
+#[derive(Debug)]
+pub(crate) struct SmallDisk {
+    holder: Child,
+    folder: String,
+}
+
+impl SmallDisk {
+    /// A disk of `size`, as `mount` writes it, in place of `folder`; `Err` says why this machine
+    /// does not allow that.
+    pub(crate) fn new(folder: &Path, size: &str) -> Result<Self, String> {
+        let folder = folder.display().to_string();
+        let line = "mount -t tmpfs -o size=\"$1\" tmpfs \"$0\" && echo ready && exec cat";
+        let mut holder = Command::new("unshare")
+            .args(["--mount", "sh", "-c", line, &folder, size])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("cannot start unshare: {error}"))?;
+        let mut said = [0; 6];
+        let ready = match &mut holder.stdout {
+            Some(out) => io::Read::read_exact(out, &mut said),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        let disk = Self { holder, folder };
+        match ready {
+            Ok(()) => Ok(disk),
+            Err(_) => Err("unshare makes no mount namespace: are we root?".into()),
+        }
+    }
+
+    /// Starts `plumb` where the disk is seen, in `folder`.
+    pub(crate) fn start(&self, words: &[&str], folder: &Path) -> Program {
+        let mount = self.mount();
+        let words = [&[mount.as_str(), PLUMB], words].concat();
+        Program::start_as(Path::new("nsenter"), &words, folder)
+    }
+
+    /// Makes it larger.
+    pub(crate) fn grow(&self, size: &str) {
+        let options = format!("remount,size={size}");
+        let words = [&self.mount(), "mount", "-o", &options, &self.folder];
+        let grown = Command::new("nsenter").args(words).status();
+        assert!(grown.is_ok_and(|status| status.success()), "the disk cannot grow");
+    }
+
+    fn mount(&self) -> String {
+        format!("--mount=/proc/{}/ns/mnt", self.holder.id())
+    }
+}
+
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = self.holder.kill();
         let _ = self.holder.wait();

@@ -1,0 +1,204 @@
+//! A command as a client sends it, what came back, and whether the model could have said so.
+
+use std::fmt;
+
+use plumb_lock::table::{Held, Scope};
+use plumb_wire::resp;
+
+use crate::model::{Model, Row, Say, Want};
+
+/// One command.
+#[derive(Clone, Debug)]
+pub(crate) enum Call {
+    Enqueue { owner: String, scope: Scope, wants: Vec<Want> },
+    Check { owner: String, wants: Vec<Want> },
+    Release { owner: String, scope: Scope, wants: Vec<Want>, fence: Option<u64> },
+    Clear { owner: String, scope: Scope },
+    Inherit { from: String, to: String },
+    RemoveOwner { owner: String },
+    RemoveFence { fence: u64 },
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// A fence number, or how many.
+    Number(u64),
+    /// A lock is in the way.
+    Held { own: bool, index: usize, holder: Holder },
+    /// An earlier lock of the same request is.
+    Itself(usize),
+    /// There is no O to promote.
+    NotHeld(usize),
+    /// There is no room.
+    Full,
+    /// Something that no lock server says.
+    Other(String),
+}
+
+/// Who is in the way, as the rejection names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Holder {
+    owner: Vec<u8>,
+    mode: Vec<u8>,
+    name: Vec<u8>,
+    argument: Vec<u8>,
+    fence: u64,
+}
+
+impl Call {
+    /// Its words.
+    pub(crate) fn words(&self) -> Vec<Vec<u8>> {
+        let text = |word: &str| word.as_bytes().to_vec();
+        let scoped = |verb: &str, owner: &str, scope: Scope| {
+            vec![text(verb), text(owner), text("SCOPE"), vec![b'0' + scope.digit()]]
+        };
+        match self {
+            Self::Enqueue { owner, scope, wants } => {
+                [scoped("ENQ", owner, *scope), locks(wants)].concat()
+            }
+            Self::Check { owner, wants } => {
+                [vec![text("CHECK"), text(owner)], locks(wants)].concat()
+            }
+            Self::Release { owner, scope, wants, fence } => {
+                let fence = fence.map(|it| vec![text("FENCE"), text(&it.to_string())]);
+                [scoped("DEQ", owner, *scope), fence.unwrap_or_default(), locks(wants)].concat()
+            }
+            Self::Clear { owner, scope } => scoped("DEQALL", owner, *scope),
+            Self::Inherit { from, to } => vec![text("INHERIT"), text(from), text(to)],
+            Self::RemoveOwner { owner } => vec![text("REMOVE"), text("OWNER"), text(owner)],
+            Self::RemoveFence { fence } => {
+                vec![text("REMOVE"), text("FENCE"), text(&fence.to_string())]
+            }
+        }
+    }
+
+    /// The state behind the call, if the model in `state` gives this answer.
+    pub(crate) fn explains(&self, reply: &Reply, state: &Model) -> Option<Model> {
+        let mut after = state.clone();
+        let number = |it: u32| *reply == Reply::Number(it.into());
+        let agrees = match self {
+            Self::Enqueue { owner, scope, wants } => {
+                let said = after.enqueue(owner.as_bytes(), *scope, wants);
+                agree(&said, reply, (owner, wants), state)
+            }
+            Self::Check { owner, wants } => {
+                let asked: Vec<Want> =
+                    wants.iter().map(|it| Want { mode: it.mode.check(), ..it.clone() }).collect();
+                let said = state.judge(owner.as_bytes(), &asked).unwrap_or(Say::Granted(0));
+                agree(&said, reply, (owner, &asked), state)
+            }
+            Self::Release { owner, scope, wants, fence } => {
+                number(after.dequeue(owner.as_bytes(), *scope, wants, *fence))
+            }
+            Self::Clear { owner, scope } => number(after.clear(owner.as_bytes(), *scope)),
+            Self::Inherit { from, to } => match after.inherit(from.as_bytes(), to.as_bytes()) {
+                Some(passed) => number(passed),
+                None => *reply == Reply::Full,
+            },
+            Self::RemoveOwner { owner } => {
+                number(after.remove(|row| row.owner == owner.as_bytes()))
+            }
+            Self::RemoveFence { fence } => number(after.remove(|row| row.fence == *fence)),
+        };
+        agrees.then_some(after)
+    }
+}
+
+/// A rejection names a lock that is held and really is in the way.
+fn agree(said: &Say, reply: &Reply, (owner, wants): (&str, &[Want]), state: &Model) -> bool {
+    match (said, reply) {
+        (Say::Granted(fence), Reply::Number(other)) => fence == other,
+        (Say::Held(index), Reply::Held { own, index: other, holder }) => {
+            index == other
+                && state.rows.iter().any(|row| {
+                    holder.is(row)
+                        && Model::meets(owner.as_bytes(), &wants[*index], row)
+                        && *own == (row.owner == owner.as_bytes())
+                })
+        }
+        (Say::Itself(index), Reply::Itself(other))
+        | (Say::NotHeld(index), Reply::NotHeld(other)) => index == other,
+        (Say::Full, Reply::Full) => true,
+        _ => false,
+    }
+}
+
+impl Holder {
+    fn is(&self, row: &Row) -> bool {
+        self.owner == row.owner
+            && self.mode == [row.mode.letter()]
+            && self.name == row.name
+            && self.argument == row.argument
+            && self.fence == row.fence
+    }
+}
+
+impl Reply {
+    /// What `found` says.
+    pub(crate) fn of(found: resp::Reply<'_>) -> Self {
+        match found {
+            resp::Reply::Integer(value) => Self::Number(u64::try_from(value).unwrap_or(u64::MAX)),
+            resp::Reply::Error(text) if text.starts_with(b"FULL") => Self::Full,
+            resp::Reply::Error(text) => Self::Other(String::from_utf8_lossy(text).into_owned()),
+            resp::Reply::Array(mut items) => {
+                let kind = text(items.next());
+                let index = usize::try_from(count(items.next())).unwrap_or(usize::MAX);
+                match &*kind {
+                    b"HELD" | b"OWN" => {
+                        let owner = text(items.next());
+                        let [_user, mode, name, argument] = [(); 4].map(|()| text(items.next()));
+                        let fence = count(items.next());
+                        let holder = Holder { owner, mode, name, argument, fence };
+                        Self::Held { own: *kind == *b"OWN", index, holder }
+                    }
+                    b"ITSELF" => Self::Itself(index),
+                    b"NOTHELD" => Self::NotHeld(index),
+                    _ => Self::Other(format!("{found:?}")),
+                }
+            }
+            other => Self::Other(format!("{other:?}")),
+        }
+    }
+}
+
+/// A lock as `LOCKS` lists it.
+pub(crate) fn listed(mut fields: resp::Items<'_>) -> Row {
+    let owner = text(fields.next());
+    let (_user, _since) = (text(fields.next()), count(fields.next()));
+    let [name, argument, mode] = [(); 3].map(|()| text(fields.next()));
+    let [dialog, update] =
+        [(); 2].map(|()| u16::try_from(count(fields.next())).expect("a counter"));
+    let backup = count(fields.next()) == 1;
+    let mode = Held::parse(mode[0]).expect("a mode");
+    Row { owner, name, argument, mode, dialog, update, backup, fence: count(fields.next()) }
+}
+
+fn text(item: Option<resp::Reply<'_>>) -> Vec<u8> {
+    match item {
+        Some(resp::Reply::Bulk(text)) => text.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn count(item: Option<resp::Reply<'_>>) -> u64 {
+    match item {
+        Some(resp::Reply::Integer(value)) => u64::try_from(value).unwrap_or(u64::MAX),
+        _ => u64::MAX,
+    }
+}
+
+fn locks(wants: &[Want]) -> Vec<Vec<u8>> {
+    let words = wants
+        .iter()
+        .map(|it| [format!("{:?}", it.mode).into_bytes(), it.name.clone(), it.argument.clone()]);
+    words.flatten().collect()
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.words();
+        let words: Vec<_> = words.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        f.write_str(&words.join(" "))
+    }
+}

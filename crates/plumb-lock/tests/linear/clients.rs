@@ -1,0 +1,261 @@
+//! Clients that ask a lock server at the same time, over sockets, and write down what they saw.
+
+use std::cell::Cell;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_lock::journal::{Notes, Restored};
+use plumb_lock::table::{Fault, Limits, Mode, Rules, Scope};
+use plumb_lock::{Event as Told, LockServer, ServerPlan};
+use plumb_measure::Span;
+use plumb_wire::resp;
+
+use super::Event;
+use super::call::{Call, Reply, listed};
+use crate::model::{Row, Want};
+
+/// Clients at the same time, calls of each between two pauses, and pauses.
+const CLIENTS: usize = 4;
+const CALLS: u64 = 3;
+const ROUNDS: u64 = 30;
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What is read of one answer at most.
+const LIMITS: resp::ReplyLimits = resp::ReplyLimits { bytes: 1 << 20, items: 100_000 };
+
+/// Numbers that are the same for the same seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).expect("few")].clone()
+    }
+}
+
+thread_local! {
+    /// The mistake that tables of this thread make.
+    static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// The rules, but for the fault that was planted into this thread.
+struct Planted;
+
+impl Rules for Planted {
+    fn makes(fault: Fault) -> bool {
+        PLANTED.get() == Some(fault)
+    }
+}
+
+/// Ends the server with the history, even one that fails.
+struct Ends<'a>(&'a Stop);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
+}
+
+/// Lets clients ask a server whose table has `room` and makes the mistake `fault`; what they saw,
+/// and what is held in the end.
+pub(crate) fn history(seed: u64, room: u32, fault: Option<Fault>) -> (Vec<Event>, Vec<Row>) {
+    let stop = Stop::new().expect("descriptors are left");
+    let listeners = Listener::bind_all(&["127.0.0.1:0".to_owned()], 0).expect("a free port");
+    let address = listeners[0].local();
+    let (moments, pause) = (AtomicU64::new(1), Barrier::new(CLIENTS));
+    thread::scope(|scope| {
+        let (stop, listeners) = (&stop, &listeners);
+        scope.spawn(move || serve_locks(room, fault, listeners, stop));
+        let _ends = Ends(stop);
+        let (moments, pause, address) = (&moments, &pause, &address);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| {
+                let mut client = Client::new(address, number, seed, moments);
+                scope.spawn(move || {
+                    client.play(pause);
+                    client
+                })
+            })
+            .collect();
+        let mut clients: Vec<Client<'_>> =
+            clients.into_iter().map(|it| it.join().expect("it plays to its end")).collect();
+        let ledger = clients[0].ledger(); // while all are connected: owners live with them
+        (clients.into_iter().flat_map(|client| client.seen).collect(), ledger)
+    })
+}
+
+fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &Stop) {
+    PLANTED.set(fault);
+    let plan = ServePlan {
+        max_clients: 100,
+        idle: None,
+        stall: Span::from_ms(30_000),
+        quit_after: None,
+        allow: Vec::new(),
+        spin: false,
+        pin: None,
+        nagle: Nagle::Off,
+    };
+    let server = ServerPlan {
+        limits: resp::Limits { words: 100, word_bytes: 300, command_bytes: 10_000 },
+        wait_ns_max: 0,
+        password: None,
+        epoch: 1,
+        grace_ns: 0,
+        wall_offset_ns: 0,
+    };
+    let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
+    let mut tell = |_: Told<'_>| {};
+    let mut server = LockServer::new(server, (restored, Notes::none()), MonotonicClock, &mut tell);
+    serve(&plan, listeners, &mut server, Plain::default, stop).expect("it serves to the end");
+}
+
+/// One client on one connection.
+struct Client<'a> {
+    stream: TcpStream,
+    kept: Vec<u8>,
+    number: usize,
+    numbers: Numbers,
+    moments: &'a AtomicU64,
+    /// What it was granted lately.
+    granted: Vec<(String, Want, u64)>,
+    seen: Vec<Event>,
+}
+
+impl<'a> Client<'a> {
+    fn new(address: &str, number: usize, seed: u64, moments: &'a AtomicU64) -> Self {
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream.set_nodelay(true).expect("a socket of TCP");
+        let numbers = Numbers(seed * 1_000 + number as u64);
+        Self { stream, kept: Vec::new(), number, numbers, moments, granted: vec![], seen: vec![] }
+    }
+
+    /// Asks again and again, and pauses with all others in between.
+    fn play(&mut self, pause: &Barrier) {
+        for _ in 0..ROUNDS {
+            pause.wait();
+            for _ in 0..CALLS {
+                let call = self.next_call();
+                self.ask(call);
+            }
+        }
+        pause.wait();
+    }
+
+    fn ask(&mut self, call: Call) {
+        let words = call.words();
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let asked = self.moments.fetch_add(1, Ordering::SeqCst);
+        let reply = self.reply(&words, Reply::of);
+        let answered = self.moments.fetch_add(1, Ordering::SeqCst);
+        if let (Call::Enqueue { owner, wants, .. }, Reply::Number(fence)) = (&call, &reply) {
+            self.granted.extend(wants.iter().map(|it| (owner.clone(), it.clone(), *fence)));
+        }
+        self.seen.push(Event { client: self.number, call, reply, asked, answered });
+    }
+
+    fn reply<T>(&mut self, words: &[&[u8]], read: impl Fn(resp::Reply<'_>) -> T) -> T {
+        let mut command = Vec::new();
+        resp::push_command(&mut command, words);
+        self.stream.write_all(&command).expect("the server listens");
+        let mut room = [0; 4096];
+        loop {
+            if let Some((found, taken)) = resp::reply(&self.kept, &LIMITS).expect("it is RESP") {
+                let said = read(found);
+                self.kept.drain(..taken);
+                return said;
+            }
+            let length = self.stream.read(&mut room).expect("the server answers");
+            assert!(length > 0, "the server hung up");
+            self.kept.extend_from_slice(&room[..length]);
+        }
+    }
+
+    /// Everything that is held, sorted.
+    fn ledger(&mut self) -> Vec<Row> {
+        let mut rows = self.reply(&[b"LOCKS", b"COUNT", b"10000"], |found| {
+            let resp::Reply::Array(mut parts) = found else { panic!("{found:?} is no listing") };
+            assert!(matches!(parts.next(), Some(resp::Reply::Integer(0))), "one page");
+            let Some(resp::Reply::Array(locks)) = parts.next() else { panic!("no locks") };
+            let locks = locks.filter_map(|lock| match lock {
+                resp::Reply::Array(fields) => Some(listed(fields)),
+                _ => None,
+            });
+            locks.collect::<Vec<Row>>()
+        });
+        rows.sort();
+        rows
+    }
+
+    fn next_call(&mut self) -> Call {
+        let scope = self.numbers.one(&[Scope::Dialog, Scope::Update, Scope::Both]);
+        let owner = self.owner();
+        match self.numbers.below(100) {
+            0..52 => {
+                let count = self.numbers.one(&[1, 1, 1, 2, 3]);
+                Call::Enqueue { owner, scope, wants: (0..count).map(|_| self.likely()).collect() }
+            }
+            52..58 => Call::Check { owner, wants: vec![self.likely()] },
+            58..82 => self.release(owner, scope),
+            82..88 => Call::Clear { owner, scope },
+            88..96 => {
+                let to = format!("{owner}-update");
+                Call::Inherit { from: owner, to }
+            }
+            96..98 => Call::RemoveOwner { owner },
+            _ => Call::RemoveFence { fence: 1 + self.numbers.below(40) },
+        }
+    }
+
+    /// Mostly of something that was granted.
+    fn release(&mut self, owner: String, scope: Scope) -> Call {
+        let known = self.numbers.below(4) > 0 && !self.granted.is_empty();
+        let (owner, want, fence) = if known {
+            let at = usize::try_from(self.numbers.below(self.granted.len() as u64)).expect("few");
+            self.granted.swap_remove(at)
+        } else {
+            (owner, self.want(), 1)
+        };
+        let fence = (self.numbers.below(4) == 0).then_some(fence);
+        Call::Release { owner, scope, wants: vec![want], fence }
+    }
+
+    fn owner(&mut self) -> String {
+        self.numbers.one(&["a", "b", "c", "a-update"]).to_owned()
+    }
+
+    /// Something that was granted lately, in any mode, or something else.
+    fn likely(&mut self) -> Want {
+        let other = self.want();
+        match self.granted.last() {
+            Some((_, want, _)) if self.numbers.below(3) == 0 => {
+                Want { mode: other.mode, ..want.clone() }
+            }
+            _ => other,
+        }
+    }
+
+    fn want(&mut self) -> Want {
+        let often = [Mode::S, Mode::E, Mode::E, Mode::X, Mode::O, Mode::O, Mode::R];
+        let mode = match self.numbers.below(5) {
+            0 => self.numbers.one(&Mode::ALL),
+            _ => self.numbers.one(&often),
+        };
+        let length = self.numbers.one(&[1, 2]);
+        let argument = (0..length).map(|_| self.numbers.one(b"aabb@")).collect();
+        Want { mode, name: b"T".to_vec(), argument }
+    }
+}

@@ -1,0 +1,84 @@
+//! A client of a lock server that speaks by hand, over TCP or a socket file.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
+use super::PATIENCE;
+
+trait Stream: Read + Write + Send {}
+
+impl<S: Read + Write + Send> Stream for S {}
+
+/// One client on one connection.
+pub(crate) struct Client {
+    stream: BufReader<Box<dyn Stream>>,
+}
+
+impl Client {
+    /// A connection to `address`, or to the socket file behind `unix:`.
+    pub(crate) fn connect(address: &str) -> io::Result<Self> {
+        let stream: Box<dyn Stream> = match address.strip_prefix("unix:") {
+            Some(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                Box::new(stream)
+            }
+            None => {
+                let stream = TcpStream::connect(address)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+        };
+        Ok(Self { stream: BufReader::new(stream) })
+    }
+
+    /// The words of the reply; an error when the server is gone.
+    pub(crate) fn ask(&mut self, command: &str) -> io::Result<Vec<String>> {
+        self.send(format!("{command}\r\n").as_bytes())?;
+        self.reply()
+    }
+
+    /// The number of the reply to `command`, which must be one.
+    pub(crate) fn number(&mut self, command: &str) -> u64 {
+        let reply = self.ask(command).expect("the server answers");
+        number(&reply).unwrap_or_else(|| panic!("{command}: {reply:?}"))
+    }
+
+    /// Sends bytes, whatever they are.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
+    /// The words of the next reply.
+    pub(crate) fn reply(&mut self) -> io::Result<Vec<String>> {
+        let head = self.line()?;
+        let Some(count) = head.strip_prefix('*') else {
+            return Ok(vec![head]);
+        };
+        (0..count.parse().expect("a count")).map(|_| self.word()).collect()
+    }
+
+    fn word(&mut self) -> io::Result<String> {
+        let line = self.line()?;
+        if line.starts_with('$') { self.line() } else { Ok(line) }
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 || !line.ends_with("\r\n") {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        line.truncate(line.len() - 2);
+        Ok(line)
+    }
+}
+
+/// The number that a reply is.
+pub(crate) fn number(reply: &[String]) -> Option<u64> {
+    match reply {
+        [only] => only.strip_prefix(':')?.parse().ok(),
+        _ => None,
+    }
+}
