@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 35] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -35,6 +35,7 @@ const COMMANDS: [&[&str]; 34] = [
     &["host", "show"],
     &["ab"],
     &["compare"],
+    &["lab", "run"],
     &["lab", "calibrate"],
     &["check"],
     &["report"],
