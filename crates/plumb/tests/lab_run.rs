@@ -286,10 +286,10 @@ name = "size"
 levels = ["100B", "1000B"]
 [[probe]]
 name = "trip"
-run = "net ping ${echo} --size ${size} --warmup 0s"
+run = "net ping ${echo} --size ${size} --warmup 0s --lag 10s"
 [[probe]]
 name = "tail"
-run = "net ping ${echo} --size 10B --warmup 0s"
+run = "net ping ${echo} --size 10B --warmup 0s --lag 10s"
 figure = "p95"
 "#;
 

@@ -28,7 +28,7 @@ use plumb_report::{ExperimentFolder, comparison};
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
-pub(crate) use rounds::{Nobody, Onlooker, Rounds, Standing};
+pub(crate) use rounds::{Nobody, Rounds, Standing, Watcher};
 
 use crate::exit::Exit;
 

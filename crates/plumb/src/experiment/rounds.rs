@@ -20,7 +20,7 @@ use super::servers::Servers;
 use super::shell::{self, Disturbed};
 
 /// Whoever looks on at an experiment.
-pub(crate) trait Onlooker {
+pub(crate) trait Watcher {
     /// A round is over.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ pub(crate) trait Onlooker {
 #[derive(Debug)]
 pub(crate) struct Nobody;
 
-impl Onlooker for Nobody {
+impl Watcher for Nobody {
     fn round(&mut self, _: &Standing<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -120,7 +120,7 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// When a folder cannot be written, or no block came to anything.
-    pub(crate) fn run(&mut self, stop: &Stop, onlooker: &mut dyn Onlooker) -> anyhow::Result<()> {
+    pub(crate) fn run(&mut self, stop: &Stop, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
         let mut order = Order::new(self.plan.cells.len(), self.plan.variants.len(), self.plan.seed);
         for round in 1.. {
             let turns = self.course.wanted(order.next_round(), round, self.plan.extent);
@@ -140,7 +140,7 @@ impl<'a> Rounds<'a> {
             if round < self.order.rounds() {
                 continue; // it went on behind this round before
             }
-            if self.is_over(round, onlooker)? {
+            if self.is_over(round, watcher)? {
                 break;
             }
         }
@@ -165,7 +165,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Tells where the experiment stands behind `round`, and whether that is the last.
-    fn is_over(&self, round: u64, onlooker: &mut dyn Onlooker) -> anyhow::Result<bool> {
+    fn is_over(&self, round: u64, watcher: &mut dyn Watcher) -> anyhow::Result<bool> {
         let compared = || self.compared(Detail::Primary);
         let took_ns = self.order.took_ns();
         let progress = Progress {
@@ -178,7 +178,7 @@ impl<'a> Rounds<'a> {
             },
         };
         let blocks = self.order.blocks.len() as u64;
-        onlooker.round(&Standing { progress, blocks, took_ns, compared: &compared })?;
+        watcher.round(&Standing { progress, blocks, took_ns, compared: &compared })?;
         Ok(self.plan.extent.reached(progress))
     }
 

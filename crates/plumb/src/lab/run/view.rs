@@ -9,7 +9,7 @@ use plumb_measure::{Comparison, Contrast, Endpoint};
 use rustix::termios::tcgetwinsize;
 
 use super::prediction::Prediction;
-use crate::experiment::{Onlooker, Standing};
+use crate::experiment::{Standing, Watcher};
 use crate::progress::{self, length};
 
 /// Lines of a terminal that are left to others.
@@ -32,7 +32,7 @@ impl View {
     }
 }
 
-impl Onlooker for View {
+impl Watcher for View {
     fn round(&mut self, standing: &Standing<'_>) -> anyhow::Result<()> {
         let mut lines = vec![head(&self.prediction, self.extent, standing)];
         let mut err = io::stderr();
