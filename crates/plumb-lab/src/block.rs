@@ -7,11 +7,13 @@ use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
-    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, Scope, hdr,
+    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, Scope,
+    StreamFigures, hdr,
 };
 use plumb_report::{read_intervals, read_record};
 
 use crate::LabError;
+use crate::order::Turn;
 
 /// Batches below which nothing is said about the order of operations.
 const BATCHES_MIN: usize = 20;
@@ -21,8 +23,8 @@ const ONE_WAY: f64 = 0.5;
 /// One run of one variant.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Number of the variant, from zero: the baseline.
-    pub variant: usize,
+    /// Of which variant, in which cell.
+    pub turn: Turn,
     /// Number of the round, from one.
     pub round: u64,
     /// The run as it was written down.
@@ -40,6 +42,8 @@ pub struct Point {
     pub response: Option<Response>,
     /// Correct answers a second behind the warm-up.
     pub throughput_per_s: f64,
+    /// Bits a second that streams carried, in both directions together.
+    pub bits_per_s: Option<f64>,
     /// Processor time an operation of the load generator, nanoseconds, over the whole block.
     pub client_cpu_ns: Option<f64>,
     /// Processor time an operation of the server, nanoseconds, over the whole block.
@@ -94,11 +98,11 @@ pub struct OrderFacts {
 }
 
 impl Block {
-    /// Reads the run in `folder` as the block of `variant` in `round`.
+    /// Reads the run in `folder` as the block of `turn` in `round`.
     ///
     /// # Errors
     /// [`LabError::Folder`] when the run or its interval log cannot be read.
-    pub fn read(folder: &Path, variant: usize, round: u64) -> Result<Self, LabError> {
+    pub fn read(folder: &Path, turn: Turn, round: u64) -> Result<Self, LabError> {
         let record = read_record(folder)?;
         let log = LazyLog { folder: folder.to_path_buf() };
         let points = record
@@ -106,7 +110,7 @@ impl Block {
             .iter()
             .map(|result| Point::of(result, &log))
             .collect::<Result<_, _>>()?;
-        Ok(Self { variant, round, record, points })
+        Ok(Self { turn, round, record, points })
     }
 
     /// Why this block does not count; `None` when it does.
@@ -204,6 +208,7 @@ impl Point {
             labels: result.labels.clone(),
             response,
             throughput_per_s,
+            bits_per_s: result.stream.as_ref().map(bits_per_s),
             client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
             figure: result.figures.iter().find(|it| it.name == crate::FIGURE).map(|it| it.value),
@@ -212,6 +217,11 @@ impl Point {
             order,
         })
     }
+}
+
+fn bits_per_s(streams: &StreamFigures) -> f64 {
+    let ways = [&streams.to_server, &streams.from_server];
+    ways.into_iter().flatten().map(|way| way.bits_per_s).sum()
 }
 
 /// How the response times settled, and how many operations belong to the warm-up.

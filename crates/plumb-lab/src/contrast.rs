@@ -11,7 +11,7 @@ use plumb_measure::{
 };
 
 use crate::block::{Point, Settling};
-use crate::figures::{FIGURES, Figure, PRINTED, TAIL, THROUGHPUT};
+use crate::figures::{Figure, PRINTED, TAIL, THROUGHPUT, in_order};
 
 /// The level that intervals have at least, and one minus the level of the tests.
 pub const LEVEL: f64 = 0.95;
@@ -45,8 +45,10 @@ pub struct Question {
     pub seed: u64,
     /// Response times may be used.
     pub latency: bool,
+    /// The key of the figure that decides; `None`: the first that there is.
+    pub figure: Option<String>,
     /// Which way a figure that commands print is good.
-    pub figure: Better,
+    pub better: Better,
     /// How much of it is worked out.
     pub detail: Detail,
     /// The plan sets the rate, so throughput says nothing.
@@ -65,12 +67,13 @@ pub enum Detail {
 /// The contrast of `pairs`, in order of time; tests are not adjusted yet.
 #[must_use]
 pub fn contrast(question: &Question, pairs: &[Pair<'_>]) -> Contrast {
-    let mut endpoints: Vec<Endpoint> = FIGURES
+    let figures = in_order(question.figure.as_deref());
+    let mut endpoints: Vec<Endpoint> = figures
         .iter()
         .filter(|figure| question.latency || !figure.latency)
         .filter(|figure| !(question.open && figure.key == THROUGHPUT))
         .filter_map(|figure| endpoint(figure, question, pairs))
-        .take(if question.detail == Detail::Primary { 1 } else { FIGURES.len() })
+        .take(if question.detail == Detail::Primary { 1 } else { figures.len() })
         .collect();
     if let Some(first) = endpoints.first_mut() {
         first.role = Role::Primary;
@@ -111,7 +114,7 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
         key: figure.key.into(),
         name: figure.name.into(),
         unit: figure.unit,
-        better: if figure.key == PRINTED { question.figure } else { figure.better },
+        better: if figure.key == PRINTED { question.better } else { figure.better },
         role: figure.role,
         baseline,
         candidate,
@@ -146,6 +149,16 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
         endpoint.p = wilcoxon(&effects).map(|it| it.p).or(all_zero.then_some(1.0));
     }
     Some(endpoint)
+}
+
+/// The fewest pairs with which any difference can be shown in `contrasts` contrasts at once: with
+/// fewer the smallest p there is stays above the level when it is adjusted for so many.
+#[must_use]
+pub fn pairs_needed(contrasts: usize) -> u64 {
+    let smallest = |pairs: i32| 2.0_f64.powi(1 - pairs);
+    let contrasts = f64::from(u32::try_from(contrasts.max(1)).unwrap_or(u32::MAX));
+    let needed = (1..64).find(|pairs| contrasts * smallest(*pairs) <= 1.0 - LEVEL + 1e-12);
+    needed.and_then(|pairs| u64::try_from(pairs).ok()).unwrap_or(64)
 }
 
 /// What follows from the interval and the adjusted p of a tested figure.
@@ -335,5 +348,25 @@ impl Pooled {
         };
         let (baseline, candidate) = (of(&self.baseline)?, of(&self.candidate)?);
         (baseline > 0.0).then(|| candidate / baseline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::statistics::holm;
+
+    #[test]
+    fn so_many_pairs_are_needed_and_one_fewer_is_not_enough() {
+        assert_eq!((pairs_needed(0), pairs_needed(1)), (6, 6));
+        for contrasts in [1, 2, 4, 12, 48, 2_000] {
+            let needed = usize::try_from(pairs_needed(contrasts)).unwrap();
+            let best = |pairs: usize| {
+                let effects: Vec<f64> = (1_u32..).take(pairs).map(f64::from).collect();
+                let p = wilcoxon(&effects).unwrap().p;
+                holm(&vec![p; contrasts])[0]
+            };
+            assert!(best(needed) <= 0.05 && best(needed - 1) > 0.05, "{contrasts}");
+        }
     }
 }

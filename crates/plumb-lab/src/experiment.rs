@@ -1,12 +1,18 @@
 //! The rounds of an experiment, and what of them is written down.
 
+mod first;
+
+use std::collections::BTreeMap;
+
 use plumb_measure::{Better, Program};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
+use crate::course::Fate;
+use crate::order::Turn;
 
 /// Name and version of the form of `order.json`.
-pub const ORDER_SCHEMA: &str = "plumb.order/1";
+pub const ORDER_SCHEMA: &str = "plumb.order/2";
 
 /// What was run in which order: `order.json` of an experiment, rewritten after every block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +23,16 @@ pub struct OrderRecord {
     pub plumb: Program,
     /// Start, RFC 3339 in UTC.
     pub started: String,
-    /// Seed of the order within the rounds.
+    /// Seed of the order of the blocks.
     pub seed: u64,
+    /// When it is over; absent where that was not written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub extent: Option<Extent>,
     /// Effects within this share of the baseline count as none; absent without a margin.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub margin: Option<f64>,
-    /// Which way a figure that commands print is good.
-    pub figure: Better,
+    /// What is measured of each variant, at least one.
+    pub cells: Vec<CellRecord>,
     /// The variants; the first is the baseline.
     pub variants: Vec<VariantRecord>,
     /// The blocks, in order of time.
@@ -31,6 +40,29 @@ pub struct OrderRecord {
     /// Why the experiment ended before its plan; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut_short: Option<String>,
+}
+
+/// A probe at one combination of the levels of all factors.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellRecord {
+    /// The factors with their levels, and under `probe` the name of the probe where there are
+    /// several; empty when there is only one cell.
+    pub labels: BTreeMap<String, String>,
+    /// The key of the figure that decides, such as `p95`; absent: the first that its runs have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub figure: Option<String>,
+    /// Which way a figure that a command prints is good; absent: low.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub better: Option<Better>,
+}
+
+impl CellRecord {
+    /// Its labels as one line, for example `size 1KiB, users 10`; empty without any.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        words.join(", ")
+    }
 }
 
 /// One of the things compared.
@@ -43,6 +75,9 @@ pub struct VariantRecord {
     /// The shell command that switches the system to it; absent without one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub before: Option<String>,
+    /// The shell command behind each of its blocks; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub after: Option<String>,
 }
 
 /// One block.
@@ -50,13 +85,53 @@ pub struct VariantRecord {
 pub struct BlockRecord {
     /// The round, from one.
     pub round: u64,
+    /// Number of the cell, from zero.
+    #[serde(default)]
+    pub cell: usize,
     /// Number of the variant, from zero.
     pub variant: usize,
     /// Its run folder, relative to the experiment.
     pub folder: String,
+    /// How long it took with all that belongs to it, nanoseconds; 0 where that was not written
+    /// down.
+    #[serde(default)]
+    pub took_ns: u64,
     /// Why it came to nothing; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
+    /// How it came to nothing; absent when it did not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<Failure>,
+}
+
+impl BlockRecord {
+    /// Which block of its round it is.
+    #[must_use]
+    pub fn turn(&self) -> Turn {
+        Turn { cell: self.cell, variant: self.variant }
+    }
+}
+
+/// How a block came to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// For a moment: its command said that it could not measure now.
+    Disturbed,
+    /// Its measurement failed.
+    Measurement,
+    /// The system could not be switched to its variant.
+    Switch,
+}
+
+impl From<Failure> for Fate {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Disturbed => Self::Disturbed,
+            Failure::Measurement => Self::Failed,
+            Failure::Switch => Self::NotSwitched,
+        }
+    }
 }
 
 impl OrderRecord {
@@ -69,16 +144,20 @@ impl OrderRecord {
         }
     }
 
-    /// Reads a record.
+    /// Reads a record, of this version or an earlier one.
     ///
     /// # Errors
     /// [`LabError::Order`] names line and column; [`LabError::Schema`] names the version.
     pub fn from_json(text: &str) -> Result<Self, LabError> {
-        let record: Self = serde_json::from_str(text)?;
-        if record.schema != ORDER_SCHEMA {
-            return Err(LabError::Schema { found: record.schema, reads: ORDER_SCHEMA });
+        #[derive(Deserialize)]
+        struct Version {
+            schema: String,
         }
-        Ok(record)
+        match serde_json::from_str::<Version>(text)?.schema {
+            first if first == first::ORDER_SCHEMA => first::read(text),
+            this if this == ORDER_SCHEMA => Ok(serde_json::from_str(text)?),
+            found => Err(LabError::Schema { found, reads: ORDER_SCHEMA }),
+        }
     }
 
     /// Rounds begun.
@@ -86,10 +165,17 @@ impl OrderRecord {
     pub fn rounds(&self) -> u64 {
         self.blocks.iter().map(|block| block.round).max().unwrap_or(0)
     }
+
+    /// How long all blocks took, nanoseconds.
+    #[must_use]
+    pub fn took_ns(&self) -> u64 {
+        self.blocks.iter().map(|block| block.took_ns).sum()
+    }
 }
 
 /// When an experiment is over.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Extent {
     /// After so many complete rounds, or twice as many in all.
     Pairs(u64),
@@ -101,7 +187,7 @@ pub enum Extent {
 }
 
 /// Rounds for each pair that was asked for, when blocks fail.
-const ROUNDS_A_PAIR_MAX: u64 = 2;
+pub const ROUNDS_A_PAIR_MAX: u64 = 2;
 /// Rounds before a precision is looked at: a look at too few would end on a lucky one.
 pub const PRECISION_ROUNDS_MIN: u64 = 10;
 /// Rounds after which a precision that was not reached is given up.
@@ -112,7 +198,7 @@ pub const PRECISION_ROUNDS_MAX: u64 = 200;
 pub struct Progress {
     /// Rounds that have ended.
     pub rounds: u64,
-    /// Of these, rounds in which no block failed.
+    /// The fewest pairs of any candidate.
     pub complete: u64,
     /// Since the start, nanoseconds.
     pub elapsed_ns: u64,
@@ -144,6 +230,47 @@ impl Extent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn order() -> OrderRecord {
+        OrderRecord {
+            schema: ORDER_SCHEMA.into(),
+            plumb: Program { version: "0.0.0".into() },
+            started: "2026-11-21T08:30:48Z".into(),
+            seed: 1,
+            extent: Some(Extent::Precision(0.01)),
+            margin: None,
+            cells: vec![CellRecord {
+                labels: BTreeMap::from([("size".into(), "1B".into())]),
+                figure: Some("p95".into()),
+                better: None,
+            }],
+            variants: Vec::new(),
+            blocks: vec![BlockRecord {
+                round: 3,
+                cell: 0,
+                variant: 1,
+                folder: "blocks/001-on".into(),
+                took_ns: 5,
+                failed: Some("no luck".into()),
+                failure: Some(Failure::Switch),
+            }],
+            cut_short: None,
+        }
+    }
+
+    #[test]
+    fn an_order_is_read_as_it_was_written() {
+        let order = order();
+        assert_eq!(OrderRecord::from_json(&order.to_json()).unwrap(), order);
+        assert_eq!((order.rounds(), order.took_ns()), (3, 5));
+    }
+
+    #[test]
+    fn an_order_of_a_later_version_is_refused_by_its_name() {
+        let later = order().to_json().replace("order/2", "order/3");
+        let refused = OrderRecord::from_json(&later).unwrap_err().to_string();
+        assert!(refused.contains("plumb.order/3") && refused.contains("plumb.order/2"));
+    }
 
     fn after(rounds: u64, elapsed_ns: u64, half_width: Option<f64>) -> Progress {
         Progress { rounds, complete: rounds, elapsed_ns, half_width }

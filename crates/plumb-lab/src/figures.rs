@@ -39,6 +39,25 @@ pub(crate) const THROUGHPUT: &str = "throughput";
 /// The key of the figure that a command of the user printed.
 pub(crate) const PRINTED: &str = "figure";
 
+/// The keys of the figures that can decide a comparison: those with an exact test.
+pub fn deciding() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().filter(|figure| figure.role != Role::Approximate).map(|figure| figure.key)
+}
+
+/// The figures in the order in which they are shown, and what each is for: the one with the key
+/// `wanted` decides, or else the first that there is.
+pub(crate) fn in_order(wanted: Option<&str>) -> Vec<Figure> {
+    let mut figures = FIGURES.to_vec();
+    let Some(at) = figures.iter().position(|figure| Some(figure.key) == wanted) else {
+        return figures;
+    };
+    let beside = figures.iter_mut().filter(|figure| figure.role == Role::Primary);
+    beside.for_each(|figure| figure.role = Role::Tested);
+    let decides = Figure { role: Role::Primary, ..figures.remove(at) };
+    figures.insert(0, decides);
+    figures
+}
+
 /// Every figure; the first of those that a run has is the primary one.
 pub(crate) const FIGURES: &[Figure] = &[
     Figure {
@@ -55,6 +74,15 @@ pub(crate) const FIGURES: &[Figure] = &[
         role: Role::Primary,
         of: |point| point.figure,
         ..TIME
+    },
+    Figure {
+        key: "bits",
+        name: "bits carried",
+        unit: FigureUnit::PerSecond,
+        better: Better::Higher,
+        role: Role::Primary,
+        latency: false,
+        of: |point| point.bits_per_s.filter(|bits| *bits > 0.0),
     },
     Figure {
         key: THROUGHPUT,
@@ -107,3 +135,24 @@ pub(crate) const FIGURES: &[Figure] = &[
         ..TIME
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_that_is_wanted_decides_and_the_others_stand_beside_it() {
+        let figures = in_order(Some("mean"));
+        assert_eq!((figures[0].key, figures[0].role), ("mean", Role::Primary));
+        assert!(figures[1..].iter().all(|figure| figure.role != Role::Primary));
+        assert_eq!(figures.len(), FIGURES.len());
+        let own = in_order(None);
+        assert!(own.iter().zip(FIGURES).all(|(one, other)| one.key == other.key));
+    }
+
+    #[test]
+    fn a_figure_without_an_exact_test_decides_nothing() {
+        let keys: Vec<&str> = deciding().collect();
+        assert!(keys.contains(&"p95") && keys.contains(&"av2") && !keys.contains(&TAIL));
+    }
+}

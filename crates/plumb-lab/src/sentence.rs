@@ -88,18 +88,19 @@ fn excludes_one(endpoint: &Endpoint) -> bool {
     endpoint.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)
 }
 
-fn place_of(endpoint: &Endpoint) -> &'static str {
+fn place_of(endpoint: &Endpoint) -> String {
     match endpoint.key.as_str() {
-        "p50" => "at the median",
-        "throughput" => "in throughput",
-        _ => "by its figure",
+        "p50" => "at the median".into(),
+        "p95" => "at the 95th percentile".into(),
+        "figure" => "by its figure".into(),
+        _ => format!("in {}", endpoint.name),
     }
 }
 
 fn word(endpoint: &Endpoint, change: f64) -> &'static str {
     match (endpoint.key.as_str(), endpoint.better, change > 0.0) {
-        ("p50", _, true) => "faster",
-        ("p50", _, false) => "slower",
+        ("p50" | "p95" | "mean" | "av2", _, true) => "faster",
+        ("p50" | "p95" | "mean" | "av2", _, false) => "slower",
         (_, Better::Higher, true) | (_, Better::Lower, false) => "higher",
         (_, Better::Higher, false) | (_, Better::Lower, true) => "lower",
     }
@@ -140,7 +141,12 @@ mod tests {
     fn endpoint(key: &str, ratio: f64, low: f64, high: f64, verdict: Verdict) -> Endpoint {
         Endpoint {
             key: key.into(),
-            name: if key == "p50" { "median response time" } else { "CPU per operation" }.into(),
+            name: match key {
+                "p50" => "median response time",
+                "throughput" => "throughput",
+                _ => "CPU per operation",
+            }
+            .into(),
             unit: FigureUnit::Ns,
             better: if key == "throughput" { Better::Higher } else { Better::Lower },
             role: Role::Primary,

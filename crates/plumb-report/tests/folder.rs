@@ -189,8 +189,8 @@ fn an_experiment_and_its_blocks_are_never_overwritten() {
 
     let block = folder.block(1, "baseline").unwrap();
     RunFolder::create_new(&block).unwrap().write_record(&records::begun()).unwrap();
-    let error = folder.block(1, "baseline").unwrap_err();
-    assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
+    let again = ExperimentFolder::again(folder.path());
+    assert_eq!(again.block(1, "baseline").unwrap(), folder.path().join("blocks/001-baseline-2"));
     let error = ExperimentFolder::create_new(&block).unwrap_err();
     assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
 }

@@ -12,8 +12,8 @@ use plumb_lab::{
 use plumb_measure::Comparison;
 use plumb_report::{comparison, is_experiment, read_order, read_record};
 
-use crate::ab::{self, FailOn};
 use crate::exit::Exit;
+use crate::experiment::{self, FailOn};
 
 #[derive(Args, Clone, Debug)]
 struct CompareOptions {
@@ -79,10 +79,10 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     let output =
         OutputOptions { json: options.json, markdown: options.markdown, ..Default::default() };
-    ab::print(&compared, &output, None)?;
+    experiment::print(&compared, &output, None)?;
     Ok(match options.fail_on {
         None => Exit::Ran,
-        Some(fail_on) => ab::exit(&compared, Some(fail_on)),
+        Some(fail_on) => experiment::exit(&compared, Some(fail_on)),
     })
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result
         .with_context(|| format!("{}", folder.display()))?;
     let variants = VariantBlocks::read(&order, folder)?;
     let now = clock::utc(clock::wall_ns());
-    Ok(interleaved(&ab::program(), now, &Experiment::of(&order, faults), &variants)?)
+    Ok(interleaved(&experiment::program(), now, &Experiment::of(&order, faults), &variants)?)
 }
 
 fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
@@ -107,5 +107,5 @@ fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparis
             Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(separate(&ab::program(), clock::utc(clock::wall_ns()), &runs, faults)?)
+    Ok(separate(&experiment::program(), clock::utc(clock::wall_ns()), &runs, faults)?)
 }

@@ -29,16 +29,28 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
 /// When they are no command of a layer.
 pub(crate) fn parse(words: &[String]) -> anyhow::Result<(String, ArgMatches)> {
     let line = std::iter::once("plumb").chain(words.iter().map(String::as_str));
-    let matches = commands::all().try_get_matches_from(line).map_err(|error| {
-        let text = error.to_string();
-        anyhow!("{}", text.trim().trim_start_matches("error: ").to_owned())
-    })?;
+    let matches = commands::all().try_get_matches_from(line).map_err(|error| told(&error))?;
     match matches.subcommand() {
         Some((layer, matches)) if layers::find(layer).is_some() => {
             Ok((layer.to_owned(), matches.clone()))
         }
         _ => bail!("only commands that measure can be used here, for example `net ping HOST`"),
     }
+}
+
+/// What is wrong with a command line, on one line: the usage of a command inside others helps
+/// nobody.
+pub(crate) fn told(error: &clap::Error) -> anyhow::Error {
+    let text = error.to_string();
+    let about = ["Usage:", "For more information"];
+    let parts: Vec<String> = text
+        .trim_start_matches("error: ")
+        .split("\n\n")
+        .filter(|part| !about.iter().any(|about| part.trim_start().starts_with(about)))
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|part| !part.is_empty())
+        .collect();
+    anyhow!("{}", parts.join("; "))
 }
 
 /// The words that watch this machine, and a far one, as `host` says.

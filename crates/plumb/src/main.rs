@@ -10,6 +10,7 @@ mod commands;
 mod compare;
 mod enqt;
 mod exit;
+mod experiment;
 mod far;
 mod host;
 mod job;

@@ -62,6 +62,16 @@ pub(crate) fn say(text: &str) {
     }
 }
 
+/// A length for people who plan their day by it.
+pub(crate) fn length(ns: u64) -> String {
+    let minutes = ns / 60_000_000_000;
+    match minutes {
+        0..=1 => show_ns(ns),
+        2..=119 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
 /// Leaves the terminal as it was.
 pub(crate) fn clear() {
     say("");

@@ -27,6 +27,8 @@ pub(crate) struct Witness {
 struct Began {
     ledger: Ledger,
     tested: Vec<u32>,
+    /// These, and the processes that we started ourselves: none of them is foreign.
+    known: Vec<u32>,
     /// Processor time of our driving threads by processor, nanoseconds.
     client: BTreeMap<u32, u64>,
     server: Seats,
@@ -36,10 +38,14 @@ impl Began {
     fn take(root: &Root, tested: Vec<u32>) -> Option<Self> {
         let ledger = Ledger::take(root)?;
         let ours = std::process::id();
-        let mut server = Processes::read(root).tree(&tested);
+        let processes = Processes::read(root);
+        let mut server = processes.tree(&tested);
         server.retain(|pid| *pid != ours);
+        let mut known = processes.tree(&[ours]);
+        known.retain(|pid| *pid != ours);
+        known.extend(&tested);
         let server = Seats::of(root, server);
-        Some(Self { ledger, tested, client: BTreeMap::new(), server })
+        Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
     }
 }
 
@@ -103,7 +109,7 @@ impl Witness {
             began.server.look();
             host.seats = Some(self.seats(&began, &usage));
             let ours = std::process::id();
-            let load = began.ledger.foreign_until(&after, ours, &began.tested);
+            let load = began.ledger.foreign_until(&after, ours, &began.known);
             host.foreign_pct = load.share_pct();
             add_cpu(result, &began, &after);
             host.tested = began.tested;

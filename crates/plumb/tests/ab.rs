@@ -234,7 +234,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         (&["ab", "net serve", "net serve"], "measures nothing"),
         (&["ab", "checkup", "checkup"], "only commands that measure"),
         (&["ab", "net ping 'x", "net ping x"], "quote is not closed"),
-        (&["ab", "net ping x --json", "net ping x"], "--json belongs to plumb ab"),
+        (&["ab", "net ping x --json", "net ping x"], "--json belongs to the experiment"),
         (&["ab", "http ping http://x/ --jtl a", "http ping http://x/"], "--jtl names one file"),
         (&["ab", "--exec", "echo 1", "echo 1", "--pairs", "0"], "1 to 1000"),
         (&["ab", "--exec", "echo 1", "echo 1", "--margin", "2"], "has no unit"),

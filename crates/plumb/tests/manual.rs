@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 37] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -37,6 +37,7 @@ const COMMANDS: [&[&str]; 36] = [
     &["host", "show"],
     &["ab"],
     &["compare"],
+    &["lab", "run"],
     &["lab", "calibrate"],
     &["check"],
     &["report"],

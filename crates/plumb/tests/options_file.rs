@@ -122,7 +122,7 @@ fn a_file_cannot_give_a_variant_what_belongs_to_the_comparison() {
     let at = folder();
     write(at.path(), "json = true\n");
     let ended = plumb(&["ab", "net ping x --options x.toml", "net ping x"], at.path()).with(2);
-    assert!(ended.stderr.contains("--json belongs to plumb ab itself"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--json belongs to the experiment"), "{}", ended.stderr);
 }
 
 #[test]

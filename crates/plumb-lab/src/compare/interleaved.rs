@@ -3,21 +3,22 @@
 use std::path::Path;
 
 use plumb_measure::{
-    Better, COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Endpoint, LeftOut,
+    COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
     Program, Role, RunRecord, Variant, statistics,
 };
 
-use super::differences::{differences, same_kind};
-use super::points::{Labels, common_labels, in_order, matched};
-use crate::block::{Block, Point};
-use crate::contrast::{Detail, Pair, Question, contrast, verdict};
-use crate::driver::drivers_warning;
-use crate::experiment::{OrderRecord, VariantRecord};
+use super::cell::Cell;
+use super::differences::differences;
+use super::warnings::warnings;
+use crate::block::Block;
+use crate::contrast::{Detail, verdict};
+use crate::experiment::{CellRecord, OrderRecord, VariantRecord};
 use crate::sentence::sentence;
 use crate::{Faults, LabError};
 
 /// Pairs below which no two-sided test at 5 % can find anything.
 pub const PAIRS_MIN: u64 = 6;
+
 /// A variant of an interleaved experiment.
 #[derive(Clone, Debug)]
 pub struct VariantBlocks {
@@ -27,8 +28,19 @@ pub struct VariantBlocks {
     pub command: String,
     /// Its blocks, in order of time.
     pub blocks: Vec<Block>,
-    /// Blocks that came to nothing: their rounds and why.
-    pub failed: Vec<LeftOut>,
+    /// Blocks that came to nothing.
+    pub failed: Vec<FailedBlock>,
+}
+
+/// A block that came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedBlock {
+    /// The round, from one.
+    pub round: u64,
+    /// Number of the cell, from zero.
+    pub cell: usize,
+    /// Why, in one sentence.
+    pub reason: String,
 }
 
 /// What is known of an interleaved experiment beside its blocks.
@@ -38,14 +50,14 @@ pub struct Experiment {
     pub seed: u64,
     /// Rounds begun.
     pub rounds: u64,
+    /// What is measured of each variant.
+    pub cells: Vec<CellRecord>,
     /// Why it ended before its plan.
     pub cut_short: Option<String>,
     /// Effects within this share count as none.
     pub margin: Option<f64>,
     /// What becomes of blocks with faults.
     pub faults: Faults,
-    /// Which way a figure that commands print is good.
-    pub figure: Better,
     /// How much of it is worked out.
     pub detail: Detail,
 }
@@ -57,12 +69,17 @@ impl Experiment {
         Self {
             seed: order.seed,
             rounds: order.rounds(),
+            cells: order.cells.clone(),
             cut_short: order.cut_short.clone(),
             margin: order.margin,
             faults,
-            figure: order.figure,
             detail: Detail::All,
         }
+    }
+
+    /// The name of the cell `number`; empty when there is only one.
+    pub(super) fn cell_name(&self, number: usize) -> String {
+        self.cells.get(number).map(CellRecord::name).unwrap_or_default()
     }
 }
 
@@ -82,24 +99,28 @@ impl VariantBlocks {
     /// The variants of `order` with their blocks, read from the experiment in `folder`.
     ///
     /// # Errors
-    /// [`LabError::Folder`] when a block that did not fail cannot be read.
+    /// [`LabError::Folder`] when a block that did not fail cannot be read, [`LabError::Mismatch`]
+    /// when a block belongs to no variant or cell.
     pub fn read(order: &OrderRecord, folder: &Path) -> Result<Vec<Self>, LabError> {
         let mut variants = Self::of(order);
         for block in &order.blocks {
-            let Some(variant) = variants.get_mut(block.variant) else {
+            let (round, cell) = (block.round, block.cell);
+            let variant = variants.get_mut(block.variant).filter(|_| cell < order.cells.len());
+            let Some(variant) = variant else {
                 return Err(LabError::Mismatch(format!(
-                    "a block belongs to variant {}, and there are {}",
+                    "a block belongs to variant {} in cell {cell}, and there are {} and {}",
                     block.variant,
-                    order.variants.len()
+                    order.variants.len(),
+                    order.cells.len()
                 )));
             };
             match &block.failed {
                 Some(reason) => {
-                    variant.failed.push(LeftOut { round: block.round, reason: reason.clone() });
+                    variant.failed.push(FailedBlock { round, cell, reason: reason.clone() });
                 }
                 None => {
                     let path = folder.join(&block.folder);
-                    variant.blocks.push(Block::read(&path, block.variant, block.round)?);
+                    variant.blocks.push(Block::read(&path, block.turn(), round)?);
                 }
             }
         }
@@ -110,75 +131,22 @@ impl VariantBlocks {
 /// Compares the variants of an interleaved experiment; the first is the baseline.
 ///
 /// # Errors
-/// [`LabError::Mismatch`] when the variants do not measure the same kind of thing.
+/// [`LabError::Mismatch`] when the variants do not measure the same kind of thing in a cell.
 pub fn interleaved(
     plumb: &Program,
     compared: String,
     experiment: &Experiment,
     variants: &[VariantBlocks],
 ) -> Result<Comparison, LabError> {
-    let sound: Vec<Vec<&Block>> = variants
-        .iter()
-        .map(|variant| {
-            let counts =
-                |block: &&Block| experiment.faults == Faults::Accept || block.fault().is_none();
-            variant.blocks.iter().filter(counts).collect()
-        })
-        .collect();
-    let samples: Vec<Option<&RunRecord>> =
-        sound.iter().map(|blocks| blocks.first().map(|block| &block.record)).collect();
-    let known: Vec<&RunRecord> = samples.iter().copied().flatten().collect();
-    known.iter().try_for_each(|record| same_kind(known[0], record))?;
-    let complete: Vec<u64> = (1..=experiment.rounds)
-        .filter(|round| sound.iter().all(|blocks| blocks.iter().any(|it| it.round == *round)))
-        .collect();
+    let cells: Vec<Cell<'_>> = (0..experiment.cells.len())
+        .map(|number| Cell::of(experiment, number, variants))
+        .collect::<Result<_, _>>()?;
     let mut contrasts = Vec::new();
-    for (at, candidate) in variants.iter().enumerate().skip(1) {
-        for (of_baseline, of_candidate) in points(sound[0].first(), sound[at].first())? {
-            let question = Question {
-                baseline: variants[0].name.clone(),
-                candidate: candidate.name.clone(),
-                labels: common_labels(&of_baseline, &of_candidate),
-                margin: experiment.margin,
-                seed: experiment.seed,
-                latency: latency(&sound[0]) && latency(&sound[at]),
-                figure: experiment.figure,
-                detail: experiment.detail,
-                open: known.iter().any(|record| record.plan.load == "open"),
-            };
-            let pairs: Vec<Pair<'_>> = complete
-                .iter()
-                .filter_map(|round| {
-                    Some(Pair {
-                        round: *round,
-                        baseline: point(&sound[0], *round, &of_baseline)?,
-                        candidate: point(&sound[at], *round, &of_candidate)?,
-                    })
-                })
-                .collect();
-            contrasts.push(contrast(&question, &pairs));
-        }
+    for cell in &cells {
+        contrasts.extend(cell.contrasts(variants)?);
     }
     judge(&mut contrasts, experiment.margin);
-    let mut warnings = Vec::new();
-    if (complete.len() as u64) < PAIRS_MIN {
-        warnings.push(format!(
-            "Only {} of {} rounds are complete; with fewer than {PAIRS_MIN} pairs no exact test at \
-             5 % can find anything, so there is no verdict.",
-            complete.len(),
-            experiment.rounds
-        ));
-    }
-    warnings.extend(driver_warning(&sound));
-    warnings.extend(drivers_warning(known.iter().copied()));
-    warnings.extend(length_warning(&contrasts, &samples));
-    if experiment.faults == Faults::Accept {
-        let faults = variants.iter().flat_map(|it| &it.blocks).filter_map(Block::fault).count();
-        if faults > 0 {
-            warnings
-                .push(format!("{faults} blocks with faults count, as asked (--accept-invalid)."));
-        }
-    }
+    let complete = cells.iter().flat_map(Cell::pairs).min().unwrap_or(0);
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.into(),
         plumb: plumb.clone(),
@@ -187,55 +155,64 @@ pub fn interleaved(
             kind: DesignKind::Interleaved,
             seed: Some(experiment.seed),
             rounds: experiment.rounds,
-            complete_rounds: complete.len() as u64,
+            complete_rounds: complete,
             cut_short: experiment.cut_short.clone(),
             margin: experiment.margin,
         },
-        variants: variants.iter().zip(&sound).map(|(it, sound)| described(it, sound)).collect(),
-        differences: differences(&samples),
-        warnings,
+        variants: variants
+            .iter()
+            .enumerate()
+            .map(|(number, variant)| described(experiment, &cells, number, variant))
+            .collect(),
+        differences: all_differences(&cells),
+        warnings: warnings(experiment, variants, &cells, &contrasts),
         contrasts,
     })
 }
 
-fn described(variant: &VariantBlocks, sound: &[&Block]) -> Variant {
-    let counts = |block: &&Block| sound.iter().any(|it| it.round == block.round);
+fn described(
+    experiment: &Experiment,
+    cells: &[Cell<'_>],
+    number: usize,
+    variant: &VariantBlocks,
+) -> Variant {
+    let left_out = |round, cell, reason: String| {
+        let reason = match experiment.cell_name(cell) {
+            name if name.is_empty() => reason,
+            name => format!("{name}: {reason}"),
+        };
+        LeftOut { round, reason }
+    };
+    let failed = variant.failed.iter().map(|it| left_out(it.round, it.cell, it.reason.clone()));
+    let is_faulty = |block: &&Block| experiment.faults == Faults::Refuse && block.fault().is_some();
     let faulty = variant
         .blocks
         .iter()
-        .filter(|block| !counts(block))
-        .map(|block| LeftOut { round: block.round, reason: block.fault().unwrap_or_default() });
-    let mut left_out: Vec<LeftOut> = variant.failed.iter().cloned().chain(faulty).collect();
+        .filter(is_faulty)
+        .map(|block| left_out(block.round, block.turn.cell, block.fault().unwrap_or_default()));
+    let mut left_out: Vec<LeftOut> = failed.chain(faulty).collect();
     left_out.sort_by_key(|it| it.round);
     Variant {
         name: variant.name.clone(),
         command: variant.command.clone(),
-        blocks: sound.len() as u64,
+        blocks: cells.iter().map(|cell| cell.sound[number].len() as u64).sum(),
         left_out,
     }
 }
 
-/// Which point of the baseline belongs to which of the candidate: the one with the same labels,
-/// or the only one.
-fn points(
-    baseline: Option<&&Block>,
-    candidate: Option<&&Block>,
-) -> Result<Vec<(Labels, Labels)>, LabError> {
-    let (Some(baseline), Some(candidate)) = (baseline, candidate) else {
-        return Ok(vec![(Labels::new(), Labels::new())]);
-    };
-    let labels = |block: &Block| in_order(block.points.iter().map(|point| &point.labels));
-    let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
-    matched(&of_baseline, &of_candidate)
-}
-
-fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Point> {
-    let block = blocks.iter().find(|block| block.round == round)?;
-    block.points.iter().find(|point| point.labels == *labels)
-}
-
-fn latency(blocks: &[&Block]) -> bool {
-    blocks.iter().all(|block| block.record.validity.latency_valid)
+/// In what else the variants differ: every difference once, whatever cell shows it.
+fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
+    let mut all: Vec<Difference> = Vec::new();
+    for cell in cells {
+        let samples: Vec<Option<&RunRecord>> = cell.samples();
+        if samples.iter().any(Option::is_none) && cells.len() > 1 {
+            continue; // what is not there differs in everything
+        }
+        let new = differences(&samples).into_iter().filter(|it| !all.contains(it));
+        let new: Vec<Difference> = new.collect();
+        all.extend(new);
+    }
+    all
 }
 
 /// Adjusts the tests, draws the verdicts, and says them.
@@ -262,31 +239,4 @@ fn judge(contrasts: &mut [Contrast], margin: Option<f64>) {
 
 fn tested(contrasts: &[Contrast]) -> impl Iterator<Item = &Endpoint> {
     contrasts.iter().flat_map(|contrast| &contrast.endpoints).filter(|it| it.p.is_some())
-}
-
-fn driver_warning(sound: &[Vec<&Block>]) -> Option<String> {
-    let limited = sound.iter().flatten().filter(|block| !block.record.validity.latency_valid);
-    match limited.count() {
-        0 => None,
-        n => Some(format!(
-            "In {n} blocks the load generator was the limit: response times say nothing and are \
-             left out, throughput is a lower bound."
-        )),
-    }
-}
-
-fn length_warning(contrasts: &[Contrast], samples: &[Option<&RunRecord>]) -> Option<String> {
-    let length = |record: &RunRecord| {
-        record.results.first().and_then(|result| result.length).map(|length| length.p50)
-    };
-    let lengths: Vec<u64> = samples.iter().flatten().filter_map(|record| length(record)).collect();
-    let differ = lengths.windows(2).any(|pair| pair[0] != pair[1]);
-    let single = contrasts.iter().all(|contrast| !contrast.labels.contains_key("size"));
-    (differ && single).then(|| {
-        let all: Vec<String> = lengths.iter().map(u64::to_string).collect();
-        format!(
-            "The answers differ in length ({} bytes): that is part of the difference.",
-            all.join(" against ")
-        )
-    })
 }

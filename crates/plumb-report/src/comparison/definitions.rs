@@ -37,8 +37,8 @@ const SEPARATE: Definition = Definition {
 const INTERLEAVED: Definition = Definition {
     term: "Interleaved pairs",
     meaning: "Every round holds each variant once, in an order drawn from the seed, so that a \
-              change of the machine over time falls on all alike. Only rounds in which every \
-              variant has a valid block count.",
+              change of the machine over time falls on all alike. A pair is a block of a candidate \
+              and one of the baseline of the same round; it counts when both are valid.",
 };
 
 const P: Definition = Definition {

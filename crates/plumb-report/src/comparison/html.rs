@@ -5,12 +5,15 @@ use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};
 
 use super::contrasts::{self, Contrasts, Point, VERDICTS, primary, verdict};
 use super::figures::{change, interval, level, probability, tone, value};
-use super::{checks, definitions, design, tables};
+use super::{checks, definitions, design, grid, tables};
 use crate::chart::{self, Group};
 use crate::figures::{ABSENT, grouped, typeset};
 use crate::html::tile::{Tile, tiles};
 use crate::html::{page, sheet};
+use crate::verdict::capitalised;
 
+/// Answers that stand open on the page; more are folded up, and the tables tell them.
+const ANSWERS_MAX: usize = 6;
 /// Rows of the forest that are taken in at once; of more, the primary figures come first.
 const ROWS_MAX: usize = 24;
 
@@ -24,6 +27,7 @@ pub fn render(comparison: &Comparison) -> String {
             (answers(&contrasts))
             (warnings(comparison))
             (keys(comparison, &contrasts))
+            (grids(&contrasts))
             (forest(comparison, &contrasts))
             @for point in &contrasts.points() { (at_point(comparison, &contrasts, point)) }
             (around(comparison))
@@ -105,15 +109,28 @@ fn answers(contrasts: &Contrasts<'_>) -> Markup {
             },
             several => {
                 p class="sentence" { (contrasts::counted(several)) "." }
-                section class="answers" aria-label="Verdicts" {
-                    @for contrast in several {
-                        p class={ "validity " (box_tone(verdict(contrast))) } {
-                            strong { (verdict(contrast).words().to_uppercase()) }
-                            " " span { (typeset(&contrasts.sentence(contrast))) }
-                        }
+                @if several.len() > ANSWERS_MAX {
+                    details {
+                        summary { "All " (several.len()) " answers in words" }
+                        (sentences(contrasts, several))
                     }
+                } @else {
+                    (sentences(contrasts, several))
                 }
             },
+        }
+    }
+}
+
+fn sentences(contrasts: &Contrasts<'_>, several: &[Contrast]) -> Markup {
+    html! {
+        section class="answers" aria-label="Verdicts" {
+            @for contrast in several {
+                p class={ "validity " (box_tone(verdict(contrast))) } {
+                    strong { (verdict(contrast).words().to_uppercase()) }
+                    " " span { (typeset(&contrasts.sentence(contrast))) }
+                }
+            }
         }
     }
 }
@@ -195,13 +212,30 @@ fn pairs_tile(comparison: &Comparison) -> Tile {
     }
 }
 
+fn grids(contrasts: &Contrasts<'_>) -> Markup {
+    let grids = grid::of(contrasts);
+    html! {
+        @if !grids.is_empty() {
+            section {
+                h2 { "At a glance" }
+                @for grid in &grids {
+                    h3 { (grid.title) }
+                    (sheet::table(&grid.title, &grid.table))
+                }
+                p class="note" { (tables::GRID) }
+            }
+        }
+    }
+}
+
 fn forest(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
     let groups = |wanted: fn(Role) -> bool| -> Vec<Group<'_>> {
         let group = |contrast| Group {
             name: contrasts.name(contrast),
             endpoints: contrast.endpoints.iter().filter(|one| wanted(one.role)).collect(),
         };
-        contrasts.all.iter().map(group).collect()
+        let groups = contrasts.all.iter().map(group);
+        groups.filter(|group| !group.endpoints.is_empty()).collect()
     };
     let margin = comparison.design.margin;
     let all = groups(|_| true);
@@ -212,6 +246,22 @@ fn forest(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
     } else {
         draw("Every figure", &all)
     };
+    let mut keys: Vec<(&str, &str)> = Vec::new();
+    for endpoint in contrasts.all.iter().flat_map(|contrast| &contrast.endpoints) {
+        let key = (endpoint.key.as_str(), endpoint.name.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let of_one = |key: &str, name: &str| -> Option<Markup> {
+        let group = |contrast| Group {
+            name: contrasts.name(contrast),
+            endpoints: contrast.endpoints.iter().filter(|one| one.key == key).collect(),
+        };
+        let groups = contrasts.all.iter().map(group);
+        let groups: Vec<Group<'_>> = groups.filter(|group| !group.endpoints.is_empty()).collect();
+        draw(&capitalised(name), &groups)
+    };
     html! {
         @if let Some(first) = first {
             section {
@@ -220,7 +270,9 @@ fn forest(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
                 @if rows > ROWS_MAX {
                     details {
                         summary { "All " (rows) " effects" }
-                        @if let Some(figure) = draw("Every figure", &all) { (figure) }
+                        @for (key, name) in &keys {
+                            @if let Some(figure) = of_one(key, name) { (figure) }
+                        }
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use plumb_measure::{Comparison, DesignKind};
 
 use super::contrasts::{self, Contrasts};
-use super::{checks, definitions, design, tables};
+use super::{checks, definitions, design, grid, tables};
 use crate::table::{Column, Table, escaped, fenced};
 
 /// The comparison as Markdown: the answer, the figures, and what it takes to repeat it.
@@ -13,6 +13,7 @@ pub fn render(comparison: &Comparison) -> String {
     let mut out = format!("## {}\n\n", escaped(&contrasts::title(comparison)));
     out += &answers(&contrasts);
     out += &listed(&comparison.warnings, "**Warning**: ");
+    out += &grids(&contrasts);
     out += &points(comparison, &contrasts);
     for (title, table) in [
         ("What differs", tables::differences(comparison)),
@@ -47,6 +48,18 @@ fn answers(contrasts: &Contrasts<'_>) -> String {
             format!("{}.\n\n{lines}\n", contrasts::counted(several))
         }
     }
+}
+
+fn grids(contrasts: &Contrasts<'_>) -> String {
+    let grids = grid::of(contrasts);
+    let mut out = String::new();
+    for grid in &grids {
+        out += &format!("### {}\n\n{}\n", escaped(&grid.title), grid.table.markdown());
+    }
+    if !grids.is_empty() {
+        out += &format!("{}\n\n", tables::GRID);
+    }
+    out
 }
 
 fn points(comparison: &Comparison, contrasts: &Contrasts<'_>) -> String {

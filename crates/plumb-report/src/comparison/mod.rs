@@ -17,6 +17,7 @@ mod contrasts;
 mod definitions;
 mod design;
 pub(crate) mod figures;
+mod grid;
 mod html;
 mod markdown;
 mod tables;

@@ -54,6 +54,10 @@ pub(super) fn figures(contrasts: &[&Contrast], several_candidates: bool) -> Tabl
     table
 }
 
+/// What the cells of a grid need said.
+pub(super) const GRID: &str = "Each cell is the change against the baseline in percent (+ is better), its interval and what \
+     follows. Verdicts use p adjusted (Holm) over all of them.";
+
 /// What the columns of [`figures`] and [`numbers`] need said.
 pub(super) const LEGEND: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \
      Baseline and candidate are medians over the blocks; the change is estimated from the pairs \

@@ -4,12 +4,14 @@ use plumb_measure::{Comparison, Contrast, DesignKind, Role};
 
 use super::contrasts::Contrasts;
 use super::figures::{good, verdict};
-use super::{checks, design, tables};
+use super::{checks, contrasts, design, grid, tables};
 use crate::table::Table;
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
 
 /// How far the numbers of a figure stand below its name.
 const INDENT: usize = 2;
+/// Contrasts that are shown one by one at most; of more there is the grid.
+const SINGLY_MAX: usize = 6;
 
 /// The comparison as text of 80 columns. Ends with a line end.
 #[must_use]
@@ -22,11 +24,16 @@ pub fn render(comparison: &Comparison) -> String {
             out.push_str(&fact("warning", warning));
         }
     }
-    for contrast in contrasts.all {
-        out.push('\n');
-        out.push_str(&one(&contrasts, contrast));
+    out.push_str(&grids(&contrasts));
+    if singly(&contrasts) {
+        for contrast in contrasts.all {
+            out.push('\n');
+            out.push_str(&one(&contrasts, contrast));
+        }
+    } else {
+        out.push_str("\nEvery figure of each stands in the report, and in Markdown.\n");
     }
-    if !contrasts.all.is_empty() {
+    if !contrasts.all.is_empty() && singly(&contrasts) {
         let legend = match comparison.design.kind {
             DesignKind::Interleaved => tables::LEGEND,
             DesignKind::Separate => tables::LEGEND_SEPARATE,
@@ -43,11 +50,32 @@ fn answers(contrasts: &Contrasts<'_>) -> String {
     match contrasts.all {
         [] => "Nothing was compared.\n".into(),
         [only] => paragraph("", &contrasts.sentence(only), WIDTH),
+        several if !singly(contrasts) => {
+            paragraph("", &format!("{}.", contrasts::counted(several)), WIDTH)
+        }
         several => {
             let lines = several.iter();
             lines.map(|contrast| paragraph("- ", &contrasts.sentence(contrast), WIDTH)).collect()
         }
     }
+}
+
+/// True when there is room to show every contrast by itself.
+fn singly(contrasts: &Contrasts<'_>) -> bool {
+    contrasts.all.len() <= SINGLY_MAX || contrasts.points().len() < 2
+}
+
+fn grids(contrasts: &Contrasts<'_>) -> String {
+    let grids = grid::within(contrasts, WIDTH);
+    let mut out = String::new();
+    for grid in &grids {
+        out.push_str(&format!("\n{}\n{}", grid.title, grid.table.text(WIDTH).0));
+    }
+    if !grids.is_empty() {
+        out.push('\n');
+        out.push_str(&paragraph("", tables::GRID, WIDTH));
+    }
+    out
 }
 
 fn one(contrasts: &Contrasts<'_>, contrast: &Contrast) -> String {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use plumb_measure::Comparison;
 
 use super::error::FolderError;
-use super::place::{Place, taken};
+use super::place::{NAMES_MAX, Place};
 use super::{COMPARISON, EXPERIMENT, ORDER, REPORT};
 
 const BLOCKS: &str = "blocks";
 /// Characters of a variant's name that a folder keeps.
 const NAME_MAX: usize = 40;
 
-/// The folder of one experiment, made by this process.
+/// The folder of one experiment, made by this process or an earlier one.
 #[derive(Debug)]
 pub struct ExperimentFolder {
     place: Place,
@@ -39,26 +39,39 @@ impl ExperimentFolder {
         Place::create_in(parent, stem).map(|place| Self { place })
     }
 
+    /// The folder `path` of an experiment that goes on.
+    #[must_use]
+    pub fn again(path: &Path) -> Self {
+        Self { place: Place::of_another(path) }
+    }
+
     /// Where the folder is.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.place.path()
     }
 
-    /// Where the run folder of a block belongs: `blocks/NNN-<variant>`, which is not there yet.
+    /// Where the run folder of a block belongs: `blocks/NNN-<variant>`, or `blocks/NNN-<variant>-2`
+    /// and so on behind attempts that came to no end; it is not there yet.
     /// Hand it to [`RunFolder::create_new`](crate::RunFolder::create_new), or to a program as its
     /// `--out`. `number` is the block's own, from one; of the variant's name only what suits a
     /// file name is kept, so that no name leads out of the folder.
     ///
     /// # Errors
-    /// [`FolderError::HoldsRun`] or [`FolderError::NotEmpty`] when the block is there already,
-    /// [`FolderError::Create`] when `blocks` cannot be made.
+    /// [`FolderError::Create`] when `blocks` cannot be made, [`FolderError::NamesTaken`] after a
+    /// thousand attempts.
     pub fn block(&self, number: u64, variant: &str) -> Result<PathBuf, FolderError> {
         let blocks = self.path().join(BLOCKS);
         fs::create_dir_all(&blocks)
             .map_err(|cause| FolderError::Create { path: blocks.clone(), cause })?;
-        let path = blocks.join(format!("{number:03}-{}", file_name(variant)));
-        if path.symlink_metadata().is_ok() { Err(taken(&path)) } else { Ok(path) }
+        let stem = format!("{number:03}-{}", file_name(variant));
+        let names = (1..=NAMES_MAX).map(|attempt| match attempt {
+            1 => stem.clone(),
+            _ => format!("{stem}-{attempt}"),
+        });
+        let mut free = names.map(|name| blocks.join(name));
+        let free = free.find(|path| path.symlink_metadata().is_err());
+        free.ok_or(FolderError::NamesTaken { parent: blocks, stem })
     }
 
     /// Writes `experiment.toml`: what was asked for.

@@ -109,7 +109,7 @@ fn take_back(folders: &[PathBuf]) {
 }
 
 /// What stands in the way at `path`.
-pub(super) fn taken(path: &Path) -> FolderError {
+fn taken(path: &Path) -> FolderError {
     let holds = |name: &&str| path.join(name).exists();
     if holds(&RECORD) {
         FolderError::HoldsRun { path: path.into() }

@@ -15,6 +15,7 @@ pub(crate) fn all() -> Vec<(&'static str, Comparison)> {
         ("no-difference", no_difference()),
         ("equivalent", equivalent()),
         ("several", several()),
+        ("cells", cells()),
         ("separate", separate()),
         ("too-few", too_few()),
     ]
@@ -78,6 +79,32 @@ pub(crate) fn several() -> Comparison {
     }
     let mut comparison = compared(&sides, 12);
     comparison.differences = vec![difference("option transport", &["tcp", "unix", "smc"])];
+    comparison
+}
+
+/// An experiment: two probes over two factors, of which the second knows only one, two candidates;
+/// one of them could not be measured in a cell.
+pub(crate) fn cells() -> Comparison {
+    let points: [&[(&str, &str)]; 6] = [
+        &[("probe", "trip"), ("size", "100B"), ("users", "1")],
+        &[("probe", "trip"), ("size", "100B"), ("users", "10")],
+        &[("probe", "trip"), ("size", "64KiB"), ("users", "1")],
+        &[("probe", "trip"), ("size", "64KiB"), ("users", "10")],
+        &[("probe", "page"), ("users", "1")],
+        &[("probe", "page"), ("users", "10")],
+    ];
+    let mut sides = Vec::new();
+    for (labels, base_ns) in points.into_iter().zip([11e3, 48e3, 31e3, 290e3, 1.2e6, 7.4e6]) {
+        let ratio = 1.0 - base_ns / 1e7;
+        sides.push(Sides { labels, base_ns, candidate: "pool of 20", ..Sides::new(ratio) });
+        sides.push(Sides { labels, base_ns, candidate: "pool of 5", ..Sides::new(1.0 / ratio) });
+    }
+    let mut comparison = compared(&sides, 14);
+    comparison.contrasts[7].endpoints.clear();
+    comparison.contrasts[7].tails.clear();
+    comparison.contrasts[7].sentence = "no figure that both have could be compared.".into();
+    comparison.warnings =
+        vec!["size 64KiB, users 10: pool of 5 could not be measured: no such pool.".into()];
     comparison
 }
 

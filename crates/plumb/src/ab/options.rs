@@ -1,21 +1,21 @@
-//! The words of `plumb ab`, and the plan they make.
+//! The words of `plumb ab`, and the experiment they are.
 
-use anyhow::{bail, ensure};
-use clap::{Args, ValueEnum};
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::{Extent, Faults};
-use plumb_measure::{Better, Share, Span};
+use plumb_lab::Faults;
+use plumb_measure::{Share, Span};
 
-use super::rounds::Plan;
-use super::variant::Variant;
+use crate::experiment::{
+    ExperimentFile, FailOn, ProbeSection, ROUNDS_MAX, SEED_MASK, Scalar, VariantSection, Wishes,
+    unplaced,
+};
 
-/// Variants of one experiment at most.
-const VARIANTS_MAX: usize = 8;
-/// Rounds of one experiment at most.
-const PAIRS_MAX: u64 = 1_000;
-/// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
+/// The value of a variant that is its command.
+const COMMAND: &str = "command";
 
 /// What is compared, how often, under which rules.
 #[derive(Args, Clone, Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "CMD")]
     before_b: Option<String>,
 
-    /// Wait so long after such a command
+    /// Wait so long before each block, when there are such commands
     #[arg(long, value_name = "TIME", default_value = "0s")]
     settle: Span,
 
@@ -88,21 +88,10 @@ pub(crate) struct AbOptions {
     pub(super) output: OutputOptions,
 }
 
-/// What makes the exit code 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailOn {
-    /// A candidate is worse than the baseline.
-    Worse,
-}
-
 impl AbOptions {
-    /// The plan that these words make. Every command is looked at before anything is measured.
-    pub(super) fn plan(&self) -> anyhow::Result<Plan> {
+    /// The experiment that these words are: one probe, whose command each variant has of its own.
+    pub(super) fn file(&self) -> anyhow::Result<ExperimentFile> {
         let variants = self.commands.len();
-        ensure!(
-            variants <= VARIANTS_MAX,
-            "{variants} commands are too many: at most {VARIANTS_MAX}"
-        );
         ensure!(
             self.names.is_empty() || self.names.len() == variants,
             "--names has {} names for {variants} commands: name each or none",
@@ -112,42 +101,53 @@ impl AbOptions {
         names.sort_unstable();
         names.dedup();
         ensure!(names.len() == self.names.len(), "--names names two variants alike");
-        let variants = self
-            .commands
-            .iter()
-            .enumerate()
-            .map(|(at, command)| {
-                let before = match at {
-                    0 => self.before_a.clone(),
-                    1 => self.before_b.clone(),
-                    _ => None,
-                };
-                let name = self.names.get(at).cloned().unwrap_or_else(|| default_name(at));
-                if self.exec {
-                    Ok(Variant::shell(name, command.clone(), before, self.command_timeout))
-                } else {
-                    Variant::plumb(name, command, before, self.block)
-                }
-            })
-            .collect::<anyhow::Result<Vec<_>>>()?;
-        let extent = match (self.pairs, self.time, self.precision) {
-            (None, Some(time), _) => Extent::Time(time.ns()),
-            (None, None, Some(share)) => Extent::Precision(share.of_one()),
-            (pairs, ..) => match pairs.unwrap_or(10) {
-                pairs @ 1..=PAIRS_MAX => Extent::Pairs(pairs),
-                pairs => bail!("--pairs {pairs}: expected 1 to {PAIRS_MAX}"),
-            },
-        };
-        Ok(Plan {
-            variants,
-            extent,
-            seed: self.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK),
-            margin: self.margin.map(Share::of_one),
-            settle: self.settle,
-            command_timeout: self.command_timeout,
-            faults: if self.accept_invalid { Faults::Accept } else { Faults::Refuse },
-            figure: if self.higher_is_better { Better::Higher } else { Better::Lower },
+        if let Some(pairs) = self.pairs {
+            ensure!(
+                (1..=ROUNDS_MAX).contains(&pairs),
+                "--pairs {pairs}: expected 1 to {ROUNDS_MAX}"
+            );
+        }
+        let seed = self.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let command = unplaced(format!("${{{COMMAND}}}"));
+        let (run, exec) = if self.exec { (None, Some(command)) } else { (Some(command), None) };
+        let higher_is_better = self.higher_is_better.then(|| unplaced(true));
+        Ok(ExperimentFile {
+            seed: Some(seed),
+            rounds: self.pairs.map(unplaced),
+            time: self.time.map(unplaced),
+            precision: self.precision.map(unplaced),
+            block: Some(self.block),
+            margin: self.margin,
+            settle: Some(self.settle),
+            command_timeout: Some(self.command_timeout),
+            variant: self
+                .commands
+                .iter()
+                .enumerate()
+                .map(|(at, command)| self.variant(at, command))
+                .collect(),
+            probe: vec![ProbeSection { run, exec, higher_is_better, ..ProbeSection::default() }],
+            ..ExperimentFile::default()
         })
+    }
+
+    fn variant(&self, at: usize, command: &str) -> VariantSection {
+        let before = match at {
+            0 => self.before_a.as_ref(),
+            1 => self.before_b.as_ref(),
+            _ => None,
+        };
+        // what the shell means by `${NAME}` stays its own
+        let before = before.map(|before| unplaced(before.replace("${", "$${")));
+        let name = self.names.get(at).cloned().unwrap_or_else(|| default_name(at));
+        let set = BTreeMap::from([(COMMAND.to_owned(), Scalar::Text(command.to_owned()))]);
+        VariantSection { before, set, ..VariantSection::called(&name) }
+    }
+
+    /// What is asked for beside the experiment.
+    pub(super) fn wishes(&self) -> Wishes {
+        let faults = if self.accept_invalid { Faults::Accept } else { Faults::Refuse };
+        Wishes { rounds: None, seed: None, faults }
     }
 }
 

@@ -10,15 +10,14 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::layer::JobError;
 use plumb_engine::options::{OutputOptions, TransportOptions};
 use plumb_engine::{EngineError, Stop, clock};
-use plumb_measure::{
-    FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program, show_ns,
-};
+use plumb_measure::{FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program};
 use plumb_net::{PASSWORD_VARIABLE, Ping, PingOptions};
 use plumb_report::{CheckFolder, path_check, read_check};
 use plumb_wire::route::Route;
 
 use crate::exit::Exit;
 use crate::measure::{Run, measure};
+use crate::progress::length;
 use crate::signals;
 use plan::ScaleOptions;
 
@@ -146,16 +145,6 @@ fn announce(check: &PathCheck) -> anyhow::Result<()> {
         length(check.left_ns())
     )?;
     Ok(())
-}
-
-/// A length for people who plan their day by it.
-fn length(ns: u64) -> String {
-    let minutes = ns / 60_000_000_000;
-    match minutes {
-        0..=1 => show_ns(ns),
-        2..=119 => format!("{minutes} min"),
-        _ => format!("{} h {} min", minutes / 60, minutes % 60),
-    }
 }
 
 /// Measures every part that has no outcome yet; each outcome is written down as it comes.

@@ -1,4 +1,4 @@
-//! `plumb lab`: what experiments on this machine can show.
+//! `plumb lab calibrate`: what experiments on this machine can show.
 
 use std::io::{self, Write as _};
 
@@ -6,12 +6,14 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::{Calibration, Extent, Faults, PAIRS, calibrate};
-use plumb_measure::{Better, Comparison, Program, Span};
+use plumb_lab::{Calibration, Faults, PAIRS, calibrate};
+use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
-use crate::ab::{self, Plan, Rounds, Variant};
 use crate::exit::Exit;
+use crate::experiment::{
+    self, ExperimentFile, Nobody, Plan, ProbeSection, Rounds, VariantSection, Wishes, unplaced,
+};
 use crate::loopback::with_echo_server;
 use crate::signals;
 
@@ -41,61 +43,57 @@ struct CalibrateOptions {
     output: OutputOptions,
 }
 
-/// The command line of `plumb lab`.
-pub(crate) fn command() -> Command {
-    Command::new("lab")
-        .about("Experiments: what this machine can show")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            CalibrateOptions::augment_args(Command::new("calibrate"))
-                .about("Measure equal variants: false positives, and the smallest difference")
-                .long_about(
-                    "Measures two variants that are the same, many times, and prints how often \
-                     this machine calls them different, and the smallest difference that it can \
-                     show with so many pairs.",
-                ),
+/// The command line of `plumb lab calibrate`.
+pub(super) fn command() -> Command {
+    CalibrateOptions::augment_args(Command::new("calibrate"))
+        .about("Measure equal variants: false positives, and the smallest difference")
+        .long_about(
+            "Measures two variants that are the same, many times, and prints how often this \
+             machine calls them different, and the smallest difference that it can show with so \
+             many pairs.",
         )
 }
 
 /// Does what `words` name.
-pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
-    match words.subcommand() {
-        Some(("calibrate", words)) => {
-            let options = CalibrateOptions::from_arg_matches(words)?;
-            match &options.command {
-                Some(command) => calibrate_with(command, &options),
-                None => with_echo_server(|address| {
-                    calibrate_with(&format!("net ping {address} --size 1000B"), &options)
-                }),
-            }
-        }
-        _ => Ok(Exit::DidNotRun),
+pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = CalibrateOptions::from_arg_matches(words)?;
+    match &options.command {
+        Some(command) => calibrate_with(command, &options),
+        None => with_echo_server(|address| {
+            calibrate_with(&format!("net ping {address} --size 1000B"), &options)
+        }),
+    }
+}
+
+/// Two variants that are the same.
+fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
+    let variant = |name: &str| VariantSection::called(name);
+    ExperimentFile {
+        seed: Some(options.seed),
+        time: Some(unplaced(options.time)),
+        block: Some(options.block),
+        variant: vec![variant("one"), variant("the same")],
+        probe: vec![ProbeSection {
+            run: Some(unplaced(command.replace("${", "$${"))),
+            ..ProbeSection::default()
+        }],
+        ..ExperimentFile::default()
     }
 }
 
 fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
-    let variant = |name: &str| Variant::plumb(name.into(), command, None, options.block);
-    let plan = Plan {
-        variants: vec![variant("one")?, variant("the same")?],
-        extent: Extent::Time(options.time.ns()),
-        seed: options.seed,
-        margin: None,
-        settle: Span::from_ms(0),
-        command_timeout: Span::from_ms(0),
-        faults: Faults::Refuse,
-        figure: Better::Lower,
-    };
+    let file = file(command, options);
+    let plan = Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::Refuse })?;
     let stop = signals::stop()?;
-    let folder = ab::open_folder(&options.output, "calibrate")?;
-    let mut rounds = Rounds::new(&plan, &folder)?;
-    if let Err(error) = rounds.run(&stop) {
+    let folder = experiment::open_folder(options.output.out.as_deref(), "calibrate")?;
+    let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(&file)?)?;
+    if let Err(error) = rounds.run(&stop, &mut Nobody) {
         drop(rounds);
         folder.discard();
         return Err(error);
     }
     let compared = rounds.compare()?;
-    ab::keep(&compared, &folder)?;
+    experiment::keep(&compared, &folder)?;
     let Some(calibration) = calibrate(&effects(&compared)) else {
         if stop.asked() {
             return Ok(Exit::Interrupted);
@@ -141,7 +139,7 @@ fn print(
         }
         let document = Document {
             schema: CALIBRATION_SCHEMA,
-            plumb: ab::program(),
+            plumb: experiment::program(),
             calibrated: clock::utc(clock::wall_ns()),
             command,
             round_ns,

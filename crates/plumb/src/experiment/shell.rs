@@ -34,7 +34,7 @@ pub(super) fn run(command: &str, timeout: Span, stop: &Stop) -> anyhow::Result<S
     let err = child.stderr.take().map(collect);
     let ended = wait(&mut child, command, timeout, stop);
     if ended.is_err() {
-        end_group(&mut child);
+        end_group(&mut child, FAREWELL);
     }
     let said = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
@@ -84,19 +84,20 @@ fn wait(
         Some(status) => Ok(status),
         None if stop.asked() => bail!("interrupted"),
         None => {
-            bail!("`{command}` did not end within {timeout}: allow more with --command-timeout")
+            bail!("`{command}` did not end within {timeout}: allow it more time (command-timeout)")
         }
     }
 }
 
-/// Ends the command and all it started.
-fn end_group(child: &mut Child) {
+/// Ends a command that leads a group of its own, and all it started; it is asked first, and has
+/// `farewell` to follow.
+pub(super) fn end_group(child: &mut Child, farewell: Span) {
     let group = Pid::from_child(child);
     // a group that is gone already needs no end
     let _ = kill_process_group(group, Signal::TERM);
     if let Ok(ended) = pidfd_open(group, PidfdFlags::empty()) {
         // whatever the wait says, it is ended now
-        let _ = wait_for([ended.as_fd()], FAREWELL);
+        let _ = wait_for([ended.as_fd()], farewell);
     }
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
@@ -134,6 +135,6 @@ mod tests {
         assert!(error.contains("no such table") && error.contains('3'), "{error}");
         let short: Span = "50ms".parse().unwrap();
         let error = run("sleep 60 & sleep 60", short, &stop).unwrap_err().to_string();
-        assert!(error.contains("--command-timeout"), "{error}");
+        assert!(error.contains("command-timeout"), "{error}");
     }
 }

@@ -1,0 +1,145 @@
+//! The blocks of one cell: a probe at one combination of the levels of all factors.
+
+use plumb_measure::{Better, Contrast, RunRecord};
+
+use super::differences::same_kind;
+use super::interleaved::{Experiment, VariantBlocks};
+use super::points::{Labels, common_labels, in_order, matched};
+use crate::block::{Block, Point};
+use crate::contrast::{Pair, Question, contrast};
+use crate::experiment::CellRecord;
+use crate::{Faults, LabError};
+
+/// What counts in one cell.
+pub(super) struct Cell<'a> {
+    experiment: &'a Experiment,
+    record: &'a CellRecord,
+    /// The blocks that count, by variant, each in order of time.
+    pub(super) sound: Vec<Vec<&'a Block>>,
+}
+
+impl<'a> Cell<'a> {
+    /// The cell `number` of an experiment.
+    pub(super) fn of(
+        experiment: &'a Experiment,
+        number: usize,
+        variants: &'a [VariantBlocks],
+    ) -> Result<Self, LabError> {
+        let counts = |block: &&Block| {
+            block.turn.cell == number
+                && (experiment.faults == Faults::Accept || block.fault().is_none())
+        };
+        let sound = variants.iter().map(|it| it.blocks.iter().filter(counts).collect()).collect();
+        let cell = Self { experiment, record: &experiment.cells[number], sound };
+        let known = cell.known();
+        known.iter().try_for_each(|record| same_kind(known[0], record))?;
+        Ok(cell)
+    }
+
+    /// Its name; empty when there is only one cell.
+    pub(super) fn name(&self) -> String {
+        self.record.name()
+    }
+
+    /// The first run that counts of each variant.
+    pub(super) fn samples(&self) -> Vec<Option<&'a RunRecord>> {
+        self.sound.iter().map(|blocks| blocks.first().map(|block| &block.record)).collect()
+    }
+
+    /// Those that there are.
+    pub(super) fn known(&self) -> Vec<&'a RunRecord> {
+        self.samples().into_iter().flatten().collect()
+    }
+
+    /// How many pairs each candidate has that has any block.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = u64> {
+        let candidates = self.sound.iter().skip(1).filter(|blocks| !blocks.is_empty());
+        candidates.map(|blocks| self.rounds_with(blocks).count() as u64)
+    }
+
+    /// Rounds in which the baseline and one of `candidate` count.
+    fn rounds_with(&self, candidate: &[&'a Block]) -> impl Iterator<Item = u64> {
+        let rounds = candidate.iter().map(|block| block.round);
+        rounds.filter(|round| self.sound[0].iter().any(|block| block.round == *round))
+    }
+
+    /// One contrast a candidate and a point.
+    pub(super) fn contrasts(&self, variants: &[VariantBlocks]) -> Result<Vec<Contrast>, LabError> {
+        let mut contrasts = Vec::new();
+        for (at, candidate) in variants.iter().enumerate().skip(1) {
+            let points = points(self.sound[0].first(), self.sound[at].first())?;
+            for (of_baseline, of_candidate) in &points {
+                let pairs: Vec<Pair<'_>> = self
+                    .rounds_with(&self.sound[at])
+                    .filter_map(|round| {
+                        Some(Pair {
+                            round,
+                            baseline: point(&self.sound[0], round, of_baseline)?,
+                            candidate: point(&self.sound[at], round, of_candidate)?,
+                        })
+                    })
+                    .collect();
+                let labels =
+                    self.labels(common_labels(of_baseline, of_candidate), points.len() > 1);
+                contrasts.push(contrast(&self.question(variants, candidate, at, labels), &pairs));
+            }
+        }
+        Ok(contrasts)
+    }
+
+    fn question(
+        &self,
+        variants: &[VariantBlocks],
+        candidate: &VariantBlocks,
+        at: usize,
+        labels: Labels,
+    ) -> Question {
+        Question {
+            baseline: variants[0].name.clone(),
+            candidate: candidate.name.clone(),
+            labels,
+            margin: self.experiment.margin,
+            seed: self.experiment.seed,
+            latency: latency(&self.sound[0]) && latency(&self.sound[at]),
+            figure: self.record.figure.clone(),
+            better: self.record.better.unwrap_or(Better::Lower),
+            detail: self.experiment.detail,
+            open: self.known().iter().any(|record| record.plan.load == "open"),
+        }
+    }
+
+    /// The labels of a point and of the cell. A level stands as it was written, unless the point
+    /// is one of several that differ in it.
+    fn labels(&self, point: Labels, several_points: bool) -> Labels {
+        let mut labels = point;
+        for (name, level) in &self.record.labels {
+            let clashes = several_points && labels.get(name).is_some_and(|own| own != level);
+            let name = if clashes { format!("factor {name}") } else { name.clone() };
+            labels.insert(name, level.clone());
+        }
+        labels
+    }
+}
+
+/// Which point of the baseline belongs to which of the candidate: the one with the same labels,
+/// or the only one.
+fn points(
+    baseline: Option<&&Block>,
+    candidate: Option<&&Block>,
+) -> Result<Vec<(Labels, Labels)>, LabError> {
+    let (Some(baseline), Some(candidate)) = (baseline, candidate) else {
+        return Ok(vec![(Labels::new(), Labels::new())]);
+    };
+    let labels = |block: &Block| in_order(block.points.iter().map(|point| &point.labels));
+    let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
+    matched(&of_baseline, &of_candidate)
+}
+
+fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Point> {
+    let block = blocks.iter().find(|block| block.round == round)?;
+    block.points.iter().find(|point| point.labels == *labels)
+}
+
+fn latency(blocks: &[&Block]) -> bool {
+    blocks.iter().all(|block| block.record.validity.latency_valid)
+}

@@ -1,0 +1,218 @@
+//! What of an experiment is still to be taken, from what became of its blocks so far.
+
+use std::collections::BTreeSet;
+
+use crate::experiment::Extent;
+use crate::order::Turn;
+
+/// A block that failed so often and never worked is not tried again.
+pub const FAILURES_MAX: u64 = 3;
+
+/// What became of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It counts.
+    Sound,
+    /// It was measured and does not count.
+    Faulty,
+    /// It came to nothing for a moment: another time it may work.
+    Disturbed,
+    /// Its measurement came to nothing.
+    Failed,
+    /// The system could not be switched to its variant.
+    NotSwitched,
+}
+
+/// What is known of one variant in one cell.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    /// Rounds in which its block counts.
+    sound: BTreeSet<u64>,
+    failures: u64,
+    worked: bool,
+}
+
+/// The course of an experiment. It depends on the fates of the blocks alone, so that an experiment
+/// that was interrupted goes on as it would have.
+#[derive(Clone, Debug)]
+pub struct Course {
+    variants: usize,
+    taken: BTreeSet<(u64, Turn)>,
+    /// By cell, then by variant.
+    tallies: Vec<Vec<Tally>>,
+    /// By variant, over all cells: failed switches, until one worked.
+    switches: Vec<Option<u64>>,
+}
+
+impl Course {
+    /// Nothing is taken yet of `cells` cells with `variants` variants each.
+    #[must_use]
+    pub fn new(cells: usize, variants: usize) -> Self {
+        Self {
+            variants,
+            taken: BTreeSet::new(),
+            tallies: vec![vec![Tally::default(); variants]; cells],
+            switches: vec![Some(0); variants],
+        }
+    }
+
+    /// A block of `round`, from one, was taken.
+    pub fn took(&mut self, round: u64, turn: Turn, fate: Fate) {
+        self.taken.insert((round, turn));
+        let tally = &mut self.tallies[turn.cell][turn.variant];
+        let switches = &mut self.switches[turn.variant];
+        match fate {
+            Fate::Sound | Fate::Faulty => tally.worked = true,
+            Fate::Failed => tally.failures += 1,
+            Fate::NotSwitched => *switches = switches.map(|failures| failures + 1),
+            Fate::Disturbed => {}
+        }
+        if fate == Fate::Sound {
+            tally.sound.insert(round);
+        }
+        if !matches!(fate, Fate::NotSwitched | Fate::Disturbed) {
+            *switches = None;
+        }
+    }
+
+    /// True when the block is taken.
+    #[must_use]
+    pub fn has(&self, round: u64, turn: Turn) -> bool {
+        self.taken.contains(&(round, turn))
+    }
+
+    /// True when further blocks of it are of no use: it fails again and again, or what it would be
+    /// compared with does.
+    #[must_use]
+    pub fn given_up(&self, turn: Turn) -> bool {
+        let never = |variant| self.never_works(Turn { variant, ..turn });
+        never(0) || never(turn.variant) || (1..self.variants).all(never)
+    }
+
+    /// True when it failed [`FAILURES_MAX`] times and never worked.
+    #[must_use]
+    pub fn never_works(&self, turn: Turn) -> bool {
+        let tally = &self.tallies[turn.cell][turn.variant];
+        let switches = self.switches[turn.variant].unwrap_or(0);
+        switches >= FAILURES_MAX || !tally.worked && tally.failures >= FAILURES_MAX
+    }
+
+    /// True when no candidate is left to compare with the baseline.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        self.candidates().next().is_none()
+    }
+
+    /// The fewest pairs of any candidate in the rounds up to `last`; those that were given up left
+    /// aside.
+    #[must_use]
+    pub fn complete(&self, last: u64) -> u64 {
+        self.candidates().map(|turn| self.pairs(turn, last)).min().unwrap_or(0)
+    }
+
+    /// Of the blocks of `round` those that are wanted. When the pairs that were asked for are due
+    /// and some are lacking, a further round holds only the cells that lack some.
+    #[must_use]
+    pub fn wanted(&self, turns: Vec<Turn>, round: u64, extent: Extent) -> Vec<Turn> {
+        let lacks = |cell| match extent {
+            Extent::Pairs(pairs) if round > pairs => self
+                .candidates()
+                .filter(|turn| turn.cell == cell)
+                .any(|turn| self.pairs(turn, round - 1) < pairs),
+            Extent::Pairs(_) | Extent::Time(_) | Extent::Precision(_) => true,
+        };
+        turns.into_iter().filter(|turn| lacks(turn.cell)).collect()
+    }
+
+    /// Every candidate in every cell that was not given up.
+    fn candidates(&self) -> impl Iterator<Item = Turn> {
+        (0..self.tallies.len())
+            .flat_map(|cell| (1..self.variants).map(move |variant| Turn { cell, variant }))
+            .filter(|turn| !self.given_up(*turn))
+    }
+
+    /// Rounds up to `last` in which the block and that of the baseline count.
+    fn pairs(&self, turn: Turn, last: u64) -> u64 {
+        let of = |variant: usize| &self.tallies[turn.cell][variant].sound;
+        of(0).intersection(of(turn.variant)).filter(|round| **round <= last).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn turn(cell: usize, variant: usize) -> Turn {
+        Turn { cell, variant }
+    }
+
+    fn every(cells: usize, variants: usize) -> Vec<Turn> {
+        (0..cells).flat_map(|cell| (0..variants).map(move |it| turn(cell, it))).collect()
+    }
+
+    #[test]
+    fn pairs_need_both_blocks_and_the_fewest_count() {
+        let mut course = Course::new(2, 2);
+        for round in 1..=3 {
+            for turn in every(2, 2) {
+                let fate = if round == 2 && turn.cell == 1 { Fate::Faulty } else { Fate::Sound };
+                course.took(round, turn, fate);
+            }
+        }
+        assert_eq!((course.complete(3), course.complete(2), course.complete(1)), (2, 1, 1));
+        assert!(course.has(3, turn(1, 1)) && !course.has(4, turn(1, 1)));
+    }
+
+    #[test]
+    fn a_round_behind_the_last_holds_only_cells_that_lack_pairs() {
+        let mut course = Course::new(2, 2);
+        for turn in every(2, 2) {
+            let fate = if turn == self::turn(1, 0) { Fate::Disturbed } else { Fate::Sound };
+            course.took(1, turn, fate);
+        }
+        let wanted = |extent| course.wanted(every(2, 2), 2, extent);
+        assert_eq!(wanted(Extent::Pairs(1)), [turn(1, 0), turn(1, 1)]);
+        assert_eq!(wanted(Extent::Pairs(2)), every(2, 2));
+        assert_eq!(wanted(Extent::Time(1)), every(2, 2));
+    }
+
+    #[test]
+    fn what_never_works_is_given_up_and_the_rest_goes_on() {
+        let mut course = Course::new(2, 3);
+        for round in 1..=FAILURES_MAX {
+            assert!(!course.given_up(turn(0, 2)));
+            course.took(round, turn(0, 2), Fate::Failed);
+        }
+        assert!(course.given_up(turn(0, 2)));
+        assert!(!course.given_up(turn(0, 0)) && !course.given_up(turn(1, 2)));
+        for round in 1..=FAILURES_MAX {
+            course.took(round, turn(0, 1), Fate::Failed);
+        }
+        assert!(course.given_up(turn(0, 0)), "nothing is left to compare it with");
+        assert!(!course.is_hopeless());
+    }
+
+    #[test]
+    fn a_variant_that_cannot_be_switched_to_is_given_up_in_every_cell() {
+        let mut course = Course::new(4, 2);
+        for cell in 0..3 {
+            course.took(1, turn(cell, 1), Fate::NotSwitched);
+        }
+        assert!(course.given_up(turn(3, 1)) && course.is_hopeless());
+    }
+
+    #[test]
+    fn what_worked_once_or_was_only_disturbed_is_tried_again() {
+        let mut course = Course::new(1, 2);
+        for round in 1..=9 {
+            course.took(round, turn(0, 1), Fate::Disturbed);
+        }
+        assert!(!course.given_up(turn(0, 1)));
+        course.took(10, turn(0, 1), Fate::Faulty);
+        for round in 11..=19 {
+            let fate = if round % 2 == 0 { Fate::Failed } else { Fate::NotSwitched };
+            course.took(round, turn(0, 1), fate);
+        }
+        assert!(!course.given_up(turn(0, 1)));
+    }
+}

@@ -1,0 +1,99 @@
+//! Experiments: variants in interleaved rounds, as `plumb ab`, `plumb lab run` and `plumb lab
+//! calibrate` take them.
+//!
+//! An [`ExperimentFile`] says what is asked for, a [`Plan`] is that file checked, [`Rounds`] carry
+//! it out and leave a folder that `plumb compare` reads.
+
+mod fault;
+mod file;
+mod guard;
+mod names;
+mod plan;
+mod probe;
+mod rounds;
+mod servers;
+mod shell;
+mod template;
+mod words;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use plumb_engine::clock;
+use plumb_engine::options::OutputOptions;
+use plumb_measure::{Comparison, Program, Verdict};
+use plumb_report::{ExperimentFolder, comparison};
+
+pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
+pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
+pub(crate) use rounds::{Nobody, Rounds, Standing, Watcher};
+
+use crate::exit::Exit;
+
+/// What makes the exit code 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// A candidate is worse than the baseline.
+    Worse,
+}
+
+/// The program that compares, for the record.
+pub(crate) fn program() -> Program {
+    Program { version: env!("CARGO_PKG_VERSION").into() }
+}
+
+/// The folder of an experiment called `name`: `out`, or one of its own.
+pub(crate) fn open_folder(out: Option<&Path>, name: &str) -> anyhow::Result<ExperimentFolder> {
+    Ok(match out {
+        Some(path) => ExperimentFolder::create_new(path)?,
+        None => {
+            let time = clock::utc(clock::wall_ns()).replace(':', "");
+            ExperimentFolder::create_in(Path::new("plumb-runs"), &format!("{time}-{name}"))?
+        }
+    })
+}
+
+/// Leaves the comparison and its page in the folder.
+pub(crate) fn keep(compared: &Comparison, folder: &ExperimentFolder) -> anyhow::Result<()> {
+    folder.write_comparison(compared)?;
+    folder.write_report(&comparison::html(compared))?;
+    Ok(())
+}
+
+/// Prints a comparison in the form asked for.
+pub(crate) fn print(
+    compared: &Comparison,
+    output: &OutputOptions,
+    folder: Option<&Path>,
+) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    if output.json {
+        write!(out, "{}", compared.to_json())?;
+    } else if output.markdown {
+        write!(out, "{}", comparison::markdown(compared))?;
+    } else {
+        write!(out, "{}", comparison::terminal(compared))?;
+        if let Some(folder) = folder {
+            writeln!(out, "report: {}", folder.join("report.html").display())?;
+        }
+    }
+    out.flush().context("standard output cannot be written")
+}
+
+/// What a comparison means for whoever called.
+pub(crate) fn exit(compared: &Comparison, fail_on: Option<FailOn>) -> Exit {
+    let primary = || {
+        compared.contrasts.iter().map(|contrast| {
+            contrast
+                .endpoints
+                .first()
+                .and_then(|endpoint| endpoint.verdict)
+                .unwrap_or(Verdict::None)
+        })
+    };
+    let undecided = compared.contrasts.is_empty() || primary().any(|it| it == Verdict::None);
+    let worse = fail_on == Some(FailOn::Worse) && primary().any(|it| it == Verdict::Worse);
+    if undecided || worse { Exit::Finding } else { Exit::Ran }
+}

@@ -1,0 +1,508 @@
+//! What an experiment is going to do: an experiment file, checked.
+
+use std::collections::BTreeSet;
+
+use plumb_engine::clock;
+use plumb_lab::{CellRecord, Extent, Faults};
+use plumb_measure::{Better, Share, Span};
+use plumb_wire::document::nearest;
+use toml::Spanned;
+
+use super::fault::Fault;
+use super::file::{ExperimentFile, ProbeSection, Start, VariantSection};
+use super::names::{self, Values};
+use super::probe::{self, Probe};
+use super::servers::{SERVERS_MAX, ServerPlan};
+use super::template::Template;
+
+/// Variants of one experiment at most.
+const VARIANTS_MAX: usize = 8;
+/// Rounds of one experiment at most.
+pub(crate) const ROUNDS_MAX: u64 = 1_000;
+/// Blocks of one round at most.
+const BLOCKS_MAX: usize = 2_000;
+/// Rounds when the file says nothing.
+const ROUNDS: u64 = 10;
+/// Length of a block when neither the file nor its command says one.
+const BLOCK: Span = Span::from_ms(2_000);
+/// How long a shell command may take when the file says nothing.
+const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
+/// A seed from the clock stays exact in every JSON reader.
+pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
+
+/// What is compared, how often, under which rules.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// The first is the baseline.
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) servers: Vec<ServerPlan>,
+    pub(crate) extent: Extent,
+    pub(crate) seed: u64,
+    pub(crate) margin: Option<f64>,
+    /// A pause before each block, where blocks have something switched before them.
+    pub(crate) settle: Span,
+    pub(crate) command_timeout: Span,
+    pub(crate) faults: Faults,
+}
+
+/// One of the things compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    pub(crate) name: String,
+    /// What is run, as one line; levels of factors stand in it by their names.
+    pub(crate) command: String,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// A probe at one combination of the levels of the factors that it depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) record: CellRecord,
+    /// One a variant.
+    pub(crate) blocks: Vec<BlockPlan>,
+}
+
+/// How one variant is measured in one cell.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPlan {
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+    /// The command of every server, in their order; what is left of names are other servers.
+    pub(crate) servers: Vec<Template>,
+    pub(crate) probe: Probe,
+}
+
+/// What is asked for beside the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wishes {
+    /// So many rounds instead of what the file says.
+    pub(crate) rounds: Option<u64>,
+    /// The seed of an experiment that goes on.
+    pub(crate) seed: Option<u64>,
+    pub(crate) faults: Faults,
+}
+
+impl Plan {
+    /// The plan of `file`. Every command is looked at before anything is measured.
+    pub(crate) fn of(file: &ExperimentFile, wishes: Wishes) -> Result<Self, Fault> {
+        names::check(file)?;
+        let variants = in_order(file)?;
+        let servers = ServerPlan::all(file)?;
+        let cells = cells(file, &variants, &servers)?;
+        let plan = Self {
+            variants: variants
+                .iter()
+                .enumerate()
+                .map(|(number, variant)| described(file, number, variant, &cells))
+                .collect(),
+            cells: cells.into_iter().map(|draft| draft.cell).collect(),
+            servers,
+            extent: extent(file, wishes.rounds)?,
+            seed: wishes.seed.or(file.seed).unwrap_or_else(|| clock::wall_ns() & SEED_MASK),
+            margin: file.margin.map(Share::of_one),
+            settle: file.settle.unwrap_or(Span::from_ms(0)),
+            command_timeout: file.command_timeout.unwrap_or(COMMAND_TIMEOUT),
+            faults: wishes.faults,
+        };
+        plan.few_servers(file)?;
+        Ok(plan)
+    }
+
+    /// True when something is switched before blocks.
+    pub(crate) fn switches(&self) -> bool {
+        let blocks = || self.cells.iter().flat_map(|cell| &cell.blocks);
+        blocks().any(|block| block.before.is_some() || block.after.is_some())
+            || self.servers.iter().any(|server| server.start == Start::Block)
+    }
+
+    /// Servers that live as long as the experiment are alive together.
+    fn few_servers(&self, file: &ExperimentFile) -> Result<(), Fault> {
+        let mut alive = BTreeSet::new();
+        for block in self.cells.iter().flat_map(|cell| &cell.blocks) {
+            for (number, command) in block.servers.iter().enumerate() {
+                if self.servers[number].start == Start::Once {
+                    alive.insert((number, command.text()));
+                }
+            }
+        }
+        match alive.last() {
+            Some((number, _)) if alive.len() > SERVERS_MAX => Err(Fault::at(
+                &file.server[*number].name,
+                format!(
+                    "{} servers would be alive at once, at most {SERVERS_MAX} may be: give one of \
+                     them start = \"block\"",
+                    alive.len()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The variants, the baseline first.
+fn in_order(file: &ExperimentFile) -> Result<Vec<&VariantSection>, Fault> {
+    let mut variants: Vec<&VariantSection> = file.variant.iter().collect();
+    match variants[..] {
+        [] => return Err(Fault::of_all("there is no [[variant]]: two or more are compared")),
+        [only] => {
+            return Err(Fault::at(
+                &only.name,
+                "there is nothing to compare it with: add a [[variant]]",
+            ));
+        }
+        _ => {}
+    }
+    if let Some(beyond) = variants.get(VARIANTS_MAX) {
+        let problem = format!("{} variants are too many: at most {VARIANTS_MAX}", variants.len());
+        return Err(Fault::at(&beyond.name, problem));
+    }
+    if let Some(baseline) = &file.baseline {
+        let names = || variants.iter().map(|variant| variant.name.get_ref().as_str());
+        let found = names().position(|name| name == baseline.get_ref());
+        let at = found.ok_or_else(|| {
+            let meant = nearest(baseline.get_ref(), names())
+                .map(|name| format!("; did you mean `{name}`?"))
+                .unwrap_or_default();
+            let all = names().collect::<Vec<_>>().join(", ");
+            Fault::at(
+                baseline,
+                format!("there is no variant `{}`; there are {all}{meant}", baseline.get_ref()),
+            )
+        })?;
+        variants[..=at].rotate_right(1);
+    }
+    Ok(variants)
+}
+
+fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Extent, Fault> {
+    let within = |pairs: u64| (1..=ROUNDS_MAX).contains(&pairs);
+    if let Some(pairs) = rounds {
+        return match within(pairs) {
+            true => Ok(Extent::Pairs(pairs)),
+            false => Err(Fault::of_all(format!("--rounds {pairs}: expected 1 to {ROUNDS_MAX}"))),
+        };
+    }
+    let once = "give one of rounds, time and precision";
+    match (&file.rounds, &file.time, &file.precision) {
+        (None, None, None) => Ok(Extent::Pairs(ROUNDS)),
+        (Some(pairs), None, None) if within(*pairs.get_ref()) => {
+            Ok(Extent::Pairs(*pairs.get_ref()))
+        }
+        (Some(pairs), None, None) => {
+            Err(Fault::at(pairs, format!("expected 1 to {ROUNDS_MAX} rounds")))
+        }
+        (None, Some(time), None) => Ok(Extent::Time(time.get_ref().ns())),
+        (None, None, Some(share)) => Ok(Extent::Precision(share.get_ref().of_one())),
+        (_, Some(time), _) => Err(Fault::at(time, once)),
+        (_, None, Some(share)) => Err(Fault::at(share, once)),
+    }
+}
+
+/// A cell, and how the commands of its variants read with the names of their factors.
+struct Draft {
+    cell: Cell,
+    /// One a variant.
+    shown: Vec<String>,
+    /// The commands of all servers, one list a variant.
+    servers: Vec<Vec<String>>,
+}
+
+/// Every probe at every combination of the levels of the factors that it depends on.
+fn cells(
+    file: &ExperimentFile,
+    variants: &[&VariantSection],
+    servers: &[ServerPlan],
+) -> Result<Vec<Draft>, Fault> {
+    if file.probe.is_empty() {
+        return Err(Fault::of_all("there is no [[probe]]: name at least one"));
+    }
+    let mut drafts = Vec::new();
+    let mut used = BTreeSet::new();
+    for section in &file.probe {
+        let drafted: Vec<Drafted> = variants
+            .iter()
+            .map(|variant| Drafted::of(file, section, variant, servers))
+            .collect::<Result<_, _>>()?;
+        let depends = |name: &str| drafted.iter().any(|it| it.names().any(|own| own == name));
+        let factors: Vec<&str> = file
+            .factor
+            .iter()
+            .map(|factor| factor.name.get_ref().as_str())
+            .filter(|name| depends(name))
+            .collect();
+        used.extend(factors.iter().copied());
+        for levels in names::crossing(file, &factors) {
+            drafts.push(draft(file, section, &drafted, &levels)?);
+            if drafts.len() * variants.len() > BLOCKS_MAX {
+                let place = file.factor.last().map(|factor| &factor.name);
+                let problem = format!(
+                    "a round would have more than {BLOCKS_MAX} blocks: take fewer levels, probes \
+                     or variants"
+                );
+                return Err(place
+                    .map_or_else(|| Fault::of_all(&problem), |place| Fault::at(place, &problem)));
+            }
+        }
+    }
+    match file.factor.iter().find(|factor| !used.contains(factor.name.get_ref().as_str())) {
+        Some(idle) => Err(Fault::at(
+            &idle.name,
+            format!(
+                "no command has ${{{}}} in it: the factor changes nothing",
+                idle.name.get_ref()
+            ),
+        )),
+        None => Ok(drafts),
+    }
+}
+
+fn draft(
+    file: &ExperimentFile,
+    section: &ProbeSection,
+    drafted: &[Drafted],
+    levels: &Values,
+) -> Result<Draft, Fault> {
+    let mut labels = levels.clone();
+    if file.probe.len() > 1 {
+        labels.insert("probe".into(), probe::name(section)?.to_owned());
+    }
+    let better = section.higher_is_better.as_ref().map(|higher| match higher.get_ref() {
+        true => Better::Higher,
+        false => Better::Lower,
+    });
+    let figure = probe::figure(section)?;
+    let blocks = drafted
+        .iter()
+        .map(|drafted| drafted.block(file, section, levels))
+        .collect::<Result<_, _>>()?;
+    Ok(Draft {
+        cell: Cell { record: CellRecord { labels, figure, better }, blocks },
+        shown: drafted.iter().map(|drafted| drafted.probe.text()).collect(),
+        servers: drafted
+            .iter()
+            .map(|drafted| drafted.servers.iter().map(Template::text).collect())
+            .collect(),
+    })
+}
+
+/// The commands of a variant for one probe, factors left open.
+struct Drafted {
+    probe: Template,
+    before: Option<Template>,
+    after: Option<Template>,
+    servers: Vec<Template>,
+}
+
+impl Drafted {
+    fn of(
+        file: &ExperimentFile,
+        section: &ProbeSection,
+        variant: &VariantSection,
+        servers: &[ServerPlan],
+    ) -> Result<Self, Fault> {
+        let scope = names::Scope::of(file, variant);
+        let switch = |command: &Option<Spanned<String>>| -> Result<Option<Template>, Fault> {
+            command.as_ref().map(|command| scope.template(command, 0)).transpose()
+        };
+        Ok(Self {
+            probe: probe::template(section, variant, &scope)?,
+            before: switch(&variant.before)?,
+            after: switch(&variant.after)?,
+            servers: servers
+                .iter()
+                .enumerate()
+                .map(|(number, server)| server.template(file, number, variant, &scope))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let switches = self.before.iter().chain(&self.after);
+        let all = std::iter::once(&self.probe).chain(switches).chain(&self.servers);
+        all.flat_map(Template::names)
+    }
+
+    /// How the variant is measured at these levels.
+    fn block(
+        &self,
+        file: &ExperimentFile,
+        section: &ProbeSection,
+        levels: &Values,
+    ) -> Result<BlockPlan, Fault> {
+        let fill = |template: &Template| template.fill(|name| levels.get(name).cloned());
+        let text = |template: &Option<Template>| template.as_ref().map(|it| fill(it).text());
+        let block = file.block.unwrap_or(BLOCK);
+        let timeout = file.command_timeout.unwrap_or(COMMAND_TIMEOUT);
+        let command = fill(&self.probe);
+        let servers: Vec<&str> =
+            file.server.iter().map(|server| server.name.get_ref().as_str()).collect();
+        let probe = match (&section.run, &section.exec) {
+            (Some(run), _) => Probe::plumb(&command, &servers, block)
+                .map_err(|error| Fault::at(run, format!("{error:#}")))?,
+            (None, _) => Probe::shell(command, timeout, section.takes),
+        };
+        Ok(BlockPlan {
+            before: text(&self.before),
+            after: text(&self.after),
+            servers: self.servers.iter().map(fill).collect(),
+            probe,
+        })
+    }
+}
+
+/// A variant as the record and the report have it: its probes, and the servers that are another's
+/// for another variant.
+fn described(
+    file: &ExperimentFile,
+    number: usize,
+    variant: &VariantSection,
+    drafts: &[Draft],
+) -> Variant {
+    let mut commands: Vec<String> = Vec::new();
+    let probes = drafts.iter().map(|draft| draft.shown[number].clone());
+    let servers = drafts.iter().flat_map(|draft| {
+        let named = file.server.iter().enumerate();
+        named.filter_map(|(at, server)| {
+            let own = &draft.servers[number][at];
+            let differs = draft.servers.iter().any(|others| others[at] != *own);
+            differs.then(|| format!("{}: {own}", server.name.get_ref()))
+        })
+    });
+    for command in probes.chain(servers) {
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    let text = |command: &Option<Spanned<String>>| {
+        let written = command.as_ref()?.get_ref();
+        Some(Template::parse(written).map_or_else(|_| written.clone(), |it| it.text()))
+    };
+    Variant {
+        name: variant.name.get_ref().clone(),
+        command: commands.join("; "),
+        before: text(&variant.before),
+        after: text(&variant.after),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        seed = 3
+        baseline = "plain"
+        settle = "1s"
+        [[server]]
+        name = "echo"
+        run = "net serve --listen 127.0.0.1:0 --service-time ${time}"
+        [[server]]
+        name = "line"
+        run = "net delay ${echo} --delay 1ms"
+        [[variant]]
+        name = "nagle"
+        words = "--depth 2"
+        options = { nagle = true, spin = false, connections = 4 }
+        set = { time = "1ms" }
+        [[variant]]
+        name = "plain"
+        set = { time = "2ms" }
+        [[factor]]
+        name = "size"
+        levels = ["1B", "2B", "3B"]
+        [[factor]]
+        name = "users"
+        levels = [1, 10]
+        [[probe]]
+        name = "trip"
+        run = "net ping ${line} --size ${size} --clients ${users}"
+        [[probe]]
+        name = "shell"
+        exec = "echo ${users} $${HOME} ${echo}"
+        figure = "figure"
+    "#;
+
+    fn plan(text: &str) -> Result<Plan, Fault> {
+        let file = plumb_wire::document::read(text).unwrap();
+        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::Refuse })
+    }
+
+    fn refused(from: &str, to: &str) -> String {
+        plan(&FILE.replacen(from, to, 1)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_cell_is_a_probe_at_levels_of_the_factors_that_it_depends_on() {
+        let plan = plan(FILE).unwrap();
+        let names: Vec<String> = plan.cells.iter().map(|cell| cell.record.name()).collect();
+        assert_eq!(
+            names,
+            [
+                "probe trip, size 1B, users 1",
+                "probe trip, size 1B, users 10",
+                "probe trip, size 2B, users 1",
+                "probe trip, size 2B, users 10",
+                "probe trip, size 3B, users 1",
+                "probe trip, size 3B, users 10",
+                "probe shell, users 1",
+                "probe shell, users 10",
+            ]
+        );
+        assert_eq!(plan.cells[6].record.figure.as_deref(), Some("figure"));
+        assert_eq!((plan.seed, plan.extent), (3, Extent::Pairs(ROUNDS)));
+    }
+
+    #[test]
+    fn the_baseline_comes_first_and_a_variant_is_told_by_all_its_commands() {
+        let plan = plan(FILE).unwrap();
+        let names: Vec<&str> = plan.variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["plain", "nagle"]);
+        assert_eq!(
+            plan.variants[1].command,
+            "net ping ${line} --size ${size} --clients ${users} --depth 2 --connections=4 --nagle; \
+             echo ${users} ${HOME} ${echo}; echo: net serve --listen 127.0.0.1:0 --service-time 1ms"
+        );
+        assert!(!plan.switches(), "its servers live as long as the experiment");
+        let servers = &plan.cells[0].blocks[0].servers;
+        assert_eq!(servers[0].text(), "net serve --listen 127.0.0.1:0 --service-time 2ms");
+        assert_eq!(servers[1].text(), "net delay ${echo} --delay 1ms");
+    }
+
+    #[test]
+    fn a_server_lives_no_longer_than_what_it_uses() {
+        let fleeting = "--service-time ${time}\"\nstart = \"block\"";
+        let told = refused("--service-time ${time}\"", fleeting);
+        assert!(told.contains("`echo`, which is started for each block"), "{told}");
+        let told = refused("net serve --listen 127.0.0.1:0", "net serve --listen ${line}");
+        assert!(told.contains("`${line}` is no factor"), "{told}");
+    }
+
+    #[test]
+    fn only_so_many_servers_are_alive_at_once() {
+        let many: Vec<String> = (1..=9).map(|level| level.to_string()).collect();
+        let many = format!("levels = [{}]", many.join(", "));
+        let text = FILE.replacen("levels = [1, 10]", &many, 1).replacen(
+            "--service-time ${time}",
+            "--service-time ${time} --max-clients 1${users}",
+            1,
+        );
+        let told = plan(&text).unwrap_err().to_string();
+        assert!(told.contains("19 servers would be alive at once"), "{told}");
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        for (from, to, told) in [
+            ("time = \"1ms\"", "size = \"1ms\"", "a server or a factor already"),
+            ("set = { time = \"1ms\" }", "", "`${time}` is no factor"),
+            ("name = \"shell\"", "", "needs a `name`"),
+            ("nagle = true", "nagel = true", "--nagle"),
+            ("seed = 3", "rounds = 5000", "1 to 1000"),
+        ] {
+            let said = refused(from, to);
+            assert!(said.contains(told), "{to}: {said}");
+        }
+    }
+}

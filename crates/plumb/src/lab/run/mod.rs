@@ -1,0 +1,184 @@
+//! `plumb lab run`: the experiment of a file, variants x factors x probes in interleaved rounds.
+
+mod changes;
+mod order;
+mod prediction;
+mod stored;
+mod view;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::options::OutputOptions;
+use plumb_lab::Faults;
+use plumb_report::ExperimentFolder;
+use plumb_wire::document;
+
+use crate::exit::Exit;
+use crate::experiment::{self, ExperimentFile, FailOn, Plan, Rounds, Wishes};
+use crate::signals;
+use prediction::Prediction;
+use view::View;
+
+#[derive(Args, Clone, Debug)]
+struct RunOptions {
+    /// The experiment: variants, factors, probes, servers
+    #[arg(value_name = "EXPERIMENT", required_unless_present = "resume")]
+    file: Option<PathBuf>,
+
+    /// Show the order and the predicted time, and measure nothing
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
+
+    /// Go on with the experiment in this folder; blocks that are there are not taken again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "rounds"])]
+    resume: Option<PathBuf>,
+
+    /// So many complete rounds, whatever the file says
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+
+    /// Let blocks that are not valid count; the report says so
+    #[arg(long)]
+    accept_invalid: bool,
+
+    /// Exit with 1 when a candidate is worse anywhere
+    #[arg(long, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
+
+    /// Folder for the experiment [default: plumb-runs/TIME-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print the comparison as one JSON document, and nothing else
+    #[arg(long)]
+    json: bool,
+
+    /// Print Markdown, to paste into a ticket
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
+
+/// The command line of `plumb lab run`.
+pub(super) fn command() -> Command {
+    RunOptions::augment_args(Command::new("run"))
+        .about("Run the experiment of a file: variants, factors and probes in interleaved rounds")
+        .long_about(
+            "Measures every variant with every probe at every combination of the levels of all \
+             factors, once a round, in an order drawn from a seed. The blocks of one cell stand next \
+             to each other in time, and each candidate is compared with the baseline cell by cell. \
+             docs/lab.md describes the file.",
+        )
+        .after_help(
+            "Examples:\n  \
+             plumb lab run nagle.toml --dry-run\n  \
+             plumb lab run nagle.toml --out nagle\n  \
+             plumb lab run --resume nagle\n  \
+             plumb compare nagle\n\n\
+             Exit codes: 0 it ran; 1 there is no verdict somewhere, or --fail-on was met; 2 it did \
+             not run; 130 interrupted: go on with --resume DIR.",
+        )
+}
+
+/// Runs what `words` name.
+pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = RunOptions::from_arg_matches(words)?;
+    if options.dry_run {
+        let asked = Asked::read(&options.path()?, options.wishes())?;
+        order::show(&asked.name, &asked.plan, options.json)?;
+        return Ok(Exit::Ran);
+    }
+    let stop = signals::stop()?;
+    match &options.resume {
+        Some(path) => {
+            let stored = stored::read(path, options.file.as_deref(), options.wishes())?;
+            let folder = ExperimentFolder::again(path);
+            let rounds = Rounds::again(&stored.asked.plan, &folder, stored.order)?;
+            finish(&options, &stored.asked, &folder, rounds, &stop)
+        }
+        None => {
+            let asked = Asked::read(&options.path()?, options.wishes())?;
+            let folder = experiment::open_folder(options.out.as_deref(), &asked.name)?;
+            let done = Rounds::new(&asked.plan, &folder, &asked.text)
+                .and_then(|rounds| finish(&options, &asked, &folder, rounds, &stop));
+            if done.is_err() {
+                folder.discard(); // it stays when there is a block in it
+            }
+            done
+        }
+    }
+}
+
+impl RunOptions {
+    fn path(&self) -> anyhow::Result<PathBuf> {
+        self.file.clone().ok_or_else(|| anyhow!("name the experiment file"))
+    }
+
+    fn wishes(&self) -> Wishes {
+        let faults = if self.accept_invalid { Faults::Accept } else { Faults::Refuse };
+        Wishes { rounds: self.rounds, seed: None, faults }
+    }
+
+    fn output(&self) -> OutputOptions {
+        OutputOptions { json: self.json, markdown: self.markdown, ..Default::default() }
+    }
+}
+
+/// Takes the blocks that are lacking, and tells what they say.
+fn finish(
+    options: &RunOptions,
+    asked: &Asked,
+    folder: &ExperimentFolder,
+    mut rounds: Rounds<'_>,
+    stop: &plumb_engine::Stop,
+) -> anyhow::Result<Exit> {
+    let prediction = Prediction::of(&asked.plan);
+    let done = match rounds.taken() {
+        0 => String::new(),
+        done => format!("{done} blocks are there; in all "),
+    };
+    writeln!(io::stderr(), "{}: {done}{}", asked.name, prediction.words(asked.plan.extent))?;
+    rounds.run(stop, &mut View::new(prediction, asked.plan.extent))?;
+    let compared = rounds.compare()?;
+    drop(rounds); // its servers have nothing more to do
+    experiment::keep(&compared, folder)?;
+    experiment::print(&compared, &options.output(), Some(folder.path()))?;
+    if stop.asked() {
+        let path = folder.path().display();
+        writeln!(io::stderr(), "interrupted; go on with: plumb lab run --resume {path}")?;
+        return Ok(Exit::Interrupted);
+    }
+    Ok(experiment::exit(&compared, options.fail_on))
+}
+
+/// An experiment file and what it asks for.
+struct Asked {
+    text: String,
+    name: String,
+    plan: Plan,
+}
+
+impl Asked {
+    /// Reads the file at `path`, whose name is that of an experiment that gives itself none.
+    fn read(path: &Path, wishes: Wishes) -> anyhow::Result<Self> {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Self::of(path, stored::text_of(path)?, stem.unwrap_or_default(), wishes)
+    }
+
+    fn of(path: &Path, text: String, stem: String, wishes: Wishes) -> anyhow::Result<Self> {
+        let file: ExperimentFile =
+            document::read(&text).map_err(|wrong| anyhow!("{}, {wrong}", path.display()))?;
+        let plan = Plan::of(&file, wishes).map_err(|fault| match fault.placed(&text) {
+            Some(wrong) => anyhow!("{}, {wrong}", path.display()),
+            None => anyhow!("{}: {fault}", path.display()),
+        })?;
+        let name = file.name.map_or(stem, |name| name.into_inner());
+        let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        let name: String = name.chars().map(safe).collect();
+        let name = name.trim_matches(['-', '.']).to_owned();
+        let name = if name.is_empty() { "experiment".into() } else { name };
+        Ok(Self { text, name, plan })
+    }
+}
