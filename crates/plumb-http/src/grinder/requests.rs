@@ -6,7 +6,7 @@ use plumb_wire::http::Url;
 
 use super::Importer;
 use super::properties::Property;
-use crate::har::is_left_out;
+use crate::har::{is_left_out, is_sendable};
 use crate::import::ImportOptions;
 use crate::import::body::masked_target;
 use crate::import::draft::{DraftStep, placed};
@@ -128,7 +128,9 @@ impl Importer {
             self.seen.insert(property.key.clone());
             let name = &property.key[prefix.len()..];
             let lower = name.to_ascii_lowercase();
-            if lower == "authorization" {
+            if !is_sendable(name, &property.value) {
+                self.note(&property, "it cannot be sent");
+            } else if lower == "authorization" {
                 let (scheme, secret) =
                     property.value.split_once(' ').unwrap_or((&property.value, ""));
                 let value = self.secrets.template("authorization", secret, "");

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
 use plumb_wire::http::Url;
 
-use super::headers::{is_condition, is_left_out, joined, value};
+use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
 use super::model::{Entry, Har, Pair};
 use super::read::{self, Seen};
 use super::timeline::find_thinks;
@@ -155,7 +155,10 @@ impl<'a> Importer<'a> {
     fn headers(&mut self, one: &Seen<'_>) -> Pairs {
         let mut headers = Pairs::new();
         for (lower, pair) in joined(one.entry.request.headers.iter()) {
-            if lower == "authorization" {
+            if !lower.starts_with(':') && !is_sendable(&pair.name, &pair.value) {
+                let what = format!("header {}", pair.name.escape_debug());
+                self.draft.notes.add(Place::Entry(one.number), what, "it cannot be sent");
+            } else if lower == "authorization" {
                 headers.extend(self.authorization(one, &pair));
             } else if !is_left_out(&lower)
                 && (self.options.keep_conditions || !is_condition(&lower))

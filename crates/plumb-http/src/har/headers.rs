@@ -32,6 +32,12 @@ pub(crate) fn is_left_out(name: &str) -> bool {
     name.starts_with(':') || LEFT_OUT.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
+/// True for a name and a value that can stand in the head of a request.
+pub(crate) fn is_sendable(name: &str, value: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(token) && !value.contains(|c: char| c.is_control())
+}
+
 /// True for a header that asks only for what has changed.
 pub(super) fn is_condition(name: &str) -> bool {
     CONDITIONS.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -76,6 +82,10 @@ mod tests {
             assert!(is_left_out(name), "{name}");
         }
         assert!(!is_left_out("Accept") && !is_left_out("If-None-Match"));
+        assert!(is_sendable("X-A", "b c"));
+        for (name, value) in [("", "a"), ("a b", "c"), ("a", "b\r\nc: d"), ("\u{e9}", "a")] {
+            assert!(!is_sendable(name, value), "{name}");
+        }
         assert!(is_condition("IF-NONE-MATCH") && !is_condition("If-Match"));
     }
 

@@ -9,4 +9,4 @@ mod read;
 mod timeline;
 
 pub(crate) use convert::import;
-pub(crate) use headers::is_left_out;
+pub(crate) use headers::{is_left_out, is_sendable};

@@ -37,7 +37,7 @@ pub struct ImportOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// The server to keep, of several: http://HOST[:PORT]; that which is asked most unless given
+    /// The server to keep, of several: http://HOST:PORT; that which is asked most unless given
     #[arg(long, value_name = "URL", value_parser = url)]
     pub base: Option<Url>,
 

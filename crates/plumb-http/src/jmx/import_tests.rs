@@ -248,6 +248,11 @@ fn a_body_that_is_written_out_is_sent_with_any_method() {
         (text_of(&step.path), text_of(&step.method), text_of(&step.body)),
         ("/a", "GET", "x&y")
     );
+    let method = "<stringProp name='HTTPSampler.method'>${later}</stringProp></HTTPSamplerProxy>";
+    let other = request("b", "").replace("</HTTPSamplerProxy>", method);
+    let draft = draft(&plan(&format!("{}{other}", request("a", ""))));
+    assert_eq!(draft.file.scenario[0].step.len(), 1);
+    assert!(notes(&draft).iter().any(|note| note.contains("its method is not known")));
 }
 
 fn text_of(value: &Option<toml::Spanned<String>>) -> &str {

@@ -8,7 +8,7 @@ use plumb_wire::http::Url;
 use super::element::Element;
 use super::scope::{Role, Scope, role};
 use super::{Importer, TimeLimit, assertion, extractor, timer};
-use crate::har::is_left_out;
+use crate::har::{is_left_out, is_sendable};
 use crate::import::body::{masked_target_template, masked_template};
 use crate::import::draft::{DraftStep, placed};
 use crate::import::origin::base_of;
@@ -56,9 +56,14 @@ impl Importer {
         if !self.goes_to_base(request, &scope) {
             return None;
         }
+        let Some(method) = self.method(request, &scope) else {
+            let why = "its method is not known before the load, or cannot be sent; it is left out";
+            self.draft.notes.add(request.place(), request.what(), why);
+            return None;
+        };
         self.name_below(request, &below);
         self.name_settings(request, &scope);
-        let mut step = self.addressed(request, &scope);
+        let mut step = self.addressed(request, &scope, method);
         step.headers = self.headers(&scope, step.body.is_some() && has_form(request));
         let check = self.check(request, &scope);
         step.check = (check != Check::default()).then(|| placed(check));
@@ -165,12 +170,18 @@ impl Importer {
         }
     }
 
+    /// The method, where it is one that is sent.
+    fn method(&self, request: &Element<'_>, scope: &Scope<'_>) -> Option<String> {
+        let known = self.words.known(scope.property(request, "HTTPSampler.method"))?;
+        match known.trim().to_ascii_uppercase() {
+            empty if empty.is_empty() => Some("GET".into()),
+            tunnel if tunnel == "CONNECT" => None,
+            method => Some(method).filter(|text| text.bytes().all(|b| b.is_ascii_uppercase())),
+        }
+    }
+
     /// Method, path with query, and body.
-    fn addressed(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> Step {
-        let method = match scope.property(request, "HTTPSampler.method").trim() {
-            "" => "GET".to_owned(),
-            method => method.to_ascii_uppercase(),
-        };
+    fn addressed(&mut self, request: &Element<'_>, scope: &Scope<'_>, method: String) -> Step {
         let path = scope.property(request, "HTTPSampler.path").trim();
         let path = whole_address(path).map_or(path, |(_, path)| path);
         let target = self.words.template(path, request, &mut self.draft.notes);
@@ -276,7 +287,12 @@ impl Importer {
                 let written = header.text("Header.value");
                 let value = self.words.template(written, manager, &mut self.draft.notes);
                 let plain = name.to_ascii_lowercase();
-                if name.is_empty() {
+                if name.is_empty() && value.is_empty() {
+                    continue; // an empty line of the window
+                }
+                if !is_sendable(name, &value) {
+                    let what = format!("the header `{name}` of {}", manager.what());
+                    self.draft.notes.add(manager.place(), what, "it cannot be sent");
                 } else if plain == "authorization" && !value.contains("${") {
                     let scheme = value.split(' ').next().unwrap_or_default().to_owned();
                     let secret = value.get(scheme.len()..).unwrap_or_default().trim().to_owned();
