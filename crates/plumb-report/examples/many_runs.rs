@@ -165,8 +165,8 @@ fn distribution(random: &mut SplitMix64, base_ns: u64, count: u64) -> Option<Dis
     for _ in 0..count {
         let drawn = random.next_u64();
         // most samples lie close together, few far out, as those of a machine do
-        let (spread, stretch) = (drawn % (base_ns + 1), drawn / 3 % 64 + 1);
-        let tail = spread / stretch;
+        let place = drawn >> 48;
+        let tail = (base_ns * 3 * ((place * place) >> 16)) >> 16;
         // one sample in a thousand waits for something
         let wait = if drawn.is_multiple_of(1_000) { base_ns * (5 + drawn / 1_000 % 40) } else { 0 };
         histogram.record(base_ns + tail + wait);

@@ -10,7 +10,7 @@ use crate::merged::Merged;
 use crate::points::Points;
 use crate::table::{Column, Kind, Table};
 use crate::tables::{label_cells, label_columns};
-use crate::verdict::{Noun, Trust};
+use crate::verdict::{Noun, Trust, capitalised};
 
 /// Characters of a URL in a table.
 const NAME_MAX: usize = 32;
@@ -35,6 +35,15 @@ const PICKS: [(&str, Pick, u8); 8] = [
     ("max", |times| times.max, 1),
     ("mean", |times| times.mean, 3),
 ];
+
+/// The time by which the parts of a load are judged, and what it is called: of pages the first
+/// byte, of kinds of operations the whole.
+fn judged_by(record: &RunRecord) -> (&'static str, fn(&PartRecord) -> Option<&Distribution>) {
+    match record.plan.layer.as_str() {
+        "http" => ("first byte", |part| part.first_byte_ns.as_ref()),
+        _ => ("service time", |part| part.service_ns.as_ref()),
+    }
+}
 
 /// Every table of the parts, as far as there is something to show.
 pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
@@ -209,40 +218,44 @@ pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
         apart(times.mean, times.p50)
             .then(|| format!("mean {}, median {}", show_ns(times.mean), show_ns(times.p50)))
     });
+    let (what, _) = judged_by(record);
     let mut notes = Vec::new();
     if let Some(list) = quartiles {
         notes.push(format!(
-            "The median and the 75th percentile of the first byte part ({list}): repeat it longer \
+            "The median and the 75th percentile of the {what} part ({list}): repeat it longer \
              (--for) before the median is quoted."
         ));
     }
     if let Some(list) = means {
         notes.push(format!(
-            "Mean and median of the first byte part ({list}): a few long times pull the mean up; \
+            "Mean and median of the {what} part ({list}): a few long times pull the mean up; \
              quote the median."
         ));
     }
     notes
 }
 
-/// The curves of the first byte, one a part of the only result; none for a single part, whose
-/// times are those of the result.
-pub(crate) fn curves(record: &RunRecord) -> Vec<(String, &Distribution, Trust)> {
-    let [only] = &record.results[..] else { return Vec::new() };
+/// A chart's title, and its curves: one a part of the only result, of the time by which the parts
+/// are judged. None for a single part, whose times are those of the result.
+pub(crate) fn curves(record: &RunRecord) -> (String, Vec<(String, &Distribution, Trust)>) {
+    let (what, time) = judged_by(record);
+    let title = format!("{} by percentile", capitalised(what));
+    let [only] = &record.results[..] else { return (title, Vec::new()) };
     if only.parts.len() < 2 {
-        return Vec::new();
+        return (title, Vec::new());
     }
     let trust = Trust::of(&only.validity);
     let names = names(only);
     let both = names.into_iter().zip(&only.parts);
-    both.filter_map(|(name, part)| Some((name, part.first_byte_ns.as_ref()?, trust))).collect()
+    (title, both.filter_map(|(name, part)| Some((name, time(part)?, trust))).collect())
 }
 
 fn listed(record: &RunRecord, say: impl Fn(&Distribution) -> Option<String>) -> Option<String> {
+    let (_, time) = judged_by(record);
     let mut found: Vec<String> = Vec::new();
     for result in &record.results {
         for (name, part) in names(result).into_iter().zip(&result.parts) {
-            if let Some(text) = part.first_byte_ns.as_ref().and_then(&say) {
+            if let Some(text) = time(part).and_then(&say) {
                 found.push(format!("{name}: {text}"));
             }
         }

@@ -86,6 +86,18 @@ fn text_of_a_record_never_becomes_markup_or_steers_a_terminal() {
 }
 
 #[test]
+fn pages_are_judged_by_their_first_byte_and_kinds_of_operations_by_the_whole() {
+    let find = |(name, record)| (name == "pages").then_some(record);
+    let mut record = records::all().into_iter().find_map(find).unwrap();
+    assert!(html::render(&record).contains("First byte by percentile"));
+    record.plan.layer = "lock".into();
+    let page = html::render(&record);
+    assert!(
+        page.contains("Service time by percentile") && !page.contains("First byte by percentile")
+    );
+}
+
+#[test]
 fn text_for_a_terminal_is_plain_and_keeps_its_width() {
     for (_, record) in records::all() {
         let text = terminal::render(&record);

@@ -276,6 +276,28 @@ fn of_many_runs_the_page_stays_small_and_says_what_it_leaves_out() {
 }
 
 #[test]
+fn an_experiment_of_many_points_keeps_the_page_small() {
+    let folder = fixture();
+    let mut compared = comparisons::better();
+    let one = compared.contrasts[0].clone();
+    compared.contrasts = (1..=120)
+        .map(|at| {
+            let mut next = one.clone();
+            next.labels.insert("size".into(), format!("{}B", at * 100));
+            next
+        })
+        .collect();
+    let file = folder.path().join("experiment/comparison.json");
+    fs::write(file, compared.to_json()).unwrap();
+    let collection = read(&[folder.path().join("experiment")]).unwrap();
+    let page = collection::html(&collection);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    assert!(page.contains("120 contrasts: 120 better."), "no sum of the verdicts");
+    assert!(page.contains("16 of 120 points") && page.contains("Effect by size: median"));
+    assert_self_contained(&page);
+}
+
+#[test]
 fn names_never_become_markup() {
     let folder = tempfile::tempdir().unwrap();
     let hostile = "<script>alert(1)</script>\"'&\u{1b}[31m";

@@ -33,11 +33,10 @@ pub(crate) struct Panel<'a> {
 pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
     let points = Points::of(record);
     if let [only] = points.results[..] {
-        let parts = parts::curves(record).into_iter();
-        let parts = parts.map(|(name, times, trust)| Curve { name, times, trust }).collect();
+        let (title, parts) = parts::curves(record);
+        let parts = parts.into_iter().map(|(name, times, trust)| Curve { name, times, trust });
         let response = ("Response time by percentile".into(), times_of(only));
-        let first_byte = ("First byte by percentile".into(), parts);
-        return draw_all(record, vec![response, first_byte]);
+        return draw_all(record, vec![response, (title, parts.collect())]);
     }
     let Some(sweep) = points.sweep() else {
         let named = points.results.iter().map(|result| (points.name(result), *result));

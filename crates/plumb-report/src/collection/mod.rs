@@ -8,7 +8,7 @@
 //! | [`json`] | one JSON document |
 //!
 //! Records are read one after the other and kept without their histograms; what is drawn is read
-//! once more. Runs of one [`plan`] under the same circumstances are repetitions of each other and
+//! once more. Runs of one plan under the same circumstances are repetitions of each other and
 //! share a cell; nothing else is averaged, and what is not valid has no part in any figure.
 
 mod cell;

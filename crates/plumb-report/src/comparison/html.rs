@@ -17,6 +17,12 @@ const ANSWERS_MAX: usize = 6;
 /// Rows of the forest that are taken in at once; of more, the primary figures come first.
 const ROWS_MAX: usize = 24;
 
+/// Rows of which all are drawn, folded away; of more, only the primary figures are.
+const ALL_MAX: usize = 400;
+
+/// Points that have a part of their own on a page over many runs.
+const POINTS_MAX: usize = 16;
+
 /// The comparison as an HTML document.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
@@ -50,6 +56,7 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
     let primaries: Vec<(&Contrast, &Endpoint)> =
         contrasts.all.iter().filter_map(|one| Some((one, primary(one)?))).collect();
     let along = chart::effects_along(&primaries, comparison.design.margin);
+    let points = contrasts.points();
     html! {
         p class="about" { (design::short(&comparison.design)) " \u{b7} " (comparison.compared) }
         (answers(&contrasts))
@@ -59,7 +66,14 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
         @if let Some(along) = along { div class="charts" { (along) } }
         details class="points" {
             summary { "Every figure, from round to round" }
-            @for point in &contrasts.points() { (at_point(comparison, &contrasts, point)) }
+            @for point in points.iter().take(POINTS_MAX) {
+                (at_point(comparison, &contrasts, point))
+            }
+            @if points.len() > POINTS_MAX {
+                p class="note" {
+                    (POINTS_MAX) " of " (points.len()) " points; plumb compare shows all of them."
+                }
+            }
             (around(comparison))
         }
     }
@@ -267,7 +281,9 @@ fn forest(comparison: &Comparison, contrasts: &Contrasts<'_>) -> Markup {
             section {
                 h2 { "Effects" }
                 (first)
-                @if rows > ROWS_MAX {
+                @if rows > ALL_MAX {
+                    p class="note" { "Of " (rows) " effects the primary ones are drawn." }
+                } @else if rows > ROWS_MAX {
                     details {
                         summary { "All " (rows) " effects" }
                         @for (key, name) in &keys {
