@@ -32,6 +32,7 @@ pub use options::{LengthRule, PingOptions};
 pub use ping::Ping;
 pub use probe::{Limits, Probe};
 pub use request::Request;
+pub use scenario::{ScenarioLoad, ScenarioOptions};
 
 /// The HTTP layer.
 #[derive(Clone, Copy, Debug)]
@@ -47,17 +48,30 @@ impl Layer for Http {
                  URL is resolved: redirects are followed, a Basic challenge is answered once, and \
                  what was found is measured. Several URLs are asked for in turn.",
             );
+        let load = ScenarioOptions::augment_args(Command::new("load"))
+            .about("Play a scenario: virtual users with steps, think times and data of their own")
+            .long_about(
+                "Plays a scenario: virtual users who follow scripts of requests, with think times, \
+                 extracted values, loops, data files, checks and thresholds.\n\nThe scenario is a \
+                 TOML file; docs/http-scenarios.md says what stands in it. All its scenarios run at \
+                 the same time. A threshold that is missed ends the command with exit code 1.",
+            );
         Command::new("http")
             .about("HTTP: the time to the first and to the last byte of pages")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(load)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("load", words)) => {
+                let options = ScenarioOptions::from_arg_matches(words)?;
+                Ok(Job::Measure(Box::new(ScenarioLoad::new(options)?)))
             }
             _ => Err(HttpError::NoVerb.into()),
         }

@@ -2,8 +2,11 @@
 //! allocates nothing for a message that is like the last one.
 
 pub mod document;
+pub mod expression;
 pub mod extension;
 pub mod http;
+pub mod jsonpath;
 pub mod ni;
 pub mod resp;
 pub mod route;
+pub mod xpath;

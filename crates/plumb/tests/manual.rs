@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 34] = [
+const COMMANDS: [&[&str]; 35] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 34] = [
     &["net", "check"],
     &["net", "delay"],
     &["http", "ping"],
+    &["http", "load"],
     &["db", "ping"],
     &["app", "serve"],
     &["app", "generate"],

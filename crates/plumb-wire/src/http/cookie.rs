@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-/// Cookies kept at most, and bytes of one: a server cannot make requests grow without end.
+use super::set_cookie::{SetCookie, path_matches};
+
+/// Cookies kept at most: a server cannot make requests grow without end.
 const COOKIES_MAX: usize = 50;
-const COOKIE_BYTES_MAX: usize = 4 << 10;
 
 /// What a server asked to be told again. A cookie is kept for its path, and only for as long as
 /// the measurement: how long it would live is not asked, except that one which ends at once is
@@ -28,24 +29,13 @@ impl Jar {
     /// Takes the value of a `Set-Cookie` line of the answer to a request for `path`. True when it
     /// was one.
     pub fn take(&mut self, line: &str, path: &str) -> bool {
-        let mut parts = line.split(';').map(str::trim);
-        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
-            return false;
+        let Some(set) = SetCookie::parse(line) else { return false };
+        let cookie = Cookie {
+            name: set.name.into(),
+            value: set.value.into(),
+            path: set.path_within(path).into(),
         };
-        let fits = line.len() <= COOKIE_BYTES_MAX && !line.contains(|c: char| c.is_control());
-        if name.is_empty() || !fits {
-            return false;
-        }
-        let mut cookie =
-            Cookie { name: name.into(), value: value.trim().into(), path: folder_of(path).into() };
-        let mut ends = false;
-        for (attribute, value) in parts.filter_map(|part| part.split_once('=')) {
-            if attribute.eq_ignore_ascii_case("path") && value.starts_with('/') {
-                cookie.path = value.into();
-            } else if attribute.eq_ignore_ascii_case("max-age") {
-                ends = value.parse::<i64>().is_ok_and(|seconds| seconds <= 0);
-            }
-        }
+        let ends = set.max_age_s.is_some_and(|seconds| seconds <= 0);
         self.cookies.retain(|known| known.name != cookie.name || known.path != cookie.path);
         if !ends && self.cookies.len() < COOKIES_MAX {
             self.cookies.push(cookie);
@@ -58,7 +48,7 @@ impl Jar {
     pub fn line(&self, path: &str) -> Option<String> {
         let path = path.split('?').next().unwrap_or_default();
         let mut line = String::new();
-        for cookie in self.cookies.iter().filter(|cookie| cookie.serves(path)) {
+        for cookie in self.cookies.iter().filter(|cookie| path_matches(&cookie.path, path)) {
             let joint = if line.is_empty() { "" } else { "; " };
             let _ = write!(line, "{joint}{}={}", cookie.name, cookie.value); // cannot fail
         }
@@ -68,23 +58,6 @@ impl Jar {
     /// The names of the cookies, without their values.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.cookies.iter().map(|cookie| cookie.name.as_str())
-    }
-}
-
-impl Cookie {
-    fn serves(&self, path: &str) -> bool {
-        path.strip_prefix(self.path.as_str()).is_some_and(|rest| {
-            rest.is_empty() || rest.starts_with('/') || self.path.ends_with('/')
-        })
-    }
-}
-
-/// The path of a cookie that names none: that of the request up to its last slash.
-fn folder_of(path: &str) -> &str {
-    let path = path.split('?').next().unwrap_or_default();
-    match path.rfind('/') {
-        Some(at) if at > 0 => &path[..at],
-        _ => "/",
     }
 }
 

@@ -11,15 +11,19 @@
 mod body;
 mod challenge;
 mod cookie;
+mod date;
 mod head;
 mod memo;
+mod set_cookie;
 mod timing;
 mod url;
 
 pub use body::{Body, BodyError, Taken};
 pub use challenge::basic_realm;
 pub use cookie::Jar;
+pub use date::cookie_date;
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
 pub use memo::Memo;
+pub use set_cookie::{SetCookie, path_matches};
 pub use timing::{Told, told};
 pub use url::{Scheme, Url, UrlError};

@@ -1,0 +1,267 @@
+//! The cookies of one user at one server.
+
+use std::sync::Arc;
+
+use plumb_wire::http::{SetCookie, cookie_date, path_matches};
+
+/// Cookies that a user keeps at most.
+const COOKIES_MAX: usize = 50;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// The server that all cookies are for, and when time began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Name or address, in lower case.
+    host: Box<str>,
+    /// Reached over TLS.
+    secure: bool,
+    /// The moment 0 ns of [`Jar::take`] in seconds since 1970 (UTC).
+    began_unix_s: i64,
+}
+
+impl Site {
+    /// A server that is reached over plain HTTP.
+    #[must_use]
+    pub fn plain(host: &str, began_unix_s: i64) -> Self {
+        Self { host: host.to_ascii_lowercase().into(), secure: false, began_unix_s }
+    }
+
+    /// A server that is reached over TLS.
+    #[must_use]
+    pub fn secure(host: &str, began_unix_s: i64) -> Self {
+        Self { secure: true, ..Self::plain(host, began_unix_s) }
+    }
+
+    /// True when a cookie for `domain` goes to this server: it is the host, or the host lies
+    /// below it.
+    ///
+    /// # Source
+    /// RFC 6265, section 5.1.3.
+    fn belongs_to(&self, domain: &str) -> bool {
+        let domain = domain.to_ascii_lowercase();
+        let address = self.host.contains(':') || self.host.parse::<std::net::Ipv4Addr>().is_ok();
+        *self.host == *domain
+            || !address
+                && self.host.strip_suffix(&*domain).is_some_and(|before| before.ends_with('.'))
+    }
+
+    /// When a cookie ends, in nanoseconds since the beginning; `None`: not before the run does.
+    fn end_ns(&self, set: &SetCookie<'_>, now_ns: u64) -> Option<u64> {
+        if let Some(age_s) = set.max_age_s {
+            let age_s = u64::try_from(age_s).unwrap_or(0);
+            return Some(now_ns.saturating_add(age_s.saturating_mul(NS_PER_S)));
+        }
+        let left_s = cookie_date(set.expires?)?.saturating_sub(self.began_unix_s);
+        Some(u64::try_from(left_s).unwrap_or(0).saturating_mul(NS_PER_S))
+    }
+}
+
+/// The cookies of one user. Times are nanoseconds since the beginning of the [`Site`].
+///
+/// # Source
+/// RFC 6265, sections 5.3 and 5.4.
+#[derive(Clone, Debug)]
+pub struct Jar {
+    site: Arc<Site>,
+    /// Longer paths first, then older cookies: the order in which they are sent.
+    cookies: Vec<Cookie>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cookie {
+    name: Box<str>,
+    value: Box<str>,
+    path: Box<str>,
+    /// Empty: none was named.
+    domain: Box<str>,
+    end_ns: Option<u64>,
+}
+
+impl Cookie {
+    fn lives(&self, now_ns: u64) -> bool {
+        self.end_ns.is_none_or(|end_ns| end_ns > now_ns)
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.path == other.path && self.domain == other.domain
+    }
+}
+
+impl Jar {
+    /// A user without cookies.
+    #[must_use]
+    pub fn new(site: Arc<Site>) -> Self {
+        Self { site, cookies: Vec::new() }
+    }
+
+    /// Takes the value of a `Set-Cookie` line of the answer to a request for `path` (its query may
+    /// follow). False when nothing came of it: no cookie, one for another domain, one that is only
+    /// for TLS where there is none, or one more than are kept.
+    pub fn take(&mut self, line: &str, path: &str, now_ns: u64) -> bool {
+        let Some(set) = SetCookie::parse(line) else { return false };
+        if set.domain.is_some_and(|domain| !self.site.belongs_to(domain))
+            || set.secure && !self.site.secure
+        {
+            return false;
+        }
+        let cookie = Cookie {
+            name: set.name.into(),
+            value: set.value.into(),
+            path: set.path_within(path).into(),
+            domain: set.domain.unwrap_or_default().to_ascii_lowercase().into(),
+            end_ns: self.site.end_ns(&set, now_ns),
+        };
+        self.keep(cookie, now_ns)
+    }
+
+    fn keep(&mut self, cookie: Cookie, now_ns: u64) -> bool {
+        self.cookies.retain(|known| known.lives(now_ns));
+        let known = self.cookies.iter().position(|known| known.is(&cookie));
+        match (known, cookie.lives(now_ns)) {
+            (Some(at), true) => self.cookies[at] = cookie,
+            (Some(at), false) => {
+                self.cookies.remove(at);
+            }
+            (None, true) if self.cookies.len() < COOKIES_MAX => {
+                let longer = |known: &Cookie| known.path.len() >= cookie.path.len();
+                self.cookies.insert(self.cookies.partition_point(longer), cookie);
+            }
+            (None, true) => return false,
+            (None, false) => {}
+        }
+        true
+    }
+
+    /// Appends the value of the `Cookie` line of a request for `path` (its query may follow) to
+    /// `out`; false when there is no cookie for it.
+    pub fn write(&self, path: &str, now_ns: u64, out: &mut Vec<u8>) -> bool {
+        let path = path.split('?').next().unwrap_or_default();
+        let mut joint = "";
+        for cookie in &self.cookies {
+            if cookie.lives(now_ns) && path_matches(&cookie.path, path) {
+                for part in [joint, &cookie.name, "=", &cookie.value] {
+                    out.extend_from_slice(part.as_bytes());
+                }
+                joint = "; ";
+            }
+        }
+        !joint.is_empty()
+    }
+
+    /// Forgets all cookies.
+    pub fn clear(&mut self) {
+        self.cookies.clear();
+    }
+
+    /// The names of the cookies, without their values.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.cookies.iter().map(|cookie| &*cookie.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BEGAN_UNIX_S: i64 = 784_111_777; // Sun, 06 Nov 1994 08:49:37 GMT
+
+    fn jar(host: &str) -> Jar {
+        Jar::new(Arc::new(Site::plain(host, BEGAN_UNIX_S)))
+    }
+
+    fn sent(jar: &Jar, path: &str, now_s: u64) -> String {
+        let mut out = Vec::new();
+        assert_eq!(jar.write(path, now_s * NS_PER_S, &mut out), !out.is_empty());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn cookies_go_back_longer_paths_first() {
+        let mut jar = jar("a.org");
+        assert!(jar.take("root=1; Path=/", "/x/y", 0));
+        assert!(jar.take("folder=2", "/x/y?q", 0));
+        assert!(jar.take("other=3; Path=/", "/", 0));
+        assert_eq!(sent(&jar, "/x/z?q=/y", 0), "folder=2; root=1; other=3");
+        assert_eq!(sent(&jar, "/xy", 0), "root=1; other=3");
+        assert!(jar.take("root=4; Path=/", "/", 0));
+        assert_eq!(sent(&jar, "/", 0), "root=4; other=3");
+        assert_eq!(jar.names().collect::<Vec<_>>(), ["folder", "root", "other"]);
+        jar.clear();
+        assert_eq!(sent(&jar, "/x/z", 0), "");
+    }
+
+    #[test]
+    fn cookies_end_when_they_should() {
+        let mut jar = jar("a.org");
+        assert!(jar.take(
+            "age=1; Max-Age=10; Expires=Sun, 06 Nov 1994 08:49:38 GMT",
+            "/",
+            5 * NS_PER_S
+        ));
+        assert!(jar.take("date=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT", "/", 5 * NS_PER_S));
+        assert!(jar.take("stays=1; Expires=someday", "/", 0));
+        assert_eq!(sent(&jar, "/", 14), "age=1; date=1; stays=1");
+        assert_eq!(sent(&jar, "/", 15), "date=1; stays=1");
+        assert_eq!(sent(&jar, "/", 20), "stays=1");
+        assert!(jar.take("stays=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "/", 0));
+        assert!(jar.take("date=; Max-Age=0", "/", 0));
+        assert!(jar.take("never=; Max-Age=-1", "/", 0));
+        assert_eq!(jar.names().collect::<Vec<_>>(), ["age"]);
+        assert!(jar.take("long=1; Max-Age=99999999999999999999", "/", 20 * NS_PER_S));
+        assert_eq!(sent(&jar, "/", u64::MAX / NS_PER_S - 1), "long=1");
+    }
+
+    #[test]
+    fn cookies_of_others_are_not_kept() {
+        let mut name = jar("App.Example.org");
+        assert!(name.take("a=1; Domain=example.org", "/", 0));
+        assert!(name.take("b=2; Domain=.APP.example.org", "/", 0));
+        assert!(name.take("a=3", "/", 0));
+        for domain in ["other.org", "ample.org", "x.app.example.org"] {
+            assert!(!name.take(&format!("c=4; Domain={domain}"), "/", 0), "{domain}");
+        }
+        assert_eq!(sent(&name, "/", 0), "a=1; b=2; a=3");
+        let mut address = jar("10.0.0.1");
+        assert!(address.take("a=1; Domain=10.0.0.1", "/", 0));
+        assert!(!address.take("a=1; Domain=0.0.1", "/", 0));
+    }
+
+    #[test]
+    fn secure_cookies_need_tls() {
+        assert!(!jar("a").take("a=1; Secure", "/", 0));
+        let mut jar = Jar::new(Arc::new(Site::secure("a", BEGAN_UNIX_S)));
+        assert!(jar.take("a=1; Secure", "/", 0));
+        assert_eq!(sent(&jar, "/", 0), "a=1");
+    }
+
+    #[test]
+    fn a_server_cannot_fill_the_jar() {
+        let mut jar = jar("a");
+        let kept = (0..100).filter(|n| jar.take(&format!("c{n}=1; Max-Age=9"), "/", 0)).count();
+        assert_eq!(kept, COOKIES_MAX);
+        assert!(jar.take("c0=2; Max-Age=9", "/", 0), "one that is known is replaced");
+        assert!(jar.take("new=1", "/", 9 * NS_PER_S), "what ended makes room");
+        assert_eq!(jar.names().collect::<Vec<_>>(), ["new"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_lines_are_taken_or_not(
+            lines in prop::collection::vec(
+                "(\\PC|=|;|a|; Path=|; Domain=a|; Max-Age=|; Expires=|[0-9]{1,4}|jan|:){0,12}", 0..8
+            ),
+            path in "/?\\PC{0,6}",
+            now_ns: u64,
+        ) {
+            let mut jar = jar("b.a");
+            for line in &lines {
+                jar.take(line, &path, now_ns);
+            }
+            let mut out = Vec::new();
+            jar.write(&path, now_ns, &mut out);
+            prop_assert!(!out.contains(&b'\n') && std::str::from_utf8(&out).is_ok());
+        }
+    }
+}
