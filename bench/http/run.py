@@ -19,6 +19,7 @@ sys.path.insert(0, str(BENCH))
 
 import checks  # noqa: E402
 import entry  # noqa: E402
+import scenarios  # noqa: E402
 import web  # noqa: E402
 from checks import Check  # noqa: E402
 from entry import CPU, MEDIAN  # noqa: E402
@@ -33,7 +34,7 @@ from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
 from peers import H2LOAD, OHA, PLUMB, WRK, H2load, Load, Oha, Peer, Plumb, Wrk  # noqa: E402
 from web import Site  # noqa: E402
 
-CELLS = ("cpu", "open", "stall", "memory")
+CELLS = ("cpu", "open", "stall", "memory", "users", "long")
 AGAIN = "again"
 CONNECTIONS = [1, 10, 50, 200]
 CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (1, 10, 50)} | {200: at_most(1.00)}
@@ -112,6 +113,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
     add("--requests", type=positive(int), default=checks.MEMORY_REQUESTS,
         help="of the cell memory: %(default)s")  # fmt: skip
+    add("--users", type=positive(int), default=scenarios.USERS,
+        help="of the cell users: %(default)s")  # fmt: skip
+    add("--long-requests", type=positive(int), default=scenarios.LONG_REQUESTS,
+        help="of the cell long: %(default)s")  # fmt: skip
     add_shared(parser)
     return parser.parse_args(arguments)
 
@@ -143,6 +148,11 @@ def run(
         outcome.checks.append(checks.stall(plumb, site, on_cpu(0)))
     if "memory" in options.cells:
         outcome.checks.append(checks.memory(plumb, site, on_cpu(0), options.requests))
+    if "users" in options.cells:
+        outcome.checks.append(scenarios.users(plumb, site, on_cpu(0), options.users))
+    if "long" in options.cells:
+        found = scenarios.long(plumb, site, on_cpu(0), options.long_requests)
+        outcome.checks.append(found)
     outcome.complete = True
 
 

@@ -23,7 +23,7 @@ daemon off;
 master_process off;
 pid {place}/pid;
 error_log {place}/error;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 20000; }}
 http {{
     access_log off;
     keepalive_requests 1000000000;
@@ -33,7 +33,7 @@ http {{
     uwsgi_temp_path {place}/4;
     scgi_temp_path {place}/5;
     server {{
-        listen {host}:{port} backlog=1024;
+        listen {host}:{port} backlog=4096;
         root {place};
         location = {status} {{ stub_status; }}
     }}

@@ -110,6 +110,7 @@ impl Ledger {
         let (until, count) = match plan.extent {
             Extent::For(time) => (Some(from + time.ns()), None),
             Extent::Count(count) => (None, Some(count)),
+            Extent::Users => (None, None), // only scripts end so
         };
         outlet.start(from);
         Self {

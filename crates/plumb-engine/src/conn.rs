@@ -62,7 +62,7 @@ impl Flight {
 /// What a connection is doing.
 #[derive(Debug)]
 pub(crate) enum Phase<L> {
-    /// Not there; tried again at `retry_at`.
+    /// Not there; tried again at `retry_at`, never while that is `u64::MAX`.
     Down { retry_at: u64 },
     /// On its way since `since`.
     Connecting { channel: Channel<L>, since: u64 },
@@ -104,6 +104,14 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) wake: Wake,
     /// Stands in the queue of free connections.
     pub(crate) queued: bool,
+    /// Of a script: its user began, or is to begin, at this time, and has no connection yet.
+    pub(crate) begins: Moment,
+    /// Of a script: its user takes part.
+    pub(crate) here: bool,
+    /// Of a script: its user has come to its end and waits for the next beginning.
+    pub(crate) resting: bool,
+    /// Of a script: what is due next waited for a connection, or for a user that is free.
+    pub(crate) waited: bool,
 }
 
 /// The first wait after a failed attempt; it doubles up to [`BACKOFF_MAX_NS`].
@@ -122,6 +130,10 @@ impl<P: Protocol, L> Conn<P, L> {
             attempts: 0,
             wake: Wake::default(),
             queued: false,
+            begins: Moment::NONE,
+            here: false,
+            resting: false,
+            waited: false,
         }
     }
 
@@ -140,7 +152,7 @@ impl<P: Protocol, L> Conn<P, L> {
     /// The next moment at which something must happen even if the other side stays silent.
     pub(crate) fn deadline(&self, connect_ns: u64, operation_ns: u64) -> Option<u64> {
         match &self.phase {
-            Phase::Down { retry_at } => Some(*retry_at),
+            Phase::Down { retry_at } => (*retry_at != u64::MAX).then_some(*retry_at),
             Phase::Connecting { since, .. }
             | Phase::Handshaking { since, .. }
             | Phase::Greeting { since, .. } => Some(since + connect_ns),

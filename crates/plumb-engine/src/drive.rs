@@ -1,8 +1,12 @@
 //! The loop that drives one thread's share of a load: when work begins, and when the run is over.
 //!
-//! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them.
+//! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
+//! `drive/script.rs` says who takes part in a load of scripts.
 
 mod connect;
+mod script;
+#[cfg(test)]
+mod script_tests;
 mod slow;
 #[cfg(test)]
 mod tests;
@@ -10,11 +14,12 @@ mod traffic;
 
 use std::collections::VecDeque;
 
-use plumb_measure::{Recorder, Slowest, TcpTotals, Transport};
+use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transport};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
 use crate::conn::{Conn, Phase};
+use crate::crowd::Crowd;
 use crate::gate::Gate;
 use crate::link::Link;
 use crate::outlet::Outlet;
@@ -25,6 +30,7 @@ use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
 use crate::{Endpoint, EngineError};
+use script::Dues;
 use slow::Watch;
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
@@ -35,6 +41,9 @@ const WAITS_A_LOOK: u32 = 8;
 const WAITING: &str = "wait for sockets";
 /// Due operations that are remembered: 8 MB of due times.
 const BACKLOG_MAX: usize = 1 << 20;
+/// Wake-ups in one pass; then the sockets are looked at, so that thousands of users who begin at
+/// once do not hold up each other's answers.
+const WAKES_A_PASS: usize = 64;
 /// The longest wait while other threads are not ready yet.
 const GATHER_WAIT_NS: u64 = 1_000_000;
 
@@ -42,13 +51,15 @@ const GATHER_WAIT_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) struct Job<'a, M> {
     pub(crate) plan: &'a LoadPlan,
+    /// Of scripts; `None`: every user, from the start.
+    pub(crate) crowd: Option<&'a Crowd>,
     pub(crate) share: Share,
     pub(crate) endpoint: &'a Endpoint,
     /// Makes the link of a new connection.
     pub(crate) link: &'a M,
     pub(crate) gate: &'a Gate,
     pub(crate) stop: &'a Stop,
-    pub(crate) labels: usize,
+    pub(crate) shape: Shape,
 }
 
 /// How a load ended.
@@ -110,7 +121,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     backlog: VecDeque<u64>,
     /// How many of the backlog have met a moment without a free connection.
     starved: usize,
-    pacer: Option<Pacer>,
+    pacer: Option<Dues>,
     buffer: Vec<u8>,
     /// What is about to be sent on one connection; empty between two.
     requests: Vec<u8>,
@@ -128,11 +139,17 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     /// Reads that brought something.
     reads: u64,
     opened: usize,
+    /// A connection was open at some time.
+    stood: bool,
+    /// Users that are done.
+    finished: usize,
     in_flight: usize,
     begun: u64,
     last_done: u64,
     down_since: Option<u64>,
     transport: Option<Transport>,
+    /// The common start, on the clock of the run; of scripts.
+    start: u64,
 }
 
 impl<'a, P, L, M, T> Drive<'a, P, L, M, T>
@@ -148,8 +165,9 @@ where
         time: T,
         outlet: Outlet,
     ) -> Result<Self, EngineError> {
-        let users = job.share.first_user..job.share.first_user + job.share.connections;
-        let conns: Vec<_> = users.map(|n| Conn::new(protocol.user(n))).collect();
+        let users = 0..job.share.connections;
+        let numbers = users.map(|index| script::number::<P>(job.share, index));
+        let conns: Vec<_> = numbers.map(|number| Conn::new(protocol.user(number))).collect();
         Ok(Self {
             protocol,
             now: time.now_ns(),
@@ -165,7 +183,7 @@ where
             pacer: None,
             buffer: Vec::with_capacity(READ_BYTES),
             requests: Vec::new(),
-            recorder: Recorder::new(job.labels),
+            recorder: Recorder::new(job.shape),
             outlet,
             arrived: false,
             window: None,
@@ -175,19 +193,24 @@ where
             waits: 0,
             reads: 0,
             opened: 0,
+            stood: false,
+            finished: 0,
             in_flight: 0,
             begun: 0,
             last_done: 0,
             down_since: None,
             transport: None,
+            start: 0,
             job,
         })
     }
 
     /// Connects, drives the load to its end, and hands over the last records.
     pub(crate) fn run(mut self) -> Result<Driven<P>, EngineError> {
-        for index in 0..self.conns.len() {
-            self.connect(index)?;
+        if !P::SCRIPTED {
+            for index in 0..self.conns.len() {
+                self.connect(index)?;
+            }
         }
         loop {
             if let Some(ending) = self.ending() {
@@ -213,7 +236,8 @@ where
                 }
             }
         }
-        while let Some((at, index)) = self.timers.pop(self.now) {
+        for _ in 0..WAKES_A_PASS {
+            let Some((at, index)) = self.timers.pop(self.now) else { break };
             if self.conns[index].wake.fired(at) {
                 self.on_time(index)?;
             }
@@ -260,7 +284,7 @@ where
 
     /// When something must be done even if the sockets stay silent.
     fn deadline(&self) -> Option<u64> {
-        let due = self.pacer.as_ref().map(Pacer::next_due);
+        let due = self.pacer.as_ref().map(Dues::next_due);
         let edge = match self.window {
             None => Some(self.now + GATHER_WAIT_NS),
             Some(window) if self.recording => window.until,
@@ -289,6 +313,9 @@ where
         match self.window {
             None => self.gather(),
             Some(_) if self.recording => {
+                if P::SCRIPTED && self.now >= self.outlet.next_ns() {
+                    self.outlet.users = self.present();
+                }
                 if self.outlet.pass(self.now, &mut self.recorder) {
                     self.refresh();
                 }
@@ -331,7 +358,7 @@ where
     }
 
     fn gather(&mut self) {
-        if self.opened < self.conns.len() {
+        if !P::SCRIPTED && self.opened < self.conns.len() {
             return;
         }
         if !self.arrived {
@@ -346,11 +373,16 @@ where
         let (until, count) = match plan.extent {
             Extent::For(time) => (Some(from + time.ns()), None),
             Extent::Count(total) => (None, Some(self.job.share.count(total))),
+            Extent::Users => (None, None),
         };
         self.window = Some(Window { from, until, count });
+        if P::SCRIPTED {
+            self.muster(start);
+            return;
+        }
         if let Pace::Rate(rate) = plan.pace {
             let (per_s, offset_ns) = self.job.share.rate(rate);
-            self.pacer = Some(Pacer::new(start + offset_ns, per_s));
+            self.pacer = Some(Dues::Pacer(Pacer::new(start + offset_ns, per_s)));
         }
         self.outlet.begin(self.transport.clone());
         for index in 0..self.conns.len() {
@@ -360,7 +392,7 @@ where
 
     /// Open load: begins what is due on the connections that are free.
     fn release_due(&mut self) {
-        let Some(mut pacer) = self.pacer else {
+        let Some(mut pacer) = self.pacer.take() else {
             return;
         };
         while self.backlog.len() < BACKLOG_MAX
@@ -379,7 +411,7 @@ where
 
     /// A rate far beyond reach: what is due beside a full backlog is dropped at once, so that
     /// neither memory nor the loop drowns in it.
-    fn drop_due(&mut self, pacer: &mut Pacer) {
+    fn drop_due(&mut self, pacer: &mut Dues) {
         let first = pacer.next_due();
         let Some(window) = self.window.filter(|_| self.may_begin(first)) else {
             return;
@@ -417,30 +449,38 @@ where
         if self.job.stop.asked() || self.job.gate.aborted() {
             return Some(Ending::Interrupted);
         }
-        self.window?;
+        let window = self.window?;
         let patience_ns = self.job.plan.connect_timeout.ns();
         if self.down_since.is_some_and(|since| self.now >= since + patience_ns) {
             return Some(Ending::GaveUp);
         }
-        let next = self.pacer.as_ref().map_or(self.now, Pacer::next_due);
+        let finished = self.finished == self.conns.len();
+        if P::SCRIPTED {
+            return (finished || self.played_out(window)).then_some(Ending::Complete);
+        }
+        let next = self.pacer.as_ref().map_or(self.now, Dues::next_due);
         let done = self.in_flight == 0 && self.backlog.is_empty() && !self.may_begin(next);
-        let finished = self.conns.iter().all(|conn| matches!(conn.phase, Phase::Finished));
         (self.recording && done || finished).then_some(Ending::Complete)
     }
 
     fn finish(mut self, ending: Ending) -> Driven<P> {
         let window = self.window.unwrap_or(Window { from: self.now, until: None, count: None });
-        if ending != Ending::Complete {
+        if P::SCRIPTED {
+            self.recorder.dropped += self.left_behind(window);
+        } else if ending != Ending::Complete {
             let dropped = self.backlog.iter().filter(|due| **due >= window.from).count();
             self.recorder.dropped += dropped as u64;
         }
         let planned = match ending {
-            Ending::Complete => window.until.or(self.pacer.as_ref().map(Pacer::next_due)),
+            // users who were all done before the time was over have not used it
+            Ending::Complete if self.finished == self.conns.len() => None,
+            Ending::Complete => window.until.or(self.pacer.as_ref().map(Dues::next_due)),
             Ending::Interrupted | Ending::GaveUp => Some(self.now),
         };
         let end = self.last_done.max(planned.unwrap_or(0));
         let cpu_ns = if self.recording { clock::thread_cpu_ns() - self.cpu_before_ns } else { 0 };
         if self.recording {
+            self.outlet.users = if P::SCRIPTED { self.present() } else { 0 };
             self.outlet.last(end, &mut self.recorder);
         }
         for (index, conn) in self.conns.iter_mut().enumerate() {

@@ -10,6 +10,7 @@ mod channel;
 mod cidr;
 pub mod clock;
 mod conn;
+mod crowd;
 mod drive;
 mod error;
 mod gate;
@@ -38,17 +39,18 @@ mod transport;
 
 pub use address::{Address, Endpoint, Family};
 pub use cidr::{Cidr, NoCidr};
+pub use crowd::{ARRIVALS_MAX, Crowd, Curve, Spread};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use link::{Link, Plain, Received};
-pub use load::{IntervalRecords, LoadResult, Sampler, Stage};
+pub use load::{Crew, IntervalRecords, LoadResult, Sampler, Stage};
 pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;
 pub use pacer::Pacer;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
-pub use protocol::{Next, Op, Protocol, Step, Then};
+pub use protocol::{After, Next, Op, OpEnd, Protocol, Step, Stretch, Then};
 pub use relay::{
     Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
     RelayTotals, relay,

@@ -6,9 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Interval, Recorder, Slowest, TcpTotals, Transport};
+use plumb_measure::{Interval, Recorder, Shape, Slowest, TcpTotals, Transport};
 
 use crate::clock::MonotonicClock;
+use crate::crowd::Crowd;
 use crate::drive::{Drive, Driven, Ending, Job};
 use crate::gate::Gate;
 use crate::link::Link;
@@ -31,6 +32,8 @@ pub struct IntervalRecords {
     /// For each driving thread the processor on which it was at the end of the interval, and the
     /// processor time that it used in it, nanoseconds.
     pub drivers: Vec<(u32, u64)>,
+    /// Users of scripts that took part at the end of the interval; 0 of other loads.
+    pub users: u64,
 }
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
@@ -99,6 +102,15 @@ impl std::fmt::Debug for Stage<'_> {
     }
 }
 
+/// Part of a load: users that do the same, on threads of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Crew<'a> {
+    /// How much, how fast, from how many connections.
+    pub plan: &'a LoadPlan,
+    /// Who takes part when, of scripts; `None`: every user, from the start.
+    pub crowd: Option<&'a Crowd>,
+}
+
 /// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
 ///
 /// `protocol` makes the protocol of one thread, `link` the link of one connection.
@@ -117,34 +129,64 @@ where
     P: Protocol + Send,
     L: Link,
 {
-    plan.check()?;
-    let threads = plan.threads.get();
-    let gate = Gate::new(threads);
+    run_crews(&[Crew { plan, crowd: None }], stage, labels.into(), |_| protocol(), link)
+}
+
+/// Drives the plans of all `crews` at the same time, as one load: they start together, record into
+/// the same rows, of `shape`, and are written down in the intervals of the first.
+///
+/// `protocol` makes the protocol of one thread of the crew with that number, `link` the link of
+/// one connection. The protocols of the result are in the order of the crews.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_crews<P, L>(
+    crews: &[Crew<'_>],
+    stage: &mut Stage<'_>,
+    shape: Shape,
+    protocol: impl Fn(usize) -> P,
+    link: impl Fn() -> L + Sync,
+) -> Result<LoadResult<P>, EngineError>
+where
+    P: Protocol + Send,
+    L: Link,
+{
+    crews.iter().try_for_each(|crew| crew.plan.check())?;
+    let Some(first) = crews.first() else {
+        return Err(EngineError::Plan("a load without a plan".into()));
+    };
+    let interval_ns = first.plan.interval.ns();
     let tap = stage.samplers.iter_mut().find_map(|sampler| sampler.tap());
+    let seats = crews.iter().enumerate().flat_map(|(number, crew)| {
+        (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
+    });
+    let gate = Gate::new(crews.iter().map(|crew| crew.plan.threads.get()).sum());
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut empties = Vec::new();
         let mut handles = Vec::new();
-        for index in 0..threads {
+        for (thread, (number, crew, index)) in seats.enumerate() {
+            let plan = crew.plan;
             let (empty, refill) = mpsc::channel();
-            let outlet = Outlet::new(index, plan.interval.ns(), labels, full.clone(), refill)
-                .telling(tap.clone());
+            let outlet =
+                Outlet::new(thread, interval_ns, full.clone(), refill).telling(tap.clone());
             let job = Job {
                 plan,
+                crowd: crew.crowd,
                 share: plan.share(index),
                 endpoint: stage.endpoint,
                 link: &link,
                 gate: &gate,
                 stop: stage.stop,
-                labels,
+                shape,
             };
-            let protocol = protocol();
-            let cpu = plan.pin.get(index % plan.pin.len().max(1)).copied();
+            let protocol = protocol(number);
+            let cpu = plan.pin.get(thread % plan.pin.len().max(1)).copied();
             empties.push(empty);
             handles.push(scope.spawn(move || drive(job, protocol, outlet, cpu)));
         }
         drop(full);
-        let mut consumer = Consumer::new(plan, labels, empties);
+        let mut consumer = Consumer::new(interval_ns, shape, empties);
         consumer.consume(&messages, stage.samplers);
         consumer.conclude(handles)
     })
@@ -169,14 +211,14 @@ where
     plan.check()?;
     let (full, messages) = mpsc::channel();
     let (empty, refill) = mpsc::channel();
-    let outlet = Outlet::new(0, plan.interval.ns(), labels, full, refill);
+    let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
     let cpu = plan.pin.first().copied();
     thread::scope(|scope| {
         let handle = scope.spawn(move || {
             settle_thread(cpu)?;
             driver(outlet)
         });
-        let mut consumer = Consumer::new(plan, labels, vec![empty]);
+        let mut consumer = Consumer::new(plan.interval.ns(), labels.into(), vec![empty]);
         consumer.consume(&messages, samplers);
         consumer.conclude(vec![handle])
     })
@@ -237,13 +279,13 @@ struct Consumer {
 }
 
 impl Consumer {
-    fn new(plan: &LoadPlan, labels: usize, empties: Vec<Sender<Recorder>>) -> Self {
+    fn new(every_ns: u64, shape: Shape, empties: Vec<Sender<Recorder>>) -> Self {
         Self {
-            every_ns: plan.interval.ns(),
+            every_ns,
             passed: vec![0; empties.len()],
             empties,
             pending: BTreeMap::new(),
-            total: Recorder::new(labels),
+            total: Recorder::new(shape),
             intervals: Vec::new(),
         }
     }
@@ -270,15 +312,17 @@ impl Consumer {
 
     fn take(&mut self, mut slice: Slice, samplers: &mut [&mut dyn Sampler]) {
         let start_ns = slice.number * self.every_ns;
-        let labels = self.total.rows().len();
+        let shape = self.total.shape();
         let records = self.pending.entry(slice.number).or_insert_with(|| IntervalRecords {
             began_ns: slice.began_ns,
             figures: empty_interval(start_ns),
-            recorder: Recorder::new(labels),
+            recorder: Recorder::new(shape),
             drivers: Vec::new(),
+            users: 0,
         });
         records.recorder.merge(&slice.recorder);
         records.drivers.push((slice.cpu, slice.cpu_ns));
+        records.users += slice.users;
         let length_ns = slice.end_ns.saturating_sub(start_ns);
         records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
         slice.recorder.clear();

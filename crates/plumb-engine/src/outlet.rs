@@ -34,6 +34,8 @@ pub(crate) struct Slice {
     pub(crate) cpu: u32,
     /// Processor time of the thread since the slice before, nanoseconds.
     pub(crate) cpu_ns: u64,
+    /// Users that took part at its end; of scripts.
+    pub(crate) users: u64,
     /// The thread sends nothing more.
     pub(crate) last: bool,
 }
@@ -44,7 +46,8 @@ pub(crate) struct Slice {
 pub struct Outlet {
     thread: usize,
     every_ns: u64,
-    labels: usize,
+    /// Users that take part now; of scripts.
+    pub(crate) users: u64,
     full: Sender<Message>,
     empty: Receiver<Recorder>,
     from: u64,
@@ -59,12 +62,11 @@ impl Outlet {
     pub(crate) fn new(
         thread: usize,
         every_ns: u64,
-        labels: usize,
         full: Sender<Message>,
         empty: Receiver<Recorder>,
     ) -> Self {
-        let (from, number, cpu_so_far_ns, telling) = (0, 0, 0, None);
-        Self { thread, every_ns, labels, full, empty, from, number, cpu_so_far_ns, telling }
+        let (from, number, cpu_so_far_ns, users, telling) = (0, 0, 0, 0, None);
+        Self { thread, every_ns, users, full, empty, from, number, cpu_so_far_ns, telling }
     }
 
     /// The same, which tells `tap`, if there is one, of each operation.
@@ -133,7 +135,7 @@ impl Outlet {
         if let Some(telling) = &mut self.telling {
             telling.flush();
         }
-        let fresh = self.empty.try_recv().unwrap_or_else(|_| Recorder::new(self.labels));
+        let fresh = self.empty.try_recv().unwrap_or_else(|_| Recorder::new(recorder.shape()));
         let recorder = std::mem::replace(recorder, fresh);
         let end_ns = end.saturating_sub(self.from);
         let (thread, number, began_ns) = (self.thread, self.number, self.from);
@@ -141,7 +143,8 @@ impl Outlet {
         let so_far_ns = clock::thread_cpu_ns();
         let cpu_ns =
             so_far_ns.saturating_sub(std::mem::replace(&mut self.cpu_so_far_ns, so_far_ns));
-        let slice = Slice { thread, number, began_ns, end_ns, recorder, cpu, cpu_ns, last };
+        let users = self.users;
+        let slice = Slice { thread, number, began_ns, end_ns, recorder, cpu, cpu_ns, users, last };
         let _ = self.full.send(Message::Slice(Box::new(slice))); // a consumer that is gone has no use for it
         self.number += 1;
     }

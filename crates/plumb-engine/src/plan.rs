@@ -24,6 +24,8 @@ pub enum Extent {
     Count(u64),
     /// When so much time has passed.
     For(Span),
+    /// When every user is done: of scripts that come to an end.
+    Users,
 }
 
 /// How the loop waits for an answer.
@@ -181,14 +183,20 @@ impl LoadPlan {
 pub(crate) struct Share {
     pub(crate) connections: usize,
     pub(crate) first_user: usize,
-    index: u64,
-    of: u64,
+    pub(crate) index: u64,
+    pub(crate) of: u64,
 }
 
 impl Share {
     /// This thread's part of `total` operations.
     pub(crate) fn count(self, total: u64) -> u64 {
         total / self.of + u64::from(self.index < total % self.of)
+    }
+
+    /// The number of this thread's user `index` when users are dealt to the threads in turn, so
+    /// that those who begin first are on all of them.
+    pub(crate) fn dealt(self, index: usize) -> u64 {
+        self.index + index as u64 * self.of
     }
 
     /// This thread's part of a rate: per second, and the delay of its first operation, so that

@@ -1,6 +1,6 @@
 //! What a layer says to the loop that drives it: the next request, and what the bytes mean.
 
-use plumb_measure::{Answer, FailureKind};
+use plumb_measure::{Answer, FailureKind, Outcome};
 
 /// An operation under way, as its protocol described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,53 @@ pub enum Next {
     Send(Op),
     /// Nothing for so many nanoseconds, then ask again.
     Pause(u64),
+    /// The script is at its end: ask again when the next one is to begin. Only of a protocol that
+    /// is [`SCRIPTED`](Protocol::SCRIPTED).
+    Turn,
+    /// The operation cannot even be asked for: it has failed. Only of a protocol that is
+    /// [`SCRIPTED`](Protocol::SCRIPTED).
+    Fail(Op, FailureKind),
     /// Nothing more: this user is done.
     Finish,
+}
+
+/// What a user of a script does after one of its operations has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The next request, at once.
+    Go,
+    /// Nothing for so many nanoseconds, then the next request: it is due then.
+    Pause(u64),
+    /// The script is at its end.
+    Turn,
+    /// Nothing more: this user is done.
+    Finish,
+}
+
+/// An operation of a script that has ended, however it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpEnd {
+    /// The operation.
+    pub op: Op,
+    /// How it ended; the protocol may change its mind now that it knows how long it took.
+    pub answer: Answer,
+    /// From the send to the last byte, nanoseconds.
+    pub took_ns: u64,
+    /// From the due time to the last byte, nanoseconds.
+    pub response_ns: u64,
+    /// It began within the recorded part of the run.
+    pub counts: bool,
+}
+
+/// Several operations of one user, timed as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The row of the stretches that records it.
+    pub row: u16,
+    /// How long they took together, nanoseconds.
+    pub took_ns: u64,
+    /// How they ended.
+    pub outcome: Outcome,
 }
 
 /// What a stretch of bytes from the other side is.
@@ -63,6 +108,12 @@ pub enum Then {
 /// [`encode`](Self::encode) whenever work is due and the depth allows it. Answers are matched to
 /// requests in the order in which the requests were encoded.
 pub trait Protocol {
+    /// Its users follow scripts. Each then connects when it begins and takes part as the
+    /// [`Crowd`](crate::Crowd) of the load says; every operation is [settled](Self::settle), at
+    /// depth 1; a user that pauses or whose script is over needs no connection. False costs
+    /// nothing.
+    const SCRIPTED: bool = false;
+
     /// Cookies, the place in a script: outlives a connection.
     type User;
     /// The state of the parser: made anew for every connection.
@@ -103,6 +154,27 @@ pub trait Protocol {
     fn eof(&mut self, user: &mut Self::User, wire: &mut Self::Wire, op: Op) -> Answer {
         let _ = (user, wire, op);
         Answer::failed(FailureKind::Closed)
+    }
+
+    /// An operation has ended, with an answer or without: what does the user do next? Asked only
+    /// of a protocol that is [`SCRIPTED`](Self::SCRIPTED).
+    fn settle(&mut self, user: &mut Self::User, end: &mut OpEnd) -> After {
+        let _ = (user, end);
+        After::Go
+    }
+
+    /// A pause is over, or a connection was lost, and the user has none: what does it do next?
+    /// [`After::Go`] lets it connect, and [`encode`](Self::encode) is asked then. Asked only of a
+    /// protocol that is [`SCRIPTED`](Self::SCRIPTED).
+    fn resume(&mut self, user: &mut Self::User) -> After {
+        let _ = user;
+        After::Go
+    }
+
+    /// A stretch that is complete and was not handed out before. Asked only of a protocol that is
+    /// [`SCRIPTED`](Self::SCRIPTED), after it settled or encoded something.
+    fn complete(&mut self) -> Option<Stretch> {
+        None
     }
 
     /// What the last answer that was not as demanded said, in words that follow the address of

@@ -70,12 +70,17 @@ impl Source {
         Self { file: file.map(Path::to_path_buf) }
     }
 
+    /// The credentials that can be had without asking anybody.
+    pub(crate) fn at_hand(&self) -> Result<Option<Credentials>, HttpError> {
+        match &self.file {
+            Some(path) => from_file(path).map(Some),
+            None => Credentials::from_environment(USER, PASSWORD),
+        }
+    }
+
     /// The credentials for `realm` of `host`; `None` when there are none and nobody can be asked.
     pub(crate) fn find(&self, host: &str, realm: &str) -> Result<Option<Credentials>, HttpError> {
-        if let Some(path) = &self.file {
-            return from_file(path).map(Some);
-        }
-        if let Some(found) = Credentials::from_environment(USER, PASSWORD)? {
+        if let Some(found) = self.at_hand()? {
             return Ok(Some(found));
         }
         match prompt::ask(&format!("{host} asks who you are ({realm})")) {

@@ -123,7 +123,35 @@ pub enum HttpError {
         /// What happened.
         cause: std::io::Error,
     },
+    /// A scenario cannot be read.
+    #[error("cannot read the scenario {}: {cause}; check the path", path.display())]
+    ScenarioNotRead {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// Something in a scenario is wrong.
+    #[error("{}, {wrong}", path.display())]
+    Scenario {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        wrong: Box<plumb_wire::document::Wrong>,
+    },
+    /// The server of a scenario.
+    #[error("{problem}")]
+    Base {
+        /// In words, with what to write.
+        problem: String,
+    },
+    /// What is done once before a load failed.
+    #[error("the preparation failed: {complaint}")]
+    Preparation {
+        /// The first step that failed, and why.
+        complaint: String,
+    },
     /// No verb was named.
-    #[error("name a verb: ping, import or record")]
+    #[error("name a verb: ping, load, import or record")]
     NoVerb,
 }

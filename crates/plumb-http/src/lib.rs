@@ -39,6 +39,7 @@ pub use ping::Ping;
 pub use probe::{Limits, Probe};
 use record::{Record, RecordOptions};
 pub use request::Request;
+pub use scenario::{ScenarioLoad, ScenarioOptions};
 
 /// The HTTP layer.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,14 @@ impl Layer for Http {
                 "Measures how long pages take to their first and to their last byte.\n\nFirst each \
                  URL is resolved: redirects are followed, a Basic challenge is answered once, and \
                  what was found is measured. Several URLs are asked for in turn.",
+            );
+        let load = ScenarioOptions::augment_args(Command::new("load"))
+            .about("Play a scenario: virtual users with steps, think times and data of their own")
+            .long_about(
+                "Plays a scenario: virtual users who follow scripts of requests, with think times, \
+                 extracted values, loops, data files, checks and thresholds.\n\nThe scenario is a \
+                 TOML file; docs/http-scenarios.md says what stands in it. All its scenarios run at \
+                 the same time. A threshold that is missed ends the command with exit code 1.",
             );
         let import = ImportOptions::augment_args(Command::new("import"))
             .about("Make a scenario of a HAR, a JMeter plan or a grinder.properties")
@@ -76,6 +85,7 @@ impl Layer for Http {
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
+            .subcommand(load)
             .subcommand(import)
             .subcommand(record)
     }
@@ -84,6 +94,10 @@ impl Layer for Http {
         match matches.subcommand() {
             Some(("ping", words)) => {
                 Ok(Job::Measure(Box::new(Ping::new(PingOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("load", words)) => {
+                let options = ScenarioOptions::from_arg_matches(words)?;
+                Ok(Job::Measure(Box::new(ScenarioLoad::new(options)?)))
             }
             Some(("import", words)) => {
                 Ok(Job::Serve(Box::new(Import::new(ImportOptions::from_arg_matches(words)?))))

@@ -19,13 +19,13 @@ use crate::jtl::{Jtl, JtlRow};
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
-use crate::way::{Way, Ways};
+use crate::way::{Means, Way, Ways};
 use crate::{Expected, HttpError, LengthRule, PingOptions, Request};
 
 /// URLs of one load: every one has histograms of its own.
 const URLS_MAX: usize = 64;
 /// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
+pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 
 /// Pages to be measured, planned.
 #[derive(Debug)]
@@ -62,7 +62,13 @@ impl Ping {
         if depth > 1 {
             return Err(HttpError::Depth { depth });
         }
-        let ways = Ways::new(&options, &urls)?;
+        let means = Means {
+            proxy: options.request.proxy.as_deref(),
+            transport: &options.transport,
+            trust: &options.trust,
+            connect_timeout: options.load.connect_timeout,
+        };
+        let ways = Ways::new(means, &urls)?;
         let request = request(&options)?.through(ways.proxy());
         let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
         let mut connections = options.connections.clone();

@@ -228,21 +228,7 @@ impl Probe {
     }
 
     fn bad_head(&mut self, error: HeadError, bytes: &[u8]) -> Step {
-        let kind = match error {
-            HeadError::TooLong | HeadError::TooManyLines => FailureKind::HeadTooLarge,
-            HeadError::NoHttp(_) | HeadError::Framing(_) => FailureKind::Garbled,
-        };
-        let text = || match error {
-            HeadError::NoHttp(_) if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) => {
-                "speaks TLS: write https://".to_owned()
-            }
-            HeadError::NoHttp(_) => format!(
-                "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
-                show(bytes)
-            ),
-            _ => format!("cannot be measured: {error}"),
-        };
-        self.wrong(kind, bytes.len(), None, text)
+        self.wrong(unreadable_head(error), bytes.len(), None, || bad_head(error, bytes))
     }
 
     /// An answer that cannot be read to its end: the connection cannot be trusted any more.
@@ -320,6 +306,28 @@ impl Protocol for Probe {
 
     fn complaint(&self) -> Option<String> {
         self.complaint.clone()
+    }
+}
+
+/// What an answer without a head is counted as.
+pub(crate) fn unreadable_head(error: HeadError) -> FailureKind {
+    match error {
+        HeadError::TooLong | HeadError::TooManyLines => FailureKind::HeadTooLarge,
+        HeadError::NoHttp(_) | HeadError::Framing(_) => FailureKind::Garbled,
+    }
+}
+
+/// What is said of an answer without a head.
+pub(crate) fn bad_head(error: HeadError, bytes: &[u8]) -> String {
+    match error {
+        HeadError::NoHttp(_) if TLS_RECORDS.iter().any(|start| bytes.starts_with(start)) => {
+            "speaks TLS: write https://".to_owned()
+        }
+        HeadError::NoHttp(_) => format!(
+            "does not speak HTTP/1.1: it answered `{}`; is that the port of an HTTP server?",
+            show(bytes)
+        ),
+        _ => format!("cannot be measured: {error}"),
     }
 }
 

@@ -100,16 +100,13 @@ impl Request {
 }
 
 /// Name and value of a header line that may be sent.
-fn split(line: &str) -> Result<(&str, &str), HttpError> {
+pub(crate) fn split(line: &str) -> Result<(&str, &str), HttpError> {
     // the rest of a line that is none may be a secret
     let start = || line.split([' ', ':']).next().unwrap_or_default().escape_default().to_string();
     let wrong = || HttpError::Header { start: start() };
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;
     let value = value.trim();
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let sound =
-        !name.is_empty() && name.bytes().all(token) && !value.contains(|c: char| c.is_control());
-    if !sound {
+    if !is_token(name) || value.contains(|c: char| c.is_control()) {
         return Err(wrong());
     }
     let remedy = match name.to_ascii_lowercase().as_str() {
@@ -132,6 +129,12 @@ fn split(line: &str) -> Result<(&str, &str), HttpError> {
         _ => return Ok((name, value)),
     };
     Err(HttpError::HeaderNotYours { name: name.into(), remedy })
+}
+
+/// True for what the name of a header is made of.
+pub(crate) fn is_token(name: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(token)
 }
 
 #[cfg(test)]

@@ -5,19 +5,28 @@ use std::sync::Arc;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{
-    Endpoint, EngineError, LoadPlan, LoadResult, Plain, Sampler, Stage, Stop, TlsConnector, load,
-    reachable,
+    Crew, Endpoint, EngineError, LoadPlan, LoadResult, Plain, Protocol, Sampler, Stage, Stop,
+    TlsConnector, load, reachable,
 };
-use plumb_measure::Span;
+use plumb_measure::{Shape, Span};
 use plumb_wire::http::{Scheme, Url};
 
 use crate::proxy::Proxy;
 use crate::tunnel::{Opening, Tunnel};
-use crate::{HttpError, PingOptions, Probe};
+use crate::{HttpError, Probe};
 
 /// The protocol that is asked for in a handshake: a server that speaks HTTP/2 as well must not
 /// choose it.
 const ALPN: &[&[u8]] = &[b"http/1.1"];
+
+/// By which means servers are reached, as the options say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) proxy: Option<&'a str>,
+    pub(crate) transport: &'a TransportOptions,
+    pub(crate) trust: &'a TrustOptions,
+    pub(crate) connect_timeout: Span,
+}
 
 /// What is known of the ways to servers before one is taken.
 #[derive(Debug)]
@@ -49,13 +58,13 @@ impl Ways {
     ///
     /// # Errors
     /// [`HttpError::Proxy`], or [`EngineError::Tls`] when an option of TLS does not serve.
-    pub(crate) fn new(options: &PingOptions, urls: &[Url]) -> Result<Self, HttpError> {
+    pub(crate) fn new(means: Means<'_>, urls: &[Url]) -> Result<Self, HttpError> {
         let ways = Self {
-            proxy: options.request.proxy.as_deref().map(Proxy::new).transpose()?,
-            transport: options.transport.clone(),
-            trust: options.trust.clone(),
+            proxy: means.proxy.map(Proxy::new).transpose()?,
+            transport: means.transport.clone(),
+            trust: means.trust.clone(),
             named: urls.iter().map(|url| url.host().to_owned()).collect(),
-            connect_timeout: options.load.connect_timeout,
+            connect_timeout: means.connect_timeout,
         };
         if let Some(url) = urls.iter().find(|url| url.scheme() == Scheme::Https) {
             ways.connector(url)?; // what does not serve is refused before anything is asked
@@ -115,14 +124,29 @@ impl Way {
         samplers: &'a mut [&'a mut dyn Sampler],
         stop: &'a Stop,
     ) -> Result<LoadResult<Probe>, EngineError> {
+        let crew = [Crew { plan, crowd: None }];
+        self.drive_crews(&crew, probe.pages().into(), |_| probe.clone(), (samplers, stop))
+    }
+
+    /// Drives the plans of all `crews`, recording into rows of `shape`. `protocol` makes the
+    /// protocol of one thread of the crew with that number.
+    ///
+    /// # Errors
+    /// What the engine says when the load cannot begin.
+    pub(crate) fn drive_crews<'a, P: Protocol + Send>(
+        &'a self,
+        crews: &[Crew<'_>],
+        shape: Shape,
+        protocol: impl Fn(usize) -> P,
+        (samplers, stop): (&'a mut [&'a mut dyn Sampler], &'a Stop),
+    ) -> Result<LoadResult<P>, EngineError> {
         let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers };
-        let (pages, probes) = (probe.pages(), || probe.clone());
         match &self.links {
-            Links::Plain => load::run(plan, stage, pages, probes, Plain::default),
-            Links::Tls(tls) => load::run(plan, stage, pages, probes, || tls.link()),
+            Links::Plain => load::run_crews(crews, stage, shape, protocol, Plain::default),
+            Links::Tls(tls) => load::run_crews(crews, stage, shape, protocol, || tls.link()),
             Links::Tunnel(opening, tls) => {
                 let link = || Tunnel::new(Arc::clone(opening), tls.link());
-                load::run(plan, stage, pages, probes, link)
+                load::run_crews(crews, stage, shape, protocol, link)
             }
         }
     }

@@ -61,7 +61,8 @@ impl Histogram {
         if other.total == 0 {
             return;
         }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        let touched = other.touched(); // the rest stays memory that was never asked for
+        for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
             *mine += theirs;
         }
         self.total += other.total;
@@ -75,11 +76,17 @@ impl Histogram {
         if self.total == 0 {
             return;
         }
-        self.counts.fill(0);
+        let touched = self.touched();
+        self.counts[touched].fill(0);
         self.total = 0;
         self.sum = 0;
         self.min = u64::MAX;
         self.max = 0;
+    }
+
+    /// The counters that may be above zero; only of a histogram that is not empty.
+    fn touched(&self) -> std::ops::RangeInclusive<usize> {
+        index_of(self.min.min(Self::HIGHEST))..=index_of(self.max.min(Self::HIGHEST))
     }
 
     /// Number of values recorded.

@@ -24,6 +24,7 @@ mod path_check;
 mod record;
 mod result;
 mod run;
+mod scenario;
 mod seats;
 mod stalls;
 pub mod statistics;
@@ -53,13 +54,14 @@ pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
-pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row};
+pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };
 pub use run::{
     Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target, Transport,
 };
+pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use seats::{Seat, Seats};
 pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};

@@ -42,11 +42,19 @@ pub enum FailureKind {
     Reset,
     /// A lock is held by somebody else, or what was to be held is not.
     Collided,
+    /// The answer is not what a check of the plan demands.
+    CheckFailed,
+    /// What was to be taken from the answer is not in it.
+    NothingExtracted,
+    /// The answer was right, but later than the plan allows.
+    Late,
+    /// The request could not be made: a value is missing, or it leads to another server.
+    NotSent,
 }
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -60,6 +68,10 @@ impl FailureKind {
         Self::Closed,
         Self::Reset,
         Self::Collided,
+        Self::CheckFailed,
+        Self::NothingExtracted,
+        Self::Late,
+        Self::NotSent,
     ];
 
     /// The name in the run record.
@@ -79,6 +91,10 @@ impl FailureKind {
             Self::Closed => "closed",
             Self::Reset => "reset",
             Self::Collided => "collided",
+            Self::CheckFailed => "check-failed",
+            Self::NothingExtracted => "nothing-extracted",
+            Self::Late => "late",
+            Self::NotSent => "not-sent",
         }
     }
 }

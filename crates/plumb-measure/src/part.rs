@@ -11,6 +11,9 @@ use crate::{Distribution, LengthFigures};
 pub struct PartRecord {
     /// What it is, as the user named it.
     pub name: String,
+    /// What tells it apart beside its name: `scenario`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub labels: BTreeMap<String, String>,
     /// Correct answers.
     pub operations: u64,
     /// Failures by kind, those of connections not among them; empty when there were none.

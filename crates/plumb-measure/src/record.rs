@@ -212,10 +212,36 @@ impl PartialEq for Lengths {
 
 impl Eq for Lengths {}
 
+/// How many rows of each sort a recorder has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of operations.
+    pub operations: usize,
+    /// Rows of stretches: several operations of one user, timed as one.
+    pub stretches: usize,
+}
+
+impl Shape {
+    /// All rows.
+    #[must_use]
+    pub fn rows(self) -> usize {
+        self.operations + self.stretches
+    }
+}
+
+impl From<usize> for Shape {
+    /// Rows of operations only.
+    fn from(operations: usize) -> Self {
+        Self { operations, stretches: 0 }
+    }
+}
+
 /// What one thread saw while it drove a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorder {
     rows: Vec<Row>,
+    /// They count as no operations: what is in them is in `rows` already.
+    stretches: Vec<Row>,
     /// Time to establish a connection, nanoseconds.
     pub connect: Histogram,
     /// Time of the transport's handshake (TLS) after the connection stood, nanoseconds.
@@ -225,6 +251,9 @@ pub struct Recorder {
     /// How late work began although a connection was free for it, nanoseconds: the driver's own
     /// scheduling lag. Only work that had a due time is counted.
     pub lag: Histogram,
+    /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
+    /// users that connect when they begin.
+    pub start_up: Histogram,
     /// Connections that could not be established.
     pub connect_failures: Failures,
     /// Connections that the other side ended while nothing was due on them.
@@ -242,16 +271,39 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty recorder with `labels` rows.
+    /// An empty recorder with rows of this shape; a number is one of operations.
     #[must_use]
-    pub fn new(labels: usize) -> Self {
-        Self { rows: vec![Row::default(); labels], ..Self::default() }
+    pub fn new(shape: impl Into<Shape>) -> Self {
+        let shape = shape.into();
+        // made one by one: copies of an empty row would fill memory that nobody may ever need
+        let rows = |count| std::iter::repeat_with(Row::default).take(count).collect();
+        Self { rows: rows(shape.operations), stretches: rows(shape.stretches), ..Self::default() }
     }
 
-    /// The rows, in the order of the labels.
+    /// How many rows it has.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape { operations: self.rows.len(), stretches: self.stretches.len() }
+    }
+
+    /// The rows of operations, in the order of the labels.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The rows of stretches, in order.
+    #[must_use]
+    pub fn stretches(&self) -> &[Row] {
+        &self.stretches
+    }
+
+    /// Books one stretch of operations under row `number` of the stretches.
+    ///
+    /// # Panics
+    /// When `number` is not below the number of these rows.
+    pub fn record_stretch(&mut self, number: u16, moments: Moments, answer: Answer) {
+        self.stretches[usize::from(number)].record(moments, answer);
     }
 
     /// Books one operation under `label`.
@@ -282,14 +334,16 @@ impl Recorder {
     /// # Panics
     /// When the two have different numbers of rows.
     pub fn merge(&mut self, other: &Self) {
-        assert_eq!(self.rows.len(), other.rows.len(), "recorders of one plan have the same rows");
-        for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
+        assert_eq!(self.shape(), other.shape(), "recorders of one plan have the same rows");
+        let mine = self.rows.iter_mut().chain(&mut self.stretches);
+        for (mine, theirs) in mine.zip(other.rows.iter().chain(&other.stretches)) {
             mine.merge(theirs);
         }
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.resumed += other.resumed;
         self.lag.merge(&other.lag);
+        self.start_up.merge(&other.start_up);
         self.connect_failures.merge(&other.connect_failures);
         self.quiet_closes += other.quiet_closes;
         self.dropped += other.dropped;
@@ -299,24 +353,27 @@ impl Recorder {
         self.idle_passes += other.idle_passes;
     }
 
-    /// Forgets the load so far; the times to connect stay.
+    /// Forgets the load so far; the times to connect and to begin stay.
     pub fn clear_load(&mut self) {
         let connect = std::mem::take(&mut self.connect);
         let handshake = std::mem::take(&mut self.handshake);
+        let start_up = std::mem::take(&mut self.start_up);
         let resumed = self.resumed;
         self.clear();
         self.connect = connect;
         self.handshake = handshake;
+        self.start_up = start_up;
         self.resumed = resumed;
     }
 
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
-        self.rows.iter_mut().for_each(Row::clear);
+        self.rows.iter_mut().chain(&mut self.stretches).for_each(Row::clear);
         self.connect.clear();
         self.handshake.clear();
         self.resumed = 0;
         self.lag.clear();
+        self.start_up.clear();
         self.connect_failures = Failures::default();
         self.quiet_closes = 0;
         self.dropped = 0;
@@ -370,6 +427,19 @@ mod tests {
         let counts: Vec<u64> = merged.rows()[0].told.iter().map(Histogram::count).collect();
         assert_eq!(counts, [0, 0, 1]);
         assert_eq!(merged.rows()[0].told[2].max(), 7_000);
+    }
+
+    #[test]
+    fn stretches_are_kept_apart_from_the_operations_they_are_made_of() {
+        let mut recorder = Recorder::new(Shape { operations: 1, stretches: 1 });
+        recorder.record(0, moments(0, 0, 5, 5), Answer::ok(1));
+        recorder.record_stretch(0, moments(0, 0, 9, 9), Answer::ok(0));
+        let mut merged = Recorder::new(recorder.shape());
+        merged.merge(&recorder);
+        assert_eq!(merged.operations(), 1);
+        assert_eq!(merged.stretches()[0].response.max(), 9);
+        recorder.clear();
+        assert_eq!(recorder, Recorder::new(merged.shape()));
     }
 
     #[test]

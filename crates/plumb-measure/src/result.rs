@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, PairRecord,
-    PartRecord, SlowSample, StreamFigures, TcpTotals, Validity, hdr,
+    PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Validity,
+    hdr,
 };
 
 /// One point of the plan.
@@ -67,6 +68,15 @@ pub struct ResultRecord {
     /// The parts of the load, where its operations are of several kinds: one a URL.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub parts: Vec<PartRecord>,
+    /// Several operations of one user timed as one; what is in them is in `parts` already.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub groups: Vec<PartRecord>,
+    /// What became of the users of each scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub scenarios: Vec<ScenarioFigures>,
+    /// What was demanded, and what was found.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub thresholds: Vec<ThresholdRecord>,
     /// What one part takes longer than another; absent when that was not asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pair: Option<PairRecord>,
@@ -252,6 +262,10 @@ pub struct DriverFacts {
     /// How late due work began although a connection was free; absent when nothing had a due time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lag_ns: Option<Distribution>,
+    /// From the planned beginning of a user until its connection stood; absent when users did not
+    /// begin at times of their own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start_up_ns: Option<Distribution>,
     /// Connections the other side ended while nothing was due on them.
     pub quiet_closes: u64,
     /// Operations of the warm-up, which are not recorded.

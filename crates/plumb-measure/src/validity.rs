@@ -61,6 +61,10 @@ pub enum FindingKind {
     ConnectRetransmission,
     /// Too few samples for the tail that is printed.
     FewSamples,
+    /// A threshold of the plan was missed.
+    ThresholdMissed,
+    /// Users ended before the load did.
+    UsersEnded,
 }
 
 /// One reason to doubt a result, in words that name the figures behind it.
@@ -186,6 +190,34 @@ impl Validity {
     pub fn with_complaint(self, complaint: &str) -> Self {
         let text = format!("the first wrong answer: the target {complaint}");
         self.and(finding(FindingKind::Complaint, Scope::Nothing, text))
+    }
+
+    /// The same verdict with a remark about an answer that was not as demanded.
+    #[must_use]
+    pub fn with_remark(self, text: &str) -> Self {
+        self.and(finding(FindingKind::Complaint, Scope::Nothing, text.to_owned()))
+    }
+
+    /// The same verdict with a remark: what `missed` of the thresholds were missed, as they stand
+    /// in the plan.
+    #[must_use]
+    pub fn with_missed(self, missed: &[&str]) -> Self {
+        let text =
+            format!("{} missed: {}", counted(missed.len() as u64, "threshold"), missed.join("; "));
+        self.and(
+            (!missed.is_empty())
+                .then_some(())
+                .and_then(|()| finding(FindingKind::ThresholdMissed, Scope::Nothing, text)),
+        )
+    }
+
+    /// The same verdict with a remark: `users` of a scenario ended before the load did, because of
+    /// `cause`.
+    #[must_use]
+    pub fn with_ended(self, users: u64, scenario: &str, cause: &str) -> Self {
+        let text =
+            format!("{} of {scenario} ended before the load did: {cause}", counted(users, "user"));
+        self.and(finding(FindingKind::UsersEnded, Scope::Nothing, text))
     }
 
     /// The same verdict with a remark when `times` that the target told of itself had no room.

@@ -86,7 +86,8 @@ pub(crate) fn command(record: &RunRecord) -> String {
 
 /// Every option in force with its value.
 pub(crate) fn options(record: &RunRecord) -> Vec<(&str, String)> {
-    let named = record.plan.options.iter();
+    // a whole text is no value of a table
+    let named = record.plan.options.iter().filter(|(name, _)| *name != "scenario-text");
     named.map(|(name, value)| (name.as_str(), option(value))).collect()
 }
 

@@ -40,6 +40,7 @@ mod parts;
 pub mod path_check;
 mod points;
 pub mod recording;
+mod scenarios;
 mod seats;
 mod slowest;
 mod streams;

@@ -8,6 +8,7 @@ use crate::facts::Fact;
 use crate::figures::{ABSENT, Pick, grouped, time_of, total};
 use crate::merged::Merged;
 use crate::points::Points;
+use crate::scenarios;
 use crate::table::{Column, Kind, Table};
 use crate::tables::{label_cells, label_columns};
 use crate::verdict::{Noun, Trust, capitalised};
@@ -45,12 +46,29 @@ fn judged_by(record: &RunRecord) -> (&'static str, fn(&PartRecord) -> Option<&Di
     }
 }
 
+/// Those of steps, whose answers are judged by their 95th percentile.
+const STEP_PICKS: [(&str, Pick, u8); 8] = [
+    ("min", |times| times.min, 4),
+    ("p25", |times| times.p25, 6),
+    ("p50", |times| times.p50, 0),
+    ("p75", |times| times.p75, 5),
+    ("p95", |times| times.p95, 0),
+    ("p99", |times| times.p99, 0),
+    ("max", |times| times.max, 1),
+    ("mean", |times| times.mean, 3),
+];
+
+fn picks(record: &RunRecord) -> &'static [(&'static str, Pick, u8); 8] {
+    if scenarios::are_in(record) { &STEP_PICKS } else { &PICKS }
+}
+
 /// Every table of the parts, as far as there is something to show.
 pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
     let open = record.plan.load == "open";
     if record.plan.layer != "http" {
         return of_kinds(record);
     }
+    let before = if scenarios::are_in(record) { scenarios::sections(record) } else { Vec::new() };
     let all = [
         Section {
             title: "Time to first byte",
@@ -68,6 +86,12 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             about: "From the moment the request was due, whether or not a connection was free: \
                     what a user waits for.",
             table: times(record, |part| part.response_ns.as_ref().filter(|_| open)),
+        },
+        Section {
+            title: "Groups",
+            about: "Several requests of one user as one: their times from the send to the last \
+                    byte added up, think times left out. A group with a failure has failed.",
+            table: groups(record),
         },
         Section {
             title: "Hits",
@@ -94,7 +118,8 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             table: told(record),
         },
     ];
-    all.into_iter().filter(|section| !section.table.rows.is_empty()).collect()
+    let all = before.into_iter().chain(all);
+    all.filter(|section| !section.table.rows.is_empty()).collect()
 }
 
 /// The tables where the parts are kinds of operations.
@@ -151,7 +176,7 @@ pub(crate) fn pair_sentence(result: &ResultRecord) -> Option<String> {
     let pair = result.pair.as_ref()?;
     let times = pair.last_byte.as_ref()?;
     let shown = |name: &String| {
-        let mut called = result.parts.iter().zip(names(result));
+        let mut called = result.parts.iter().zip(names(&result.parts));
         called.find(|(part, _)| part.name == *name).map_or_else(|| name.clone(), |(_, short)| short)
     };
     let (verb, size) = difference(times);
@@ -209,6 +234,9 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
 
 /// What a reader should know of the parts beside the findings.
 pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
+    if scenarios::are_in(record) {
+        return Vec::new(); // think times and users make first bytes differ
+    }
     let apart = |larger: u64, smaller: u64| u128::from(larger) * 4 > u128::from(smaller) * 5;
     let quartiles = listed(record, |times| {
         apart(times.p75, times.p50)
@@ -245,7 +273,7 @@ pub(crate) fn curves(record: &RunRecord) -> (String, Vec<(String, &Distribution,
         return (title, Vec::new());
     }
     let trust = Trust::of(&only.validity);
-    let names = names(only);
+    let names = names(&only.parts);
     let both = names.into_iter().zip(&only.parts);
     (title, both.filter_map(|(name, part)| Some((name, time(part)?, trust))).collect())
 }
@@ -254,7 +282,7 @@ fn listed(record: &RunRecord, say: impl Fn(&Distribution) -> Option<String>) -> 
     let (_, time) = judged_by(record);
     let mut found: Vec<String> = Vec::new();
     for result in &record.results {
-        for (name, part) in names(result).into_iter().zip(&result.parts) {
+        for (name, part) in names(&result.parts).into_iter().zip(&result.parts) {
             if let Some(text) = time(part).and_then(&say) {
                 found.push(format!("{name}: {text}"));
             }
@@ -274,14 +302,27 @@ fn rows(
     columns: Vec<Column>,
     cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
 ) -> Table {
+    rows_of(record, columns, |result| &result.parts, cells)
+}
+
+fn rows_of(
+    record: &RunRecord,
+    columns: Vec<Column>,
+    parts: impl Fn(&ResultRecord) -> &[PartRecord],
+    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
+) -> Table {
     let points = Points::of(record);
     let mut all = label_columns(&points);
-    let http = record.plan.layer == "http";
-    all.push(Column::words(if http { "URL" } else { "kind" }));
+    all.push(Column::words(match record.plan.layer.as_str() {
+        "http" if scenarios::are_in(record) => "step",
+        "http" => "URL",
+        _ => "kind",
+    }));
     all.extend(columns);
     let mut table = Table::new(all);
     for result in &points.results {
-        for (name, part) in names(result).into_iter().zip(&result.parts) {
+        let parts = parts(result);
+        for (name, part) in names(parts).into_iter().zip(parts) {
             if let Some(cells) = cells(result, part) {
                 let mut row = label_cells(&points, result);
                 row.push(name);
@@ -293,14 +334,31 @@ fn rows(
     table
 }
 
-fn time_columns() -> Vec<Column> {
-    PICKS.map(|(title, _, rank)| Column::latency(title).giving_way(rank)).into()
+fn time_columns(record: &RunRecord) -> Vec<Column> {
+    picks(record).map(|(title, _, rank)| Column::latency(title).giving_way(rank)).into()
+}
+
+fn groups(record: &RunRecord) -> Table {
+    let mut columns = vec![Column::figure("count"), Column::figure("failed")];
+    columns.extend(time_columns(record));
+    rows_of(
+        record,
+        columns,
+        |result| &result.groups,
+        |_, group| {
+            let failed = grouped(total(group.failures.values().copied()));
+            let mut cells = vec![grouped(group.operations), failed];
+            let times = group.service_ns.as_ref();
+            cells.extend(picks(record).map(|(_, pick, _)| time_of(times, pick)));
+            Some(cells)
+        },
+    )
 }
 
 fn times(record: &RunRecord, which: impl Fn(&PartRecord) -> Option<&Distribution>) -> Table {
-    rows(record, time_columns(), |_, part| {
+    rows(record, time_columns(record), |_, part| {
         let times = which(part)?;
-        Some(PICKS.map(|(_, pick, _)| time_of(Some(times), pick)).into())
+        Some(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)).into())
     })
 }
 
@@ -370,14 +428,14 @@ fn told(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let mut columns = label_columns(&points);
     columns.extend([Column::words("URL"), Column::words("time"), Column::figure("told")]);
-    columns.extend(time_columns());
+    columns.extend(time_columns(record));
     let mut table = Table::new(columns);
     for result in &points.results {
-        for (name, part) in names(result).into_iter().zip(&result.parts) {
+        for (name, part) in names(&result.parts).into_iter().zip(&result.parts) {
             for (what, times) in &part.told_ns {
                 let mut row = label_cells(&points, result);
                 row.extend([name.clone(), what.clone(), grouped(times.count)]);
-                row.extend(PICKS.map(|(_, pick, _)| time_of(Some(times), pick)));
+                row.extend(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)));
                 table.push_trusted(row, Trust::of(&result.validity));
             }
         }
@@ -422,21 +480,20 @@ fn signed(ns: f64) -> String {
 }
 
 /// The names of the parts: without the server, when all have the same.
-fn names(result: &ResultRecord) -> Vec<String> {
+fn names(parts: &[PartRecord]) -> Vec<String> {
+    if let Some(names) = names_of_steps(parts) {
+        return names;
+    }
     let server = |name: &str| {
         let from = name.find("://").map_or(0, |at| at + 3);
         name[from..].find('/').map(|at| from + at)
     };
-    let first =
-        result.parts.first().and_then(|part| Some(part.name[..server(&part.name)?].to_owned()));
+    let first = parts.first().and_then(|part| Some(part.name[..server(&part.name)?].to_owned()));
     let same = first.filter(|first| {
-        result
-            .parts
-            .iter()
-            .all(|part| server(&part.name).is_some_and(|at| part.name[..at] == **first))
+        parts.iter().all(|part| server(&part.name).is_some_and(|at| part.name[..at] == **first))
     });
     let skipped = same.map_or(0, |server| server.len());
-    let short = result.parts.iter().map(|part| cut(&part.name[skipped..]));
+    let short = parts.iter().map(|part| cut(&part.name[skipped..]));
     let short: Vec<String> = short.collect();
     let mut told_apart = short.clone();
     told_apart.sort();
@@ -446,6 +503,18 @@ fn names(result: &ResultRecord) -> Vec<String> {
     }
     // what looks alike when it is cut has its number
     short.into_iter().enumerate().map(|(at, name)| format!("{}. {name}", at + 1)).collect()
+}
+
+/// The names of steps, with their scenario where there are several; `None` of other parts.
+fn names_of_steps(parts: &[PartRecord]) -> Option<Vec<String>> {
+    let scenario = |part: &PartRecord| part.labels.get("scenario").cloned();
+    let first = parts.first().and_then(scenario)?;
+    let several = parts.iter().any(|part| scenario(part).is_some_and(|other| other != first));
+    let name = |part: &PartRecord| match scenario(part) {
+        Some(scenario) if several => cut(&format!("{scenario}/{}", part.name)),
+        _ => cut(&part.name),
+    };
+    Some(parts.iter().map(name).collect())
 }
 
 /// The end of a long name, which says more than its beginning.
@@ -465,7 +534,7 @@ mod tests {
 
     fn named(names_: &[&str]) -> Vec<String> {
         let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
-        names(&ResultRecord { parts: names_.iter().map(part).collect(), ..ResultRecord::default() })
+        names(&names_.iter().map(part).collect::<Vec<_>>())
     }
 
     #[test]

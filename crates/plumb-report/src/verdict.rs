@@ -108,13 +108,23 @@ pub(crate) fn heading(record: &RunRecord) -> String {
     }
 }
 
-/// The word over a report; what was mostly refused is said at once.
+/// The word over a report; what was mostly refused, or missed, is said at once.
 fn word_of(record: &RunRecord) -> String {
     let word = Trust::of_run(record).word();
     let wrong = record.results.iter().flat_map(|result| &result.unexpected_codes);
     match wrong.max_by_key(|(_, n)| **n) {
         Some((code, _)) => format!("{word}: unexpected status {code}"),
-        None => word.into(),
+        None => word.to_owned() + &missed(record),
+    }
+}
+
+/// How many thresholds were missed, behind a comma; nothing when none was.
+fn missed(record: &RunRecord) -> String {
+    let thresholds = record.results.iter().flat_map(|result| &result.thresholds);
+    match thresholds.filter(|threshold| !threshold.met).count() {
+        0 => String::new(),
+        1 => ", 1 threshold missed".into(),
+        missed => format!(", {missed} thresholds missed"),
     }
 }
 

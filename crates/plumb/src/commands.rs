@@ -17,8 +17,8 @@ pub(crate) fn all() -> Command {
              that tool against a lock server of ours.",
         )
         .after_help(
-            "Exit codes: 0 it ran; 1 it ran, but the figures are not valid; 2 it did not run; \
-             130 interrupted.",
+            "Exit codes: 0 it ran; 1 it ran, but the figures are not valid, or a threshold was missed; \
+             2 it did not run; 130 interrupted.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

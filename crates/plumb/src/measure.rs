@@ -65,11 +65,17 @@ impl Run {
     pub(crate) fn exit(&self) -> Exit {
         if self.record.status == Status::Interrupted {
             Exit::Interrupted
-        } else if self.record.validity.valid {
+        } else if self.record.validity.valid && !self.missed() {
             Exit::Ran
         } else {
             Exit::Finding
         }
+    }
+
+    /// A threshold of the plan was missed.
+    fn missed(&self) -> bool {
+        let mut thresholds = self.record.results.iter().flat_map(|result| &result.thresholds);
+        thresholds.any(|threshold| !threshold.met)
     }
 
     /// The page for people, as it lies in the folder.

@@ -297,6 +297,10 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         | FailureKind::BodyTooLarge
         | FailureKind::Closed
         | FailureKind::Reset
-        | FailureKind::Collided => ReturnCode::CONN_BROKEN,
+        | FailureKind::Collided
+        | FailureKind::CheckFailed
+        | FailureKind::NothingExtracted
+        | FailureKind::Late
+        | FailureKind::NotSent => ReturnCode::CONN_BROKEN,
     }
 }

@@ -101,8 +101,12 @@ impl Sampler for Onlooker<'_> {
             0 => String::new(),
             n => format!(", {n} failed"),
         };
+        let users = match records.users {
+            0 => String::new(),
+            n => format!("{n} users, "),
+        };
         self.line(&format!(
-            "{} s, {}/s, p50 {}, p99 {}{failures}",
+            "{} s, {users}{}/s, p50 {}, p99 {}{failures}",
             (figures.start_ns + figures.duration_ns) / 1_000_000_000,
             show_count(per_s),
             show_ns(figures.p50),

@@ -5,7 +5,7 @@ mod kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 37] = [
+const COMMANDS: [&[&str]; 38] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -14,6 +14,7 @@ const COMMANDS: [&[&str]; 37] = [
     &["net", "check"],
     &["net", "delay"],
     &["http", "ping"],
+    &["http", "load"],
     &["http", "import"],
     &["http", "record"],
     &["db", "ping"],

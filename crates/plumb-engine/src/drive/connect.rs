@@ -84,6 +84,9 @@ where
         self.watch.connected(index, channel.socket(), self.now);
         if self.transport.is_none() {
             self.transport = transport::proven(self.job.endpoint, channel.socket());
+            if P::SCRIPTED {
+                self.outlet.begin(self.transport.clone()); // other loads begin when all stand
+            }
         }
         self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
         self.shake_hands(index)
@@ -161,7 +164,11 @@ where
         }
         self.conns[index].phase = Phase::Open { channel };
         self.opened += 1;
+        self.stood = true;
         self.down_since = None;
+        if P::SCRIPTED {
+            self.stands(index);
+        }
         if self.window.is_some() {
             self.ready_for_work(index);
         }
@@ -178,7 +185,10 @@ where
             self.ask_wake(index);
             return Ok(());
         }
-        match &conn.phase {
+        if P::SCRIPTED && matches!(conn.phase, Phase::Down { .. }) && !self.may_come(index) {
+            return Ok(());
+        }
+        match &self.conns[index].phase {
             Phase::Down { .. } => self.connect(index),
             Phase::Connecting { .. } => self.connect_failed(index, &io::ErrorKind::TimedOut.into()),
             Phase::Handshaking { .. } => {
@@ -197,7 +207,7 @@ where
                 self.greeting_failed(index, FailureKind::TimedOut, text)
             }
             Phase::Open { .. } => {
-                if conn.resume_at.get().is_some_and(|at| at <= self.now) {
+                if self.conns[index].resume_at.get().is_some_and(|at| at <= self.now) {
                     self.ready_for_work(index);
                 } else {
                     self.lose(index, FailureKind::TimedOut);
@@ -210,7 +220,7 @@ where
     }
 
     fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
-        if self.window.is_none() {
+        if self.never_stood() {
             let address = self.job.endpoint.to_string();
             return Err(if error.kind() == io::ErrorKind::TimedOut {
                 EngineError::connect_timed_out(address, self.job.plan.connect_timeout.ns())
@@ -229,7 +239,7 @@ where
         kind: FailureKind,
         complaint: String,
     ) -> Result<(), EngineError> {
-        if self.window.is_none() {
+        if self.never_stood() {
             let address = self.job.endpoint.to_string();
             return Err(EngineError::Greeting { address, complaint, kind });
         }
@@ -238,8 +248,33 @@ where
         Ok(())
     }
 
+    /// True as long as nothing was measured: what fails then leaves no record.
+    fn never_stood(&self) -> bool {
+        self.window.is_none() || P::SCRIPTED && !self.stood
+    }
+
     /// Ends this life of a connection, and plans the next.
     pub(super) fn drop_connection(&mut self, index: usize) {
+        let stood = self.conns[index].open();
+        self.close(index);
+        let conn = &mut self.conns[index];
+        let mut retry_at = self.now + conn.backoff_ns();
+        conn.attempts = conn.attempts.saturating_add(1);
+        if P::SCRIPTED {
+            // who pauses or rests needs no connection before that is over
+            let resumes = if conn.resting { u64::MAX } else { conn.resume_at.get().unwrap_or(0) };
+            retry_at = retry_at.max(resumes);
+        }
+        conn.phase = Phase::Down { retry_at };
+        let lost = !(P::SCRIPTED && stood); // a server may end what is idle
+        if lost && self.opened == 0 && self.down_since.is_none() {
+            self.down_since = Some(self.now);
+        }
+        self.ask_wake(index);
+    }
+
+    /// Ends this life of a connection.
+    pub(super) fn close(&mut self, index: usize) {
         let conn = &mut self.conns[index];
         if let Some(channel) = conn.phase.channel() {
             self.watch.gone(index, channel.socket());
@@ -249,13 +284,6 @@ where
         conn.flights.clear();
         conn.wire = P::Wire::default();
         conn.generation = conn.generation.wrapping_add(1);
-        let retry_at = self.now + conn.backoff_ns();
-        conn.attempts = conn.attempts.saturating_add(1);
-        conn.phase = Phase::Down { retry_at };
-        if self.opened == 0 && self.down_since.is_none() {
-            self.down_since = Some(self.now);
-        }
-        self.ask_wake(index);
     }
 
     pub(super) fn ask_wake(&mut self, index: usize) {

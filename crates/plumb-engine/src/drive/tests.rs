@@ -33,7 +33,7 @@ fn drive_against(
     plan.check()?;
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
-    let outlet = Outlet::new(0, plan.interval.ns(), 1, full, refill);
+    let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
     let (gate, stop) = (Gate::new(1), Stop::new().unwrap());
     let job = Job {
         plan,
@@ -42,7 +42,8 @@ fn drive_against(
         link: &Plain::default,
         gate: &gate,
         stop: &stop,
-        labels: 1,
+        crowd: None,
+        shape: 1.into(),
     };
     let driven = Drive::new(job, Lines::default(), time, outlet)?.run()?;
     let mut outcome = Outcome {

@@ -5,6 +5,7 @@ use std::io;
 use plumb_measure::{Answer, FailureKind, Outcome};
 
 use super::Drive;
+use super::script;
 use super::slow::SlowOp;
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
@@ -13,7 +14,7 @@ use crate::link::Link;
 use crate::operations::Ended;
 use crate::plan::Pace;
 use crate::poll::Time;
-use crate::protocol::{Next, Protocol, Step, Then};
+use crate::protocol::{After, Next, OpEnd, Protocol, Step, Then};
 use crate::tls;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
@@ -26,6 +27,8 @@ struct Digest {
     greeting: Option<Outcome>,
     trouble: Option<FailureKind>,
     close: bool,
+    /// What the user of a script does next.
+    after: Option<After>,
 }
 
 impl<P, L, M, T> Drive<'_, P, L, M, T>
@@ -75,6 +78,14 @@ where
         } else if !self.requests.is_empty() {
             self.send(index); // the protocol answered by itself
         }
+        if P::SCRIPTED
+            && let Some(after) = digest.after
+        {
+            self.follow(index, after);
+            if self.conns[index].phase.channel().is_none() {
+                return Ok(()); // the user has left
+            }
+        }
         if let Some(kind) = digest.trouble {
             return self.fail(index, kind);
         }
@@ -116,7 +127,7 @@ where
                     break;
                 }
                 Step::Aside { consumed } => at += consumed,
-                Step::Done { consumed, answer, then } => {
+                Step::Done { consumed, mut answer, then } => {
                     at += consumed;
                     let Some(flight) = conn.flights.pop_front() else {
                         digest.trouble = Some(FailureKind::Garbled);
@@ -135,10 +146,16 @@ where
                     }
                     self.last_done = self.now;
                     let moments = flight.moments(self.now);
-                    let user = self.job.share.first_user + index;
+                    if P::SCRIPTED {
+                        let mut end = OpEnd::of(&flight, moments, answer);
+                        digest.after = Some(self.protocol.settle(&mut conn.user, &mut end));
+                        script::record_stretches(&mut self.protocol, &mut self.recorder);
+                        answer = end.answer;
+                    }
+                    let user = script::number::<P>(self.job.share, index);
                     let (row, counts) = (flight.op.label, flight.counts);
                     self.outlet.tell(user, || Ended { row, counts, moments, answer });
-                    if flight.counts {
+                    if counts {
                         self.recorder.record(row, moments, answer);
                         let response_ns = moments.last.saturating_sub(moments.due);
                         if self.watch.among_the_slowest(response_ns)
@@ -166,7 +183,7 @@ where
         if self.conns[index].phase.channel().is_some_and(|channel| channel.hung_up()) {
             return;
         }
-        if self.pacer.is_none() {
+        if P::SCRIPTED || self.pacer.is_none() {
             self.issue(index);
             return;
         }
@@ -178,6 +195,9 @@ where
 
     /// Closed load: begins as many operations as the depth and the user allow.
     fn issue(&mut self, index: usize) {
+        if P::SCRIPTED && self.conns[index].resting {
+            return;
+        }
         let depth = self.job.plan.depth.get();
         let due = self.conns[index].resume_at.get();
         if due.is_some_and(|due| due > self.now) {
@@ -185,12 +205,17 @@ where
             return;
         }
         self.conns[index].resume_at = Moment::NONE;
+        let waited = P::SCRIPTED && std::mem::take(&mut self.conns[index].waited);
         if let Some(due) = due
             && self.counts(due)
+            && !waited
+            && (!P::SCRIPTED || self.may_begin(due))
         {
             self.recorder.lag.record(self.now - due);
         }
-        while self.conns[index].flights.len() < depth && self.may_begin(self.now) {
+        // what was due in time belongs to a script's load even if the loop is a little late
+        let at = due.filter(|_| P::SCRIPTED).unwrap_or(self.now);
+        while self.conns[index].flights.len() < depth && self.may_begin(at) {
             let counts = self.counts(due.unwrap_or(self.now));
             if !self.begin(index, due, counts) {
                 break;
@@ -202,6 +227,10 @@ where
 
     /// Open load: begins the operation that is due at `due`.
     pub(super) fn begin_due(&mut self, index: usize, due: u64) {
+        if P::SCRIPTED {
+            self.begin_script(index, due);
+            return;
+        }
         let counts = self.counts(due);
         if !self.begin(index, Some(due), counts) {
             if counts {
@@ -220,7 +249,7 @@ where
     pub(super) fn take_free(&mut self) -> Option<usize> {
         while let Some(index) = self.free.pop_front() {
             self.conns[index].queued = false;
-            if self.has_room(index) {
+            if P::SCRIPTED && self.conns[index].resting || self.has_room(index) {
                 return Some(index);
             }
         }
@@ -244,6 +273,9 @@ where
 
     /// Encodes one request; false when the user has none now.
     fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
+        if P::SCRIPTED {
+            return self.play(index, due, counts);
+        }
         let conn = &mut self.conns[index];
         if !conn.open() {
             return false;
@@ -259,10 +291,12 @@ where
                 self.ask_wake(index);
                 false
             }
+            Next::Turn | Next::Fail(..) => false, // of scripts only
             Next::Finish => {
                 if conn.flights.is_empty() {
                     conn.phase = Phase::Finished;
                     self.opened -= 1;
+                    self.finished += 1;
                 }
                 false
             }
@@ -372,14 +406,20 @@ where
             self.in_flight -= 1;
             self.book(index, flight, Answer::failed(FailureKind::Closed));
         }
-        self.drop_connection(index);
+        if self.conns[index].phase.channel().is_some() {
+            self.drop_connection(index); // its user may have left already
+        }
     }
 
-    fn book(&mut self, index: usize, flight: Flight, answer: Answer) {
+    /// Records an operation that ended without an answer.
+    pub(super) fn book(&mut self, index: usize, flight: Flight, mut answer: Answer) {
         self.last_done = self.now;
         let moments = flight.moments(self.now);
+        if P::SCRIPTED {
+            answer = self.settle(index, &flight, answer);
+        }
         let (row, counts) = (flight.op.label, flight.counts);
-        let user = self.job.share.first_user + index;
+        let user = script::number::<P>(self.job.share, index);
         self.outlet.tell(user, || Ended { row, counts, moments, answer });
         if counts {
             self.recorder.record(row, moments, answer);

@@ -13,7 +13,7 @@ pub type Pairs = BTreeMap<String, String>;
 
 /// A whole file.
 ///
-/// Paths, headers, bodies and checks are templates: `${NAME}` stands for a variable of the user,
+/// Paths, headers and bodies are templates: `${NAME}` stands for a variable of the user,
 /// of the scenario, or of the file; `$${` for the characters `${`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -154,6 +154,9 @@ impl Load {
         let passes = self.operations * 2;
         let rate = self.operations as f64 / (self.duration_ns as f64 / 1e9);
         ResultRecord {
+            groups: Vec::new(),
+            scenarios: Vec::new(),
+            thresholds: Vec::new(),
             operations: self.operations,
             failures: self.failures.iter().map(|(kind, n)| ((*kind).to_owned(), *n)).collect(),
             dropped: self.dropped,
@@ -196,6 +199,7 @@ impl Load {
             validity: validity(&self.reasons),
             attribution: None,
             driver: DriverFacts {
+                start_up_ns: None,
                 name: None,
                 wait: if self.threads == 1 { "blocking receive" } else { "epoll" }.into(),
                 threads: self.threads,

@@ -3,6 +3,7 @@
 
 mod build;
 mod pages;
+mod scenarios;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,7 @@ pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
         ("begun", begun()),
         ("database", database()),
         ("pages", pages::pages()),
+        ("scenario", scenarios::scenario()),
         ("refused", pages::refused()),
     ]
 }

@@ -108,22 +108,41 @@ impl Body {
     /// [`BodyError`] names what is wrong with it.
     #[inline]
     pub fn take(&mut self, bytes: &[u8]) -> Result<Taken, BodyError> {
+        self.take_with(bytes, |_| {})
+    }
+
+    /// The same, for whoever wants the content: `keep` is given each stretch of it, in order.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    #[inline]
+    pub fn take_with(
+        &mut self,
+        bytes: &[u8],
+        mut keep: impl FnMut(&[u8]),
+    ) -> Result<Taken, BodyError> {
         match &mut self.state {
             State::Length(left) => {
                 let (consumed, taken) = part(bytes, *left);
                 *left -= taken;
                 self.content += taken;
+                keep(&bytes[..consumed]);
                 Ok(Taken { consumed, complete: *left == 0 })
             }
             State::UntilClose => {
                 self.content += bytes.len() as u64;
+                keep(bytes);
                 Ok(Taken { consumed: bytes.len(), complete: false })
             }
-            State::Chunk(_) => self.take_chunks(bytes),
+            State::Chunk(_) => self.take_chunks(bytes, keep),
         }
     }
 
-    fn take_chunks(&mut self, bytes: &[u8]) -> Result<Taken, BodyError> {
+    fn take_chunks(
+        &mut self,
+        bytes: &[u8],
+        mut keep: impl FnMut(&[u8]),
+    ) -> Result<Taken, BodyError> {
         let State::Chunk(mut at) = self.state else {
             return Ok(Taken { consumed: 0, complete: false });
         };
@@ -132,6 +151,7 @@ impl Body {
             at = match at {
                 Chunk::Content(left) => {
                     let (here, taken) = part(&bytes[consumed..], left);
+                    keep(&bytes[consumed..consumed + here]);
                     consumed += here;
                     self.content += taken;
                     if taken == left { Chunk::Cr } else { Chunk::Content(left - taken) }
@@ -229,6 +249,18 @@ mod tests {
         let bytes = b"4\r\nWiki\r\n5;name=value\r\npedia\r\n0\r\nExpires: 0\r\n\r\nrest";
         let (taken, content) = read(Framing::Chunked, bytes).unwrap();
         assert_eq!((taken, content), (Taken { consumed: bytes.len() - 4, complete: true }, 9));
+    }
+
+    #[test]
+    fn the_content_is_handed_over_without_its_framing() {
+        let bytes = b"4\r\nWiki\r\n5;name=value\r\npedia\r\n0\r\nExpires: 0\r\n\r\n";
+        for piece in [1, 7, bytes.len()] {
+            let (mut body, mut content) = (Body::new(Framing::Chunked), Vec::new());
+            for part in bytes.chunks(piece) {
+                body.take_with(part, |kept| content.extend_from_slice(kept)).unwrap();
+            }
+            assert_eq!(content, b"Wikipedia", "in pieces of {piece}");
+        }
     }
 
     #[test]

@@ -26,6 +26,8 @@ struct Point {
     rows: Vec<Figures>,
     connect_failures: Failures,
     dropped: u64,
+    /// Those of scripts that took part at the end of the last interval.
+    users: Option<u64>,
     bytes_sent: u64,
     bytes_received: u64,
 }
@@ -72,6 +74,7 @@ impl Board {
             figures.add(row);
         }
         point.connect_failures.merge(&recorder.connect_failures);
+        point.users = (records.users > 0).then_some(records.users);
         point.dropped += recorder.dropped;
         point.bytes_sent += recorder.bytes_sent;
         point.bytes_received += recorder.bytes_received;
@@ -141,11 +144,12 @@ impl Board {
         }
     }
 
-    /// Users of the point that is measured; each has a connection.
+    /// Users of the point that is measured; without scripts each is a connection.
     fn users(&self, page: &mut Exposition) {
-        let users = self.points.last().and_then(|point| point.labels.get("connections"));
-        if let Some(users) = users.and_then(|text| text.parse::<u64>().ok()) {
-            page.gauge("users", "Users at work now, each with a connection.", users);
+        let Some(point) = self.points.last() else { return };
+        let connections = || point.labels.get("connections")?.parse().ok();
+        if let Some(users) = point.users.or_else(connections) {
+            page.gauge("users", "Users at work now.", users);
         }
     }
 
@@ -203,7 +207,7 @@ mod tests {
             p99: 0,
             max: 0,
         };
-        IntervalRecords { began_ns: 0, figures, recorder, drivers: Vec::new() }
+        IntervalRecords { began_ns: 0, figures, recorder, drivers: Vec::new(), users: 0 }
     }
 
     fn board() -> Board {

@@ -1,0 +1,537 @@
+//! From the steps of a file to the programs that users follow.
+
+use std::fs;
+use std::ops::Range;
+use std::sync::Arc;
+
+use plumb_measure::Share;
+use plumb_wire::document::nearest;
+
+use super::book::{Book, place_of};
+use super::check::Checker;
+use super::condition::Condition;
+use super::extract::Extractor;
+use super::file::{self, Pairs, Think};
+use super::letter::{Content, Letter, Origin};
+use super::pattern_list::Patterns;
+use super::program::{Instruction, Place, Program, Step, Turns};
+use super::template::Template;
+use super::variables::{Names, Slot};
+use crate::HttpError;
+use crate::request::is_token;
+
+/// Steps of all scenarios together.
+const STEPS_MAX: usize = 10_000;
+/// Steps within steps.
+const DEPTH_MAX: usize = 32;
+/// Bytes of a file that a request carries.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// A row of the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) scenario: String,
+    pub(crate) name: String,
+}
+
+/// Makes programs of steps.
+#[derive(Debug)]
+pub(crate) struct Compiler<'a> {
+    book: &'a Book,
+    origin: &'a Origin,
+    exclude: &'a Patterns,
+    pub(crate) names: Names,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) groups: Vec<Row>,
+    /// Lists whose turns all users of the scenario share.
+    pub(crate) lists: usize,
+    /// Steps that `exclude` names.
+    pub(crate) excluded: usize,
+    /// Variables that are used, and where.
+    used: Vec<(Slot, Range<usize>)>,
+}
+
+/// What all steps of a scenario have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Manner<'a> {
+    pub(crate) scenario: &'a str,
+    /// Header lines of the file, of the scenario, and of the command line.
+    pub(crate) file: &'a Pairs,
+    pub(crate) headers: &'a [&'a Pairs],
+    pub(crate) told: &'a Pairs,
+    /// The value of an `Authorization` line.
+    pub(crate) authorization: Option<&'a str>,
+    pub(crate) think: Option<Think>,
+}
+
+impl<'a> Compiler<'a> {
+    pub(crate) fn new(book: &'a Book, origin: &'a Origin, exclude: &'a Patterns) -> Self {
+        Self {
+            book,
+            origin,
+            exclude,
+            names: Names::default(),
+            steps: Vec::new(),
+            rows: Vec::new(),
+            groups: Vec::new(),
+            lists: 0,
+            excluded: 0,
+            used: Vec::new(),
+        }
+    }
+
+    /// The program of `steps`.
+    ///
+    /// # Errors
+    /// [`HttpError::Scenario`] with the place of the first thing that cannot be.
+    pub(crate) fn program(
+        &mut self,
+        steps: &[file::Step],
+        manner: &Manner<'_>,
+    ) -> Result<Program, HttpError> {
+        let mut program = Program::new();
+        for step in steps {
+            self.step(step, manner, 0, &mut program)?;
+        }
+        Ok(program)
+    }
+
+    /// Refuses a variable that is used and that nothing in `defined` gives a value; forgets what
+    /// was used.
+    pub(crate) fn check_variables(&mut self, defined: &[Slot]) -> Result<(), HttpError> {
+        let used = std::mem::take(&mut self.used);
+        let Some((slot, at)) = used.iter().find(|(slot, _)| !defined.contains(slot)) else {
+            return Ok(());
+        };
+        let name = self.names.name(*slot);
+        let known = defined.iter().map(|slot| self.names.name(*slot));
+        let meant = nearest(name, known)
+            .map(|meant| format!("; did you mean `{meant}`?"))
+            .unwrap_or_default();
+        let problem = format!(
+            "nothing gives `{name}` a value: name it in variables, data, extract or as{meant}"
+        );
+        Err(self.book.wrong(at, problem))
+    }
+
+    /// The variables that the steps of `program` and their answers set.
+    pub(crate) fn set_by(&self, program: &Program) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for instruction in program {
+            match instruction {
+                Instruction::Request(step) => {
+                    let extracts = &self.steps[usize::from(*step)].extracts;
+                    slots.extend(extracts.iter().map(Extractor::slot));
+                }
+                Instruction::Each { variable, .. } => slots.push(*variable),
+                _ => {}
+            }
+        }
+        slots
+    }
+
+    /// Appends one step, with everything in it.
+    fn step(
+        &mut self,
+        step: &file::Step,
+        manner: &Manner<'_>,
+        depth: usize,
+        program: &mut Program,
+    ) -> Result<(), HttpError> {
+        let at = place_of(step);
+        if depth > DEPTH_MAX {
+            return Err(self.book.wrong(&at, format!("steps stand {DEPTH_MAX} deep at most")));
+        }
+        let kind = self.kind(step, &at)?;
+        let from = program.len();
+        let guards = self.guards(step, program)?;
+        match kind {
+            Kind::Request(target) => {
+                if !self.request(step, target, manner, program)? {
+                    program.truncate(from); // excluded
+                    return Ok(());
+                }
+                push_think(think_of(step).or(manner.think), program);
+            }
+            Kind::Group(name) => {
+                let row = number(self.groups.len());
+                self.groups.push(Row { scenario: manner.scenario.into(), name: name.into() });
+                program.push(Instruction::Group(row));
+                let kept = self.body(step, manner, depth, &at, program)?;
+                program.push(Instruction::GroupEnd);
+                if !kept {
+                    self.groups.pop();
+                    program.truncate(from);
+                    return Ok(());
+                }
+                push_think(think_of(step), program);
+            }
+            Kind::Each | Kind::Repeat(_) => {
+                let start = program.len();
+                program.push(self.loop_start(step, kind)?);
+                if !self.body(step, manner, depth, &at, program)? {
+                    program.truncate(from);
+                    return Ok(());
+                }
+                push_think(think_of(step), program);
+                program.push(Instruction::Again { to: place(start + 1) });
+                let (end, first) = (place(program.len()), first_request(&program[start..]));
+                if let Instruction::Each { to, fails, .. } = &mut program[start] {
+                    (*to, *fails) = (end, first);
+                }
+            }
+        }
+        let (end, first) = (place(program.len()), first_request(&program[from..]));
+        for guard in guards {
+            match &mut program[guard] {
+                Instruction::Share { to, .. } => *to = end,
+                Instruction::Unless { to, fails, .. } => (*to, *fails) = (end, first),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps within a step; false when all of them are excluded.
+    fn body(
+        &mut self,
+        step: &file::Step,
+        manner: &Manner<'_>,
+        depth: usize,
+        at: &Range<usize>,
+        program: &mut Program,
+    ) -> Result<bool, HttpError> {
+        let (from, excluded) = (program.len(), self.excluded);
+        for inner in &step.step {
+            self.step(inner, manner, depth + 1, program)?;
+        }
+        let asks = program[from..].iter().any(|it| matches!(it, Instruction::Request(_)));
+        if !asks && excluded == self.excluded {
+            return Err(self.book.wrong(
+                at,
+                "this asks for nothing: give it steps that do, as [[scenario.step.step]]",
+            ));
+        }
+        Ok(asks)
+    }
+
+    /// Which of the kinds of steps it is.
+    fn kind<'s>(&self, step: &'s file::Step, at: &Range<usize>) -> Result<Kind<'s>, HttpError> {
+        let target = step.get.as_ref().or(step.path.as_ref());
+        let named = [
+            step.get.is_some(),
+            step.path.is_some(),
+            step.each.is_some(),
+            step.repeat.is_some(),
+            step.group.is_some(),
+        ];
+        if named.into_iter().filter(|named| *named).count() != 1 {
+            let problem = "a step has exactly one of get, path, each, repeat and group";
+            return Err(self.book.wrong(at, problem));
+        }
+        let kind = match (target, &step.each, &step.repeat, &step.group) {
+            (Some(target), ..) => Kind::Request(target),
+            (_, Some(_), ..) => Kind::Each,
+            (_, _, Some(turns), _) => Kind::Repeat(*turns.get_ref()),
+            (.., Some(name)) => Kind::Group(name.get_ref()),
+            (None, None, None, None) => {
+                return Err(self.book.wrong(at, "this step does nothing"));
+            }
+        };
+        match self.misplaced(step, &kind) {
+            None => Ok(kind),
+            Some(problem) => Err(self.book.wrong(at, problem)),
+        }
+    }
+
+    /// A key that does not belong to this kind of step.
+    fn misplaced(&self, step: &file::Step, kind: &Kind<'_>) -> Option<String> {
+        let request = matches!(kind, Kind::Request(_));
+        let each = matches!(kind, Kind::Each);
+        let keys = [
+            ("method", step.method.is_some(), request && step.get.is_none()),
+            ("headers", !step.headers.is_empty(), request),
+            ("body", step.body.is_some(), request && step.get.is_none()),
+            ("body-file", step.body_file.is_some(), request && step.get.is_none()),
+            ("check", step.check.is_some(), request),
+            ("extract", !step.extract.is_empty(), request),
+            ("name", step.name.is_some(), request),
+            ("as", step.variable.is_some(), each),
+            ("most", step.most.is_some(), each),
+            ("turns", step.turns != file::Turns::Own, each),
+            ("step", !step.step.is_empty(), !request),
+        ];
+        let (key, ..) = keys.into_iter().find(|(_, there, fits)| *there && !fits)?;
+        Some(match key {
+            "name" => "a loop has no row to name; a group has its name in group = \"...\"".into(),
+            "method" | "body" | "body-file" => {
+                format!("`{key}` belongs to path = \"...\"; get is a GET without content")
+            }
+            _ => format!("`{key}` does not belong to this kind of step"),
+        })
+    }
+
+    /// The instructions that may lead past a step; says where they stand.
+    fn guards(
+        &mut self,
+        step: &file::Step,
+        program: &mut Program,
+    ) -> Result<Vec<usize>, HttpError> {
+        let mut guards = Vec::new();
+        if let Some(text) = &step.share {
+            let share: Share = text
+                .get_ref()
+                .parse()
+                .map_err(|error| self.book.wrong(&text.span(), format!("share: {error}")))?;
+            guards.push(program.len());
+            program.push(Instruction::Share { share, to: 0 });
+        }
+        if let Some(text) = &step.condition {
+            let at = text.span();
+            let condition = Condition::parse(text.get_ref(), &mut self.names)
+                .map_err(|error| self.book.wrong(&at, format!("if: {error}")))?;
+            self.used.extend(condition.slots().map(|slot| (slot, at.clone())));
+            guards.push(program.len());
+            program.push(Instruction::Unless { condition, to: 0, fails: 0 });
+        }
+        Ok(guards)
+    }
+
+    fn loop_start(&mut self, step: &file::Step, kind: Kind<'_>) -> Result<Instruction, HttpError> {
+        if let Kind::Repeat(turns) = kind {
+            return match turns {
+                0 => Err(self
+                    .book
+                    .wrong(&place_of(step), "repeat = 0 does nothing: write 1 or more")),
+                turns => Ok(Instruction::Repeat(turns)),
+            };
+        }
+        let at = place_of(step);
+        let list = self.slot(step.each.as_ref().map(toml::Spanned::get_ref), &at)?;
+        let Some(variable) = &step.variable else {
+            let problem = "each needs as = \"...\": the variable that holds the value of the turn";
+            return Err(self.book.wrong(&at, problem));
+        };
+        let variable_at = variable.span();
+        let variable = self.slot(Some(variable.get_ref()), &variable_at)?;
+        self.used.push((list, at.clone()));
+        let most = match step.most.as_ref().map(toml::Spanned::get_ref) {
+            None => u64::MAX,
+            Some(0) => return Err(self.book.wrong(&at, "most = 0 does nothing: write 1 or more")),
+            Some(most) => *most,
+        };
+        let turns = match step.turns {
+            file::Turns::Own => Turns::Own,
+            file::Turns::Shared => {
+                self.lists += 1;
+                Turns::Shared(self.lists - 1)
+            }
+        };
+        Ok(Instruction::Each { fails: 0, list, variable, most, turns, to: 0 })
+    }
+
+    /// The slot of a list or variable, written with or without `${}`.
+    fn slot(&mut self, name: Option<&String>, at: &Range<usize>) -> Result<Slot, HttpError> {
+        let name = name.map_or("", String::as_str);
+        let bare = name.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).unwrap_or(name);
+        self.names.slot(bare).map_err(|error| self.book.wrong(at, error.to_string()))
+    }
+
+    /// Appends a request; false when it is excluded.
+    fn request(
+        &mut self,
+        step: &file::Step,
+        target: &toml::Spanned<String>,
+        manner: &Manner<'_>,
+        program: &mut Program,
+    ) -> Result<bool, HttpError> {
+        if self.exclude.has(target.get_ref()) {
+            self.excluded += 1;
+            return Ok(false);
+        }
+        let at = target.span();
+        if self.steps.len() == STEPS_MAX {
+            return Err(self.book.wrong(&at, format!("more than {STEPS_MAX} steps")));
+        }
+        let method = self.method(step)?;
+        let letter = self.letter(step, target, method, manner)?;
+        self.used.extend(letter.slots().map(|slot| (slot, at.clone())));
+        let name = match &step.name {
+            Some(name) => name.get_ref().clone(),
+            None => format!("{method} {}", target.get_ref()),
+        };
+        let checks = step.check.as_ref();
+        let check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
+        let checker = Checker::new(&file::Check { within: None, ..check.clone() });
+        let checker = checker.map_err(|error| {
+            let at = checks.map_or(at.clone(), toml::Spanned::span);
+            self.book.wrong(&at, format!("check: {error}"))
+        })?;
+        let mut extracts = Vec::new();
+        for extract in &step.extract {
+            let extractor = Extractor::new(extract.get_ref(), &mut self.names)
+                .map_err(|error| self.book.wrong(&extract.span(), format!("extract: {error}")))?;
+            extracts.push(extractor);
+        }
+        let row = self.row(Row { scenario: manner.scenario.into(), name: name.clone() });
+        program.push(Instruction::Request(number(self.steps.len())));
+        self.steps.push(Step {
+            name,
+            place: self.book.line(&at),
+            row,
+            letter,
+            checker,
+            within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
+            extracts,
+        });
+        Ok(true)
+    }
+
+    /// The number of a row; steps of one name share theirs.
+    fn row(&mut self, row: Row) -> u16 {
+        let known = self.rows.iter().position(|known| *known == row);
+        number(known.unwrap_or_else(|| {
+            self.rows.push(row);
+            self.rows.len() - 1
+        }))
+    }
+
+    fn method<'s>(&self, step: &'s file::Step) -> Result<&'s str, HttpError> {
+        let usual = if step.body.is_some() || step.body_file.is_some() { "POST" } else { "GET" };
+        let Some(method) = &step.method else { return Ok(usual) };
+        let text = method.get_ref();
+        let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !sound || text == "CONNECT" {
+            let problem =
+                format!("`{text}` is no method that can be measured; write for example POST");
+            return Err(self.book.wrong(&method.span(), problem));
+        }
+        Ok(text)
+    }
+
+    fn letter(
+        &mut self,
+        step: &file::Step,
+        target: &toml::Spanned<String>,
+        method: &str,
+        manner: &Manner<'_>,
+    ) -> Result<Letter, HttpError> {
+        let at = target.span();
+        let path = self.template(target.get_ref(), &at)?;
+        let content = self.content(step)?;
+        let headers = self.headers(step, manner, &at)?;
+        Letter::new(method, path, headers, content, self.origin)
+            .map_err(|unsent| self.book.wrong(&at, unsent.words(&self.names)))
+    }
+
+    fn content(&mut self, step: &file::Step) -> Result<Content, HttpError> {
+        match (&step.body, &step.body_file) {
+            (None, None) => Ok(Content::Nothing),
+            (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
+            (None, Some(file)) => {
+                let path = self.book.folder().join(file.get_ref());
+                let size = fs::metadata(&path).map(|found| found.len());
+                let bytes = match size {
+                    Ok(size) if size > BODY_BYTES_MAX => {
+                        Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge))
+                    }
+                    Ok(_) => fs::read(&path),
+                    Err(error) => Err(error),
+                };
+                let bytes = bytes.map_err(|error| {
+                    let problem = format!("cannot read {}: {error}", path.display());
+                    self.book.wrong(&file.span(), problem)
+                })?;
+                Ok(Content::Bytes(Arc::from(bytes)))
+            }
+            (Some(_), Some(file)) => {
+                Err(self.book.wrong(&file.span(), "body and body-file: take one of them out"))
+            }
+        }
+    }
+
+    /// The header lines of a step. Of one name the last is sent: the file's, the scenario's, its
+    /// own, the command line's.
+    fn headers(
+        &mut self,
+        step: &file::Step,
+        manner: &Manner<'_>,
+        at: &Range<usize>,
+    ) -> Result<Vec<(Box<str>, Template)>, HttpError> {
+        let mut lines: Vec<(Box<str>, Template)> = Vec::new();
+        let scenario = manner.headers.iter().copied();
+        let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
+        for (name, value) in levels.flatten() {
+            if let Some(problem) = header_problem(name) {
+                return Err(self.book.wrong(at, format!("header `{name}`: {problem}")));
+            }
+            let value = self.template(value, at)?;
+            match lines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                Some((_, known)) => *known = value,
+                None => lines.push((name.as_str().into(), value)),
+            }
+        }
+        let named = lines.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if let (Some(authorization), false) = (manner.authorization, named) {
+            lines.push(("Authorization".into(), self.template(authorization, at)?));
+        }
+        Ok(lines)
+    }
+
+    fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, HttpError> {
+        Template::parse(text, &mut self.names)
+            .map_err(|error| self.book.wrong(at, error.to_string()))
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug)]
+enum Kind<'s> {
+    Request(&'s toml::Spanned<String>),
+    Each,
+    Repeat(u64),
+    Group(&'s str),
+}
+
+/// Why a header cannot be given.
+pub(crate) fn header_problem(name: &str) -> Option<&'static str> {
+    if !is_token(name) {
+        return Some("that is no name of a header");
+    }
+    match name.to_ascii_lowercase().as_str() {
+        "content-length" | "transfer-encoding" => Some("the content says it: leave it out"),
+        "host" => Some("base says it: leave it out"),
+        "cookie" => Some("cookies that the server gives are sent by themselves: leave it out"),
+        "proxy-authorization" => {
+            Some("give PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment")
+        }
+        "expect" => Some("the content is sent at once: leave it out"),
+        _ => None,
+    }
+}
+
+/// The step that is asked for first.
+fn first_request(program: &[Instruction]) -> u16 {
+    let mut requests = program.iter().filter_map(|it| match it {
+        Instruction::Request(step) => Some(*step),
+        _ => None,
+    });
+    requests.next().unwrap_or(0) // there is one: what asks for nothing was refused
+}
+
+fn think_of(step: &file::Step) -> Option<Think> {
+    step.think.as_ref().map(|think| *think.get_ref())
+}
+
+fn push_think(think: Option<Think>, program: &mut Program) {
+    program.extend(think.map(Instruction::Think));
+}
+
+fn number(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX) // STEPS_MAX is below
+}
+
+fn place(index: usize) -> Place {
+    Place::try_from(index).unwrap_or(Place::MAX) // a few for each step
+}

@@ -1,0 +1,335 @@
+//! `plumb http load`: the users of a scenario file, all of them at the same time.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::options::OutputOptions;
+use plumb_engine::{
+    Crew, Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, clock, floor, part_record,
+    result_record,
+};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{
+    FindingKind, PartRecord, Rate, ResultRecord, Row as Figures, ScenarioFigures, Shape, Span,
+    Validity,
+};
+use plumb_wire::http::Scheme;
+use serde_json::json;
+
+use super::book::Book;
+use super::compile::Row;
+use super::letter::Origin;
+use super::masked;
+use super::options::ScenarioOptions;
+use super::pattern_list::Patterns;
+use super::player::{Player, Script};
+use super::script::{Cast, Wishes, cast, origin, seed_of};
+use super::timeline::{Part, Times, dealt, part};
+use super::variables::{Slot, Value};
+use crate::HttpError;
+use crate::ping::SEED_MASK;
+use crate::way::{Means, Way, Ways};
+
+/// Steps whose first wrong answer is spelled out.
+const COMPLAINTS_MAX: usize = 5;
+
+/// A scenario file that is going to be played.
+#[derive(Debug)]
+pub struct ScenarioLoad {
+    options: ScenarioOptions,
+    book: Book,
+    origin: Origin,
+    ways: Ways,
+    wishes: Wishes,
+    seed: u64,
+    /// The points of the sweep: users of all scenarios without a rate together; `None`: as the
+    /// file says.
+    points: Vec<Option<u64>>,
+}
+
+impl ScenarioLoad {
+    /// Reads the scenario, and checks it with the options.
+    ///
+    /// # Errors
+    /// [`HttpError`] with the place of the first thing that cannot be.
+    pub fn new(options: ScenarioOptions) -> Result<Self, HttpError> {
+        let book = Book::read(&options.scenario)?;
+        let file = book.file();
+        let means = Means {
+            proxy: options.proxy.as_deref(),
+            transport: &options.transport,
+            trust: &options.trust,
+            connect_timeout: options.drive.connect_timeout(file),
+        };
+        // the way is known when the server is, and the server when the proxy is
+        let proxy = means.proxy.map(crate::proxy::Proxy::new).transpose()?;
+        let origin = origin(&book, options.base.as_deref(), proxy.as_ref())?;
+        let ways = Ways::new(means, std::slice::from_ref(origin.url()))?;
+        let wishes = Wishes {
+            headers: Wishes::headers(&options.header)?,
+            exclude: Patterns::new(&options.exclude),
+            credentials: options.credentials.clone(),
+            body_bytes_max: options.max_body.map_or(u64::MAX, |size| size.bytes()),
+        };
+        let drawn = || clock::wall_ns() & SEED_MASK;
+        let seed = options.drive.seed.or(file.seed).unwrap_or_else(drawn);
+        let mut points: Vec<Option<u64>> =
+            options.users.iter().map(|users| Some(users.get())).collect();
+        points.sort_unstable();
+        points.dedup();
+        SplitMix64::new(seed).shuffle(&mut points);
+        if points.is_empty() {
+            points.push(None);
+        }
+        let load = Self { options, book, origin, ways, wishes, seed, points };
+        load.cast(&[])?; // what is wrong is said before anything is asked
+        for point in &load.points {
+            load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
+        }
+        Ok(load)
+    }
+
+    fn cast(&self, extracted: &[(Slot, Value)]) -> Result<Cast, HttpError> {
+        cast(&self.book, &self.origin, &self.wishes, self.seed, extracted)
+    }
+
+    /// Who takes part in each scenario, with `users` in all those without a rate.
+    fn parts(&self, users: Option<u64>) -> Result<Vec<Part>, HttpError> {
+        let file = self.book.file();
+        let like = self.options.drive.plan(file);
+        let times = Times { like: &like, length: self.options.drive.length(file) };
+        let parts = |shares: &[Option<u64>]| {
+            let numbered = (1..).zip(&file.scenario).zip(shares);
+            numbered
+                .map(|((number, scenario), share)| {
+                    part(&self.book, scenario, times, *share, seed_of(self.seed, !number))
+                })
+                .collect::<Result<Vec<Part>, HttpError>>()
+        };
+        let as_written = parts(&vec![None; file.scenario.len()])?;
+        let Some(users) = users else { return Ok(as_written) };
+        let closed: Vec<u64> =
+            as_written.iter().filter(|part| !part.open()).map(|part| part.users).collect();
+        if closed.is_empty() {
+            let problem = "--users: every scenario has a rate; there are no users to set".into();
+            return Err(HttpError::Base { problem });
+        }
+        let mut shares = dealt(users, &closed).into_iter();
+        let shares: Vec<Option<u64>> =
+            as_written.iter().map(|part| if part.open() { None } else { shares.next() }).collect();
+        parts(&shares)
+    }
+
+    /// What is done once, and what it extracted; `None` when it was interrupted.
+    fn prepare(&self, way: &Way, stop: &Stop) -> Result<Option<Vec<(Slot, Value)>>, HttpError> {
+        let cast = self.cast(&[])?;
+        let Some(script) = &cast.preparation else { return Ok(Some(Vec::new())) };
+        let plan = self.options.drive.plan(self.book.file());
+        let plan = LoadPlan { threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
+        let crew = [Crew { plan: &plan, crowd: None }];
+        let player = |_| Player::new(Arc::clone(script));
+        let load = way.drive_crews(&crew, shape(&cast), player, (&mut [], stop))?;
+        if stop.asked() {
+            return Ok(None);
+        }
+        let player = load.protocols.first();
+        if load.recorder.failures().total() > 0 {
+            let complaint = player.and_then(|player| player.complaints().next());
+            let complaint = complaint.unwrap_or("the server does not answer").to_owned();
+            return Err(HttpError::Preparation { complaint });
+        }
+        Ok(Some(player.map_or_else(Vec::new, |player| player.extracted().to_vec())))
+    }
+
+    fn measure(
+        &self,
+        point: Option<u64>,
+        extracted: &[(Slot, Value)],
+        way: &Way,
+        (watch, stop): (&mut dyn Watch, &Stop),
+    ) -> Result<(), JobError> {
+        // data files and shared lists begin anew for each point
+        let cast = self.cast(extracted)?;
+        let parts = self.parts(point)?;
+        let labels = BTreeMap::from([("users".to_owned(), users_of(&parts).to_string())]);
+        let crews: Vec<Crew<'_>> =
+            parts.iter().map(|part| Crew { plan: &part.plan, crowd: Some(&part.crowd) }).collect();
+        let player = |number: usize| Player::new(Arc::clone(&cast.scripts[number]));
+        let load = {
+            let samplers = &mut [watch.point(&labels)];
+            way.drive_crews(&crews, shape(&cast), player, (samplers, stop))
+                .map_err(HttpError::from)?
+        };
+        let mut result = result_record(&together(&parts), labels, Lengths::Any, &load);
+        let (rows, stretches) = (load.recorder.rows(), load.recorder.stretches());
+        let (steps, groups) = cast.prepared;
+        result.parts = records("step", &cast.rows[steps..], &rows[steps..], &load);
+        result.groups = records("group", &cast.groups[groups..], &stretches[groups..], &load);
+        result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
+        result.scenarios = scenarios(&parts, &cast.scripts, &load);
+        let judged = cast.thresholds.iter();
+        let judged = judged.map(|it| it.judge(&load.recorder, load.duration_ns));
+        result.thresholds = judged.collect();
+        result.validity = remarks(std::mem::take(&mut result.validity), &result, &load);
+        if let Some(transport) = &load.transport {
+            watch.reached(transport.clone());
+        }
+        watch.result(result, load.began_ns)
+    }
+}
+
+impl Measure for ScenarioLoad {
+    fn outline(&self) -> Outline {
+        let options = &self.options;
+        let file = self.book.file();
+        let mut in_force = options.drive.in_force(file, self.seed);
+        in_force.insert("scenario".into(), json!(self.book.path()));
+        in_force.insert("scenario-text".into(), json!(masked::text(file)));
+        in_force.insert("base".into(), json!(self.origin.url().to_string()));
+        in_force.insert("header".into(), json!(options.header));
+        in_force.insert("exclude".into(), json!(options.exclude));
+        in_force.insert("users".into(), json!(options.users));
+        in_force.insert("credentials".into(), json!(options.credentials));
+        in_force.insert("max-body".into(), json!(options.max_body));
+        in_force
+            .insert("proxy".into(), json!(self.ways.proxy().map(|proxy| proxy.url().to_string())));
+        in_force.extend(options.transport.in_force());
+        if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
+            in_force.extend(options.trust.in_force());
+        }
+        let open = self.parts(None).is_ok_and(|parts| parts.iter().any(Part::open));
+        Outline {
+            layer: "http",
+            verb: "load",
+            options: in_force,
+            open,
+            seed: self.seed,
+            target: target(&self.origin, file.name.as_deref()),
+            pin: options.drive.pin.clone(),
+            points: self.points.len(),
+        }
+    }
+
+    fn output(&self) -> &OutputOptions {
+        &self.options.output
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        let way = self.ways.to(self.origin.url(), stop)?;
+        let Some(extracted) = self.prepare(&way, stop)? else { return Ok(()) };
+        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.pin, stop)? {
+            watch.floor(floor);
+        }
+        for point in &self.points {
+            if stop.asked() {
+                break;
+            }
+            self.measure(*point, &extracted, &way, (watch, stop))?;
+        }
+        Ok(())
+    }
+}
+
+/// The target in a heading.
+fn target(origin: &Origin, name: Option<&str>) -> String {
+    let base = origin.url().to_string();
+    match name {
+        Some(name) => format!("{base} ({name})"),
+        None => base,
+    }
+}
+
+fn shape(cast: &Cast) -> Shape {
+    Shape { operations: cast.rows.len(), stretches: cast.groups.len() }
+}
+
+/// Users of the scenarios without a rate; of those with one, when there are no others.
+fn users_of(parts: &[Part]) -> u64 {
+    let closed: u64 = parts.iter().filter(|part| !part.open()).map(|part| part.users).sum();
+    if closed > 0 { closed } else { parts.iter().map(|part| part.users).sum() }
+}
+
+/// The plans of all scenarios as one, for what is said of the whole load.
+fn together(parts: &[Part]) -> LoadPlan {
+    let sum = |of: fn(&LoadPlan) -> usize| {
+        let all = parts.iter().map(|part| of(&part.plan)).sum();
+        NonZeroUsize::new(all).unwrap_or(NonZeroUsize::MIN)
+    };
+    let like = parts[0].plan.clone(); // a file has a scenario
+    let open = parts.iter().any(Part::open);
+    let rate = "1/s".parse::<Rate>().ok().filter(|_| open);
+    LoadPlan {
+        connections: sum(|plan| plan.connections.get()),
+        threads: sum(|plan| plan.threads.get()),
+        pace: rate.map_or(Pace::AsFast, Pace::Rate),
+        ..like
+    }
+}
+
+/// A record for each row of this kind.
+fn records<P>(
+    kind: &str,
+    rows: &[Row],
+    figures: &[Figures],
+    load: &LoadResult<P>,
+) -> Vec<PartRecord> {
+    rows.iter()
+        .zip(figures)
+        .map(|(row, figures)| PartRecord {
+            labels: BTreeMap::from([
+                ("scenario".to_owned(), row.scenario.clone()),
+                (kind.to_owned(), row.name.clone()),
+            ]),
+            ..part_record(row.name.clone(), figures, load)
+        })
+        .collect()
+}
+
+/// What became of the users of each scenario, those of all its threads together.
+fn scenarios(
+    parts: &[Part],
+    scripts: &[Arc<Script>],
+    load: &LoadResult<Player>,
+) -> Vec<ScenarioFigures> {
+    let both = parts.iter().zip(scripts);
+    both.map(|(part, script)| {
+        let mut figures = ScenarioFigures {
+            name: script.name.clone(),
+            load: if part.open() { "open" } else { "closed" }.into(),
+            users: part.users,
+            ..ScenarioFigures::default()
+        };
+        let players = load.protocols.iter();
+        let own = players.filter(|player| player.script().name == script.name);
+        own.for_each(|player| player.add_to(&mut figures));
+        figures
+    })
+    .collect()
+}
+
+/// The verdict with what else the reader should know.
+fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>) -> Validity {
+    // what answers to different values must be like, checks say
+    let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
+    let mut validity = Validity::of(kept);
+    let mut complaints: Vec<&str> = load.protocols.iter().flat_map(Player::complaints).collect();
+    complaints.sort_unstable();
+    complaints.dedup();
+    let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
+    for complaint in complaints.iter().take(COMPLAINTS_MAX) {
+        validity = validity.with_remark(&format!("the first wrong answer to {complaint}"));
+    }
+    if more > 0 {
+        validity = validity.with_remark(&format!("{more} more steps had wrong answers"));
+    }
+    for scenario in &result.scenarios {
+        for (cause, users) in &scenario.ended {
+            validity = validity.with_ended(*users, &scenario.name, cause);
+        }
+    }
+    let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
+    let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
+    validity.with_missed(&missed)
+}

@@ -1,0 +1,167 @@
+//! What the command line adds to a scenario file.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::Args;
+use plumb_engine::options::{OutputOptions, TransportOptions};
+use plumb_engine::tls::TrustOptions;
+use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
+use plumb_measure::{ByteSize, Span};
+use serde_json::{Value, json};
+
+use super::file::ScenarioFile;
+
+/// The usual limits, where neither the file nor the command line names one.
+const TIMEOUT: Span = Span::from_ms(30_000);
+const CONNECT_TIMEOUT: Span = Span::from_ms(5_000);
+
+/// Which scenario, against whom.
+#[derive(Args, Clone, Debug)]
+pub struct ScenarioOptions {
+    /// The scenario: a TOML file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+
+    /// The server, in place of the one in the file: http://HOST[:PORT] or https://HOST[:PORT]
+    #[arg(long, value_name = "URL")]
+    pub base: Option<String>,
+
+    /// A further header line of every request; it stands in the record, so it may hold no secret
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+
+    /// Leave out the steps whose path holds this, or is like it where it has a *
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+
+    /// Users of all scenarios without a rate together, in the proportions of the file; a list makes
+    /// a sweep
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub users: Vec<NonZeroU64>,
+
+    /// A file of one line USER:PASSWORD that only its owner may read, in place of the file's
+    ///
+    /// Without any the environment is looked at (PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD). What is
+    /// found is sent with every request.
+    #[arg(long, value_name = "FILE")]
+    pub credentials: Option<PathBuf>,
+
+    /// Send every request through this proxy: http://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub proxy: Option<String>,
+
+    /// Content that an answer may have; more is a failure
+    #[arg(long, value_name = "SIZE")]
+    pub max_body: Option<ByteSize>,
+
+    /// How the load is driven.
+    #[command(flatten)]
+    pub drive: DriveOptions,
+
+    /// How the target is reached.
+    #[command(flatten)]
+    pub transport: TransportOptions,
+
+    /// Who is believed, and who we say we are, where the server is reached by https.
+    #[command(flatten)]
+    pub trust: TrustOptions,
+
+    /// Where results go.
+    #[command(flatten)]
+    pub output: OutputOptions,
+}
+
+/// How a scenario is driven.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub struct DriveOptions {
+    /// Length of the recorded part, in place of the file's
+    #[arg(long = "for", id = "for_time", value_name = "TIME")]
+    pub for_time: Option<Span>,
+
+    /// Load before the recorded part, in place of the file's [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<Span>,
+
+    /// Threads that drive each scenario
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub threads: NonZeroUsize,
+
+    /// Run on these processors, one a thread in turn
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub pin: Vec<usize>,
+
+    /// An answer must be complete within this, in place of the file's [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<Span>,
+
+    /// A connection must stand within this, in place of the file's [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub connect_timeout: Option<Span>,
+
+    /// The scheduling lag, at its 99th percentile, beyond which the driver counts as the limit
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub lag: Span,
+
+    /// Length of the intervals in which the run is written down
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Span,
+
+    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
+    #[arg(long, help_heading = "Transport")]
+    pub nagle: bool,
+
+    /// Seed of everything that is drawn, in place of the file's [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+impl DriveOptions {
+    /// A plan with everything that is the same for all scenarios of `file`.
+    pub(crate) fn plan(&self, file: &ScenarioFile) -> LoadPlan {
+        LoadPlan {
+            connections: NonZeroUsize::MIN,
+            threads: self.threads,
+            depth: NonZeroUsize::MIN,
+            pace: Pace::AsFast,
+            extent: Extent::Users,
+            warmup: self.warmup.or(file.warmup).unwrap_or(Span::from_ns(0)),
+            connect_timeout: self.connect_timeout(file),
+            operation_timeout: self.timeout.or(file.timeout).unwrap_or(TIMEOUT),
+            lag_bound: self.lag,
+            waiting: Waiting::Epoll,
+            pin: self.pin.clone(),
+            interval: self.interval,
+            nagle: self.nagle.into(),
+        }
+    }
+
+    /// How long the recorded part lasts; `None`: as the scenarios say.
+    pub(crate) fn length(&self, file: &ScenarioFile) -> Option<Span> {
+        self.for_time.or(file.length)
+    }
+
+    /// A connection must stand within this.
+    pub(crate) fn connect_timeout(&self, file: &ScenarioFile) -> Span {
+        self.connect_timeout.or(file.connect_timeout).unwrap_or(CONNECT_TIMEOUT)
+    }
+
+    /// Every option with the value in force, for the run record.
+    pub(crate) fn in_force(&self, file: &ScenarioFile, seed: u64) -> BTreeMap<String, Value> {
+        let plan = self.plan(file);
+        BTreeMap::from([
+            ("for".into(), json!(self.length(file))),
+            ("warmup".into(), json!(plan.warmup)),
+            ("threads".into(), json!(self.threads)),
+            ("pin".into(), json!(self.pin)),
+            ("timeout".into(), json!(plan.operation_timeout)),
+            ("connect-timeout".into(), json!(plan.connect_timeout)),
+            ("lag".into(), json!(self.lag)),
+            ("interval".into(), json!(self.interval)),
+            ("nagle".into(), json!(self.nagle)),
+            ("seed".into(), json!(seed)),
+        ])
+    }
+}

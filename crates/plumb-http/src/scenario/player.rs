@@ -1,0 +1,408 @@
+//! Users of a scenario as a [`Protocol`]: what each asks for next, and whether the answer was right.
+
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plumb_engine::{After, Next, Op, OpEnd, Protocol, Step as Reading, Stretch};
+use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures};
+use plumb_wire::http::Memo;
+
+use super::cookies::{Jar, Site};
+use super::data::{Lines, OwnLine};
+use super::draw::Draw;
+use super::file::{Cookies, OnFailure, Take, Think};
+use super::letter::Origin;
+use super::program::{Program, Step};
+use super::variables::{Common, Names, Slot, Value, Variables};
+use super::walk::{Around, Halt, SharedTurns, Walk};
+use reading::Wire;
+
+/// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
+/// deleted, and no other ends before the run does.
+const NOW_NS: u64 = 0;
+
+/// What all users of a scenario have in common.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) name: String,
+    pub(crate) steps: Arc<[Step]>,
+    pub(crate) names: Arc<Names>,
+    pub(crate) origin: Origin,
+    pub(crate) login: Program,
+    pub(crate) program: Program,
+    pub(crate) common: Arc<Common>,
+    pub(crate) data: Vec<(String, Lines)>,
+    pub(crate) shared: SharedTurns,
+    pub(crate) iterations: Option<u64>,
+    pub(crate) pause: Option<Think>,
+    pub(crate) cookies: Cookies,
+    pub(crate) site: Arc<Site>,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) seed: u64,
+    pub(crate) body_bytes_max: u64,
+    /// It is done once, for what it extracts.
+    pub(crate) prepares: bool,
+}
+
+/// The users of one scenario on one thread.
+#[derive(Debug)]
+pub(crate) struct Player {
+    script: Arc<Script>,
+    /// What the answers to each step look like.
+    seen: Vec<Seen>,
+    /// The first complaint about each step.
+    complaints: Vec<Option<String>>,
+    complete: Vec<Stretch>,
+    counts: Counts,
+    /// What was extracted last, for whoever comes after a preparation.
+    extracted: Vec<(Slot, Value)>,
+    /// Buffers that go round.
+    spare: Vec<u8>,
+    content: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    memo: Memo,
+    /// Heads that had been parsed when it was looked for cookies, and whether there were any.
+    cookies: (u64, bool),
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    begun: u64,
+    scripts: u64,
+    broken: u64,
+    empty: u64,
+    ended: BTreeMap<String, u64>,
+}
+
+/// A user: outlives its connections.
+#[derive(Debug)]
+pub(crate) struct User {
+    variables: Variables,
+    jar: Jar,
+    /// The target of its last request, for the cookies that come with the answer.
+    target: String,
+    draw: Draw,
+    walk: Walk,
+    stage: Stage,
+    /// Scripts that it has ended.
+    scripts: u64,
+    /// It has asked for something in this script.
+    asked: bool,
+    own_lines: Vec<OwnLine>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    Login,
+    /// Before a script.
+    Between,
+    Script,
+    /// Behind a script, in the pause before the next.
+    Pausing,
+    Done,
+}
+
+impl Player {
+    /// Users that follow `script`.
+    pub(crate) fn new(script: Arc<Script>) -> Self {
+        let seen = |step: &Step| Seen { memo: Memo::new(step.letter.ask()), cookies: (0, false) };
+        Self {
+            seen: script.steps.iter().map(seen).collect(),
+            complaints: vec![None; script.steps.len()],
+            complete: Vec::new(),
+            counts: Counts::default(),
+            extracted: Vec::new(),
+            spare: Vec::new(),
+            content: Vec::new(),
+            script,
+        }
+    }
+
+    /// The script.
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// What is said of wrong answers, the first of each step, with its place.
+    pub(crate) fn complaints(&self) -> impl Iterator<Item = &str> {
+        self.complaints.iter().flatten().map(String::as_str)
+    }
+
+    /// What the users extracted, the last value of each variable.
+    pub(crate) fn extracted(&self) -> &[(Slot, Value)] {
+        &self.extracted
+    }
+
+    /// Adds what became of these users.
+    pub(crate) fn add_to(&self, figures: &mut ScenarioFigures) {
+        figures.begun += self.counts.begun;
+        figures.scripts += self.counts.scripts;
+        figures.broken += self.counts.broken;
+        figures.empty += self.counts.empty;
+        for (why, users) in &self.counts.ended {
+            *figures.ended.entry(why.clone()).or_default() += users;
+        }
+    }
+
+    /// Goes on to the next request, pause or end.
+    fn next(&mut self, user: &mut User) -> Halted {
+        loop {
+            match user.stage {
+                Stage::Done => return Halted::Finish,
+                Stage::Pausing => {
+                    user.stage = Stage::Between;
+                    return Halted::Turn;
+                }
+                Stage::New => {
+                    self.counts.begun += 1;
+                    if self.take_lines(user, |take| take == Take::EachUser) {
+                        user.stage = if self.script.login.is_empty() {
+                            Stage::Between
+                        } else {
+                            Stage::Login
+                        };
+                    }
+                }
+                Stage::Between => {
+                    user.asked = false;
+                    if self.script.cookies == Cookies::Clear {
+                        user.jar.clear();
+                    }
+                    if self.take_lines(user, |take| take != Take::EachUser) {
+                        user.stage = Stage::Script;
+                    }
+                }
+                Stage::Login | Stage::Script => match self.walk(user) {
+                    Halt::Request(step) => return Halted::Request(step),
+                    Halt::Undecided(step) => return Halted::Undecided(step),
+                    Halt::Pause(ns) => return Halted::Pause(ns),
+                    Halt::End => {
+                        user.walk.restart(&mut self.complete);
+                        if user.stage == Stage::Login {
+                            user.stage = Stage::Between;
+                            continue;
+                        }
+                        self.counts.scripts += 1;
+                        self.counts.empty += u64::from(!user.asked);
+                        return self.script_over(user, Stage::Between);
+                    }
+                },
+            }
+        }
+    }
+
+    fn walk(&mut self, user: &mut User) -> Halt {
+        let mut undecided = None;
+        let script = &*self.script;
+        let halt = user.walk.go(&mut Around {
+            program: if user.stage == Stage::Login { &script.login } else { &script.program },
+            variables: &mut user.variables,
+            draw: &mut user.draw,
+            shared: &script.shared,
+            complete: &mut self.complete,
+            undecided: &mut undecided,
+        });
+        if let (Some(undecided), Halt::Undecided(step)) = (undecided, halt) {
+            let script = Arc::clone(&self.script);
+            self.complain(step, || undecided.words(&script.names));
+        }
+        halt
+    }
+
+    /// A script is over, well or not; the user goes on with `stage`.
+    fn script_over(&mut self, user: &mut User, stage: Stage) -> Halted {
+        user.scripts += 1;
+        if self.script.iterations.is_some_and(|most| user.scripts >= most) {
+            user.stage = Stage::Done;
+            return Halted::Finish;
+        }
+        user.stage = stage;
+        let pause_ns = self.script.pause.map_or(0, |pause| user.draw.think_ns(&pause));
+        if pause_ns > 0 && stage == Stage::Between {
+            user.stage = Stage::Pausing;
+            return Halted::Pause(pause_ns);
+        }
+        Halted::Turn
+    }
+
+    /// Takes the next lines of the data files that `wanted` names; false when one ran dry.
+    fn take_lines(&mut self, user: &mut User, wanted: impl Fn(Take) -> bool) -> bool {
+        let script = &*self.script;
+        for ((name, lines), own) in script.data.iter().zip(&mut user.own_lines) {
+            if wanted(lines.take_when()) && lines.take(own, &mut user.variables).is_err() {
+                *self.counts.ended.entry(format!("{name} ran dry")).or_default() += 1;
+                user.stage = Stage::Done;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What a user does after a step that failed.
+    fn failed(&mut self, user: &mut User) -> Option<Halted> {
+        match self.script.on_failure {
+            OnFailure::Continue => None,
+            OnFailure::Restart => {
+                user.walk.restart(&mut self.complete);
+                self.counts.broken += 1;
+                let again = if user.stage == Stage::Login { Stage::Login } else { Stage::Between };
+                Some(self.script_over(user, again))
+            }
+            OnFailure::Stop => {
+                user.walk.restart(&mut self.complete);
+                self.counts.broken += 1;
+                *self.counts.ended.entry("a step failed".into()).or_default() += 1;
+                user.stage = Stage::Done;
+                Some(Halted::Finish)
+            }
+        }
+    }
+
+    fn complain(&mut self, number: u16, words: impl FnOnce() -> String) {
+        let (Some(step), Some(complaint)) = (
+            self.script.steps.get(usize::from(number)),
+            self.complaints.get_mut(usize::from(number)),
+        ) else {
+            return;
+        };
+        complaint.get_or_insert_with(|| format!("{} ({}): {}", step.name, step.place, words()));
+    }
+}
+
+/// Where a user halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halted {
+    Request(u16),
+    /// A step that fails without being asked for.
+    Undecided(u16),
+    Pause(u64),
+    Turn,
+    Finish,
+}
+
+impl From<Halted> for After {
+    fn from(halted: Halted) -> Self {
+        match halted {
+            Halted::Request(_) | Halted::Undecided(_) => Self::Go,
+            Halted::Pause(ns) => Self::Pause(ns),
+            Halted::Turn => Self::Turn,
+            Halted::Finish => Self::Finish,
+        }
+    }
+}
+
+impl Protocol for Player {
+    type User = User;
+    type Wire = Wire;
+
+    const SCRIPTED: bool = true;
+
+    fn user(&mut self, n: usize) -> User {
+        User {
+            variables: Variables::new(Arc::clone(&self.script.common)),
+            jar: Jar::new(Arc::clone(&self.script.site)),
+            target: String::new(),
+            draw: Draw::of_user(self.script.seed, n as u64),
+            walk: Walk::default(),
+            stage: Stage::New,
+            scripts: 0,
+            asked: false,
+            own_lines: vec![OwnLine::default(); self.script.data.len()],
+        }
+    }
+
+    fn encode(&mut self, user: &mut User, _: &mut Wire, out: &mut Vec<u8>) -> Next {
+        let number = match self.next(user) {
+            Halted::Request(number) => number,
+            Halted::Undecided(number) => {
+                user.asked = true;
+                let label = self.script.steps[usize::from(number)].row;
+                return Next::Fail(Op { label, tag: number }, FailureKind::NotSent);
+            }
+            Halted::Pause(ns) => return Next::Pause(ns),
+            Halted::Turn => return Next::Turn,
+            Halted::Finish => return Next::Finish,
+        };
+        user.asked = true;
+        let Self { script, spare, .. } = self;
+        let step = &script.steps[usize::from(number)];
+        let op = Op { label: step.row, tag: number };
+        let jar = &user.jar;
+        let cookies = |target: &str, line: &mut Vec<u8>| {
+            script.cookies != Cookies::Off && jar.write(target, NOW_NS, line)
+        };
+        let written = step.letter.write(&script.origin, &user.variables, cookies, (out, spare));
+        match written {
+            Ok(target) => {
+                if script.cookies != Cookies::Off {
+                    user.target.clear();
+                    user.target.push_str(std::str::from_utf8(&out[target]).unwrap_or("/"));
+                }
+                Next::Send(op)
+            }
+            Err(unsent) => {
+                let words = unsent.words(&script.names);
+                self.complain(number, || words);
+                Next::Fail(op, FailureKind::NotSent)
+            }
+        }
+    }
+
+    fn decode(
+        &mut self,
+        user: &mut User,
+        wire: &mut Wire,
+        op: Option<Op>,
+        bytes: &[u8],
+        _: &mut Vec<u8>,
+    ) -> Reading {
+        self.read(user, wire, op, bytes)
+    }
+
+    fn eof(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
+        self.end(user, wire, op)
+    }
+
+    fn settle(&mut self, user: &mut User, end: &mut OpEnd) -> After {
+        let within_ns = self.script.steps[usize::from(end.op.tag)].within_ns;
+        if end.answer.outcome == Outcome::Ok && end.response_ns > within_ns {
+            end.answer.outcome = Outcome::Failed(FailureKind::Late);
+            let (took, most) = (end.response_ns, within_ns);
+            self.complain(end.op.tag, || {
+                format!(
+                    "the answer took {}, expected at most {}",
+                    plumb_measure::show_ns(took),
+                    plumb_measure::show_ns(most)
+                )
+            });
+        }
+        let failed = match end.answer.outcome {
+            Outcome::Ok => None,
+            Outcome::Failed(kind) => Some(kind),
+        };
+        user.walk.count(end.took_ns, end.counts, failed);
+        user.walk.pass();
+        let broken = failed.and_then(|_| self.failed(user));
+        broken.unwrap_or_else(|| self.next(user)).into()
+    }
+
+    fn resume(&mut self, user: &mut User) -> After {
+        self.next(user).into()
+    }
+
+    fn complete(&mut self) -> Option<Stretch> {
+        self.complete.pop()
+    }
+
+    fn complaint(&self) -> Option<String> {
+        self.complaints().next().map(str::to_owned)
+    }
+}

@@ -1,0 +1,252 @@
+//! Answers as they come in: where they end, and whether they are right.
+
+use plumb_engine::{Op, Step as Reading, Then};
+use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_wire::http::{Body, Head, RawHead};
+
+use super::super::answer;
+use super::super::check::CheckFailed;
+use super::super::coding::Coding;
+use super::super::file::Cookies;
+use super::super::variables::{Slot, Value};
+use super::{NOW_NS, Player, User};
+use crate::probe::{bad_head, unreadable_head};
+
+/// Content that is kept for checks and extractions at most, decoded.
+const KEPT_BYTES_MAX: usize = 32 << 20;
+
+/// An answer that is coming in; `None` between two.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    coming: Option<Box<Coming>>,
+}
+
+#[derive(Debug)]
+struct Coming {
+    status: u16,
+    keep_alive: bool,
+    body: Body,
+    coding: Coding,
+    head: Vec<u8>,
+    content: Vec<u8>,
+}
+
+/// What is wrong with an answer, in words.
+struct Fault {
+    kind: FailureKind,
+    words: String,
+}
+
+impl Player {
+    /// Goes on with what comes in.
+    pub(super) fn read(
+        &mut self,
+        user: &mut User,
+        wire: &mut Wire,
+        op: Option<Op>,
+        bytes: &[u8],
+    ) -> Reading {
+        let Some(op) = op else {
+            let answer = Answer::failed(FailureKind::Garbled);
+            return Reading::Done { consumed: bytes.len(), answer, then: Then::Close };
+        };
+        match wire.coming.take() {
+            None => self.head(user, wire, op.tag, bytes),
+            Some(coming) => self.body(user, wire, op.tag, *coming, bytes, 0),
+        }
+    }
+
+    /// The connection has ended: a body without a length is complete, any other was cut.
+    pub(super) fn end(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
+        match wire.coming.take() {
+            Some(mut coming) if coming.body.ends_with_the_connection() => {
+                self.judge(user, op.tag, &mut coming)
+            }
+            cut => {
+                self.complain(op.tag, || match &cut {
+                    Some(coming) => format!(
+                        "the connection was closed after {} bytes of a longer body",
+                        coming.body.content()
+                    ),
+                    None => "the connection was closed before the answer".to_owned(),
+                });
+                Answer { code: cut.map(|it| it.status), ..Answer::failed(FailureKind::Closed) }
+            }
+        }
+    }
+
+    /// The head at the start of `bytes`.
+    fn head(&mut self, user: &mut User, wire: &mut Wire, tag: u16, bytes: &[u8]) -> Reading {
+        let seen = &mut self.seen[usize::from(tag)];
+        let (head, length) = match seen.memo.read(bytes) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Reading::Need { consumed: 0 },
+            Err(error) => {
+                let (kind, words) = (unreadable_head(error), bad_head(error, bytes));
+                return self.wrong(tag, bytes.len(), None, Fault { kind, words });
+            }
+        };
+        if head.interim() {
+            return Reading::Aside { consumed: length };
+        }
+        self.keep_cookies(user, tag, &bytes[..length]);
+        let coming = self.coming(tag, head, &bytes[..length]);
+        self.body(user, wire, tag, coming, &bytes[length..], length)
+    }
+
+    fn coming(&mut self, tag: u16, head: Head, bytes: &[u8]) -> Coming {
+        let step = &self.script.steps[usize::from(tag)];
+        let coding = if step.keeps_content() { Coding::of(bytes) } else { Coding::Unread };
+        let mut content = std::mem::take(&mut self.content);
+        content.clear();
+        Coming {
+            status: head.status,
+            keep_alive: head.keep_alive,
+            body: Body::new(head.framing),
+            coding,
+            head: if step.keeps_head() { bytes.to_vec() } else { Vec::new() },
+            content,
+        }
+    }
+
+    /// Goes on with the body of `coming`; `before` bytes of the answer were read in front of it.
+    fn body(
+        &mut self,
+        user: &mut User,
+        wire: &mut Wire,
+        tag: u16,
+        mut coming: Coming,
+        bytes: &[u8],
+        before: usize,
+    ) -> Reading {
+        let all = before + bytes.len();
+        let code = Some(coming.status);
+        let keeps = coming.coding != Coding::Unread;
+        let (body, content) = (&mut coming.body, &mut coming.content);
+        let taken = body.take_with(bytes, |part| {
+            if keeps && content.len() + part.len() <= KEPT_BYTES_MAX {
+                content.extend_from_slice(part);
+            }
+        });
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                let words = format!("sent a body that cannot be read: {error}");
+                return self.wrong(tag, all, code, Fault { kind: FailureKind::Garbled, words });
+            }
+        };
+        let most = match keeps {
+            true => self.script.body_bytes_max.min(KEPT_BYTES_MAX as u64),
+            false => self.script.body_bytes_max,
+        };
+        if coming.body.content() > most {
+            let words = format!("sent more than {most} bytes of content");
+            return self.wrong(tag, all, code, Fault { kind: FailureKind::BodyTooLarge, words });
+        }
+        let consumed = before + taken.consumed;
+        if !taken.complete {
+            match &mut wire.coming {
+                Some(place) => **place = coming,
+                None => wire.coming = Some(Box::new(coming)),
+            }
+            return Reading::Need { consumed };
+        }
+        if consumed < all {
+            let words = "sent more bytes than its head announced".to_owned();
+            return self.wrong(tag, all, code, Fault { kind: FailureKind::Garbled, words });
+        }
+        let then = if coming.keep_alive { Then::Keep } else { Then::Close };
+        let answer = self.judge(user, tag, &mut coming);
+        self.content = coming.content;
+        Reading::Done { consumed, answer, then }
+    }
+
+    /// A complete answer.
+    fn judge(&mut self, user: &mut User, tag: u16, coming: &mut Coming) -> Answer {
+        let length = coming.body.content();
+        let fault = self.fault(user, tag, coming);
+        let outcome = match &fault {
+            None => Outcome::Ok,
+            Some(fault) => Outcome::Failed(fault.kind),
+        };
+        if let Some(fault) = fault {
+            self.complain(tag, || fault.words);
+        }
+        Answer { outcome, code: Some(coming.status), body_bytes: length, told: None }
+    }
+
+    /// What is wrong with an answer; takes from it what is to be taken.
+    fn fault(&mut self, user: &mut User, tag: u16, coming: &mut Coming) -> Option<Fault> {
+        if let Err(problem) = coming.coding.decode(&mut coming.content, KEPT_BYTES_MAX) {
+            return Some(Fault { kind: FailureKind::Garbled, words: problem });
+        }
+        let answer = answer::Answer {
+            status: coming.status,
+            length: coming.body.content(),
+            took_ns: 0, // judged when the time is known
+            head: &coming.head,
+            content: &coming.content,
+        };
+        let step = &self.script.steps[usize::from(tag)];
+        if let Err(failed) = step.checker.judge(&answer) {
+            let kind = match failed {
+                CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
+                _ => FailureKind::CheckFailed,
+            };
+            return Some(Fault { kind, words: step.checker.words(failed) });
+        }
+        let mut fault = None;
+        for number in 0..step.extracts.len() {
+            // looked up anew: what was found is remembered meanwhile
+            let extract = &self.script.steps[usize::from(tag)].extracts[number];
+            let slot = extract.slot();
+            match extract.value(&answer, &mut user.draw) {
+                Ok(value) => {
+                    self.remember(slot, &value);
+                    user.variables.set(slot, value);
+                }
+                Err(nothing) => {
+                    // an old value would be taken for one of this answer
+                    user.variables.unset(slot);
+                    fault.get_or_insert_with(|| Fault {
+                        kind: FailureKind::NothingExtracted,
+                        words: format!("{}: {nothing}", self.script.names.name(slot)),
+                    });
+                }
+            }
+        }
+        fault
+    }
+
+    /// Keeps what a preparation extracts.
+    fn remember(&mut self, slot: Slot, value: &Value) {
+        if self.script.prepares {
+            self.extracted.retain(|(known, _)| *known != slot);
+            self.extracted.push((slot, value.clone()));
+        }
+    }
+
+    fn keep_cookies(&mut self, user: &mut User, tag: u16, bytes: &[u8]) {
+        if self.script.cookies == Cookies::Off {
+            return;
+        }
+        let seen = &mut self.seen[usize::from(tag)];
+        let head = RawHead::new(bytes);
+        if seen.cookies.0 != seen.memo.parsed() {
+            seen.cookies = (seen.memo.parsed(), head.values("set-cookie").next().is_some());
+        }
+        if seen.cookies.1 {
+            for line in head.values("set-cookie") {
+                user.jar.take(line, &user.target, NOW_NS);
+            }
+        }
+    }
+
+    /// An answer that cannot be read to its end: the connection cannot be trusted any more.
+    fn wrong(&mut self, tag: u16, consumed: usize, code: Option<u16>, fault: Fault) -> Reading {
+        let kind = fault.kind;
+        self.complain(tag, || fault.words);
+        let answer = Answer { code, ..Answer::failed(kind) };
+        Reading::Done { consumed, answer, then: Then::Close }
+    }
+}

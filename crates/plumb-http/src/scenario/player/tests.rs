@@ -1,0 +1,107 @@
+use std::path::Path;
+
+use super::super::book::Book;
+use super::super::pattern_list::Patterns;
+use super::super::script::{Wishes, cast, origin};
+use super::*;
+
+/// One user that asks for one page and looks into it.
+fn player(step: &str) -> Player {
+    let text = format!(
+        "base = \"http://h\"\n[[scenario]]\nname = \"a\"\niterations = 2\n[[scenario.step]]\n\
+         name = \"page\"\nget = \"/\"\n{step}\n"
+    );
+    let book = Book::parse(Path::new("s.toml"), text).unwrap();
+    let wishes = Wishes {
+        headers: std::collections::BTreeMap::new(),
+        exclude: Patterns::default(),
+        credentials: None,
+        body_bytes_max: 100,
+    };
+    let origin = origin(&book, None, None).unwrap();
+    let mut cast = cast(&book, &origin, &wishes, 1, &[]).unwrap();
+    Player::new(cast.scripts.remove(0))
+}
+
+/// The answer in `bytes`, fed in pieces of `piece` bytes, then the end of the connection.
+fn answered(player: &mut Player, user: &mut User, bytes: &[u8], piece: usize) -> Answer {
+    let mut wire = Wire::default();
+    let Next::Send(op) = player.encode(user, &mut wire, &mut Vec::new()) else {
+        panic!("nothing was asked for");
+    };
+    let (mut from, mut to) = (0, 0);
+    while to < bytes.len() {
+        to = bytes.len().min(to + piece);
+        while from < to {
+            match player.decode(user, &mut wire, Some(op), &bytes[from..to], &mut Vec::new()) {
+                Reading::Done { answer, .. } => return answer,
+                Reading::Need { consumed: 0 } => break,
+                Reading::Need { consumed } | Reading::Aside { consumed } => from += consumed,
+            }
+        }
+    }
+    player.eof(user, &mut wire, op)
+}
+
+fn found(step: &str, bytes: &[u8]) -> Outcome {
+    let outcomes = [1, 7, bytes.len()].map(|piece| {
+        let mut player = player(step);
+        let mut user = player.user(0);
+        answered(&mut player, &mut user, bytes, piece).outcome
+    });
+    assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]), "{outcomes:?}");
+    outcomes[0]
+}
+
+const LOOKS: &str = "check = { contains = [\"hello\"], length = 5 }";
+
+#[test]
+fn content_is_looked_into_however_it_is_framed() {
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
+    let interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let until_close = b"HTTP/1.0 200 OK\r\n\r\nhello";
+    for bytes in [&chunked[..], interim, until_close] {
+        assert_eq!(found(LOOKS, bytes), Outcome::Ok);
+        assert_eq!(found("", bytes), Outcome::Ok);
+    }
+}
+
+#[test]
+fn wrong_answers_have_their_kinds() {
+    let failed = |step, bytes: &[u8], kind| {
+        assert_eq!(found(step, bytes), Outcome::Failed(kind), "{}", bytes.escape_ascii());
+    };
+    let ok = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}").into_bytes();
+    failed(LOOKS, &ok("Content-Length: 4\r\n\r\nhell"), FailureKind::CheckFailed);
+    failed(LOOKS, &ok("Content-Length: 5\r\n\r\nworld"), FailureKind::CheckFailed);
+    failed("", &ok("Content-Length: 5\r\n\r\nhell"), FailureKind::Closed);
+    failed("", &ok("Transfer-Encoding: chunked\r\n\r\nzz\r\n"), FailureKind::Garbled);
+    failed("", &ok("Content-Length: 101\r\n\r\nx"), FailureKind::Closed);
+    failed("", b"220 mail\r\n", FailureKind::Garbled);
+    failed("", b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n", FailureKind::UnexpectedStatus);
+    failed(LOOKS, &ok("Content-Encoding: br\r\nContent-Length: 1\r\n\r\nx"), FailureKind::Garbled);
+    let long = ok(&format!("Content-Length: 101\r\n\r\n{}", "x".repeat(101)));
+    failed("", &long, FailureKind::BodyTooLarge);
+    let regex = "extract = [{ name = \"n\", regex = \"[0-9]+\" }]";
+    failed(regex, &ok("Content-Length: 1\r\n\r\nx"), FailureKind::NothingExtracted);
+}
+
+#[test]
+fn a_user_goes_through_its_scripts_and_is_done() {
+    let mut player = player("extract = [{ name = \"n\", regex = \"[0-9]+\" }]");
+    let mut user = player.user(0);
+    for (turn, after) in [(1, After::Turn), (2, After::Finish)] {
+        let bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{turn}");
+        let answer = answered(&mut player, &mut user, bytes.as_bytes(), 3);
+        assert_eq!(answer.code, Some(200));
+        let op = Op { label: 0, tag: 0 };
+        let mut end = OpEnd { op, answer, took_ns: 5, response_ns: 5, counts: true };
+        assert_eq!(player.settle(&mut user, &mut end), after);
+    }
+    let mut figures = ScenarioFigures::default();
+    player.add_to(&mut figures);
+    assert_eq!((figures.begun, figures.scripts, figures.empty), (1, 2, 0));
+    let nothing = player.encode(&mut user, &mut Wire::default(), &mut Vec::new());
+    assert_eq!(nothing, Next::Finish);
+}

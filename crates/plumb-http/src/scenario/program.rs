@@ -1,0 +1,77 @@
+//! A script as a flat program: requests, pauses, and jumps for everything that is nested.
+
+use plumb_measure::Share;
+
+use super::check::Checker;
+use super::condition::Condition;
+use super::extract::Extractor;
+use super::file::Think;
+use super::letter::Letter;
+use super::variables::Slot;
+
+/// A place in a program.
+pub(crate) type Place = u32;
+
+/// One thing that a user does.
+#[derive(Clone, Debug)]
+pub(crate) enum Instruction {
+    /// Asks for the step with this number.
+    Request(u16),
+    /// Waits.
+    Think(Think),
+    /// Goes on at `to`, except in this share of the turns.
+    Share { share: Share, to: Place },
+    /// Goes on at `to` unless the condition holds. When that cannot be decided, step `fails` does.
+    Unless { condition: Condition, to: Place, fails: u16 },
+    /// Begins a loop over the values of a list; of an empty one goes on at `to`. Without a list
+    /// step `fails` does.
+    Each { fails: u16, list: Slot, variable: Slot, most: u64, turns: Turns, to: Place },
+    /// Begins a loop of so many turns.
+    Repeat(u64),
+    /// The next turn of the innermost loop, whose body begins at `to`.
+    Again { to: Place },
+    /// Begins a stretch that is timed as one, under this row of the stretches.
+    Group(u16),
+    /// Ends it.
+    GroupEnd,
+}
+
+/// Whose turns those of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// Every user all of them.
+    Own,
+    /// All users share the list with this number: each value once.
+    Shared(usize),
+}
+
+/// A request of a script, and what its answer must be.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// As reports call it.
+    pub(crate) name: String,
+    /// Where it stands in the file: `line 12`.
+    pub(crate) place: String,
+    /// The row that records it.
+    pub(crate) row: u16,
+    pub(crate) letter: Letter,
+    pub(crate) checker: Checker,
+    /// The answer must be complete within this, from the due time.
+    pub(crate) within_ns: u64,
+    pub(crate) extracts: Vec<Extractor>,
+}
+
+impl Step {
+    /// True when somebody looks into the content.
+    pub(crate) fn keeps_content(&self) -> bool {
+        self.checker.needs_content() || self.extracts.iter().any(Extractor::needs_content)
+    }
+
+    /// True when a header is looked for after the content came.
+    pub(crate) fn keeps_head(&self) -> bool {
+        self.extracts.iter().any(|extract| !extract.needs_content())
+    }
+}
+
+/// What users of a scenario do, one after another.
+pub(crate) type Program = Vec<Instruction>;

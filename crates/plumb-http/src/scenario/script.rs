@@ -1,0 +1,438 @@
+//! From a file and the words of the command line to the scripts of all scenarios.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plumb_engine::clock;
+use plumb_measure::statistics::SplitMix64;
+use plumb_wire::http::{Scheme, Url};
+use toml::Spanned;
+
+use super::book::Book;
+use super::compile::{Compiler, Manner, Row, header_problem};
+use super::cookies::Site;
+use super::data::Lines;
+use super::file::{Cookies, OnFailure, Pairs, Scenario};
+use super::letter::Origin;
+use super::pattern_list::Patterns;
+use super::player::Script;
+use super::program::{Instruction, Program, Step};
+use super::threshold::Threshold;
+use super::variables::{Common, Slot, Value};
+use super::walk::SharedTurns;
+use crate::HttpError;
+use crate::credentials::{Credentials, Source};
+use crate::proxy::Proxy;
+use crate::request::split;
+
+/// Whose rows the steps of a preparation are: no scenario can have this name.
+pub(crate) const PREPARATION: &str = "/prepare";
+
+/// What the command line says of what is asked.
+#[derive(Debug)]
+pub(crate) struct Wishes {
+    pub(crate) headers: Pairs,
+    pub(crate) exclude: Patterns,
+    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) body_bytes_max: u64,
+}
+
+impl Wishes {
+    /// Header lines `Name: value` as pairs.
+    ///
+    /// # Errors
+    /// [`HttpError::Header`] or [`HttpError::HeaderNotYours`].
+    pub(crate) fn headers(lines: &[String]) -> Result<Pairs, HttpError> {
+        let both = lines.iter().map(|line| split(line));
+        both.map(|both| both.map(|(name, value)| (name.into(), value.into()))).collect()
+    }
+}
+
+/// Everything that users do, and who records it.
+#[derive(Debug)]
+pub(crate) struct Cast {
+    /// What is done once, before everything else.
+    pub(crate) preparation: Option<Arc<Script>>,
+    /// One a scenario.
+    pub(crate) scripts: Vec<Arc<Script>>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) groups: Vec<Row>,
+    /// The first of both belong to the preparation, which is not recorded.
+    pub(crate) prepared: (usize, usize),
+    pub(crate) thresholds: Vec<Threshold>,
+}
+
+/// The server of a load.
+///
+/// # Errors
+/// When neither `base` nor the file names one, or it has a path.
+pub(crate) fn origin(
+    book: &Book,
+    base: Option<&str>,
+    proxy: Option<&Proxy>,
+) -> Result<Origin, HttpError> {
+    let written = book.file().base.as_ref();
+    let refused = |problem: String| match (base, written) {
+        (None, Some(written)) => book.wrong(&written.span(), problem),
+        _ => HttpError::Base { problem },
+    };
+    let Some(text) = base.or(written.map(|base| base.get_ref().as_str())) else {
+        return Err(HttpError::Base {
+            problem: "no server is named: write base = \"http://HOST:PORT\" in the file, or give \
+                      --base"
+                .into(),
+        });
+    };
+    let url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+    if url.target() != "/" {
+        let problem =
+            format!("`{text}` has a path: a base is http://HOST:PORT alone, steps have paths");
+        return Err(refused(problem));
+    }
+    Ok(Origin::new(url, proxy))
+}
+
+/// The scripts of `book`. What a preparation `extracted` is known to all users.
+///
+/// # Errors
+/// [`HttpError::Scenario`] with the place of the first thing that cannot be, or what is wrong with
+/// a file that the scenario names.
+pub(crate) fn cast(
+    book: &Book,
+    origin: &Origin,
+    wishes: &Wishes,
+    seed: u64,
+    extracted: &[(Slot, Value)],
+) -> Result<Cast, HttpError> {
+    let director = Director { book, origin, wishes, seed, extracted };
+    director.cast()
+}
+
+struct Director<'a> {
+    book: &'a Book,
+    origin: &'a Origin,
+    wishes: &'a Wishes,
+    seed: u64,
+    extracted: &'a [(Slot, Value)],
+}
+
+/// A scenario whose steps are compiled.
+struct Draft<'a> {
+    scenario: &'a Scenario,
+    login: Program,
+    program: Program,
+    common: Common,
+    data: Vec<(String, Lines)>,
+    lists: usize,
+}
+
+impl Director<'_> {
+    fn cast(&self) -> Result<Cast, HttpError> {
+        self.check_names()?;
+        let mut compiler = Compiler::new(self.book, self.origin, &self.wishes.exclude);
+        let file = self.book.file();
+        let (common, mut known) = self.common(&mut compiler, &file.variables)?;
+        let who = self.credentials(file.credentials.as_deref())?;
+        let manner = self.manner(PREPARATION, &[], who.as_ref());
+        let preparation = compiler.program(&file.prepare, &manner)?;
+        known.extend(compiler.set_by(&preparation));
+        compiler.check_variables(&known)?;
+        let prepared = (compiler.rows.len(), compiler.groups.len());
+        let first = Draft {
+            scenario: &Scenario::default(),
+            login: Program::new(),
+            program: preparation,
+            common,
+            data: Vec::new(),
+            lists: std::mem::take(&mut compiler.lists),
+        };
+        let mut drafts = Vec::new();
+        for scenario in &file.scenario {
+            drafts.push(self.draft(scenario, &known, &mut compiler)?);
+        }
+        let thresholds = self.thresholds(&compiler)?;
+        let (steps, names): (Arc<[Step]>, _) = (compiler.steps.into(), Arc::new(compiler.names));
+        let began_unix_s = i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(0);
+        let host = self.origin.url().host();
+        let site = Arc::new(match self.origin.url().scheme() {
+            Scheme::Http => Site::plain(host, began_unix_s),
+            Scheme::Https => Site::secure(host, began_unix_s),
+        });
+        let script = |draft: Draft<'_>, number: u64| {
+            let scenario = draft.scenario;
+            Arc::new(Script {
+                name: scenario.name.clone(),
+                steps: Arc::clone(&steps),
+                names: Arc::clone(&names),
+                origin: self.origin.clone(),
+                login: draft.login,
+                program: draft.program,
+                common: draft.common.share(),
+                data: draft.data,
+                shared: SharedTurns::new(draft.lists),
+                iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
+                pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
+                cookies: scenario.cookies,
+                site: Arc::clone(&site),
+                on_failure: scenario.on_failure,
+                seed: seed_of(self.seed, number),
+                body_bytes_max: self.wishes.body_bytes_max,
+                prepares: false,
+            })
+        };
+        let preparation = (!first.program.is_empty()).then(|| {
+            let mut script = script(first, 0);
+            if let Some(script) = Arc::get_mut(&mut script) {
+                script.name = "prepare".into();
+                script.iterations = Some(1);
+                script.cookies = Cookies::Keep;
+                script.on_failure = OnFailure::Stop;
+                script.prepares = true;
+            }
+            script
+        });
+        let scripts = (1..).zip(drafts).map(|(number, draft)| script(draft, number)).collect();
+        Ok(Cast {
+            preparation,
+            scripts,
+            rows: compiler.rows,
+            groups: compiler.groups,
+            prepared,
+            thresholds,
+        })
+    }
+
+    fn check_names(&self) -> Result<(), HttpError> {
+        let file = self.book.file();
+        let mut names = BTreeSet::new();
+        for scenario in &file.scenario {
+            let at = self.book.place_of(scenario);
+            if scenario.name.is_empty() || scenario.name.contains('/') {
+                return Err(self.book.wrong(&at, "a scenario has a name without a slash"));
+            }
+            if !names.insert(&scenario.name) {
+                let problem = format!("two scenarios are called `{}`", scenario.name);
+                return Err(self.book.wrong(&at, problem));
+            }
+        }
+        if names.is_empty() {
+            return Err(self.book.wrong(&(0..0), "no [[scenario]]: nobody does anything"));
+        }
+        for name in file.headers.keys().chain(file.scenario.iter().flat_map(|s| s.headers.keys())) {
+            if let Some(problem) = header_problem(name) {
+                let at = self.book.text().find(name.as_str()).unwrap_or(0);
+                let place = at..at + name.len();
+                return Err(self.book.wrong(&place, format!("header `{name}`: {problem}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the file, and of whom they are.
+    fn common(
+        &self,
+        compiler: &mut Compiler<'_>,
+        variables: &Pairs,
+    ) -> Result<(Common, Vec<Slot>), HttpError> {
+        let mut common = Common::default();
+        let mut known = Vec::new();
+        for (name, value) in variables {
+            let slot = compiler.names.slot(name).map_err(|error| {
+                let at = self.book.text().find(name.as_str()).unwrap_or(0);
+                self.book.wrong(&(at..at + name.len()), error.to_string())
+            })?;
+            common.set(slot, Value::text(value));
+            known.push(slot);
+        }
+        Ok((common, known))
+    }
+
+    fn draft<'s>(
+        &self,
+        scenario: &'s Scenario,
+        known: &[Slot],
+        compiler: &mut Compiler<'_>,
+    ) -> Result<Draft<'s>, HttpError> {
+        let file = self.book.file();
+        let all = file.variables.iter().chain(&scenario.variables);
+        let all: Pairs = all.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let (mut common, own) = self.common(compiler, &all)?;
+        for (slot, value) in self.extracted {
+            common.set(*slot, value.clone());
+        }
+        let mut known = [known, &own].concat();
+        let mut data = Vec::new();
+        for source in &scenario.data {
+            let lines = Lines::read(source, self.book.folder(), &mut compiler.names)
+                .map_err(|error| self.book.wrong(&source.file.span(), error.to_string()))?;
+            known.extend(lines.slots());
+            let name = source.file.get_ref().file_name().unwrap_or_default();
+            data.push((name.to_string_lossy().into_owned(), lines));
+        }
+        let path = scenario.credentials.as_deref().or(file.credentials.as_deref());
+        let who = self.credentials(path)?;
+        let headers = [&scenario.headers];
+        let mut manner = self.manner(&scenario.name, &headers, who.as_ref());
+        manner.think = scenario.think.as_ref().map(|think| *think.get_ref());
+        let login = compiler.program(&scenario.login, &manner)?;
+        let program = compiler.program(&scenario.step, &manner)?;
+        if !program.iter().any(|it| matches!(it, Instruction::Request(_))) {
+            let problem = match compiler.excluded {
+                0 => "this scenario asks for nothing: give it a [[scenario.step]]",
+                _ => "--exclude leaves nothing of this scenario",
+            };
+            return Err(self.book.wrong(&self.book.place_of(scenario), problem));
+        }
+        known.extend(compiler.set_by(&login));
+        known.extend(compiler.set_by(&program));
+        compiler.check_variables(&known)?;
+        let lists = std::mem::take(&mut compiler.lists);
+        Ok(Draft { scenario, login, program, common, data, lists })
+    }
+
+    fn manner<'m>(
+        &'m self,
+        scenario: &'m str,
+        headers: &'m [&'m Pairs],
+        who: Option<&'m Credentials>,
+    ) -> Manner<'m> {
+        Manner {
+            scenario,
+            file: &self.book.file().headers,
+            headers,
+            told: &self.wishes.headers,
+            authorization: who.map(Credentials::authorization),
+            think: None,
+        }
+    }
+
+    /// Who asks: as the command line says, else the file, else the environment.
+    fn credentials(&self, path: Option<&Path>) -> Result<Option<Credentials>, HttpError> {
+        let own = path.map(|path| self.book.folder().join(path));
+        let source = Source::new(self.wishes.credentials.as_deref().or(own.as_deref()));
+        source.at_hand()
+    }
+
+    fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, HttpError> {
+        let read = |text: &Spanned<String>| {
+            Threshold::parse(text.get_ref(), &compiler.rows, &compiler.groups)
+                .map_err(|problem| self.book.wrong(&text.span(), problem))
+        };
+        self.book.file().thresholds.iter().map(read).collect()
+    }
+}
+
+/// The seed of scenario `number`: what it draws does not depend on how much the others draw.
+pub(crate) fn seed_of(seed: u64, number: u64) -> u64 {
+    SplitMix64::new(seed ^ number.wrapping_mul(0xa076_1d64_78bd_642f)).next_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::scenario::walk::{Around, Halt, Walk};
+
+    const WHOLE: &str = include_str!("../../../../examples/scenarios/user-mix.toml");
+    const LIST: &str = include_str!("../../../../examples/scenarios/list-details.toml");
+
+    fn wishes(exclude: &[String]) -> Wishes {
+        Wishes {
+            headers: Pairs::new(),
+            exclude: Patterns::new(exclude),
+            credentials: None,
+            body_bytes_max: u64::MAX,
+        }
+    }
+
+    fn cast_of(text: &str) -> Result<Cast, HttpError> {
+        let book = Book::parse(Path::new("s.toml"), text.into())?;
+        let origin = origin(&book, None, None)?;
+        cast(&book, &origin, &wishes(&[]), 1, &[])
+    }
+
+    #[test]
+    fn a_whole_file_becomes_scripts_with_their_rows() {
+        let cast = cast_of(WHOLE).unwrap();
+        let rows = cast.rows.iter().map(|row| format!("{}/{}", row.scenario, row.name));
+        assert_eq!(rows.collect::<Vec<_>>(), ["eager/part", "calm/part", "background/message"]);
+        assert_eq!((cast.scripts.len(), cast.groups.len()), (3, 2));
+        assert!(cast.preparation.is_none());
+        assert_ne!(cast.scripts[0].seed, cast.scripts[1].seed);
+        let cast = cast_of(LIST).unwrap();
+        assert_eq!((cast.prepared, cast.rows.len()), ((1, 0), 3));
+        assert_eq!(cast.preparation.unwrap().iterations, Some(1));
+    }
+
+    #[test]
+    fn what_is_left_out_takes_its_loops_and_groups_along() {
+        let book = Book::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
+        let origin = origin(&book, None, None).unwrap();
+        let error = cast(&book, &origin, &wishes(&["*kb.*".into()]), 1, &[]).unwrap_err();
+        assert!(error.to_string().contains("--exclude leaves nothing"), "{error}");
+        let cast = cast(&book, &origin, &wishes(&["kb.htm".into()]), 1, &[]).unwrap();
+        assert_eq!(cast.steps(), 1 + 1 + 1);
+    }
+
+    impl Cast {
+        fn steps(&self) -> usize {
+            let programs = self.scripts.iter().map(|script| &script.program);
+            let requests = |program: &Program| {
+                program.iter().filter(|it| matches!(it, Instruction::Request(_))).count()
+            };
+            programs.map(requests).sum()
+        }
+    }
+
+    /// Walks a script for a while, whatever it is.
+    fn wander(script: &Script) {
+        let mut variables = crate::scenario::variables::Variables::new(Arc::clone(&script.common));
+        let mut draw = crate::scenario::draw::Draw::of_user(script.seed, 0);
+        let (mut walk, mut complete, mut undecided) = (Walk::default(), Vec::new(), None);
+        for _ in 0..20 {
+            let halt = walk.go(&mut Around {
+                program: &script.program,
+                variables: &mut variables,
+                draw: &mut draw,
+                shared: &script.shared,
+                complete: &mut complete,
+                undecided: &mut undecided,
+            });
+            match halt {
+                Halt::Request(step) | Halt::Undecided(step) => {
+                    assert!(usize::from(step) < script.steps.len());
+                    walk.pass();
+                }
+                Halt::Pause(_) => {}
+                Halt::End => return,
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_file_that_was_changed_anywhere_is_read_or_refused(
+            at in 0usize..4_000,
+            gone in 0usize..40,
+            put in "[ -~\n]{0,12}",
+            whole in any::<bool>(),
+        ) {
+            let text = if whole { WHOLE } else { LIST };
+            let at = at.min(text.len());
+            let end = (at + gone).min(text.len());
+            let changed = format!("{}{put}{}", &text[..at], &text[end..]);
+            if let Ok(cast) = cast_of(&changed) {
+                cast.scripts.iter().for_each(|script| wander(script));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+            let _ = cast_of(&text);
+        }
+    }
+}

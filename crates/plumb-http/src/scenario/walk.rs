@@ -1,0 +1,386 @@
+//! Where a user stands in its program, and how it goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plumb_engine::Stretch;
+use plumb_measure::{FailureKind, Outcome};
+
+use super::condition::Undecided;
+use super::draw::Draw;
+use super::program::{Instruction, Place, Program, Turns};
+use super::template::Missing;
+use super::variables::{Slot, Value, Variables};
+
+/// Instructions that are carried out without a request before others have their turn.
+const STEPS_AT_ONCE: usize = 10_000;
+/// The pause of a user that went through so many.
+const BREATH_NS: u64 = 1_000_000;
+
+/// How far all users together are in the lists they share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedTurns(Vec<AtomicUsize>);
+
+impl SharedTurns {
+    /// Nobody has begun any of `count` lists.
+    pub(crate) fn new(count: usize) -> Self {
+        Self((0..count).map(|_| AtomicUsize::new(0)).collect())
+    }
+
+    /// The next value of list `number` that nobody has had.
+    fn next(&self, number: usize) -> usize {
+        self.0.get(number).map_or(usize::MAX, |next| next.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The place of a user in a program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Walk {
+    at: Place,
+    frames: Vec<Frame>,
+    /// The step that fails, because it cannot be decided whether it is to be done.
+    undecided: Option<u16>,
+}
+
+/// Something that a user is within.
+#[derive(Clone, Debug)]
+enum Frame {
+    Each { values: Arc<[Arc<str>]>, variable: Slot, next: usize, end: usize, turns: Turns },
+    Repeat { left: u64 },
+    Group { row: u16, took_ns: u64, counts: bool, outcome: Outcome, asked: bool },
+}
+
+/// Where a walk halts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// At a request, until [`Walk::pass`].
+    Request(u16),
+    /// The same, at one of which nobody knows whether it is to be done.
+    Undecided(u16),
+    /// For so many nanoseconds.
+    Pause(u64),
+    /// At the end.
+    End,
+}
+
+/// What a walk needs of everybody else.
+#[derive(Debug)]
+pub(crate) struct Around<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) variables: &'a mut Variables,
+    pub(crate) draw: &'a mut Draw,
+    pub(crate) shared: &'a SharedTurns,
+    /// Stretches that became complete.
+    pub(crate) complete: &'a mut Vec<Stretch>,
+    /// Why something could not be decided.
+    pub(crate) undecided: &'a mut Option<Undecided>,
+}
+
+impl Walk {
+    /// Goes on to the next halt.
+    pub(crate) fn go(&mut self, around: &mut Around<'_>) -> Halt {
+        for _ in 0..STEPS_AT_ONCE {
+            if let Some(step) = self.undecided {
+                return Halt::Undecided(step);
+            }
+            let Some(instruction) = around.program.get(self.at as usize) else {
+                return Halt::End;
+            };
+            match instruction {
+                Instruction::Request(step) => return Halt::Request(*step),
+                Instruction::Think(think) => {
+                    self.at += 1;
+                    match around.draw.think_ns(think) {
+                        0 => {}
+                        ns => return Halt::Pause(ns),
+                    }
+                }
+                other => self.at = self.step(other, around),
+            }
+        }
+        Halt::Pause(BREATH_NS)
+    }
+
+    /// Goes past the request it halted at.
+    pub(crate) fn pass(&mut self) {
+        if self.undecided.take().is_none() {
+            self.at += 1;
+        }
+    }
+
+    /// Back to the beginning; what was begun is broken off.
+    pub(crate) fn restart(&mut self, complete: &mut Vec<Stretch>) {
+        self.at = 0;
+        self.undecided = None;
+        while let Some(frame) = self.frames.pop() {
+            frame.complete(complete);
+        }
+    }
+
+    /// Adds an operation to the groups it belongs to.
+    pub(crate) fn count(&mut self, took_ns: u64, counts: bool, failed: Option<FailureKind>) {
+        for frame in &mut self.frames {
+            if let Frame::Group { took_ns: all, counts: all_count, outcome, asked, .. } = frame {
+                *all += took_ns;
+                *all_count &= counts;
+                *asked = true;
+                if let (Some(kind), Outcome::Ok) = (failed, *outcome) {
+                    *outcome = Outcome::Failed(kind);
+                }
+            }
+        }
+    }
+
+    /// Carries out what neither asks nor waits, and says where to go on.
+    fn step(&mut self, instruction: &Instruction, around: &mut Around<'_>) -> Place {
+        let next = self.at + 1;
+        match instruction {
+            Instruction::Request(_) | Instruction::Think(_) => next, // they halt
+            Instruction::Share { share, to } => {
+                if around.draw.happens(*share) {
+                    next
+                } else {
+                    *to
+                }
+            }
+            Instruction::Unless { condition, to, fails } => {
+                match condition.holds(around.variables) {
+                    Ok(true) => next,
+                    Ok(false) => *to,
+                    Err(undecided) => {
+                        *around.undecided = Some(undecided);
+                        self.undecided = Some(*fails);
+                        *to
+                    }
+                }
+            }
+            Instruction::Each { fails, list, variable, most, turns, to } => {
+                let values = match around.variables.get(*list) {
+                    Some(Value::List(values)) => Arc::clone(values),
+                    Some(Value::Text(text)) => Arc::from([Arc::clone(text)]),
+                    None => {
+                        *around.undecided = Some(Undecided::Missing(Missing::NotSet(*list)));
+                        self.undecided = Some(*fails);
+                        return *to;
+                    }
+                };
+                let end = usize::try_from(*most).unwrap_or(usize::MAX).min(values.len());
+                let mut frame =
+                    Frame::Each { values, variable: *variable, next: 0, end, turns: *turns };
+                if frame.turn(around) {
+                    self.frames.push(frame);
+                    next
+                } else {
+                    *to
+                }
+            }
+            Instruction::Repeat(turns) => {
+                self.frames.push(Frame::Repeat { left: turns.saturating_sub(1) });
+                next
+            }
+            Instruction::Again { to } => match self.frames.last_mut().map(|f| f.turn(around)) {
+                Some(true) => *to,
+                _ => {
+                    self.frames.pop();
+                    next
+                }
+            },
+            Instruction::Group(row) => {
+                self.frames.push(Frame::Group {
+                    row: *row,
+                    took_ns: 0,
+                    counts: true,
+                    outcome: Outcome::Ok,
+                    asked: false,
+                });
+                next
+            }
+            Instruction::GroupEnd => {
+                if let Some(frame) = self.frames.pop() {
+                    frame.complete(around.complete);
+                }
+                next
+            }
+        }
+    }
+}
+
+impl Frame {
+    /// Takes the next turn of a loop; false when there is none.
+    fn turn(&mut self, around: &mut Around<'_>) -> bool {
+        match self {
+            Self::Each { values, variable, next, end, turns } => {
+                let number = match turns {
+                    Turns::Own => *next,
+                    Turns::Shared(list) => around.shared.next(*list),
+                };
+                *next += 1;
+                match values.get(number).filter(|_| number < *end) {
+                    Some(value) => {
+                        around.variables.set(*variable, Value::Text(Arc::clone(value)));
+                        true
+                    }
+                    None => false,
+                }
+            }
+            Self::Repeat { left } => {
+                let more = *left > 0;
+                *left = left.saturating_sub(1);
+                more
+            }
+            Self::Group { .. } => false,
+        }
+    }
+
+    /// A group that asked for something, all of it within the recorded part, is a stretch.
+    fn complete(self, complete: &mut Vec<Stretch>) {
+        if let Self::Group { row, took_ns, counts: true, outcome, asked: true } = self {
+            complete.push(Stretch { row, took_ns, outcome });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::Think;
+    use super::super::variables::{Common, Names};
+    use super::*;
+    use plumb_measure::Span;
+
+    /// Walks `program` to its end and says what it asked for, with the value of `v` each time.
+    fn walked(program: &Program, list: &[&str], shared: &SharedTurns) -> Vec<(u16, String)> {
+        let mut names = Names::default();
+        let (slot, variable) = (names.slot("list").unwrap(), names.slot("v").unwrap());
+        let mut common = Common::default();
+        common.set(slot, Value::list(list.iter().copied()));
+        let mut variables = Variables::new(common.share());
+        let (mut draw, mut complete, mut undecided) = (Draw::of_user(1, 0), Vec::new(), None);
+        let (mut walk, mut asked) = (Walk::default(), Vec::new());
+        loop {
+            let halt = walk.go(&mut Around {
+                program,
+                variables: &mut variables,
+                draw: &mut draw,
+                shared,
+                complete: &mut complete,
+                undecided: &mut undecided,
+            });
+            match halt {
+                Halt::Request(step) => {
+                    let value = match variables.get(variable) {
+                        Some(Value::Text(text)) => text.to_string(),
+                        _ => String::new(),
+                    };
+                    asked.push((step, value));
+                    walk.count(5, true, None);
+                    walk.pass();
+                }
+                Halt::Pause(_) => {}
+                Halt::Undecided(step) => panic!("step {step}: {undecided:?}"),
+                Halt::End => {
+                    assert!(walk.frames.is_empty());
+                    return asked;
+                }
+            }
+        }
+    }
+
+    fn each(turns: Turns, to: Place) -> Instruction {
+        let mut names = Names::default();
+        let (list, variable) = (names.slot("list").unwrap(), names.slot("v").unwrap());
+        Instruction::Each { fails: 9, list, variable, most: u64::MAX, turns, to }
+    }
+
+    #[test]
+    fn loops_within_loops_are_walked_to_their_end() {
+        // list; each { repeat 2 { detail } ; more }
+        let program = vec![
+            Instruction::Request(0),
+            each(Turns::Own, 7),
+            Instruction::Repeat(2),
+            Instruction::Request(1),
+            Instruction::Again { to: 3 },
+            Instruction::Request(2),
+            Instruction::Again { to: 2 },
+        ];
+        let asked = walked(&program, &["a", "b"], &SharedTurns::default());
+        let steps: Vec<u16> = asked.iter().map(|(step, _)| *step).collect();
+        assert_eq!(steps, [0, 1, 1, 2, 1, 1, 2]);
+        let values: String = asked.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, "aaabbb");
+        assert_eq!(walked(&program, &[], &SharedTurns::default()).len(), 1);
+    }
+
+    #[test]
+    fn a_shared_list_gives_each_value_to_one_user() {
+        let program =
+            vec![each(Turns::Shared(0), 3), Instruction::Request(0), Instruction::Again { to: 1 }];
+        let shared = SharedTurns::new(1);
+        assert_eq!(walked(&program, &["a", "b", "c"], &shared).len(), 3);
+        assert_eq!(walked(&program, &["a", "b", "c"], &shared).len(), 0);
+    }
+
+    #[test]
+    fn a_group_is_as_long_as_its_requests_and_fails_with_them() {
+        let mut walk = Walk::default();
+        let mut complete = Vec::new();
+        for (counts, failed) in [(true, None), (true, Some(FailureKind::Closed)), (false, None)] {
+            walk.frames.push(Frame::Group {
+                row: 3,
+                took_ns: 0,
+                counts: true,
+                outcome: Outcome::Ok,
+                asked: false,
+            });
+            walk.count(5, counts, None);
+            walk.count(7, counts, failed);
+            walk.restart(&mut complete);
+        }
+        let found: Vec<_> = complete.iter().map(|it| (it.row, it.took_ns, it.outcome)).collect();
+        let failed = Outcome::Failed(FailureKind::Closed);
+        assert_eq!(found, [(3, 12, Outcome::Ok), (3, 12, failed)]);
+    }
+
+    #[test]
+    fn a_loop_over_what_is_not_there_fails_its_first_step_once() {
+        let program =
+            vec![each(Turns::Own, 3), Instruction::Request(9), Instruction::Again { to: 1 }];
+        let mut variables = Variables::new(Common::default().share());
+        let (mut draw, mut undecided) = (Draw::of_user(1, 0), None);
+        let mut walk = Walk::default();
+        let mut go = |walk: &mut Walk| {
+            walk.go(&mut Around {
+                program: &program,
+                variables: &mut variables,
+                draw: &mut draw,
+                shared: &SharedTurns::default(),
+                complete: &mut Vec::new(),
+                undecided: &mut undecided,
+            })
+        };
+        assert_eq!(go(&mut walk), Halt::Undecided(9));
+        assert_eq!(go(&mut walk), Halt::Undecided(9), "until it is passed");
+        walk.pass();
+        assert_eq!(go(&mut walk), Halt::End);
+        assert!(matches!(undecided, Some(Undecided::Missing(_))));
+    }
+
+    #[test]
+    fn a_loop_that_asks_for_nothing_lets_others_have_their_turn() {
+        let program = vec![
+            Instruction::Repeat(u64::MAX),
+            Instruction::Think(Think::Fixed(Span::from_ns(0))),
+            Instruction::Again { to: 1 },
+        ];
+        let mut variables = Variables::new(Common::default().share());
+        let halt = Walk::default().go(&mut Around {
+            program: &program,
+            variables: &mut variables,
+            draw: &mut Draw::of_user(1, 0),
+            shared: &SharedTurns::default(),
+            complete: &mut Vec::new(),
+            undecided: &mut None,
+        });
+        assert_eq!(halt, Halt::Pause(BREATH_NS));
+    }
+}

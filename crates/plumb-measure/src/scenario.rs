@@ -1,0 +1,41 @@
+//! What became of the users of a load, and of what was demanded of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The users of one scenario, counted. Counts are of the whole load, its warm-up included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioFigures {
+    /// As the file names it.
+    pub name: String,
+    /// `closed` (users at once) or `open` (scripts that begin at a rate).
+    pub load: String,
+    /// Users at most.
+    pub users: u64,
+    /// Users that began.
+    pub begun: u64,
+    /// Scripts that were done to their end.
+    pub scripts: u64,
+    /// Scripts that ended at a step that failed.
+    pub broken: u64,
+    /// Scripts in which no request was due: every step was left out by its share or its condition.
+    pub empty: u64,
+    /// Users that ended before the load did, by why: `users.csv ran dry`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub ended: BTreeMap<String, u64>,
+}
+
+/// One threshold, and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdRecord {
+    /// As the file has it: `list p95 < 200ms`.
+    pub text: String,
+    /// What was found, in the unit of the threshold; absent when there is nothing to judge.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub found: Option<f64>,
+    /// `ns`, `%`, `1/s` or `1` (a number of operations).
+    pub unit: String,
+    /// It holds. What cannot be judged does not.
+    pub met: bool,
+}

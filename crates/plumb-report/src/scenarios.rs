@@ -1,0 +1,159 @@
+//! Scenarios: what was demanded, what became of the users, and how it scales with their number.
+
+use plumb_measure::{Distribution, ResultRecord, RunRecord, ThresholdRecord, show_count, show_ns};
+
+use crate::figures::{ABSENT, failures_of, grouped, real, time_of, with_unit};
+use crate::parts::Section;
+use crate::points::Points;
+use crate::table::{Column, Kind, Table};
+use crate::tables::{label_cells, label_columns};
+use crate::verdict::{Noun, Trust};
+
+/// True for a load of scenarios.
+pub(crate) fn are_in(record: &RunRecord) -> bool {
+    record.plan.layer == "http" && record.plan.verb == "load"
+}
+
+/// Every table of scenarios beside those of their steps.
+pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
+    vec![
+        Section {
+            title: "Thresholds",
+            about: "What the scenario demands, and what was found. What cannot be judged is missed.",
+            table: thresholds(record),
+        },
+        Section {
+            title: "How it scales",
+            about: "Total time counts from the beginning of the recorded part to the last answer; \
+                    the times are response times of all steps together.",
+            table: totals(record),
+        },
+        Section {
+            title: "Users",
+            about: "Scripts that were done, those that a failure broke off, and users that ended \
+                    before the load did; the warm-up is counted in. Start-up is the time from the \
+                    planned beginning of a user until its connection stood.",
+            table: users(record),
+        },
+    ]
+}
+
+fn thresholds(record: &RunRecord) -> Table {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    columns.push(Column::words("threshold"));
+    columns.push(Column::figure("found"));
+    columns.push(Column::words("verdict"));
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        for threshold in &result.thresholds {
+            let mut row = label_cells(&points, result);
+            row.push(threshold.text.clone());
+            row.push(found(threshold));
+            row.push(if threshold.met { "met" } else { "missed" }.into());
+            table.push_main(row, !threshold.met);
+        }
+    }
+    table
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time in nanoseconds; a cast to an integer saturates"
+)]
+fn found(threshold: &ThresholdRecord) -> String {
+    match (threshold.found, threshold.unit.as_str()) {
+        (None, _) => ABSENT.into(),
+        (Some(ns), "ns") => show_ns(ns.round() as u64),
+        (Some(rate), "1/s") => format!("{}/s", show_count(rate)),
+        (Some(count), "1") => grouped(count.round() as u64),
+        (Some(value), unit) => with_unit(value, unit),
+    }
+}
+
+fn totals(record: &RunRecord) -> Table {
+    let points = Points::of(record);
+    let mut columns = label_columns(&points);
+    if columns.is_empty() {
+        return Table::new(columns); // a single point scales with nothing
+    }
+    columns.extend([
+        Column::figure("total time"),
+        Column::figure("requests"),
+        Column::figure("failed"),
+        Column::new(Kind::Rate, Noun::of(record).rate),
+        Column::figure("received").giving_way(1),
+    ]);
+    columns.extend(["p50", "p95"].map(Column::latency));
+    columns.push(Column::latency("p99").giving_way(2));
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        let mut row = label_cells(&points, result);
+        row.extend([
+            show_ns(result.duration_ns),
+            grouped(result.operations),
+            grouped(failures_of(result)),
+            show_count(result.throughput_per_s),
+            with_unit(real(result.bytes_received), "B"),
+        ]);
+        let picks: [fn(&Distribution) -> u64; 3] = [|t| t.p50, |t| t.p95, |t| t.p99];
+        row.extend(picks.map(|pick| time_of(result.response_ns.as_ref(), pick)));
+        table.push_trusted(row, Trust::of(&result.validity));
+    }
+    table
+}
+
+fn users(record: &RunRecord) -> Table {
+    let points = Points::of(record);
+    let any = |of: fn(&ResultRecord) -> bool| points.results.iter().any(|result| of(result));
+    let broken = any(|result| result.scenarios.iter().any(|it| it.broken > 0));
+    let empty = any(|result| result.scenarios.iter().any(|it| it.empty > 0));
+    let ended = any(|result| result.scenarios.iter().any(|it| !it.ended.is_empty()));
+    let mut columns = label_columns(&points);
+    columns.extend([
+        Column::words("scenario"),
+        Column::words("load").giving_way(2),
+        Column::figure("at most"),
+        Column::figure("begun"),
+        Column::figure("scripts"),
+    ]);
+    if broken {
+        columns.push(Column::figure("broken off"));
+    }
+    if empty {
+        columns.push(Column::figure("empty").giving_way(1));
+    }
+    columns
+        .extend(["start-up p50", "start-up max"].map(|title| Column::latency(title).giving_way(3)));
+    if ended {
+        columns.push(Column::words("ended"));
+    }
+    let mut table = Table::new(columns);
+    for result in &points.results {
+        for scenario in &result.scenarios {
+            let mut row = label_cells(&points, result);
+            row.extend([scenario.name.clone(), scenario.load.clone()]);
+            row.extend([scenario.users, scenario.begun, scenario.scripts].map(grouped));
+            if broken {
+                row.push(grouped(scenario.broken));
+            }
+            if empty {
+                row.push(grouped(scenario.empty));
+            }
+            let start_up = result.driver.start_up_ns.as_ref();
+            let picks: [fn(&Distribution) -> u64; 2] = [|t| t.p50, |t| t.max];
+            row.extend(picks.map(|pick| time_of(start_up, pick)));
+            if ended {
+                let said: Vec<String> = scenario
+                    .ended
+                    .iter()
+                    .map(|(why, users)| format!("{why}: {}", grouped(*users)))
+                    .collect();
+                row.push(if said.is_empty() { ABSENT.into() } else { said.join(", ") });
+            }
+            table.push(row);
+        }
+    }
+    table
+}
