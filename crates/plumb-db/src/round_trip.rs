@@ -55,6 +55,7 @@ pub(crate) fn echoes(address: &str, patience: Span, stop: &Stop) -> Result<Histo
         lag_bound: patience,
         waiting: Waiting::Receive,
         pin: Vec::new(),
+        netns: Vec::new(),
         nagle: Nagle::Off,
         interval: patience,
     };

@@ -1,7 +1,6 @@
 //! A whole load: its threads, and the consumer that writes down what they record.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use crate::gate::Gate;
 use crate::link::Link;
 use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
+use crate::place::Place;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
@@ -181,9 +181,9 @@ where
                 shape,
             };
             let protocol = protocol(number);
-            let cpu = plan.pin.get(thread % plan.pin.len().max(1)).copied();
+            let place = Place::of(plan, thread);
             empties.push(empty);
-            handles.push(scope.spawn(move || drive(job, protocol, outlet, cpu)));
+            handles.push(scope.spawn(move || drive(job, protocol, outlet, place)));
         }
         drop(full);
         let mut consumer = Consumer::new(interval_ns, shape, empties);
@@ -212,10 +212,10 @@ where
     let (full, messages) = mpsc::channel();
     let (empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
-    let cpu = plan.pin.first().copied();
+    let place = Place::of(plan, 0);
     thread::scope(|scope| {
         let handle = scope.spawn(move || {
-            settle_thread(cpu)?;
+            place.settle()?;
             driver(outlet)
         });
         let mut consumer = Consumer::new(plan.interval.ns(), labels.into(), vec![empty]);
@@ -229,40 +229,17 @@ fn drive<P: Protocol, L: Link>(
     job: Job<'_, impl Fn() -> L>,
     protocol: P,
     outlet: Outlet,
-    cpu: Option<usize>,
+    place: Place<'_>,
 ) -> Result<Driven<P>, EngineError> {
     let gate = job.gate;
-    let driven = settle_thread(cpu)
+    let driven = place
+        .settle()
         .and_then(|()| Drive::new(job, protocol, MonotonicClock, outlet))
         .and_then(Drive::run);
     if driven.is_err() {
         gate.abort();
     }
     driven
-}
-
-/// Puts the calling thread on a processor, if one is named, and asks for timers without slack.
-///
-/// # Errors
-/// [`EngineError::Plan`] when this machine has no such processor, or the thread may not use it.
-pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
-    use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-    // a kernel that refuses leaves the usual slack of 50 us, which the scheduling lag will show
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let Some(cpu) = cpu else {
-        return Ok(());
-    };
-    let refused = |cause: String| {
-        EngineError::Plan(format!(
-            "cannot run on processor {cpu}: {cause}; choose another with --pin"
-        ))
-    };
-    if cpu >= CpuSet::MAX_CPU {
-        return Err(refused(format!("there are none above {}", CpuSet::MAX_CPU - 1)));
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
 }
 
 /// Puts the slices of all threads together.

@@ -65,6 +65,7 @@ pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floo
         lag_bound: second,
         waiting,
         pin: pin.to_vec(),
+        netns: Vec::new(),
         interval: second,
         nagle: Nagle::Off,
     };

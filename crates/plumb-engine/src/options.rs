@@ -53,6 +53,13 @@ pub struct LoadOptions {
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub pin: Vec<usize>,
 
+    /// Enter these network namespaces (names of `ip netns`, or paths), one a thread in turn
+    ///
+    /// The server must be reachable from here as well. Needs the right to enter them, that of root
+    /// as a rule.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub netns: Vec<String>,
+
     /// An answer must be complete within this
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Span,
@@ -108,6 +115,7 @@ impl LoadOptions {
             lag_bound: self.lag,
             waiting,
             pin: self.pin.clone(),
+            netns: self.netns.clone(),
             interval: self.interval,
             nagle: self.nagle.into(),
         }
@@ -133,6 +141,9 @@ impl LoadOptions {
         put("threads", json!(self.threads));
         put("spin", json!(self.spin));
         put("pin", json!(self.pin));
+        if !self.netns.is_empty() {
+            put("netns", json!(self.netns));
+        }
         put("timeout", json!(self.timeout));
         put("connect-timeout", json!(self.connect_timeout));
         put("lag", json!(self.lag));

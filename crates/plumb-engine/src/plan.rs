@@ -95,6 +95,9 @@ pub struct LoadPlan {
     /// The processors the threads run on, one a thread in turn; empty: wherever the kernel puts
     /// them.
     pub pin: Vec<usize>,
+    /// The network namespaces that the threads enter, one a thread in turn: names of `ip netns`,
+    /// or paths; empty: that of the program.
+    pub netns: Vec<String>,
     /// Length of the intervals in which the run is written down.
     pub interval: Span,
     /// Whether the kernel may hold back what is sent over TCP.
@@ -231,6 +234,7 @@ pub(crate) mod tests {
             lag_bound: Span::from_ms(1),
             waiting: Waiting::Epoll,
             pin: Vec::new(),
+            netns: Vec::new(),
             interval: Span::from_ms(1_000),
             nagle: Nagle::Off,
         }

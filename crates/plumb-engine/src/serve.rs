@@ -67,7 +67,7 @@ pub fn serve<S: Service, L: Link>(
     link: impl Fn() -> L,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    crate::load::settle_thread(plan.pin)?;
+    crate::Place { cpu: plan.pin, netns: None }.settle()?;
     Serve::new(plan, listeners, service, link, MonotonicClock, stop)?.run()
 }
 

@@ -129,6 +129,7 @@ fn plan() -> LoadPlan {
         lag_bound: Span::from_ms(1_000),
         waiting: Waiting::Epoll,
         pin: Vec::new(),
+        netns: Vec::new(),
         interval: Span::from_ms(1_000),
         nagle: Nagle::Off,
     }

@@ -157,6 +157,7 @@ fn run(
         lag_bound: Span::from_ms(1_000),
         waiting: LoadPlan::suitable_waiting(one, one, Pace::AsFast),
         pin: Vec::new(),
+        netns: Vec::new(),
         interval: Span::from_ms(1_000),
         nagle: Nagle::Off,
     };

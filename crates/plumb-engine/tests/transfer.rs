@@ -81,6 +81,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
         lag_bound: Span::from_ms(1_000),
         waiting: Waiting::Epoll,
         pin: Vec::new(),
+        netns: Vec::new(),
         interval: Span::from_ms(1_000),
         nagle: Nagle::Off,
     };

@@ -32,7 +32,7 @@ pub struct JtlRow {
     pub label: String,
     /// What is asked for.
     pub url: String,
-    /// Bytes of the whole request.
+    /// Bytes of the whole request; 0 where each is another.
     pub sent_bytes: u64,
 }
 
@@ -145,12 +145,14 @@ impl Lines {
     }
 
     /// One line. As in JMeter, the time of connecting lies within latency and elapsed time, so that
-    /// the operation starts that much earlier.
+    /// an operation that was due only behind it starts that much earlier.
     fn line(&self, operation: &Operation, out: &mut impl Write) -> io::Result<()> {
         let Operation { moments, connect_ns, .. } = *operation;
-        let start_ms = (self.epoch_ns + moments.due.saturating_sub(connect_ns)) / 1_000_000;
-        let elapsed_ms = ms(connect_ns + moments.last.saturating_sub(moments.due));
-        let latency_ms = ms(connect_ns + moments.first.saturating_sub(moments.due));
+        let behind = moments.sent.saturating_sub(moments.due) < connect_ns;
+        let from = moments.due.saturating_sub(if behind { connect_ns } else { 0 });
+        let start_ms = (self.epoch_ns + from) / 1_000_000;
+        let elapsed_ms = ms(moments.last.saturating_sub(from));
+        let latency_ms = ms(moments.first.saturating_sub(from));
         let (label, url, sent) = match self.rows.get(usize::from(operation.row)) {
             Some(row) => (row.label.as_str(), row.url.as_str(), row.sent_bytes),
             None => ("", "", 0),

@@ -120,6 +120,7 @@ pub(crate) fn lone(count: u64, patience: Span) -> LoadPlan {
         lag_bound: patience,
         waiting: Waiting::Receive,
         pin: Vec::new(),
+        netns: Vec::new(),
         interval: Span::from_ms(1_000),
         nagle: Nagle::Off,
     }

@@ -36,6 +36,8 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
         let mut plan = plan.clone();
         let turns = client % plan.pin.len().max(1);
         plan.pin.rotate_left(turns);
+        let turns = client % plan.netns.len().max(1);
+        plan.netns.rotate_left(turns);
         plan
     };
     thread::scope(|scope| {

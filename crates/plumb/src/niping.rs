@@ -180,6 +180,7 @@ impl Words {
             lag_bound: PATIENCE,
             waiting: LoadPlan::suitable_waiting(one, one, pace),
             pin: Vec::new(),
+            netns: Vec::new(),
             interval: Span::from_ms(1_000),
             nagle: Nagle::Off,
         }

@@ -3,7 +3,7 @@
 mod kit;
 
 use kit::namespace::{ENDS, Namespace};
-use kit::{Program, record};
+use kit::{Program, Server, plumb, record};
 use tempfile::tempdir;
 
 /// The address that a server says it listens on.
@@ -35,4 +35,39 @@ fn a_server_in_another_namespace_is_found_and_its_machine_recorded() {
     assert_eq!(result["host"]["tested"], serde_json::json!([echo.id()]), "{}", result["host"]);
     assert_eq!(record["far"]["address"], far);
     assert!(result["far"]["samples"].as_u64().is_some_and(|samples| samples >= 5), "{result}");
+}
+
+#[test]
+fn clients_run_in_namespaces_of_their_own() {
+    let [here, there] = match Namespace::pair() {
+        Ok(pair) => pair,
+        Err(reason) => {
+            eprintln!("not tried: {reason}");
+            return;
+        }
+    };
+    let folder = tempdir().expect("a temporary folder");
+    let any = format!("{}:0", ENDS[1]);
+    let echo = there.start(&["net", "serve", "--listen", &any], folder.path());
+    let target = address(&echo);
+    let both = [here.path(), there.path()].join(",");
+    let words = ["net", "ping", &target, "--clients", "2", "--netns", &both, "--count", "50"];
+    let words = [&words[..], &["--out", "run"]].concat();
+    here.start(&words, folder.path()).wait().with(0);
+    let record = record(&folder.path().join("run"));
+    let clients = record["results"][0]["clients"].as_array().expect("a row a client");
+    let hosts: Vec<&str> = clients
+        .iter()
+        .filter_map(|client| client["address"].as_str()?.rsplit_once(':').map(|(host, _)| host))
+        .collect();
+    assert_eq!(hosts, ENDS, "{clients:#?}");
+    assert!(clients.iter().all(|client| client["operations"] == 50), "{clients:#?}");
+}
+
+#[test]
+fn a_namespace_that_is_not_there_is_named() {
+    let server = Server::start(&["--quiet"]);
+    let words = ["net", "ping", &server.address, "--netns", "no-such-namespace", "--count", "1"];
+    let ended = plumb(&words, std::path::Path::new(".")).with(2);
+    assert!(ended.stderr.contains("network namespace no-such-namespace"), "{ended:#?}");
 }

@@ -80,7 +80,7 @@ where
         }
         self.now = self.time.now_ns();
         self.recorder.connect.record(self.now - since);
-        self.outlet.connected(self.job.share.first_user + index, self.now - since);
+        self.outlet.connected(super::script::number::<P>(self.job.share, index), self.now - since);
         self.watch.connected(index, channel.socket(), self.now);
         if self.transport.is_none() {
             self.transport = transport::proven(self.job.endpoint, channel.socket());
@@ -109,7 +109,10 @@ where
                 self.now = self.time.now_ns();
                 if channel.encrypted() {
                     self.recorder.handshake.record(self.now - since);
-                    self.outlet.shaken(self.job.share.first_user + index, self.now - since);
+                    self.outlet.shaken(
+                        super::script::number::<P>(self.job.share, index),
+                        self.now - since,
+                    );
                     self.recorder.resumed += u64::from(channel.link().resumed());
                 }
                 if let Some(transport) = &mut self.transport

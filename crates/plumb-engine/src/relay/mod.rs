@@ -50,7 +50,7 @@ pub fn relay(
     stop: &Stop,
 ) -> Result<RelayTotals, EngineError> {
     plan.check()?;
-    crate::load::settle_thread(None)?;
+    crate::Place::default().settle()?;
     Relay::new(plan, Ends { listeners, target }, tell, MonotonicClock, stop)?.run()
 }
 

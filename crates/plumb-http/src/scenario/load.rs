@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Crew, Lengths, LoadPlan, LoadResult, Pace, Stop, Waiting, clock, floor, part_record,
+    Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
@@ -29,6 +29,7 @@ use super::script::{Cast, Wishes, cast, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use super::variables::{Slot, Value};
 use crate::HttpError;
+use crate::jtl::{Jtl, JtlRow};
 use crate::ping::SEED_MASK;
 use crate::way::{Means, Way, Ways};
 
@@ -147,7 +148,7 @@ impl ScenarioLoad {
         &self,
         point: Option<u64>,
         extracted: &[(Slot, Value)],
-        way: &Way,
+        (way, jtl): (&Way, &mut Option<Jtl>),
         (watch, stop): (&mut dyn Watch, &Stop),
     ) -> Result<(), JobError> {
         // data files and shared lists begin anew for each point
@@ -157,11 +158,16 @@ impl ScenarioLoad {
         let crews: Vec<Crew<'_>> =
             parts.iter().map(|part| Crew { plan: &part.plan, crowd: Some(&part.crowd) }).collect();
         let player = |number: usize| Player::new(Arc::clone(&cast.scripts[number]));
-        let load = {
-            let samplers = &mut [watch.point(&labels)];
-            way.drive_crews(&crews, shape(&cast), player, (samplers, stop))
-                .map_err(HttpError::from)?
+        let driven = {
+            let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels)];
+            if let Some(jtl) = jtl {
+                jtl.expect(together(&parts).connections.get());
+                samplers.push(jtl);
+            }
+            way.drive_crews(&crews, shape(&cast), player, (&mut samplers, stop))
         };
+        let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
+        let load = driven.map_err(HttpError::from)?;
         let mut result = result_record(&together(&parts), labels, Lengths::Any, &load);
         let (rows, stretches) = (load.recorder.rows(), load.recorder.stretches());
         let (steps, groups) = cast.prepared;
@@ -172,11 +178,27 @@ impl ScenarioLoad {
         let judged = cast.thresholds.iter();
         let judged = judged.map(|it| it.judge(&load.recorder, load.duration_ns));
         result.thresholds = judged.collect();
-        result.validity = remarks(std::mem::take(&mut result.validity), &result, &load);
+        result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
+            .with_left_out(*left_out.as_ref().unwrap_or(&0));
         if let Some(transport) = &load.transport {
             watch.reached(transport.clone());
         }
-        watch.result(result, load.began_ns)
+        watch.result(result, load.began_ns)?;
+        left_out?; // the figures stand without the file
+        Ok(())
+    }
+
+    /// The file of single operations, if one is wanted. What a template becomes differs from
+    /// request to request, so all have the address of the server.
+    fn jtl(&self, rows: &[Row]) -> Result<Option<Jtl>, HttpError> {
+        let Some(path) = &self.options.export.jtl else { return Ok(None) };
+        let base = self.origin.url().to_string();
+        let rows = rows.iter().map(|row| JtlRow {
+            label: format!("{} {}", row.scenario, row.name),
+            url: base.clone(),
+            sent_bytes: 0,
+        });
+        Jtl::create(path, rows.collect()).map(Some)
     }
 }
 
@@ -195,6 +217,7 @@ impl Measure for ScenarioLoad {
         in_force.insert("max-body".into(), json!(options.max_body));
         in_force
             .insert("proxy".into(), json!(self.ways.proxy().map(|proxy| proxy.url().to_string())));
+        in_force.extend(options.export.in_force());
         in_force.extend(options.transport.in_force());
         if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
             in_force.extend(options.trust.in_force());
@@ -216,9 +239,18 @@ impl Measure for ScenarioLoad {
         &self.options.output
     }
 
+    fn metrics(&self) -> Option<&str> {
+        self.options.export.metrics.as_deref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let way = self.ways.to(self.origin.url(), stop)?;
         let Some(extracted) = self.prepare(&way, stop)? else { return Ok(()) };
+        let rows = self.cast(&extracted)?.rows;
+        let mut jtl = self.jtl(&rows)?;
+        let names: Vec<String> =
+            rows.iter().map(|row| format!("{} {}", row.scenario, row.name)).collect();
+        watch.rows(&names);
         if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.pin, stop)? {
             watch.floor(floor);
         }
@@ -226,7 +258,7 @@ impl Measure for ScenarioLoad {
             if stop.asked() {
                 break;
             }
-            self.measure(*point, &extracted, &way, (watch, stop))?;
+            self.measure(*point, &extracted, (&way, &mut jtl), (watch, stop))?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use plumb_measure::{ByteSize, Span};
 use serde_json::{Value, json};
 
 use super::file::ScenarioFile;
+use crate::options::ExportOptions;
 
 /// The usual limits, where neither the file nor the command line names one.
 const TIMEOUT: Span = Span::from_ms(30_000);
@@ -24,7 +25,7 @@ pub struct ScenarioOptions {
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
 
-    /// The server, in place of the one in the file: http://HOST[:PORT] or https://HOST[:PORT]
+    /// The server, in place of the one in the file: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub base: Option<String>,
 
@@ -71,6 +72,10 @@ pub struct ScenarioOptions {
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
+
+    /// What other tools are given.
+    #[command(flatten)]
+    pub export: ExportOptions,
 }
 
 /// How a scenario is driven.
@@ -133,6 +138,7 @@ impl DriveOptions {
             lag_bound: self.lag,
             waiting: Waiting::Epoll,
             pin: self.pin.clone(),
+            netns: Vec::new(),
             interval: self.interval,
             nagle: self.nagle.into(),
         }

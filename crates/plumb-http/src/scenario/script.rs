@@ -27,7 +27,7 @@ use crate::proxy::Proxy;
 use crate::request::split;
 
 /// Whose rows the steps of a preparation are: no scenario can have this name.
-pub(crate) const PREPARATION: &str = "/prepare";
+pub(crate) const PREPARATION: &str = "\0prepare";
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
@@ -208,8 +208,8 @@ impl Director<'_> {
         let mut names = BTreeSet::new();
         for scenario in &file.scenario {
             let at = self.book.place_of(scenario);
-            if scenario.name.is_empty() || scenario.name.contains('/') {
-                return Err(self.book.wrong(&at, "a scenario has a name without a slash"));
+            if scenario.name.is_empty() || scenario.name.contains(char::is_control) {
+                return Err(self.book.wrong(&at, "a scenario has a name, without line ends"));
             }
             if !names.insert(&scenario.name) {
                 let problem = format!("two scenarios are called `{}`", scenario.name);

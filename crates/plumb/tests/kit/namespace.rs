@@ -98,7 +98,12 @@ impl Namespace {
     }
 
     fn net(&self) -> String {
-        format!("--net=/proc/{}/ns/net", self.holder.id())
+        format!("--net={}", self.path())
+    }
+
+    /// Where a program finds it.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/ns/net", self.holder.id())
     }
 }
 
