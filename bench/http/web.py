@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +68,16 @@ class Site:
 
 
 @contextmanager
-def serving(place: Sequence[str]) -> Iterator[Site]:
-    """Until the block ends; `place` stands in front of the command."""
+def serving(
+    place: Sequence[str], files: Mapping[str, bytes] | None = None
+) -> Iterator[Site]:
+    """Until the block ends, with `files` beside the page; `place` stands in
+    front of the command."""
     with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
         port = process.free_port()
         Path(scratch, PAGE[1:]).write_bytes(b"x" * PAGE_BYTES)
+        for name, content in (files or {}).items():
+            Path(scratch, name).write_bytes(content)
         configuration = Path(scratch, "nginx.conf")
         configuration.write_text(
             CONFIGURATION.format(place=scratch, host=HOST, port=port, status=STATUS)

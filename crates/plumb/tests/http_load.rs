@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kit::authority::Authority;
 use kit::http::{Reply, Site};
+use kit::web::Web;
 use kit::{Ended, PLUMB, Program, Server, only_run, read};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -708,6 +709,28 @@ fn a_mix_of_users_with_a_background_load_runs() {
         .collect();
     assert_eq!(users[..2], [5, 5]);
     assert_eq!(field(&record, "/results/0/labels/users"), "10");
+}
+
+#[test]
+fn clerks_take_orders_to_their_invoices() {
+    let server = Server::of_pages(&["--work-processes", "2"]);
+    let base = format!("http://{}", server.address);
+    let folder = tempdir().expect("a temporary folder");
+    let text = read(&examples().join("sales.toml"))
+        .replace("for = \"5m\"", "")
+        .replace("users = 50", "users = 3\niterations = 4")
+        .replace("\"10s\"", "\"5ms\"")
+        .replace("< 1s", "< 1h");
+    fs::write(folder.path().join("s.toml"), text).expect("a file");
+    fs::copy(examples().join("customers.csv"), folder.path().join("customers.csv"))
+        .expect("a file");
+    let words = ["--base", &base, "--json"];
+    let record = play(&folder.path().join("s.toml"), &words, folder.path()).with(0).json();
+    let steps = field(&record, "/results/0/parts").as_array().expect("a list");
+    assert_eq!(steps.len(), 6);
+    assert!(steps.iter().all(|step| step["operations"] == 12), "{steps:#?}");
+    let figures = Web::connect(&server.address).get("/sap/bc/sd/throughput").with(200).json();
+    assert_eq!(figures["itemsInvoiced"], 60, "five of each order");
 }
 
 #[test]

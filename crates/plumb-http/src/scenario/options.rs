@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT: Span = Span::from_ms(5_000);
 #[derive(Args, Clone, Debug)]
 pub struct ScenarioOptions {
     /// The scenario: a TOML file
-    #[arg(value_name = "SCENARIO.toml")]
+    #[arg(value_name = "SCENARIO")]
     pub scenario: PathBuf,
 
     /// The server, in place of the one in the file: http://HOST:PORT or https://HOST:PORT

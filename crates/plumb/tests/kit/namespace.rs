@@ -26,6 +26,7 @@ impl Namespace {
         for (namespace, address) in [&one, &other].into_iter().zip(ENDS) {
             namespace.ip(&["address", "add", &format!("{address}/24"), "dev", "end"])?;
             namespace.ip(&["link", "set", "end", "up"])?;
+            namespace.ip(&["link", "set", "lo", "up"])?; // the way to an address of its own
         }
         Ok([one, other])
     }
