@@ -3,7 +3,8 @@
 //! # Source
 //! RFC 7617.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -39,6 +40,32 @@ impl Accounts {
     }
 }
 
+/// The users whose record was read from the database. The table is buffered by its records, as
+/// tables that hardly change are, until the buffers are emptied.
+#[derive(Debug, Default)]
+pub(crate) struct Records(Mutex<BTreeSet<String>>);
+
+impl Records {
+    /// True when the record of `user` was read.
+    pub(crate) fn has(&self, user: &str) -> bool {
+        self.lock().contains(user)
+    }
+
+    /// The record of `user` was read.
+    pub(crate) fn keep(&self, user: &str) {
+        self.lock().insert(user.to_owned());
+    }
+
+    /// Every record is read again.
+    pub(crate) fn reset(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The value of the header that proves who somebody is.
 pub(crate) fn authorization(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
@@ -59,6 +86,16 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, header.parse().unwrap());
         accounts.user(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_record_is_known_until_the_buffers_are_emptied() {
+        let records = Records::default();
+        assert!(!records.has("anna"));
+        records.keep("anna");
+        assert!(records.has("anna") && !records.has("ben"));
+        records.reset();
+        assert!(!records.has("anna"));
     }
 
     #[test]

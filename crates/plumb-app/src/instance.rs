@@ -6,7 +6,7 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::Clock as _;
 
 use crate::AppError;
-use crate::account::Accounts;
+use crate::account::{Accounts, Records};
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::database::DatabaseTarget;
@@ -22,6 +22,7 @@ pub(crate) struct Instance {
     pub(crate) config: Config,
     pub(crate) target: DatabaseTarget,
     pub(crate) accounts: Accounts,
+    pub(crate) records: Records,
     pub(crate) sessions: Sessions,
     pub(crate) buffer: Buffer,
     pub(crate) queue: Queue,
@@ -51,6 +52,7 @@ impl Instance {
             |size: plumb_measure::ByteSize| usize::try_from(size.bytes()).unwrap_or(usize::MAX);
         Ok(Self {
             accounts: Accounts::new(config.accounts()),
+            records: Records::default(),
             sessions: Sessions::new(config.sessions.clone()),
             buffer: Buffer::new(bytes(config.programs.buffer_size)),
             queue: Queue::new(config.dispatcher.queue),

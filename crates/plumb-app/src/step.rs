@@ -200,13 +200,19 @@ impl<'a> Step<'a> {
         Ok(Visit { context: sessions.for_one_step(&user, now_ns)?, name: None })
     }
 
-    /// Logs on: whoever the request proves, with the record that the database has of them.
+    /// Logs on: whoever the request proves, with the record that the database has of them, which is
+    /// read once.
     fn user(&mut self) -> Result<String, Failure> {
         let user = self.instance.accounts.user(self.request.headers());
         let user = user.ok_or_else(Failure::unauthorized)?;
+        if self.instance.records.has(user) {
+            return Ok(user.to_owned());
+        }
         let statement = "SELECT name FROM app_user WHERE name = $1";
         let row = self.database.row(statement, &[user.into()])?;
-        row.map(|mut row| row.take_text(0)).ok_or_else(Failure::unauthorized)
+        let name = row.map(|mut row| row.take_text(0)).ok_or_else(Failure::unauthorized)?;
+        self.instance.records.keep(&name);
+        Ok(name)
     }
 
     /// What each step costs in addition to its work.

@@ -72,10 +72,12 @@ fn spread(receive: &ReceiveUse) -> String {
 
 /// Processor time an operation of both sides, split as far as it is known.
 pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
+    // the client's own figure is that of its driving threads, its parts are those of the process
     let side = |ns: u64, split: Option<CpuSplit>, name: &str| {
         let split = split.map_or_else(String::new, |it| {
             let (user, system) = (show_ns(it.user_ns_per_op), show_ns(it.system_ns_per_op));
-            format!(" (user {user}, system {system})")
+            let whose = if name == "client" { "its process: " } else { "" };
+            format!(" ({whose}user {user}, system {system})")
         });
         format!("{} {name}{split}", show_ns(ns))
     };

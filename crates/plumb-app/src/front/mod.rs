@@ -131,6 +131,7 @@ impl Front {
                     return Some(Failure::unauthorized().plain());
                 }
                 instance.buffer.reset();
+                instance.records.reset();
                 Answer::new(crate::answer::TEXT, "the program buffer is empty\n")
             }
             "/programs/reset" => refused("POST"),

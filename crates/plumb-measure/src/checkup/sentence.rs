@@ -54,7 +54,8 @@ fn takes(layer: &LayerVerdict) -> String {
 /// What the server says of its own time.
 fn account(layer: &LayerVerdict) -> String {
     let Some(mean_ns) = layer.mean_ns.filter(|ns| *ns > 0) else { return String::new() };
-    let percent = |ns: u64| u64::try_from(u128::from(ns) * 100 / u128::from(mean_ns));
+    let mean = u128::from(mean_ns);
+    let percent = |ns: u64| u64::try_from((u128::from(ns) * 100 + mean / 2) / mean); // the nearest
     let mut told: Vec<(&str, u64)> = layer
         .told_ns
         .iter()
@@ -144,7 +145,7 @@ mod tests {
             median: Some(Middle { ns: 1_900_000, ..Middle::default() }),
             own: None,
             mean_ns: Some(2_000_000),
-            told_ns: [("database", 480_000), ("load", 0), ("queue", 20_000), ("render", 1_300_000)]
+            told_ns: [("database", 475_000), ("load", 0), ("queue", 20_000), ("render", 1_300_000)]
                 .map(|(name, ns)| (name.to_owned(), ns))
                 .into(),
         };
