@@ -94,7 +94,7 @@ pub trait Service {
     /// The state of one connection.
     type Conn;
 
-    /// True when replies must wait for [`settle`](Self::settle).
+    /// True when replies may have to wait for [`settle`](Self::settle).
     const SETTLES: bool = false;
 
     /// True for a service that has something to do at times of its own, or lets clients wait.
@@ -133,6 +133,13 @@ pub trait Service {
         false
     }
 
+    /// True when something that was served must be [settled](Self::settle) before anybody is told
+    /// of it; otherwise the reply is sent at once. Asked after [`serve`](Self::serve), where
+    /// [`SETTLES`](Self::SETTLES).
+    fn unsettled(&self) -> bool {
+        true
+    }
+
     /// Appends to `out` what a client has waited for, and says whose it is; `None` when nobody's
     /// wait is over. Called once a wake and until `None`, before [`settle`](Self::settle), where
     /// [`WAITS`](Self::WAITS).
@@ -151,8 +158,8 @@ pub trait Service {
     /// `out`. Called again with the rest while it consumes something.
     fn serve(&mut self, conn: &mut Self::Conn, bytes: &[u8], out: &mut Vec<u8>) -> Served;
 
-    /// Called once a wake, after every readable connection was served and before any of their
-    /// replies is sent: one `fdatasync` for all.
+    /// Called once a wake, after every readable connection was served and before those of their
+    /// replies are sent that wait for it: one `fdatasync` for all.
     ///
     /// # Errors
     /// When what was served cannot be made to last: the loop then ends without sending replies.

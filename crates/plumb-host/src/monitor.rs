@@ -90,8 +90,8 @@ const FILES: [(Subject, &str, Shape); 15] = [
 ];
 
 /// What moves slowly or costs the kernel most is read no more often than this: the kernel counts
-/// loads every five seconds, and the lines of interrupts and the hundreds of counters of `vmstat`
-/// and `netstat` cost more than all other files together. A little less than a second, so that a
+/// loads every five seconds, and the lines of interrupts and the hundreds of counters of `vmstat`,
+/// `snmp` and `netstat` cost more than all other files together. A little less than a second, so that a
 /// sample a second has them although it may come a little early.
 const SLOW_NS: u64 = 900_000_000;
 
@@ -270,6 +270,7 @@ impl Monitor {
             Subject::Load => kept(since_ns, &mut before.loadavg, &mut now.loadavg),
             Subject::Memory => kept(since_ns, &mut before.meminfo, &mut now.meminfo),
             Subject::Paging => kept(since_ns, &mut before.vmstat, &mut now.vmstat),
+            Subject::Tcp => kept(since_ns, &mut before.snmp, &mut now.snmp),
             Subject::TcpExtra => kept(since_ns, &mut before.netstat, &mut now.netstat),
             Subject::Interrupts => kept(since_ns, &mut before.interrupts, &mut now.interrupts),
             Subject::Files => kept(since_ns, &mut before.file_nr, &mut now.file_nr),

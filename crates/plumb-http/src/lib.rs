@@ -25,6 +25,7 @@ pub mod record;
 mod request;
 mod resolve;
 pub mod scenario;
+mod secret;
 mod tunnel;
 mod way;
 

@@ -188,7 +188,7 @@ where
                 }
             }
         }
-        if S::SETTLES {
+        if S::SETTLES && (client.unsettled || self.service.unsettled()) {
             client.channel.hold(&self.reply);
         } else if !self.reply.is_empty() && !broken {
             broken = client.channel.send(&self.reply).is_err();
@@ -210,15 +210,16 @@ where
         }
     }
 
-    /// Sends what is held, or has it sent once the service has settled.
+    /// Sends what is held: now, or once the service has settled.
     fn owe(&mut self, index: usize) {
-        if !S::SETTLES {
-            return self.flush(index);
-        }
-        if let Some(client) = self.client(index)
-            && !std::mem::replace(&mut client.unsettled, true)
-        {
-            self.unsettled.push(index);
+        let unsettled = S::SETTLES && self.service.unsettled();
+        match self.client(index) {
+            Some(client) if client.unsettled => {}
+            Some(client) if unsettled => {
+                client.unsettled = true;
+                self.unsettled.push(index);
+            }
+            _ => self.flush(index),
         }
     }
 

@@ -3,8 +3,8 @@
 //! A figure that could not be measured is absent, never zero: the source was missing, the device
 //! appeared within the interval, or its counters began again. So are those of what is read about
 //! once a second, in samples of a finer pace for which it was not read: load averages, memory,
-//! paging, open files, lines of interrupts, Linux's own counters of TCP; their counts and rates
-//! reach back to their last reading. Names carry the unit: `_pct` is
+//! paging, open files, lines of interrupts, TCP and UDP; their counts and rates reach back to
+//! their last reading. Names carry the unit: `_pct` is
 //! percent, `_per_s` a rate, `_bytes` bytes, `_ms` milliseconds; a plain plural is a count within
 //! the interval.
 
@@ -67,7 +67,7 @@ pub struct Sample {
     /// Each network interface.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub interfaces: Vec<InterfaceSample>,
-    /// TCP and UDP.
+    /// TCP and UDP; about once a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpSample>,
     /// Soft interrupts.

@@ -72,8 +72,7 @@ pub struct TcpSample {
     pub resets: u64,
     /// Connections that stand, at the end of the interval.
     pub established: u64,
-    /// Connections turned away because nobody took them fast enough. This and the following are
-    /// read about once a second, and count from one such reading to the next.
+    /// Connections turned away because nobody took them fast enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen_overflows: Option<u64>,
     /// Connections turned away for that and any other reason.
@@ -131,6 +130,9 @@ fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<Inte
 }
 
 pub(super) fn tcp(before: &Snapshot, now: &Snapshot) -> Option<TcpSample> {
+    if !now.snmp.is_newer_than(before) {
+        return None;
+    }
     let is_new = now.netstat.is_newer_than(before);
     let extra = now.netstat.since(&before.netstat).filter(|_| is_new);
     let (before, now, interval_ns) = now.snmp.since(&before.snmp)?;

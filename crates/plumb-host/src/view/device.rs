@@ -37,7 +37,7 @@ pub(super) fn section(history: &History, sample: &Sample, width: usize, room: us
     let head_width = if wide { 0 } else { width }; // the charts say the same, and more
     lines.push(network_head(history, sample, head_width));
     lines.extend(network_rows_of(sample, network_rows));
-    lines.push(tcp(history, sample));
+    lines.push(tcp(history));
     if wide {
         lines.push(Line::default());
     }
@@ -140,9 +140,9 @@ fn row(
     line
 }
 
-fn tcp(history: &History, sample: &Sample) -> Line {
+fn tcp(history: &History) -> Line {
     let mut line = Line::titled("TCP");
-    let Some(tcp) = &sample.tcp else {
+    let Some(tcp) = history.latest(|sample| sample.tcp) else {
         return line;
     };
     line.pair("open", Style::Plain, &count(tcp.established));
@@ -150,9 +150,8 @@ fn tcp(history: &History, sample: &Sample) -> Line {
     let sent_again = count(tcp.retransmitted);
     line.pair("sent again", Style::of_share(tcp.retransmitted_pct, 0.1, 1.0), &sent_again);
     line.pair("resets", Style::Plain, &count(tcp.resets));
-    let overflows = history.latest(|sample| sample.tcp?.listen_overflows);
-    let style = Style::of_trouble(overflows.unwrap_or(0));
-    line.pair("turned away", style, &or_dash(overflows, count));
+    let style = Style::of_trouble(tcp.listen_overflows.unwrap_or(0));
+    line.pair("turned away", style, &or_dash(tcp.listen_overflows, count));
     line
 }
 

@@ -13,7 +13,7 @@ use crate::import::draft::{Draft, DraftStep, laid_out, placed};
 use crate::import::error::ImportError;
 use crate::import::label::Labels;
 use crate::import::note::Place;
-use crate::import::secret::{Login, Secrets};
+use crate::import::secrets::{Login, Secrets};
 use crate::import::source::Source;
 use crate::import::wait::ms;
 use crate::scenario::file::{Cookies, Scenario, Step, Think};

@@ -13,10 +13,11 @@ use crate::import::draft::{DraftStep, placed};
 use crate::import::error::ImportError;
 use crate::import::note::Place;
 use crate::import::origin::{Origins, base_of};
-use crate::import::secret::{Login, is_secret};
+use crate::import::secrets::Login;
 use crate::import::template::{literal, variable, variable_name};
 use crate::import::wait::Sequence;
 use crate::scenario::file::{Check, Step};
+use crate::secret::is_secret;
 
 /// A request of the list, with its number.
 #[derive(Debug)]

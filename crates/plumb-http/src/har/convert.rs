@@ -16,7 +16,7 @@ use crate::import::error::ImportError;
 use crate::import::label::Labels;
 use crate::import::note::Place;
 use crate::import::origin::{Origins, base_of};
-use crate::import::secret::{Login, Secrets};
+use crate::import::secrets::{Login, Secrets};
 use crate::import::source::Source;
 use crate::import::template::{form_encoded, literal};
 use crate::scenario::file::{Check, Pairs, Scenario, Step, Think};

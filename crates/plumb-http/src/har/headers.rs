@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::model::Pair;
 use crate::import::body::masked_target;
-use crate::import::secret::{Secrets, is_secret};
+use crate::import::secrets::Secrets;
 use crate::import::template::literal;
+use crate::secret::is_secret;
 
 /// Headers that belong to the connection, the client, or the user's cookies.
 const LEFT_OUT: [&str; 14] = [

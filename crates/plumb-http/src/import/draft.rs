@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use super::note::Notes;
-use super::secret::Login;
+use super::secrets::Login;
 use crate::scenario::file::{Pairs, ScenarioFile, Step};
 
 /// Comments by the place of what they stand above: `base`, `variables.NAME`, `scenario.0`,

@@ -13,7 +13,7 @@ mod options;
 pub(crate) mod origin;
 mod output;
 pub(crate) mod pattern;
-pub(crate) mod secret;
+pub(crate) mod secrets;
 pub(crate) mod source;
 pub(crate) mod template;
 pub(crate) mod wait;

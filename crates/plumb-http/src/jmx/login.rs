@@ -5,7 +5,7 @@ use plumb_wire::http::Url;
 use super::Importer;
 use super::element::Element;
 use super::scope::Scope;
-use crate::import::secret::Login;
+use crate::import::secrets::Login;
 
 impl Importer {
     /// The one user that the managers in scope name.

@@ -12,9 +12,9 @@ use crate::har::{is_left_out, is_sendable};
 use crate::import::body::{masked_target_template, masked_template};
 use crate::import::draft::{DraftStep, placed};
 use crate::import::origin::base_of;
-use crate::import::secret::is_secret;
 use crate::import::template::form_encoded;
 use crate::scenario::file::{Check, Pairs, Step, Think};
+use crate::secret::is_secret;
 
 /// Methods whose arguments are the body; of others only a body that is written out is.
 const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];

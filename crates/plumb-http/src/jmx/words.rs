@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::element::Element;
 use crate::import::note::{Notes, Place};
-use crate::import::secret::is_secret;
 use crate::import::template::{literal, variable, variable_name};
+use crate::secret::is_secret;
 
 /// Variables inside variables that are followed at most.
 const NESTING_MAX: usize = 16;

@@ -80,7 +80,7 @@ impl Writer {
         }
         let mime_type = first(headers, &CONTENT_TYPE);
         let text = match self.text(headers, kept) {
-            Ok((text, _)) => self.secrets.body(&mime_type, text),
+            Ok((text, _)) => self.secrets.body(&mime_type, &text),
             Err(why) => {
                 remarks.push(format!("the body of the request is not kept: {why}"));
                 String::new()
@@ -100,7 +100,7 @@ impl Writer {
             match self.text(headers, kept) {
                 Ok((text, size)) => {
                     content.size = signed(size);
-                    content.text = Some(self.secrets.body(&content.mime_type, text));
+                    content.text = Some(self.secrets.body(&content.mime_type, &text));
                 }
                 Err(why) => remarks.push(format!("the body of the answer is not kept: {why}")),
             }

@@ -20,7 +20,7 @@ mod doors;
 mod entry;
 mod error;
 mod exchange;
-mod form;
+pub(crate) mod form;
 mod hops;
 mod intercept;
 mod kept;

@@ -1,31 +1,9 @@
 //! A scenario as it is written into a record: without what only its owner should know.
 
-use std::sync::LazyLock;
-
-use regex::bytes::{Regex, RegexBuilder};
 use toml::Spanned;
 
 use super::file::{Pairs, ScenarioFile, Step};
-
-/// What stands in the place of a secret.
-const MASK: &str = "***";
-
-/// Names of headers, variables and fields behind which secrets stand.
-const NAMES: &str =
-    "authorization|cookie|passw(?:or)?d|pwd|secret|token|api-?key|credential|session";
-
-static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(NAMES));
-/// A value behind such a name, in a query, a form, JSON or XML; not a template.
-static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let pattern =
-        format!(r#"((?:{NAMES})[\w-]*["']?\s*[=:>]\s*["']?)([^"'&,\s}}<$][^"'&,\s}}<]*)"#);
-    compiled(&pattern)
-});
-
-/// Without Unicode: names are ASCII, and values end at ASCII.
-fn compiled(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).unicode(false).case_insensitive(true).build().ok()
-}
+use crate::secret::{Found, Kind, in_header, in_url, masked};
 
 /// The text of `file` with its secrets masked; comments are gone.
 pub(crate) fn text(file: &ScenarioFile) -> String {
@@ -43,28 +21,44 @@ pub(crate) fn text(file: &ScenarioFile) -> String {
 
 fn step(step: &mut Step) {
     pairs(&mut step.headers);
-    for text in [&mut step.get, &mut step.path, &mut step.body].into_iter().flatten() {
-        *text = Spanned::new(text.span(), value(text.get_ref()));
+    for url in [&mut step.get, &mut step.path].into_iter().flatten() {
+        *url = Spanned::new(url.span(), without(url.get_ref(), in_url(url.get_ref())));
+    }
+    if let Some(body) = &mut step.body {
+        let mime = step.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let kind = Kind::of(mime.map_or("", |(_, mime)| mime), body.get_ref());
+        *body = Spanned::new(body.span(), without(body.get_ref(), kind.secrets(body.get_ref())));
     }
     step.step.iter_mut().for_each(self::step);
 }
 
+/// Headers, and variables, which hold what headers may.
 fn pairs(pairs: &mut Pairs) {
     for (name, text) in pairs {
-        let secret = NAME.as_ref().is_none_or(|names| names.is_match(name.as_bytes()));
-        *text = if secret && !text.contains("${") { MASK.into() } else { value(text) };
+        let name = name.to_ascii_lowercase();
+        *text = match in_header(&name, text) {
+            found if found.is_empty() => without(text, in_url(text)),
+            found => without(text, found),
+        };
     }
 }
 
-fn value(text: &str) -> String {
-    match &*VALUE {
-        Some(values) => {
-            let with = format!("${{1}}{MASK}");
-            let masked = values.replace_all(text.as_bytes(), with.as_bytes());
-            String::from_utf8_lossy(&masked).into_owned()
+/// `text` without those of its secrets that are written out.
+fn without(text: &str, mut found: Vec<Found>) -> String {
+    found.retain(|secret| is_written_out(&text[secret.at.clone()]));
+    masked(text, &found)
+}
+
+/// True when there is more in `text` than variables.
+fn is_written_out(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("${") {
+        match behind.split_once('}') {
+            Some((_, behind)) if before.trim().is_empty() => rest = behind,
+            _ => return true,
         }
-        None => MASK.into(),
     }
+    !rest.trim().is_empty()
 }
 
 #[cfg(test)]
@@ -76,19 +70,22 @@ mod tests {
         let file: ScenarioFile = toml::from_str(
             r#"
 base = "http://h"
-headers = { Authorization = "Bearer s3cret", Accept = "text/html" }
-variables = { password = "s3cret", user = "DEMO", later = "x" }
+headers = { Authorization = "Bearer s3cret", Accept = "text/html", Cookie = "a=s3cret; b=${b}" }
+variables = { password = "s3cret", otp = "${a} s3cret", user = "DEMO", later = "x" }
 [[scenario]]
 name = "a"
 [[scenario.login]]
 path = "/login?token=s3cret&a=b"
 body = 'user=DEMO&password=s3cret&x=1'
-headers = { X-CSRF-Token = "${csrf}" }
+headers = { X-CSRF-Token = "${csrf}", Authorization = "Bearer ${t}" }
 [[scenario.step]]
 group = "g"
 [[scenario.step.step]]
 path = "/x"
-body = '{"password": "s3cret", "n": "1", "pwd": "${password}"}'
+body = '{"password": "s3cret, s3cret", "n": "1", "pwd": "${password}", "pin": ${pin}}'
+[[scenario.step]]
+path = "/y"
+body = '<login pin="s3cret"><w:password a="b">s3cret</w:password></login>'
 "#,
         )
         .unwrap();
@@ -97,11 +94,15 @@ body = '{"password": "s3cret", "n": "1", "pwd": "${password}"}'
         for kept in [
             "DEMO",
             "text/html",
-            "token=***&a=b",
+            "token=MASKED&a=b",
+            "b=${b}",
+            "Bearer ${t}",
+            "a=\"b\">MASKED<",
             "&x=1",
             "${csrf}",
             "${password}",
             "\"n\"",
+            "${pin}",
             "later",
         ] {
             assert!(text.contains(kept), "{kept}: {text}");

@@ -209,6 +209,14 @@ impl Notes {
         }
     }
 
+    /// True when something was noted, or is to be, before anybody may be told of what was done.
+    #[must_use]
+    pub fn unsettled<R: Rules>(&self, table: &Table<R>) -> bool {
+        self.book
+            .as_ref()
+            .is_some_and(|book| !self.pending.is_empty() || book.is_short_of_fences(table))
+    }
+
     /// Writes down what was noted, and makes it last as the policy says. `now` is the monotonic
     /// clock.
     ///
@@ -327,10 +335,15 @@ impl Book {
         Ok(())
     }
 
+    /// True when soon no fence number is left that may be given out.
+    fn is_short_of_fences<R: Rules>(&self, table: &Table<R>) -> bool {
+        table.next_fence() + FENCES_AHEAD / 2 > self.fences_until
+    }
+
     /// Sees to it that no fence number that was given out is given out after a restart; true when
     /// that needs a record.
     fn set_fences_aside<R: Rules>(&mut self, table: &Table<R>, pending: &mut Vec<u8>) -> bool {
-        let short = table.next_fence() + FENCES_AHEAD / 2 > self.fences_until;
+        let short = self.is_short_of_fences(table);
         if short {
             self.fences_until = table.next_fence() + FENCES_AHEAD;
             Record::Fence(self.fences_until).push(pending);

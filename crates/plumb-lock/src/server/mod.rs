@@ -360,6 +360,10 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         self.looked
     }
 
+    fn unsettled(&self) -> bool {
+        self.notes.unsettled(&self.table)
+    }
+
     fn wake_at(&self) -> Option<u64> {
         let waits = self.waiters.iter().map(|waiter| waiter.until).min();
         [waits, self.lives.next(), self.notes.wake_at()].into_iter().flatten().min()

@@ -1,41 +1,7 @@
-//! What must not stand in a scenario: passwords and tokens, found by their names and replaced by
-//! variables.
+//! What must not stand in a scenario, passwords and tokens, becomes variables.
 
 use super::draft::Draft;
 use super::template::{variable, variable_name};
-
-/// A name that holds one of these is that of a secret.
-const PARTS: [&str; 20] = [
-    "bearer",
-    "csrf",
-    "jwt",
-    "signature",
-    "subscriptionkey",
-    "xsrf",
-    "password",
-    "passwd",
-    "passwort",
-    "kennwort",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "credential",
-    "sessionid",
-    "sessid",
-    "saml",
-];
-/// So is a name that is one of these.
-const WHOLE: [&str; 6] = ["pass", "pw", "pin", "otp", "auth", "xauth"];
-
-/// True when what is called `name` is usually nobody else's business.
-pub(crate) fn is_secret(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    PARTS.iter().any(|part| plain.contains(part)) || WHOLE.contains(&plain.as_str())
-}
 
 /// A user and a password. They are never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -118,18 +84,6 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_known_by_their_names() {
-        for name in
-            ["password", "sap-password", "j_password", "PIN", "X-CSRF-Token", "client_secret"]
-        {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in ["user", "passenger", "sap-client", "spinner", "compass", ""] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
 
     #[test]
     fn one_value_is_one_variable_and_none_is_shown() {
