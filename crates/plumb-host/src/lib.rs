@@ -50,8 +50,8 @@ pub use root::Root;
 pub use sample::Sample;
 pub use snapshot::{Part, Snapshot};
 pub use spread::{ReceiveFinding, ReceiveSpread};
-pub use state::State;
-pub use usage::{CpuUsage, DiskUsage, Range, Usage};
+pub use state::{State, not_watched};
+pub use usage::{CpuUsage, DiskUsage, InterfaceUsage, Range, Usage};
 pub use watch::{Watch, WatchOptions};
 
 /// The host layer.

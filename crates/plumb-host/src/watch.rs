@@ -11,10 +11,11 @@ use plumb_measure::{Clock as _, Span};
 
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, Subject};
 use crate::options::WatchedOptions;
 use crate::record::{Ticker, sees};
 use crate::sample::{Line, Sample};
+use crate::state::{State, not_watched};
 use crate::view::{self, History, Paint, Screen};
 
 /// What is watched, and how it is shown.
@@ -66,7 +67,12 @@ impl Watch {
         }
     }
 
-    fn watch(&mut self, out: &mut (dyn Write + Send), stop: &Stop) -> Result<(), HostError> {
+    fn watch(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
+        stop: &Stop,
+    ) -> Result<(), HostError> {
         let plan = self.options.watched.plan()?;
         let facts = HostFacts::read(&plan.root);
         let mut monitor = Monitor::new(&plan, Box::new(MonotonicClock));
@@ -79,6 +85,12 @@ impl Watch {
         let mut ticker = aligned.past_a_short_first(now_ns, end_ns);
         let mut show = self.show(out, &facts)?;
         show.nothing_yet()?;
+        if !show.is_screen() {
+            for lacking in not_watched(&monitor.states()) {
+                // a log that cannot be written must not end the watching
+                let _ = writeln!(log, "not watched: {lacking}");
+            }
+        }
         loop {
             let due_ns = ticker.next_ns();
             let asked = stop.wait_until(due_ns.min(end_ns)).map_err(HostError::system("wait"))?;
@@ -87,6 +99,9 @@ impl Watch {
                 return Ok(());
             }
             ticker.taken(MonotonicClock.now_ns());
+            if show.is_screen() {
+                show.tell(monitor.states());
+            }
             if let Some(sample) = monitor.sample() {
                 show.sample(sample)?;
             }
@@ -120,6 +135,17 @@ impl Show<'_> {
         Ok(())
     }
 
+    fn is_screen(&self) -> bool {
+        matches!(self, Self::Screen(..))
+    }
+
+    /// Takes what has become of each sampler, for whom it can be shown again and again.
+    fn tell(&mut self, states: Vec<(Subject, State)>) {
+        if let Self::Screen(_, history) = self {
+            history.tell(states);
+        }
+    }
+
     fn sample(&mut self, sample: &Sample) -> Result<(), HostError> {
         match self {
             Self::Screen(screen, history) => {
@@ -145,10 +171,10 @@ impl Server for Watch {
     fn run(
         &mut self,
         out: &mut (dyn Write + Send),
-        _: &mut (dyn Write + Send),
+        log: &mut (dyn Write + Send),
         stop: &Stop,
     ) -> Result<(), JobError> {
-        Ok(self.watch(out, stop)?)
+        Ok(self.watch(out, log, stop)?)
     }
 
     fn was_interrupted(&self) -> bool {

@@ -297,12 +297,16 @@ fn unequal_intervals_weigh_by_their_length() {
 #[test]
 fn series_are_kept_on_request() {
     let series = Series::Of(vec!["NET".into()]);
-    let nmon = nmon::read(text("small.nmon").as_bytes(), &Options { series }).unwrap();
+    let nmon = nmon::read(text("small.nmon").as_bytes(), &Options { series, ..Options::default() })
+        .unwrap();
     let host = only(&nmon);
     let received = &host.column("NET", "eth0-read-KB/s").unwrap().series;
     assert_eq!(received, &[10.0, 20.0, 30.0, 40.0, 50.0]);
     assert!(host.column("MEM", "memfree").unwrap().series.is_empty());
-    let all = nmon::read(text("linux-16n.nmon").as_bytes(), &Options { series: Series::All });
+    let all = nmon::read(
+        text("linux-16n.nmon").as_bytes(),
+        &Options { series: Series::All, ..Options::default() },
+    );
     let all = all.unwrap();
     let switches = &only(&all).column("PROC", "pswitch").unwrap().series;
     assert!(switches[0].is_nan() && switches[1] > 0.0, "{switches:?}");
@@ -315,7 +319,36 @@ fn figures_that_cannot_be_true_are_found_in_a_recording() {
         .replace("JFSFILE,T0002,5.2", "JFSFILE,T0002,520.0");
     let report = check::of_nmon(only(&read(wrong)));
     let rows: Vec<&str> = report.findings().iter().map(|found| found.row.as_str()).collect();
-    assert_eq!(rows, ["CPU_ALL", "JFSFILE"], "{report:#?}");
+    assert_eq!(rows, ["CPU_ALL of T0003", "JFSFILE of T0002"], "{report:#?}");
+}
+
+#[test]
+fn processors_that_are_switched_on_meanwhile_may_be_busy() {
+    let with = |cpus: u32| {
+        let text = format!(
+            "AAA,host,h\nAAA,OS,Linux\nAAA,cpus,2\n\
+             CPU_ALL,CPU Total,User%,Sys%,Wait%,Idle%,Steal%,Busy,CPUs\n\
+             ZZZZ,T0001,10:00:00,01-MAY-2026\nCPU_ALL,T0001,90,0,0,10,0,,2\n\
+             ZZZZ,T0002,10:00:01,01-MAY-2026\nCPU_ALL,T0002,90,0,0,10,0,,{cpus}\n"
+        );
+        check::of_nmon(only(&read(text))).findings().len()
+    };
+    assert_eq!((with(2), with(4)), (0, 0), "3.6 of 4 may be busy");
+}
+
+#[test]
+fn lines_of_two_hosts_in_one_recording_are_a_finding() {
+    let one = read(text("small.nmon"));
+    assert!(check::of_file(&one).iter().all(|report| report.findings().is_empty()));
+    let mixed = read(text("small.nmon").replacen("AAA,user,root", "AAA,host,other", 1));
+    let reports = check::of_file(&mixed);
+    let [report] = reports.as_slice() else { panic!("{reports:#?}") };
+    let found: Vec<String> = report.findings().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        ["line 8 (AAA), host: other, expected plumb01 from one host a recording; likely files of \
+          two hosts were put together line by line"]
+    );
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn cases(usual: u32) -> ProptestConfig {
 
 /// Reads, and asks for everything that can be asked.
 fn judge(bytes: &[u8]) -> Option<Nmon> {
-    let nmon = match nmon::read(bytes, &Options { series: Series::All }) {
+    let nmon = match nmon::read(bytes, &Options { series: Series::All, ..Options::default() }) {
         Ok(nmon) => nmon,
         Err(ReadError::NotNmon { .. }) => return None,
         Err(error) => panic!("{error}"),

@@ -5,7 +5,7 @@ mod kit;
 use jiff::tz::TimeZone;
 use kit::{Machine, check};
 use plumb_host::view::{History, Paint, line, render};
-use plumb_host::{Label, Sample, sample};
+use plumb_host::{Label, Sample, State, Subject, sample};
 use plumb_measure::Span;
 
 /// A history of a machine that was busy up and down, and ends with its recorded sample.
@@ -34,6 +34,7 @@ fn top() -> Vec<sample::ProcessSample> {
     let names = ["postgres", "java", "kworker/3:1", "plumb", "sshd"];
     let process = |(place, name): (u32, &str)| sample::ProcessSample {
         pid: 1000 + 17 * place,
+        interval_ns: 5_000_000_000,
         name: Label::new(name.as_bytes()),
         cpu_pct: 180.5 / f64::from(place + 1),
         user_pct: 120.0 / f64::from(place + 1),
@@ -106,6 +107,21 @@ fn colours_change_no_character() {
 fn nothing_seen_yet_is_said() {
     let history = History::new("vm", Span::from_ms(1000), TimeZone::UTC);
     assert!(render(&history, 80, 24, Paint::Plain).contains("waiting for the second reading"));
+}
+
+#[test]
+fn a_sampler_that_failed_is_named_at_the_foot() {
+    let mut history = history("two");
+    history.tell(vec![
+        (Subject::Rdma, State::Failed("no".into())),
+        (Subject::Smc, State::Unsupported("no".into())),
+    ]);
+    let foot = |width| {
+        let screen = render(&history, width, 24, Paint::Plain);
+        screen.lines().last().unwrap_or_default().to_owned()
+    };
+    assert!(foot(80).ends_with("Ctrl-C ends it  failed: rdma"), "{}", foot(80));
+    assert!(foot(200).ends_with("failed: rdma  this machine does not tell: smc"), "{}", foot(200));
 }
 
 #[test]

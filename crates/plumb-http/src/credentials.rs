@@ -70,10 +70,15 @@ impl Source {
         Self { file: file.map(Path::to_path_buf) }
     }
 
+    /// The credentials in the file, if one was named.
+    pub(crate) fn in_the_file(&self) -> Result<Option<Credentials>, HttpError> {
+        self.file.as_deref().map(from_file).transpose()
+    }
+
     /// The credentials that can be had without asking anybody.
     pub(crate) fn at_hand(&self) -> Result<Option<Credentials>, HttpError> {
-        match &self.file {
-            Some(path) => from_file(path).map(Some),
+        match self.in_the_file()? {
+            Some(found) => Ok(Some(found)),
             None => Credentials::from_environment(USER, PASSWORD),
         }
     }

@@ -111,6 +111,9 @@ pub struct RequestOptions {
     pub close: bool,
 
     /// Measure the URLs as they are given: follow no redirect, answer no challenge
+    ///
+    /// Nothing is asked for before the measurement. With --credentials the user is sent with every
+    /// request, whether the server asks or not.
     #[arg(long)]
     pub as_given: bool,
 

@@ -96,11 +96,11 @@ impl Ping {
         };
         let mut resolved = Vec::new();
         for url in &self.urls {
-            if self.options.request.as_given {
-                resolved.push(Resolved { url: url.clone(), steps: Vec::new(), first_hit: None });
-                continue;
-            }
-            match resolver.resolve(url)? {
+            let found = match self.options.request.as_given {
+                true => Some(resolver.as_given(url)?),
+                false => resolver.resolve(url)?,
+            };
+            match found {
                 None => return Ok(None),
                 Some(found) => resolved.push(found),
             }

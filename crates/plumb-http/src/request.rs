@@ -89,14 +89,28 @@ impl Request {
                 head += &format!("{name}: {value}\r\n");
             }
         }
-        if let Some(body) = &self.body {
-            head += &format!("Content-Length: {}\r\n", body.len());
+        match &self.body {
+            Some(body) => head += &format!("Content-Length: {}\r\n", body.len()),
+            None if usually_has_content(&self.method) => head += NO_CONTENT,
+            None => {}
         }
         head += "\r\n";
         let mut bytes = head.into_bytes();
         bytes.extend(self.body.iter().flatten());
         bytes
     }
+}
+
+/// The header line of a request without content whose method usually has some: a server may wait
+/// for the length, or refuse with 411.
+///
+/// # Source
+/// RFC 9110, section 8.6.
+pub(crate) const NO_CONTENT: &str = "Content-Length: 0\r\n";
+
+/// True for methods whose requests usually have content.
+pub(crate) fn usually_has_content(method: &str) -> bool {
+    matches!(method, "POST" | "PUT" | "PATCH")
 }
 
 /// Name and value of a header line that may be sent.
@@ -162,6 +176,10 @@ mod tests {
                  Cookie: sid=1\r\nContent-Length: 5\r\n\r\nhello"
             )
         );
+        let empty = Request::new("PUT", &[], None).unwrap();
+        assert!(text(&empty, None).ends_with("\r\nContent-Length: 0\r\n\r\n"));
+        let get = Request::new("GET", &[], None).unwrap();
+        assert!(!text(&get, None).contains("Content-Length"));
         let proxied = request.through(Some(&Proxy::new("http://gate:3128").unwrap()));
         assert!(text(&proxied, None).starts_with("POST http://db1:8000/a?b HTTP/1.1\r\n"));
         let hidden = proxied.bytes(&Url::parse("https://db1/a?b").unwrap(), None, None);

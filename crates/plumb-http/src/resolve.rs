@@ -87,6 +87,17 @@ impl Resolver<'_> {
         }
     }
 
+    /// `url` as it stands, without asking for it. Credentials that a file names are sent to it with
+    /// the first request already.
+    pub(crate) fn as_given(&mut self, url: &Url) -> Result<Resolved, HttpError> {
+        if self.authorization(url).is_none()
+            && let Some(credentials) = self.source.in_the_file()?
+        {
+            self.known.push((url.clone(), credentials));
+        }
+        Ok(Resolved { url: url.clone(), steps: Vec::new(), first_hit: None })
+    }
+
     /// What we send is no bad request: a server that says so over plain HTTP may want TLS.
     fn refuse_bad_request(&self, at: &Url, status: u16) -> Result<(), HttpError> {
         if status == 400 && at.scheme() == Scheme::Http && !self.expected.has(status) {

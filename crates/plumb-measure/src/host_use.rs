@@ -37,12 +37,15 @@ pub struct HostUse {
     pub foreign_pct: Option<f64>,
     /// Processes under test that were found at the other end of the connection.
     pub tested: Vec<u32>,
-    /// Pages swapped in or out.
-    pub swapped_pages: u64,
-    /// Faults that had to wait for a disk.
-    pub major_faults: u64,
-    /// TCP segments sent again.
-    pub retransmitted: u64,
+    /// Pages swapped in or out; absent when nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub swapped_pages: Option<u64>,
+    /// Faults that had to wait for a disk; absent when nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub major_faults: Option<u64>,
+    /// TCP segments sent again; absent when nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted: Option<u64>,
     /// How the work of receiving was spread; absent when nothing was received.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive: Option<ReceiveUse>,
@@ -112,8 +115,8 @@ impl HostUse {
             );
             add(FindingKind::Steal, Scope::Everything, text);
         }
-        if self.swapped_pages > 0 {
-            let text = format!("paging: {} swapped in or out", counted(self.swapped_pages, "page"));
+        if let Some(pages) = self.swapped_pages.filter(|pages| *pages > 0) {
+            let text = format!("paging: {} swapped in or out", counted(pages, "page"));
             add(FindingKind::Paging, Scope::Latency, text);
         }
         found
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_far_host_that_is_robbed_or_lost_is_named() {
-        let far = HostUse { steal_pct: Some(9.0), swapped_pages: 3, ..HostUse::default() };
+        let far = HostUse { steal_pct: Some(9.0), swapped_pages: Some(3), ..HostUse::default() };
         let validity = Validity::of_all([]);
         let robbed = validity.clone().with_far(&far, 0.05, "db7");
         assert!(!robbed.valid);

@@ -101,6 +101,8 @@ fn record(
             busy_pct: Some(55.0),
             interrupt_pct: Some(6.0),
             foreign_pct: Some(if invalid { 31.0 } else { 1.0 }),
+            swapped_pages: Some(0),
+            retransmitted: Some(0),
             ..HostUse::default()
         }),
         intervals: (0..INTERVALS).map(|at| interval(at, base_ns)).collect(),

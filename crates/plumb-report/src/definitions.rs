@@ -75,6 +75,13 @@ const PROCESSOR: Definition = Definition {
               load, and of the server where it could be read.",
 };
 
+const RECEIVING: Definition = Definition {
+    term: "Receiving CPUs",
+    meaning: "As many processors of equal share would receive in the same way: (sum x)^2 / sum \
+              x^2, where x is the number of soft interrupts of receiving (NET_RX) that one \
+              processor handled. 1.0 when one of them does it all.",
+};
+
 const STREAM: Definition = Definition {
     term: "To server, from server",
     meaning: "Bits of payload a second one way: bytes that the receiver read, divided by the time \
@@ -114,6 +121,10 @@ pub(crate) fn of(record: &RunRecord) -> Vec<Definition> {
     }
     if results.iter().any(|result| result.attribution.is_some()) {
         list.push(ATTRIBUTION);
+    }
+    let machines = results.iter().flat_map(|result| [&result.host, &result.far]);
+    if machines.flatten().any(|machine| machine.receive.is_some()) {
+        list.push(RECEIVING);
     }
     list
 }

@@ -135,7 +135,8 @@ fn cells(host: Option<&HostUse>) -> [String; 9] {
     let percent = |of: fn(&HostUse) -> Option<f64>| {
         host.and_then(of).map_or_else(|| ABSENT.into(), |share| format!("{share:.1} %"))
     };
-    let count = |of: fn(&HostUse) -> u64| host.map_or_else(|| ABSENT.into(), |it| grouped(of(it)));
+    let count =
+        |of: fn(&HostUse) -> Option<u64>| host.and_then(of).map_or_else(|| ABSENT.into(), grouped);
     let receive = host.and_then(|it| it.receive.as_ref());
     [
         percent(|it| it.busy_pct),

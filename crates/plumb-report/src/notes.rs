@@ -1,6 +1,6 @@
 //! What a reader of the figures should know beside the validity findings.
 
-use plumb_measure::{ResultRecord, RunRecord, show_ns};
+use plumb_measure::{HostUse, ResultRecord, RunRecord, show_ns};
 
 use crate::clients;
 use crate::figures::{failures_of, grouped, share, total};
@@ -24,6 +24,10 @@ pub(crate) fn of(record: &RunRecord) -> Vec<String> {
         failed(&points),
         quiet_closes(&points),
         clients::note(record),
+        listed(&points, |result| receiving(result.host.as_ref()?))
+            .map(|list| format!("Receiving on the machine that drove the load: {list}.")),
+        listed(&points, |result| receiving(result.far.as_ref()?))
+            .map(|list| format!("Receiving on the far host: {list}.")),
     ]
     .into_iter()
     .flatten()
@@ -115,6 +119,12 @@ fn quiet_closes(points: &Points<'_>) -> Option<String> {
             grouped(closed)
         )
     })
+}
+
+/// What is wrong with the way in which a machine received packets.
+fn receiving(host: &HostUse) -> Option<String> {
+    let findings = &host.receive.as_ref()?.findings;
+    (!findings.is_empty()).then(|| findings.join("; "))
 }
 
 /// The results that have such `figures`, with them; `None` without any. One result alone needs no

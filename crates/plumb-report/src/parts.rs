@@ -260,7 +260,30 @@ pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
              quote the median."
         ));
     }
+    notes.extend(record.results.iter().find_map(pair_lengths));
     notes
+}
+
+/// Pages of a pair whose lengths differ by more than this, bytes, do not take the same time on the
+/// wire.
+const PAIR_APART_BYTES: u64 = 1_024;
+
+/// What a pair of pages of different lengths compares beside the work.
+fn pair_lengths(result: &ResultRecord) -> Option<String> {
+    let pair = result.pair.as_ref()?;
+    let median = |name: &str| {
+        let part = result.parts.iter().find(|part| part.name == name)?;
+        Some(part.length?.p50)
+    };
+    let (dynamic, fixed) = (median(&pair.dynamic)?, median(&pair.fixed)?);
+    (dynamic.abs_diff(fixed) > PAIR_APART_BYTES).then(|| {
+        format!(
+            "The pages of the pair are {} and {} bytes long at the median: the difference of their \
+             times holds that of their transfer, too. Name a static file of about the same length.",
+            grouped(dynamic),
+            grouped(fixed)
+        )
+    })
 }
 
 /// A chart's title, and its curves: one a part of the only result, of the time by which the parts
@@ -530,7 +553,7 @@ fn cut(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::Histogram;
+    use plumb_measure::{Histogram, LengthFigures, PairRecord};
 
     fn named(names_: &[&str]) -> Vec<String> {
         let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
@@ -542,6 +565,30 @@ mod tests {
         assert_eq!(named(&["http://a/x", "http://a/y?z"]), ["/x", "/y?z"]);
         assert_eq!(named(&["http://a/x", "http://b/x"]), ["http://a/x", "http://b/x"]);
         assert_eq!(named(&["odd", ""]), ["odd", ""]);
+    }
+
+    #[test]
+    fn a_pair_of_pages_of_different_lengths_is_remarked() {
+        let note = |fixed: u64| {
+            let part = |name: &str, p50| PartRecord {
+                name: name.into(),
+                length: Some(LengthFigures { min: p50, p50, max: p50 }),
+                ..PartRecord::default()
+            };
+            let pair = PairRecord {
+                dynamic: "/page".into(),
+                fixed: "/image".into(),
+                method: String::new(),
+                blocks: 20,
+                first_byte: None,
+                last_byte: None,
+            };
+            let parts = vec![part("/page", 1_026), part("/image", fixed)];
+            pair_lengths(&ResultRecord { parts, pair: Some(pair), ..ResultRecord::default() })
+        };
+        assert_eq!(note(2_050), None);
+        let said = note(35_000).unwrap();
+        assert!(said.starts_with("The pages of the pair are 1,026 and 35,000 bytes"), "{said}");
     }
 
     #[test]

@@ -3,12 +3,16 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_host::check::{self, Report};
 use plumb_host::nmon::{self, Options};
+use serde::Serialize;
 
 use crate::exit::Exit;
+use crate::findings::{Check, Unread};
+
+/// The name of the JSON form.
+const SCHEMA: &str = "plumb.table-check/1";
 
 /// The command line of `plumb check`.
 pub(crate) fn command() -> Command {
@@ -21,7 +25,8 @@ pub(crate) fn command() -> Command {
              a recording of nmon needs no head. Rounding never raises an alarm.",
         )
         .after_help(
-            "Exit codes: 0 nothing was found; 1 a figure cannot be true; 2 a file cannot be read.",
+            "Exit codes: 0 nothing was found; 1 a figure cannot be true; 2 a file cannot be read \
+             (the others are checked all the same).",
         )
         .arg(
             Arg::new("file")
@@ -31,49 +36,115 @@ pub(crate) fn command() -> Command {
                 .num_args(1..)
                 .required(true),
         )
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .help("Print one JSON document, and nothing else")
+                .action(ArgAction::SetTrue),
+        )
 }
 
 /// Checks the files that `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Ran;
+    let (mut checked, mut unread) = (Vec::new(), Vec::new());
     for path in words.get_many::<PathBuf>("file").into_iter().flatten() {
-        for report in reports(path).with_context(|| path.display().to_string())? {
-            if !report.findings().is_empty() {
-                exit = Exit::Finding;
-            }
-            show(path, &report)?;
+        match check_file(path) {
+            Ok(file) => checked.push(file),
+            Err(error) => unread.push(Unread::of(path, &*error)),
         }
     }
-    Ok(exit)
+    for one in &unread {
+        writeln!(io::stderr(), "plumb: {}", one.words())?;
+    }
+    if words.get_flag("json") {
+        let files = checked.iter().map(Checked::document).collect();
+        let document = Document { schema: SCHEMA, files, unread: &unread };
+        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&document)?)?;
+    } else {
+        checked.iter().try_for_each(show)?;
+    }
+    let mut reports = checked.iter().flat_map(|file| &file.reports);
+    Ok(match (unread.is_empty(), reports.any(|report| !report.findings().is_empty())) {
+        (false, _) => Exit::DidNotRun,
+        (true, true) => Exit::Finding,
+        (true, false) => Exit::Ran,
+    })
 }
 
-/// One report for a table, one a host for a recording.
-fn reports(path: &Path) -> anyhow::Result<Vec<Report>> {
+/// A file, and what checking it gave.
+struct Checked {
+    path: PathBuf,
+    /// One for a table, one a host for a recording.
+    reports: Vec<Report>,
+    /// What is to be said about a recording beside its figures.
+    remarks: u64,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    files: Vec<File>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unread: &'a [Unread],
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    checks: Vec<Check>,
+    remarks: u64,
+}
+
+fn check_file(path: &Path) -> Result<Checked, Box<dyn std::error::Error>> {
     let name = path.to_string_lossy().to_ascii_lowercase();
+    let path = path.to_path_buf();
     if name.ends_with(".nmon") || name.ends_with(".nmon.gz") {
-        let read = nmon::open(path, &Options::default())?;
-        return Ok(read.recordings.iter().map(check::of_nmon).collect());
+        let read = nmon::open(&path, &Options::default())?;
+        let remarks = read.troubles.list().len() as u64 + read.troubles.left_out();
+        return Ok(Checked { path, reports: check::of_file(&read), remarks });
     }
-    Ok(vec![check::open(path)?.check()])
+    let reports = vec![check::open(&path)?.check()];
+    Ok(Checked { path, reports, remarks: 0 })
 }
 
-fn show(path: &Path, report: &Report) -> io::Result<()> {
+impl Checked {
+    fn document(&self) -> File {
+        File {
+            path: self.path.display().to_string(),
+            checks: self.reports.iter().map(Check::of).collect(),
+            remarks: self.remarks,
+        }
+    }
+}
+
+fn show(file: &Checked) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let path = path.display();
-    for finding in report.findings() {
-        writeln!(out, "{path}: {finding}")?;
+    let path = file.path.display();
+    for report in &file.reports {
+        for finding in report.findings() {
+            writeln!(out, "{path}: {finding}")?;
+        }
+        if report.left_out() > 0 {
+            writeln!(out, "{path}: and {} more findings", report.left_out())?;
+        }
+        let findings = report.findings().len() as u64 + report.left_out();
+        match (report.checks(), findings) {
+            (0, 0) => writeln!(
+                out,
+                "{path}: nothing was checked: say what the columns mean in lines such as \
+                 `# column: idle, unit = %, part-of = 100`"
+            )?,
+            (checks, 0) => writeln!(out, "{path}: {checks} comparisons, nothing found")?,
+            (checks, findings) => {
+                writeln!(out, "{path}: {checks} comparisons, {findings} findings")?;
+            }
+        }
     }
-    if report.left_out() > 0 {
-        writeln!(out, "{path}: and {} more findings", report.left_out())?;
-    }
-    let findings = report.findings().len() as u64 + report.left_out();
-    match (report.checks(), findings) {
-        (0, 0) => writeln!(
-            out,
-            "{path}: nothing was checked: say what the columns mean in lines such as \
-             `# column: idle, unit = %, part-of = 100`"
-        ),
-        (checks, 0) => writeln!(out, "{path}: {checks} comparisons, nothing found"),
-        (checks, findings) => writeln!(out, "{path}: {checks} comparisons, {findings} findings"),
+    match file.remarks {
+        0 => Ok(()),
+        1 => writeln!(out, "{path}: 1 remark on the file itself: see plumb host show {path}"),
+        more => {
+            writeln!(out, "{path}: {more} remarks on the file itself: see plumb host show {path}")
+        }
     }
 }

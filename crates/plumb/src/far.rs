@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use plumb_engine::options::HostOptions;
-use plumb_host::{FarHost, FarRecorder};
+use plumb_host::{FarHost, FarRecorder, HostFacts};
 use plumb_measure::{ResultRecord, Span};
 
 use crate::witness;
@@ -18,6 +18,7 @@ pub(crate) struct FarWitness {
 pub(crate) struct FarRecording {
     recorder: FarRecorder,
     name: String,
+    facts: HostFacts,
 }
 
 impl FarWitness {
@@ -38,15 +39,20 @@ impl FarWitness {
 
     /// What it is, for the record.
     pub(crate) fn facts(&self) -> plumb_measure::FarHost {
-        let facts = &self.host.hello().facts;
+        let hello = self.host.hello();
+        let facts = &hello.facts;
+        let mut known = witness::known(facts.clone());
+        if !hello.not_watched.is_empty() {
+            known.insert("not watched".into(), hello.not_watched.join("; "));
+        }
         plumb_measure::FarHost {
             name: self.host.name().into(),
             address: self.host.address().into(),
-            kernel: facts.system.join(" "),
+            kernel: plain(&facts.system.join(" ")),
             cpus: u64::from(facts.cpus_online),
             round_trip_ns: self.host.round_trip_ns(),
             clock_ahead_ns: self.host.clock_ahead_ns(),
-            facts: witness::known(facts.clone()),
+            facts: known.iter().map(|(name, value)| (plain(name), plain(value))).collect(),
         }
     }
 
@@ -56,8 +62,14 @@ impl FarWitness {
     /// When the files cannot be made.
     pub(crate) fn record(self, every: Span, folder: &Path) -> anyhow::Result<FarRecording> {
         let name = self.host.name().to_owned();
-        Ok(FarRecording { recorder: FarRecorder::start(self.host, every, folder)?, name })
+        let facts = self.host.hello().facts.clone();
+        Ok(FarRecording { recorder: FarRecorder::start(self.host, every, folder)?, name, facts })
     }
+}
+
+/// Words of another machine, which cannot steer a terminal.
+fn plain(words: &str) -> String {
+    words.replace(char::is_control, " ")
 }
 
 impl FarRecording {
@@ -67,7 +79,7 @@ impl FarRecording {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
         let mut validity = std::mem::take(&mut result.validity);
         if usage.samples > 0 {
-            let far = witness::of_usage(&usage);
+            let far = witness::of_usage(&usage, &self.facts);
             validity = validity.with_far(&far, limit, &self.name);
             result.far = Some(far);
         }

@@ -12,6 +12,7 @@ mod enqt;
 mod exit;
 mod experiment;
 mod far;
+mod findings;
 mod host;
 mod job;
 mod lab;

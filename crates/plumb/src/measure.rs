@@ -108,6 +108,10 @@ pub(crate) fn measure(
             return Err(error);
         }
     };
+    let lacking = witness.as_ref().map_or_else(Vec::new, Witness::not_watched);
+    if !lacking.is_empty() {
+        record.host.facts.insert("not watched".into(), lacking.join("; "));
+    }
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
     let mut keeper = Keeper { record, onlooker, witness, metrics, began_ns };

@@ -8,7 +8,9 @@ use plumb_engine::options::HostOptions;
 use plumb_host::process::{
     Owners, Processes, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares,
 };
-use plumb_host::{HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage};
+use plumb_host::{
+    HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage, not_watched,
+};
 use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Seat, Transport};
 
 use crate::far::{FarRecording, FarWitness};
@@ -102,7 +104,7 @@ impl Witness {
     /// Adds what happened while `result`, whose recorded part began at `began_ns`, was measured.
     pub(crate) fn testify(&mut self, result: &mut ResultRecord, began_ns: u64) {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
-        let mut host = of_usage(&usage);
+        let mut host = of_usage(&usage, self.recorder.facts());
         if let Some(mut began) = self.began.take()
             && let Some(after) = Ledger::take(&self.root)
         {
@@ -134,6 +136,11 @@ impl Witness {
         seats.judged(|one, other| share_a_core(&self.root, one, other))
     }
 
+    /// What is not watched of this machine, each with the reason.
+    pub(crate) fn not_watched(&self) -> Vec<String> {
+        not_watched(&self.recorder.so_far().states)
+    }
+
     /// Ends the watching; the files that were written.
     pub(crate) fn stop(self) -> Vec<PathBuf> {
         let far = self.far.map_or_else(Vec::new, FarRecording::stop);
@@ -159,8 +166,11 @@ fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
     }
 }
 
-/// A window of samples as the record has it.
-pub(crate) fn of_usage(usage: &Usage) -> HostUse {
+/// A window of samples of the machine of these `facts`, as the record has it.
+pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
+    // as many processors can be interrupted as the interface under the load has queues
+    let queues = usage.busiest_interface().and_then(|name| facts.receive_queues(name));
+    let swapped = [usage.swapped_in, usage.swapped_out].into_iter().flatten();
     HostUse {
         samples: usage.samples,
         covered_ns: usage.covered_ns,
@@ -172,14 +182,14 @@ pub(crate) fn of_usage(usage: &Usage) -> HostUse {
         foreign_pct: None,
         tested: Vec::new(),
         seats: None,
-        swapped_pages: usage.swapped_in.saturating_add(usage.swapped_out),
+        swapped_pages: swapped.reduce(u64::saturating_add),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
         receive: usage.receive().map(|it| ReceiveUse {
             effective_cpus: it.effective_cpus,
             cpus: it.cpus,
             hottest_cpu: it.hottest_cpu,
-            findings: it.findings(None).iter().map(ToString::to_string).collect(),
+            findings: it.findings(queues).iter().map(ToString::to_string).collect(),
         }),
         watching_pct: usage.own_cost_pct,
     }

@@ -42,6 +42,7 @@ fn a_recording_is_checked_and_shown() {
     let file = fixture("nmon/aix-shared.nmon");
     let ended = plumb(&["check", &file]).wait().with(0);
     assert!(ended.stdout.contains("nothing found"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(" on the file itself: see plumb host show "), "{ended:?}");
     let shown = plumb(&["host", "show", &file]).wait().with(0).stdout;
     for expected in [
         "aix01, AIX, recorded by topas_nmon TOPAS-NMON",
@@ -51,4 +52,24 @@ fn a_recording_is_checked_and_shown() {
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_hide_the_others() {
+    let words = ["check", "/nowhere/at/all.csv", &published("smc-r-cpu.csv")];
+    let ended = plumb(&words).wait().with(2);
+    assert!(ended.stderr.contains("/nowhere/at/all.csv: cannot be read"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("line 11 (5), CPU %: 22.9"), "{}", ended.stdout);
+}
+
+#[test]
+fn findings_are_one_json_document() {
+    let file = published("smc-r-cpu.csv");
+    let ended = plumb(&["check", "--json", &file, "/nowhere/at/all.csv"]).wait().with(2);
+    let json = ended.json();
+    assert_eq!(json["schema"], "plumb.table-check/1");
+    let check = &json["files"][0]["checks"][0];
+    assert!(check["comparisons"].as_u64() > Some(0), "{json}");
+    assert_eq!(check["findings"][0]["printed"], "22.9");
+    assert_eq!(json["unread"][0]["path"], "/nowhere/at/all.csv");
 }

@@ -32,6 +32,8 @@ fn watching_prints_a_line_of_json_a_sample() {
     assert!(samples[0]["memory"]["total_bytes"].is_u64(), "{}", samples[0]);
     let time = |sample: &Value| sample["monotonic_ns"].as_u64();
     assert!(samples.windows(2).all(|pair| time(&pair[0]) < time(&pair[1])));
+    // what this machine does not tell is said once, beside the samples
+    assert!(ended.stderr.lines().all(|line| line.starts_with("not watched: ")), "{ended:#?}");
 }
 
 #[test]
@@ -54,9 +56,12 @@ fn watching_ends_when_it_is_asked_to() {
 #[test]
 fn a_recording_is_a_folder_that_others_can_read() {
     let folder = tempdir().expect("a temporary folder");
+    let wanted = ["--process", "no-such-process"];
     let words = ["host", "record", "--every", "20ms", "--for", "200ms", "--out", "run"];
+    let words = [&words[..], &wanted].concat();
     let ended = plumb(&words, folder.path()).with(0);
     assert!(ended.stdout.contains("recording into run\n"), "{ended:#?}");
+    assert!(ended.stdout.contains("\na reading takes: "), "{ended:#?}");
     let run = folder.path().join("run");
     let name = host_name();
     let (csv, nmon) = (format!("{name}.csv"), format!("{name}.nmon"));
@@ -67,6 +72,8 @@ fn a_recording_is_a_folder_that_others_can_read() {
     let mut lines = csv.lines();
     let header = lines.next().expect("a heading");
     assert!(header.starts_with("time,monotonic_s,interval_s,cpu_busy_pct,"), "{header}");
+    // whoever may begin later has columns already
+    assert!(header.contains(",process_no-such-process:processes,"), "{header}");
     let rows: Vec<&str> = lines.collect();
     assert!(rows.len() >= 3, "{csv}");
     assert!(rows.iter().all(|row| row.split(',').count() == header.split(',').count()));

@@ -268,6 +268,29 @@ fn a_wrong_password_is_tried_once() {
 }
 
 #[test]
+fn a_url_that_is_taken_as_given_is_told_the_user_of_a_file_at_once() {
+    let (site, folder) = (Site::always(Reply::page("x")), folder());
+    let file = folder.path().join("who");
+    fs::write(&file, "DEMO:open-sesame\n").expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("our own file");
+    let (url, other) = (site.url("/a"), site.url("/b"));
+    let named = ["--as-given", "--credentials", "who", "--method", "POST", &url, &other];
+    let ended = ping(&named, folder.path()).with(0);
+    let asked = site.asked();
+    assert_eq!(asked.len(), 20, "nothing was asked for before");
+    let line = format!("\r\nAuthorization: {TOKEN}\r\n");
+    assert!(asked.iter().all(|head| head.contains(&line)), "{asked:?}");
+    // a server that waits for a length would wait for ever
+    assert!(asked.iter().all(|head| head.contains("\r\nContent-Length: 0\r\n")), "{asked:?}");
+    assert!(!everything(&ended, folder.path()).contains(TOKEN));
+    let environment = ["http", "ping", "--count", "2", "--warmup", "0s", "--as-given", &url];
+    let place = self::folder();
+    Program::start_told(Path::new(PLUMB), &environment, place.path(), &WHO).wait().with(0);
+    let last = site.asked().pop().unwrap_or_default();
+    assert!(!last.contains("Authorization"), "the environment answers a challenge only");
+}
+
+#[test]
 fn credentials_go_to_the_server_that_was_named_and_to_no_other() {
     let thief = Site::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
     let there = thief.url("/");

@@ -75,7 +75,7 @@ fn figures_that_cannot_be_true_are_named_in_every_form() {
     let text = show(&folder, &["wrong.nmon", "--html", "page.html"]).with(1).stdout;
     for expected in [
         "  check           1 figure cannot be true beside the others, in 5 comparisons\n",
-        "  finding         line 1 (CPU_ALL), User% + Sys% + Wait% + Idle% + Steal%: 140, expected 99.75",
+        "  finding         line 1 (CPU_ALL of T0001), User% + Sys% + Wait% + Idle% + Steal%: 140, expected 99.75",
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -109,4 +109,45 @@ fn a_page_that_cannot_be_written_is_refused_with_the_remedy() {
     assert!(ended.stderr.contains("name a file in a folder you may write to"), "{ended:#?}");
     let both = show(&folder, &["small.nmon", "--json", "--markdown"]).with(2);
     assert!(both.stderr.contains("cannot be used with"), "{both:#?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_shown() {
+    let folder = folder(&["small.nmon"]);
+    fs::write(folder.path().join("notes.txt"), "hello\n").expect("it can be written");
+    let names = ["missing.nmon", "notes.txt", "small.nmon"];
+    let text = show(&folder, &names).with(2);
+    assert!(text.stdout.contains("plumb01, Linux"), "{text:#?}");
+    let complaints: Vec<&str> = text.stderr.lines().collect();
+    assert_eq!(complaints.len(), 2, "{text:#?}");
+    assert!(complaints[0].starts_with("plumb: cannot open missing.nmon: "), "{text:#?}");
+    assert!(complaints[1].starts_with("plumb: notes.txt: not an nmon file"), "{text:#?}");
+    let json = show(&folder, &[&names[..], &["--json"]].concat()).with(2).json();
+    assert_eq!(json["files"].as_array().map(Vec::len), Some(1), "{json}");
+    assert_eq!(json["unread"][1]["path"], "notes.txt");
+    let none = show(&folder, &["notes.txt", "--json"]).with(2);
+    assert_eq!(none.stdout, "");
+}
+
+#[test]
+fn a_part_of_a_recording_is_summed_up_by_itself() {
+    let folder = folder(&["small.nmon"]);
+    let words = ["small.nmon", "--json", "--from", "02:57:55", "--to", "2026-11-21T02:57:57"];
+    let json = show(&folder, &words).with(0).json();
+    let recording = &json["files"][0]["recordings"][0];
+    assert_eq!((&recording["snapshots"], &recording["duration_s"]), (&2.into(), &2.0.into()));
+    assert_eq!(recording["first"], "2026-11-21T02:57:56");
+    let counters = recording["counters"].as_array().expect("a list");
+    let received = counters.iter().find(|counter| counter["counter"] == "Network received");
+    assert_eq!(received.map(|counter| &counter["average"]), Some(&35.0.into()), "{recording:#}");
+    assert_eq!(json["files"][0]["troubles"], serde_json::json!([]), "the rest is not lacking");
+    let page = page(&folder, &["small.nmon", "--from", "02:57:55"]);
+    assert!(page.contains("3 snapshots"), "{page}");
+    let nothing = show(&folder, &["small.nmon", "--from", "09:00"]).with(2).stderr;
+    assert!(
+        nothing.contains("it goes from 2026-11-21T02:57:54 to 2026-11-21T02:57:58"),
+        "{nothing}"
+    );
+    let wrong = show(&folder, &["small.nmon", "--to", "noon"]).with(2).stderr;
+    assert!(wrong.contains("10:30:15"), "{wrong}");
 }

@@ -82,10 +82,11 @@ mod tests {
 
     #[test]
     fn a_table_is_read_with_its_header() {
-        let text = "# a remark\n# column: b, unit = %, part-of = 100\n\na,b\nx,\"50.0\"\ny\n";
+        let text = "# a remark\n# source: of somebody, 2011: a table\n\
+                    # column: b, unit = %, part-of = 100\n\na,b\nx,\"50.0\"\ny\n";
         let table = read(text).unwrap();
         assert_eq!(table.columns().collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!((table.rows(), table.rows[0].line), (2, 5));
+        assert_eq!((table.rows(), table.rows[0].line), (2, 6));
         assert_eq!(table.rows[0].figure(1).unwrap().value, 50.0);
     }
 
@@ -106,6 +107,7 @@ mod tests {
             ("# column: a, improvement = a against b\na,b\n", "say better = lower"),
             ("# column: a, unit\na,b\n", "expected key = value"),
             ("# link: fast\na,b\n", "link: expected a rate such as 10 Gbit/s"),
+            ("# colunm: a, unit = %\na,b\n", "\"colunm\" is not known; did you mean column?"),
             ("# decimal: x\na\n", "decimal: expected point or comma"),
         ] {
             let error = read(text).unwrap_err().to_string();

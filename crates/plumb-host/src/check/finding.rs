@@ -49,6 +49,8 @@ pub enum Kind {
     Separator,
     /// Words where a rule needs a figure.
     Words,
+    /// Lines of two hosts in one recording.
+    Hosts,
 }
 
 impl fmt::Display for Finding {

@@ -1,5 +1,7 @@
 //! What the header of a table may say.
 
+use plumb_wire::document::nearest;
+
 use super::figure::{Rounding, Style};
 use super::formula::Formula;
 use super::table::{
@@ -30,6 +32,22 @@ struct Said {
 const KEYS: &str = "unit, part-of, formula, total, improvement, better, relative-to, between, \
                     at-most, at-least, same-as, directions";
 
+/// The words for the whole table.
+const WORDS: [&str; 6] = ["column", "decimal", "rounding", "separator", "link", "rows"];
+
+/// Refuses a word that is almost a known one: taken for a remark it would leave out a check.
+pub(super) fn meant(line: u64, word: &str, known: &[&str]) -> Result<(), ReadError> {
+    let almost = |known: &&str| {
+        known.chars().next() == word.chars().next() && known.len().abs_diff(word.len()) <= 1
+    };
+    match nearest(word, known.iter().copied()).filter(almost) {
+        Some(known) => {
+            Err(ReadError::at(line, format!("{word:?} is not known; did you mean {known}?")))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Header {
     /// Reads `key: value` of a line; a line without a colon is a remark.
     pub(super) fn line(&mut self, line: u64, text: &str) -> Result<(), ReadError> {
@@ -41,7 +59,8 @@ impl Header {
         }
     }
 
-    /// Sets what holds for the whole table; an unknown word is a remark.
+    /// Sets what holds for the whole table; an unknown word is a remark, unless it is almost a
+    /// known one.
     pub(super) fn set(&mut self, line: u64, key: &str, value: &str) -> Result<(), ReadError> {
         let expected = |what: &str| Err(ReadError::at(line, format!("{key}: expected {what}")));
         match (key, value) {
@@ -57,7 +76,7 @@ impl Header {
             ("separator", _) => return expected("comma, semicolon or tab"),
             ("link", value) => self.link = Some((line, value.to_owned())),
             ("rows", value) => self.rows = Some((line, value.to_owned())),
-            _ => {}
+            (key, _) => meant(line, key, &WORDS)?,
         }
         Ok(())
     }

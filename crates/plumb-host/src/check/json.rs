@@ -3,8 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::figure::Style;
-use super::header::Header;
+use super::header::{Header, meant};
 use super::table::{COLUMNS_MAX, Cell, ROWS_MAX, ReadError, Row, Table};
+
+/// The words for the whole table.
+const WORDS: [&str; 6] = ["columns", "rows", "decimal", "rounding", "link", "rows-rule"];
 
 /// Reads `{"columns": [...], "rows": [...]}` and the words for the whole table.
 pub(super) fn read(text: &str) -> Result<Table, ReadError> {
@@ -14,9 +17,15 @@ pub(super) fn read(text: &str) -> Result<Table, ReadError> {
     let wrong = |message: &str| ReadError::at(1, message);
     let document = document.as_object().ok_or_else(|| wrong("expected one object"))?;
     let mut header = Header::default();
-    for key in ["decimal", "rounding", "link", "rows-rule"] {
-        if let Some(value) = document.get(key).and_then(Value::as_str) {
-            header.set(1, if key == "rows-rule" { "rows" } else { key }, value)?;
+    for (key, value) in document {
+        match key.as_str() {
+            "columns" | "rows" => {}
+            "decimal" | "rounding" | "link" | "rows-rule" => {
+                let value = value.as_str();
+                let value = value.ok_or_else(|| wrong(&format!("{key}: expected text")))?;
+                header.set(1, if key == "rows-rule" { "rows" } else { key }, value)?;
+            }
+            key => meant(1, key, &WORDS)?,
         }
     }
     let columns = document.get("columns").and_then(Value::as_array);
@@ -114,6 +123,8 @@ mod tests {
             ("{", "not JSON"),
             ("[]", "expected one object"),
             ("{}", "expected \"columns\""),
+            (r#"{"lnik": "1 Gbit/s", "columns": [], "rows": []}"#, "did you mean link?"),
+            (r#"{"link": 10, "columns": [], "rows": []}"#, "link: expected text"),
             (r#"{"columns": [1], "rows": []}"#, "a column is its name"),
             (r#"{"columns": ["a"], "rows": [[1, 2]]}"#, "row 1: expected an array"),
         ] {

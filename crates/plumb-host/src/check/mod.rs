@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`open`], [`read_csv`], [`read_json`] | a file becomes a [`Table`] |
 //! | [`Table::check`] | a [`Report`] of [`Finding`]s |
-//! | [`of_nmon`] | the same for the summary of a host recording |
+//! | [`of_nmon`], [`of_file`] | the same for the summary of a host recording, and a file of them |
 //! | [`Interval`] | all values that a printed figure may stand for |
 
 mod arithmetic;
@@ -30,5 +30,5 @@ mod unit;
 pub use figure::{Figure, Rounding, Style};
 pub use finding::{Finding, Kind, Report};
 pub use interval::Interval;
-pub use recording::of_nmon;
+pub use recording::{of_file, of_nmon};
 pub use table::{ReadError, Table, open, read_csv, read_json};

@@ -4,10 +4,35 @@ use super::figure::{Figure, Style};
 use super::finding::{Finding, Kind, Report};
 use super::interval::Interval;
 use super::likely::{cause, range, shown};
-use crate::nmon::{Recording, Stat};
+use crate::nmon::{Nmon, Recording, Stat, TroubleKind};
 
 /// Half of the last decimal of nmon's figures.
 const HALF: f64 = 0.05;
+
+/// Checks every recording of a file, as [`of_nmon`] does, and that each is of one host: lines of
+/// two that are mixed add up to figures of neither.
+#[must_use]
+pub fn of_file(file: &Nmon) -> Vec<Report> {
+    let mut reports: Vec<Report> = file.recordings.iter().map(of_nmon).collect();
+    for trouble in file.troubles.list() {
+        let TroubleKind::HostsMixed(known, other) = &trouble.kind else { continue };
+        let after = file.recordings.partition_point(|recording| recording.line <= trouble.line);
+        if let Some(report) = reports.get_mut(after.saturating_sub(1)) {
+            report.checked();
+            report.add(Finding {
+                line: trouble.line,
+                row: "AAA".to_owned(),
+                column: "host".to_owned(),
+                kind: Kind::Hosts,
+                printed: other.clone(),
+                expected: known.clone(),
+                formula: "one host a recording".to_owned(),
+                likely: Some("files of two hosts were put together line by line".to_owned()),
+            });
+        }
+    }
+    reports
+}
 
 /// Checks what must hold for every host: processor shares add up to 100 in every snapshot, no
 /// percentage is above 100, nothing free is more than there is, and processors busy are no more
@@ -34,10 +59,11 @@ impl Check {
         // five shares, each printed with one decimal
         let expected = Interval { low: 100.0 - 5.0 * HALF, high: 100.0 + 5.0 * HALF };
         self.report.checked();
-        for value in [min, max] {
+        for (value, at) in [(min, sum.min_at()), (max, sum.max_at())] {
             if !Interval::exactly(value).meets(expected) {
-                let column = "User% + Sys% + Wait% + Idle% + Steal%";
-                self.add(Kind::Shares, "CPU_ALL", column, value, expected, "parts of 100");
+                let (row, column) =
+                    (within("CPU_ALL", at), "User% + Sys% + Wait% + Idle% + Steal%");
+                self.add(Kind::Shares, &row, column, value, expected, "parts of 100");
             }
         }
     }
@@ -76,10 +102,12 @@ impl Check {
     }
 
     fn processors(&mut self, recording: &Recording) {
-        let (Some(busy), Some(cpus)) = (recording.cores_busy(), recording.facts.cpus()) else {
-            return;
-        };
-        let most = f64::from(cpus) * (1.0 + 2.0 * HALF / 100.0);
+        // processors may be switched on while it is recorded
+        let counted = recording.column("CPU_ALL", "CPUs").and_then(|column| column.stat.max());
+        let announced = recording.facts.cpus().map(f64::from);
+        let most = announced.into_iter().chain(counted).reduce(f64::max);
+        let (Some(busy), Some(most)) = (recording.cores_busy(), most) else { return };
+        let most = most * (1.0 + 2.0 * HALF / 100.0);
         self.at_most(&busy.stat, most, "cores busy", &busy.rule.to_string(), "processors online");
     }
 
@@ -88,7 +116,8 @@ impl Check {
         self.report.checked();
         let expected = Interval { low: f64::NEG_INFINITY, high: most };
         if !Interval::exactly(max).meets(expected) {
-            self.add(Kind::Bound, row, column, max, expected, formula);
+            let row = within(row, stat.max_at());
+            self.add(Kind::Bound, &row, column, max, expected, formula);
         }
     }
 
@@ -120,5 +149,13 @@ impl Check {
             formula: formula.to_owned(),
             likely,
         });
+    }
+}
+
+/// A section, and the snapshot that is meant.
+fn within(section: &str, snapshot: Option<u64>) -> String {
+    match snapshot {
+        Some(id) => format!("{section} of T{id:04}"),
+        None => section.to_owned(),
     }
 }

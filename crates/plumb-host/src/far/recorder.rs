@@ -12,7 +12,7 @@ use super::client::FarHost;
 use super::wire::Request;
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::record::{EVERY_LEAST, Files, Kept, Ticker, lock};
+use crate::record::{EVERY_LEAST, Files, FilesPlan, Kept, Ticker, lock};
 use crate::root::Root;
 use crate::usage::Usage;
 
@@ -46,7 +46,14 @@ impl FarRecorder {
         let ours = HostFacts::read(&Root::of_this_machine()).name;
         let command = format!("plumb --far-host {} by the clocks of {ours}", host.address());
         let facts = HostFacts { name: host.name().into(), ..host.hello().facts.clone() };
-        let files = Files::create(folder, &stem(host.name(), &ours), &facts, every, &command)?;
+        let files = Files::create(&FilesPlan {
+            folder,
+            stem: &stem(host.name(), &ours),
+            facts: &facts,
+            every,
+            command: &command,
+            followed: &[], // its server knows
+        })?;
         let stop = Arc::new(Stop::new().map_err(HostError::system("make a socket pair"))?);
         let shared = Arc::<Mutex<Shared>>::default();
         let paths = files.paths();

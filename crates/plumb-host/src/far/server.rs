@@ -12,6 +12,7 @@ use crate::monitor::{Monitor, MonitorPlan};
 use crate::record::sees;
 use crate::sample::{Line, Sample};
 use crate::snapshot::Snapshot;
+use crate::state::not_watched;
 
 /// Serves samples of this machine.
 pub(super) struct SampleServer<'a, C> {
@@ -123,6 +124,7 @@ impl<'a, C: Clock + Clone + Send + 'static> SampleServer<'a, C> {
             wall_ns: now.wall_ns,
             monotonic_ns: now.at_ns,
             ticks_per_s: now.ticks_per_s,
+            not_watched: not_watched(&monitor.states()),
         };
         client.watched = Some(Box::new(Watched { monitor, whole_from: now }));
         Ok(wire::line(&hello))

@@ -80,6 +80,9 @@ pub struct Hello {
     pub monotonic_ns: u64,
     /// Clock ticks a second in which it counts processor time.
     pub ticks_per_s: u64,
+    /// What it cannot watch, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub not_watched: Vec<String>,
 }
 
 /// A value as one line of JSON.
@@ -181,6 +184,7 @@ mod tests {
             monotonic_ns: 7,
             ticks_per_s: facts.ticks_per_s,
             facts,
+            not_watched: vec!["rdma: unsupported: none".into()],
         };
         assert_eq!(read::<Hello>(line(&hello).as_bytes(), HELLO_SCHEMA).unwrap(), hello);
         let refused = read::<Hello>(error_line("no\x1b more").as_bytes(), HELLO_SCHEMA);

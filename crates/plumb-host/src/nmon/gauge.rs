@@ -57,7 +57,7 @@ impl Gauge {
     pub(super) fn close(&mut self) {
         if let Some(open) = self.open.take() {
             let value = open.value.filter(|_| open.sections == self.sections);
-            self.stat.offer(value, open.seconds);
+            self.stat.offer(value, open.seconds, open.id);
         }
     }
 }

@@ -36,6 +36,7 @@ mod summary;
 mod tables;
 mod trouble;
 mod unpack;
+mod window;
 mod writer;
 
 pub use document::Document;
@@ -51,4 +52,5 @@ pub use stamp::{Stamp, Timeline};
 pub use stat::Stat;
 pub use summary::Row;
 pub use trouble::{Trouble, TroubleKind, Troubles};
+pub use window::{Moment, NoMoment, Window};
 pub use writer::{WriteError, Writer};

@@ -30,12 +30,14 @@ pub(super) struct TopLayout {
     cpu: usize,
     command: usize,
     resident: Option<usize>,
+    /// The seconds for which the line stands, in files of this program.
+    seconds: Option<usize>,
 }
 
 impl Default for TopLayout {
     /// nmon 16n.
     fn default() -> Self {
-        Self { cells: 15, cpu: 2, command: 12, resident: Some(6) }
+        Self { cells: 15, cpu: 2, command: 12, resident: Some(6), seconds: None }
     }
 }
 
@@ -50,6 +52,7 @@ impl TopLayout {
             cpu: place(b"%CPU")?,
             command: place(b"Command")?,
             resident: place(b"ResSet"),
+            seconds: place(b"Seconds"),
         })
     }
 }
@@ -67,7 +70,8 @@ pub(super) fn snapshot_of(line: &Line<'_>) -> Option<u64> {
 }
 
 impl Commands {
-    /// Books a line whose interval is `seconds` long; false when there are too many commands.
+    /// Books a line that stands for `seconds` unless it says for how many; false when there are
+    /// too many commands.
     pub(super) fn add(&mut self, line: &Line<'_>, layout: TopLayout, seconds: f64) -> bool {
         let cells: Vec<&[u8]> = line.cells().collect();
         // separators within a command make a row longer
@@ -85,6 +89,7 @@ impl Commands {
         let command = command.join(&line.separator);
         let Some(process) = self.process(command) else { return false };
         process.rows += 1;
+        let seconds = layout.seconds.and_then(figure).unwrap_or(seconds);
         if let Some(percent) = figure(layout.cpu) {
             process.cpu_s += percent / 100.0 * seconds;
             process.cpu_max_percent = process.cpu_max_percent.max(percent);
@@ -137,12 +142,25 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_stand_for_longer_than_its_snapshot() {
+        let header = line("TOP,+PID,Time,%CPU,Command,Threads,Seconds");
+        let layout = TopLayout::of(&header).unwrap();
+        let mut commands = Commands::default();
+        for row in ["TOP,7,T0005,20.00,a,b,1,5.00", "TOP,8,T0006,20.00,c,1,-1.0"] {
+            assert!(commands.add(&line(row), layout, 1.0));
+        }
+        let seconds: Vec<f64> = commands.list.iter().map(|process| process.cpu_s).collect();
+        assert_eq!(seconds, [1.0, 0.2], "20 % over five seconds, and over that of the snapshot");
+    }
+
+    #[test]
     fn the_header_of_aix_has_its_own_order() {
         let header = line(
             "TOP,+PID,Time,%CPU,%Usr,%Sys,Threads,Size,ResText,ResData,CharIO,%RAM,Paging,Command,WLMclass",
         );
         let layout = TopLayout::of(&header).unwrap();
-        assert_eq!(layout, TopLayout { cells: 14, cpu: 2, command: 12, resident: None });
+        let expected = TopLayout { cells: 14, cpu: 2, command: 12, resident: None, seconds: None };
+        assert_eq!(layout, expected);
         assert_eq!(TopLayout::of(&line("TOP,%CPU Utilisation")), None);
         assert_eq!(snapshot_of(&header), None);
         assert_eq!(snapshot_of(&line("TOP,0000123,T0002,50.00")), Some(2));

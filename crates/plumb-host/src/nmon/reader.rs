@@ -10,7 +10,9 @@ use super::input::{Lines, Next, Text};
 use super::outline::{Outline, Part};
 use super::reading::Reading;
 use super::recording::Recording;
+use super::stamp::Stamp;
 use super::trouble::{TroubleKind, Troubles};
+use super::window::Window;
 
 /// Most figures that are kept in series: 512 MiB.
 const SERIES_FIGURES_MAX: usize = 1 << 26;
@@ -20,6 +22,8 @@ const SERIES_FIGURES_MAX: usize = 1 << 26;
 pub struct Options {
     /// The columns whose every figure is kept.
     pub series: Series,
+    /// The part of each recording that is read.
+    pub window: Window,
 }
 
 /// Columns whose figures are kept one by one, eight bytes each.
@@ -71,6 +75,16 @@ pub enum ReadError {
         line: u64,
         /// What the system says.
         cause: io::Error,
+    },
+    /// Nothing was recorded in the part of the time that was asked for.
+    #[error(
+        "no snapshot within the time asked for: it goes from {first} to {last} of its own clock"
+    )]
+    NothingWithin {
+        /// The first snapshot.
+        first: String,
+        /// The last one.
+        last: String,
     },
     /// The file is of another kind.
     #[error(
@@ -130,6 +144,8 @@ pub fn read_from<R: Read + Send>(
         true
     })?;
     outline.finish(&mut troubles);
+    outline.parts.iter_mut().for_each(|part| part.timeline.keep(&options.window));
+    within(&outline.parts)?;
 
     let (lines, first, last_is_cut) = (outline.lines, outline.first, outline.cut);
     let mut pass = Pass::over(outline.parts, options, &mut troubles);
@@ -146,6 +162,22 @@ pub fn read_from<R: Read + Send>(
     }
     troubles.sort();
     Ok(Nmon { recordings, troubles })
+}
+
+/// Refuses a part of the time in which nothing was recorded.
+fn within(parts: &[Part]) -> Result<(), ReadError> {
+    let is_empty = |part: &Part| part.timeline.is_part() && part.timeline.stamps().is_empty();
+    let ends = parts.iter().filter_map(|part| part.timeline.ends());
+    let ends = ends.reduce(|[first, _], [_, last]| [first, last]);
+    match ends.filter(|_| parts.iter().all(is_empty)) {
+        None => Ok(()),
+        Some(ends) => {
+            let words =
+                |stamp: Stamp| stamp.local().map_or_else(|| "?".into(), |at| at.to_string());
+            let [first, last] = ends.map(words);
+            Err(ReadError::NothingWithin { first, last })
+        }
+    }
 }
 
 /// Hands every line to `book` until it has enough.

@@ -67,17 +67,26 @@ impl Reading {
         Self { part, places, gauges, commands, hint: 0, untimed: None }
     }
 
-    /// The place of a snapshot in the timeline, and the seconds for which it stands.
-    fn when(&mut self, id: u64, line: u64, troubles: &mut Troubles) -> (Option<usize>, f64) {
+    /// The place of a snapshot in the timeline, and the seconds for which it stands; `None` when it
+    /// is not within the part that is read.
+    fn when(
+        &mut self,
+        id: u64,
+        line: u64,
+        troubles: &mut Troubles,
+    ) -> Option<(Option<usize>, f64)> {
         let timeline = &self.part.timeline;
         if let Some(place) = timeline.find(id, self.hint) {
             self.hint = place;
-            return (Some(place), f64::from(timeline.stamps()[place].seconds));
+            return Some((Some(place), f64::from(timeline.stamps()[place].seconds)));
+        }
+        if timeline.is_part() {
+            return None;
         }
         if self.untimed.replace(id) != Some(id) {
             troubles.add(line, TroubleKind::NoTime(id));
         }
-        (None, timeline.usual_s())
+        Some((None, timeline.usual_s()))
     }
 
     pub(super) fn row(
@@ -89,7 +98,7 @@ impl Reading {
     ) {
         let (first, rest) = line.first();
         let Some(id) = snapshot_id(first) else { return }; // a header
-        let (place, seconds) = self.when(id, number, troubles);
+        let Some((place, seconds)) = self.when(id, number, troubles) else { return };
         let at = match self.part.places.get(line.section) {
             Some(at) => *at,
             None => match self.without_header(line.section, number, troubles) {
@@ -98,9 +107,10 @@ impl Reading {
             },
         };
         let (draft, about) = (&mut self.part.drafts[at], &mut self.places[at]);
-        let zero_is_missing = if place == Some(0) { about.role.unknown_at_first() } else { &[] };
+        let is_first = self.part.timeline.is_first(id);
+        let zero_is_missing = if is_first { about.role.unknown_at_first() } else { &[] };
         let (separator, decimal) = (line.separator, line.decimal());
-        let row = Row { line: number, rest, separator, decimal, seconds, zero_is_missing };
+        let row = Row { line: number, id, rest, separator, decimal, seconds, zero_is_missing };
         let notes = draft.row(row, figures);
         about.note(&draft.section.name, draft.has_header, notes, number, troubles);
         about.last = id;
@@ -133,7 +143,7 @@ impl Reading {
 
     pub(super) fn process(&mut self, line: &Line<'_>, number: u64, troubles: &mut Troubles) {
         let Some(id) = snapshot_of(line) else { return };
-        let (_, seconds) = self.when(id, number, troubles);
+        let Some((_, seconds)) = self.when(id, number, troubles) else { return };
         if !self.commands.add(line, self.part.top, seconds) {
             troubles.add(number, TroubleKind::TooMany("commands in TOP"));
         }
@@ -141,6 +151,9 @@ impl Reading {
 
     /// Says what the recording as a whole lacks.
     pub(super) fn judge(&self, lines: u64, troubles: &mut Troubles) {
+        if self.part.timeline.is_part() {
+            return; // what is lacking may be in the rest
+        }
         let stamps = self.part.timeline.stamps();
         let drafts = || self.part.drafts.iter().zip(&self.places);
         for (draft, _) in drafts().filter(|(draft, _)| draft.section.rows == 0) {

@@ -28,9 +28,13 @@ pub(super) enum Name {
     DiskTransfers,
     /// The busiest disk, percent.
     DiskBusy,
+    /// Requests under way at all disks, mean over the interval.
+    DiskQueue,
+    /// TCP segments sent again, a second.
+    SentAgain,
 }
 
-const NAMES: usize = 14;
+const NAMES: usize = 16;
 
 /// All gauges of a recording.
 #[derive(Clone, Debug)]
@@ -126,6 +130,8 @@ impl Role {
                 columns: counted_disks(section),
                 counts: false,
             }),
+            "QUEUE" => role.sum(Name::DiskQueue, counted_disks(section)),
+            "TCP" => role.count(Name::SentAgain, all(&["sent-again"])),
             "PROC" if system == System::Linux => {
                 role.first_is_zero =
                     ["pswitch", "fork"].iter().filter_map(|name| section.place(name)).collect();
@@ -231,19 +237,45 @@ fn ends(section: &Section, ending: &str, names: &[&str]) -> Vec<usize> {
 }
 
 /// The interfaces whose traffic leaves the host. The loopback does not; what is built upon other
-/// interfaces (bonds, bridges, tunnels, VLANs) would count their traffic twice.
+/// interfaces (bonds, bridges, tunnels, VLANs) would count their traffic twice. A name tells which
+/// is which: of devices where there are any, else of anything that is not built upon others, else
+/// of anything but the loopback.
 pub(super) fn counted_interfaces(section: &Section) -> Vec<&str> {
-    let names = interfaces(section);
-    let outside = |name: &str| name != "lo" && name != "lo0" && !name.starts_with("ifb");
-    let hardware = |name: &str| {
-        const STARTS: [&str; 6] = ["en", "eth", "ib", "wl", "hsi", "ww"];
-        STARTS.iter().any(|start| name.starts_with(start)) && !name.contains(['.', '@'])
-    };
-    let real: Vec<&str> = names.iter().copied().filter(|name| hardware(name)).collect();
-    if !real.is_empty() {
-        return real;
+    let mut names = interfaces(section);
+    names.retain(|name| *name != "lo" && *name != "lo0" && !name.starts_with("ifb"));
+    let rules: [fn(&str) -> bool; 2] = [is_device, |name| !is_built(name)];
+    for rule in rules {
+        let some: Vec<&str> = names.iter().copied().filter(|name| rule(name)).collect();
+        if !some.is_empty() {
+            return some;
+        }
     }
-    names.into_iter().filter(|name| outside(name)).collect()
+    names
+}
+
+/// True for names that kernels, udev and AIX give to devices: `eth0`, `ens1f0`, `em1`, `p2p1`,
+/// `en0`, `ib0`.
+fn is_device(name: &str) -> bool {
+    const STARTS: [&str; 7] = ["en", "eth", "em", "ib", "wl", "hsi", "ww"];
+    let slot = || {
+        let port = name.strip_prefix('p')?.trim_start_matches(|c: char| c.is_ascii_digit());
+        port.strip_prefix('p')?.chars().next()
+    };
+    let known = STARTS.iter().any(|start| name.starts_with(start));
+    (known || slot().is_some_and(|c| c.is_ascii_digit())) && !is_vlan(name)
+}
+
+/// True for names of what is built upon other interfaces, or ends in this host.
+fn is_built(name: &str) -> bool {
+    const STARTS: [&str; 12] = [
+        "bond", "team", "br", "virbr", "docker", "veth", "vnet", "tun", "tap", "vlan", "dummy",
+        "sit",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start)) || is_vlan(name)
+}
+
+fn is_vlan(name: &str) -> bool {
+    name.contains(['.', '@'])
 }
 
 /// Every interface of a NET section.
@@ -301,8 +333,16 @@ mod tests {
         let titles = ["lo", "bond0", "eth0", "eth1", "eth0.7", "br0"].map(|n| format!("{n}{READ}"));
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
         assert_eq!(counted_interfaces(&section("NET", &titles)), ["eth0", "eth1"]);
-        let odd = section("NET", &["lo-read-KB/s", "net1-read-KB/s"]);
-        assert_eq!(counted_interfaces(&odd), ["net1"]);
+        let counted = |names: &[&str]| {
+            let titles: Vec<String> = names.iter().map(|name| format!("{name}{READ}")).collect();
+            let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+            let section = section("NET", &titles);
+            counted_interfaces(&section).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&["lo", "net1"]), ["net1"]);
+        assert_eq!(counted(&["bond0", "em1", "p2p1", "virbr0"]), ["em1", "p2p1"]);
+        assert_eq!(counted(&["docker0", "net1", "net1.7"]), ["net1"]);
+        assert_eq!(counted(&["lo", "tun0"]), ["tun0"], "there is nothing else");
     }
 
     #[test]

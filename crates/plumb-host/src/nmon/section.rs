@@ -204,7 +204,7 @@ impl Column {
         match number(cell, row.decimal) {
             Cell::Value(0.0) if row.zero_is_missing.contains(&place) => self.stat.miss(),
             Cell::Value(value) => {
-                self.stat.add(value, row.seconds);
+                self.stat.add(value, row.seconds, row.id);
                 return value;
             }
             Cell::Missing => self.stat.miss(),
@@ -221,6 +221,8 @@ impl Column {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a, 'z> {
     pub(super) line: u64,
+    /// The number of its snapshot.
+    pub(super) id: u64,
     pub(super) rest: Option<&'a [u8]>,
     pub(super) separator: u8,
     pub(super) decimal: u8,
@@ -286,6 +288,7 @@ mod tests {
         let mut book = |rest: &'static str| {
             let row = Row {
                 line: 2,
+                id: 1,
                 rest: Some(rest.as_bytes()),
                 separator: b',',
                 decimal: b'.',

@@ -175,6 +175,8 @@ pub struct TopProcess {
     pub major_faults: Option<f64>,
     /// Threads.
     pub threads: Option<f64>,
+    /// Seconds for which its figures stand; `None`: for those of the snapshot.
+    pub seconds: Option<f64>,
 }
 
 /// A section: one line a snapshot.

@@ -4,6 +4,7 @@ use jiff::civil::{Date, DateTime, Time};
 
 use super::cell::{Line, snapshot_id};
 use super::trouble::{TroubleKind, Troubles, excerpt};
+use super::window::Window;
 
 /// Most snapshots of a recording: half a year, one a second.
 const SNAPSHOTS_MAX: usize = 16_000_000;
@@ -39,6 +40,10 @@ impl Stamp {
 pub struct Timeline {
     stamps: Vec<Stamp>,
     interval_s: Option<u32>,
+    /// The first and the last snapshot of the file.
+    ends: Option<[Stamp; 2]>,
+    /// Only a part of the snapshots is kept.
+    is_part: bool,
 }
 
 impl Timeline {
@@ -46,6 +51,31 @@ impl Timeline {
     #[must_use]
     pub fn stamps(&self) -> &[Stamp] {
         &self.stamps
+    }
+
+    /// The first and the last snapshot of the file, of which [`stamps`](Self::stamps) may be a
+    /// part.
+    #[must_use]
+    pub fn ends(&self) -> Option<[Stamp; 2]> {
+        self.ends
+    }
+
+    /// Keeps the snapshots within `window`.
+    pub(super) fn keep(&mut self, window: &Window) {
+        let Some([first, _]) = self.ends.filter(|_| !window.is_whole()) else { return };
+        let (from_s, to_s) = window.ends_s(first.local_s);
+        self.stamps.retain(|stamp| from_s < stamp.local_s && stamp.local_s <= to_s);
+        self.is_part = true;
+    }
+
+    /// True when only a part of the snapshots is kept.
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part
+    }
+
+    /// True for the number of the first snapshot of the file.
+    pub(super) fn is_first(&self, id: u64) -> bool {
+        self.ends.is_some_and(|[first, _]| first.id == id)
     }
 
     /// The usual interval, seconds: the median between snapshots, or else what was announced.
@@ -149,7 +179,9 @@ impl Clock {
         let interval_s = found.or(announced);
         measure(&mut self.stamps, interval_s.unwrap_or(1), troubles);
         self.stamps.shrink_to_fit();
-        Timeline { stamps: self.stamps, interval_s }
+        let ends = self.stamps.first().copied().zip(self.stamps.last().copied());
+        let ends = ends.map(|(first, last)| [first, last]);
+        Timeline { stamps: self.stamps, interval_s, ends, is_part: false }
     }
 }
 

@@ -11,16 +11,19 @@ pub struct Stat {
     seconds: f64,
     min: f64,
     max: f64,
+    // snapshots of the first smallest and the first largest figure
+    min_at: u64,
+    max_at: u64,
 }
 
 impl Stat {
-    /// Books a figure that holds for `seconds`.
-    pub(super) fn add(&mut self, value: f64, seconds: f64) {
-        if self.count == 0 {
-            (self.min, self.max) = (value, value);
-        } else {
-            self.min = self.min.min(value);
-            self.max = self.max.max(value);
+    /// Books a figure of the snapshot `at`, which holds for `seconds`.
+    pub(super) fn add(&mut self, value: f64, seconds: f64, at: u64) {
+        if self.count == 0 || value < self.min {
+            (self.min, self.min_at) = (value, at);
+        }
+        if self.count == 0 || value > self.max {
+            (self.max, self.max_at) = (value, at);
         }
         self.count += 1;
         self.sum += value;
@@ -29,9 +32,9 @@ impl Stat {
     }
 
     /// Books a figure, or that there was none.
-    pub(super) fn offer(&mut self, value: Option<f64>, seconds: f64) {
+    pub(super) fn offer(&mut self, value: Option<f64>, seconds: f64, at: u64) {
         match value {
-            Some(value) => self.add(value, seconds),
+            Some(value) => self.add(value, seconds, at),
             None => self.miss(),
         }
     }
@@ -63,6 +66,20 @@ impl Stat {
     #[must_use]
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
+    }
+
+    /// The number of the snapshot with the smallest figure, the first of several; `None` without
+    /// any.
+    #[must_use]
+    pub fn min_at(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_at)
+    }
+
+    /// The number of the snapshot with the largest figure, the first of several; `None` without
+    /// any.
+    #[must_use]
+    pub fn max_at(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_at)
     }
 
     /// `sum of figures / count`: every snapshot counts the same.
@@ -110,13 +127,16 @@ mod tests {
     #[test]
     fn an_average_over_time_weighs_each_interval_by_its_length() {
         let mut stat = Stat::default();
-        stat.add(10.0, 1.0);
-        stat.add(20.0, 3.0);
+        stat.add(10.0, 1.0, 7);
+        stat.add(20.0, 3.0, 8);
         stat.miss();
         assert_eq!((stat.count(), stat.missing()), (2, 1));
         assert_eq!((stat.min(), stat.max()), (Some(10.0), Some(20.0)));
         assert_eq!((stat.mean(), stat.average()), (Some(15.0), Some(17.5)));
         assert_eq!((stat.integral(), stat.seconds()), (70.0, 4.0));
+        stat.add(20.0, 1.0, 9);
+        stat.add(5.0, 1.0, 10);
+        assert_eq!((stat.min_at(), stat.max_at()), (Some(10), Some(8)), "the first of several");
     }
 
     #[test]

@@ -53,10 +53,15 @@ impl Rows<'_> {
         self.column("Run queue", "", "PROC", "Runnable");
         self.column("Processes blocked", "", "PROC", "Blocked");
         self.column("Process switches", "1/s", "PROC", "pswitch");
+        self.column("Interrupts", "1/s", "IRQ", "interrupts/s");
+        self.column("Threads", "", "SYSTEM", "threads");
+        self.column("Open files", "", "SYSTEM", "open-files");
+        self.column("Waiting for a processor", "%", "PRESSURE", "cpu-some%");
     }
 
     fn memory(&mut self) {
         let available = "MEM: memfree + cached + buffers";
+        self.column("Memory available", "MB", "AVAIL", "available");
         self.gauge("Memory free or cached", "MB", Name::Available, available);
         self.column("Memory free", "MB", "MEM", "memfree");
         self.column("Memory free", "MB", "MEM", "Real free(MB)");
@@ -68,6 +73,7 @@ impl Rows<'_> {
         };
         self.gauge("Pages swapped", "1/s", Name::Paging, paging);
         self.gauge("Major page faults", "1/s", Name::MajorFaults, "VM: pgmajfault / seconds");
+        self.column("Waiting for memory", "%", "PRESSURE", "memory-some%");
     }
 
     fn disks(&mut self) {
@@ -75,6 +81,8 @@ impl Rows<'_> {
         self.gauge("Disk read", "KB/s", Name::DiskRead, "DISKREAD: sum of the disks");
         self.gauge("Disk written", "KB/s", Name::DiskWrite, "DISKWRITE: sum of the disks");
         self.gauge("Disk transfers", "1/s", Name::DiskTransfers, "DISKXFER: sum of the disks");
+        self.gauge("Disk queue length", "", Name::DiskQueue, "QUEUE: sum of the disks");
+        self.column("Waiting for disks", "%", "PRESSURE", "io-some%");
     }
 
     fn network(&mut self) {
@@ -84,6 +92,7 @@ impl Rows<'_> {
         self.gauge("Network sent", "KB/s", Name::NetWrite, &format!("NET: {counted}"));
         self.gauge("RDMA received", "KB/s", Name::RdmaRead, "IBREAD: sum of the ports");
         self.gauge("RDMA sent", "KB/s", Name::RdmaWrite, "IBWRITE: sum of the ports");
+        self.gauge("Sent again", "1/s", Name::SentAgain, "TCP: sent-again / seconds");
     }
 
     fn gauge(&mut self, counter: &str, unit: &'static str, name: Name, source: &str) {

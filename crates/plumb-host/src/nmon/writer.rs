@@ -20,9 +20,11 @@ use super::tables::{self, BUSY};
 
 /// nmon's own word for what it does not know.
 const MISSING: &str = "-1.0";
+/// The last column is ours: all processes are looked at more seldom than snapshots are taken, so
+/// that a line stands for a longer time than its snapshot does.
 const TOP_HEADER: &str = "TOP,%CPU Utilisation\n\
     TOP,+PID,Time,%CPU,%Usr,%Sys,Size,ResSet,ResText,ResData,ShdLib,MinorFault,MajorFault,\
-    Command,Threads,IOwaitTime\n";
+    Command,Threads,IOwaitTime,Seconds\n";
 
 /// Nothing more can be written.
 #[derive(Debug, thiserror::Error)]
@@ -229,7 +231,9 @@ fn top(text: &mut String, process: &TopProcess, id: &str) {
     }
     let _ = write!(text, ",{},", clean(&process.command));
     push(text, process.threads);
-    text.push_str(",0\n");
+    text.push_str(",0,");
+    push(text, process.seconds);
+    text.push('\n');
 }
 
 fn notes(text: &mut String, notes: &[(String, Vec<String>)]) {

@@ -15,8 +15,9 @@ const FOLLOWED_MAX: usize = 256;
 /// Threads whose context switches are added up; a process with more has none told.
 const THREADS_MAX: usize = 256;
 /// Names are looked for, and files and context switches counted, no more often than this: each
-/// costs several calls a process.
-const SLOW_NS: u64 = 1_000_000_000;
+/// costs several calls a process. A little less than a second, so that a sample a second has them
+/// although it may come a little early.
+const SLOW_NS: u64 = 900_000_000;
 
 /// Which processes to follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +51,14 @@ impl Wanted {
     fn is(&self, stat: &ProcessStat) -> bool {
         match self {
             Self::Pid(pid) => stat.pid == *pid,
-            // the kernel keeps fifteen characters
-            Self::Name(name) => stat.name.as_bytes() == &name.as_bytes()[..name.len().min(15)],
+            Self::Name(name) => stat.name.as_bytes() == kept_name(name),
         }
     }
+}
+
+/// What the kernel keeps of the name of a process.
+pub(crate) fn kept_name(name: &str) -> &[u8] {
+    &name.as_bytes()[..name.len().min(15)]
 }
 
 /// One process that is followed.
@@ -62,6 +67,8 @@ struct Followed {
     pid: u32,
     begun: u64,
     stat: File,
+    /// Its context switches when they were last counted.
+    switches: Option<Switches>,
 }
 
 /// Follows processes.
@@ -91,13 +98,15 @@ impl Chosen {
             self.look_for_new();
         }
         let root = &self.root;
-        self.followed.retain(|followed| {
+        self.followed.retain_mut(|followed| {
             let Some(stat) = followed.read() else { return false };
             let mut each = ProcessCounters::of(&stat);
             if slow {
                 each.files = open_files(root, followed.pid);
-                each.switches = switches(root, followed.pid, at_ns);
+                followed.switches = switches(root, followed.pid, at_ns);
             }
+            // the next count is compared with this one, however many samples lie between
+            each.switches = followed.switches;
             counters.push(each);
             true
         });
@@ -121,7 +130,7 @@ impl Chosen {
                 continue;
             }
             let Ok(stat) = File::open(self.root.proc(&format!("{pid}/stat"))) else { continue };
-            let mut followed = Followed { pid, begun: 0, stat };
+            let mut followed = Followed { pid, begun: 0, stat, switches: None };
             let Some(found) = followed.read() else { continue };
             if self.wanted.iter().any(|wanted| wanted.is(&found)) {
                 followed.begun = found.begun;
@@ -208,6 +217,10 @@ mod tests {
         assert!(counters[0].switches.is_some(), "{counters:?}");
         chosen.read(2, &mut counters);
         assert_eq!(counters[0].files, None, "they are counted once a second");
+        let counted = |counters: &[ProcessCounters]| counters[0].switches.map(|it| it.at_ns);
+        assert_eq!(counted(&counters), Some(1), "the last count is there for the next one");
+        chosen.read(1 + SLOW_NS, &mut counters);
+        assert_eq!(counted(&counters), Some(1 + SLOW_NS));
     }
 
     #[test]

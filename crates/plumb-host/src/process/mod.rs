@@ -7,7 +7,7 @@ mod seats;
 mod stat;
 mod tree;
 
-pub(crate) use chosen::Chosen;
+pub(crate) use chosen::{Chosen, kept_name};
 pub use chosen::{Wanted, WantedError};
 pub(crate) use everyone::Everyone;
 pub use owner::{Owners, owners_of_tcp, owners_of_unix};
@@ -39,7 +39,8 @@ pub struct ProcessCounters {
     pub threads: u64,
     /// Its open files, now; absent when not looked at.
     pub files: Option<u64>,
-    /// Context switches of all its threads; absent when not looked at.
+    /// Context switches of all its threads when they were last counted; absent when they cannot
+    /// be.
     pub switches: Option<Switches>,
 }
 

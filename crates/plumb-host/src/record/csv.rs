@@ -2,43 +2,47 @@
 
 use std::fmt::Write as _;
 
+use super::followed::{self, Group};
 use super::row::Row;
 use crate::kernel::DiskKind;
 use crate::label::Label;
-use crate::sample::Sample;
+use crate::process::Wanted;
+use crate::sample::{ProcessSample, Sample};
 
-/// Columns of one device each: a disk, an interface, a port, a process.
+/// Columns of one device each: a disk, an interface, a port, the processes of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     cpus: Vec<u32>,
     disks: Vec<Label>,
     interfaces: Vec<Label>,
     ports: Vec<Label>,
-    processes: Vec<u32>,
+    processes: Vec<Group>,
     smc: bool,
 }
 
 const GENERAL: &str = "time,monotonic_s,interval_s,cpu_busy_pct,cpu_user_pct,cpu_nice_pct,\
     cpu_system_pct,cpu_iowait_pct,cpu_irq_pct,cpu_softirq_pct,cpu_steal_pct,cpu_guest_pct,\
-    context_switches_per_s,interrupts_per_s,forks_per_s,running,blocked,load_1,threads,\
-    memory_available_bytes,memory_free_bytes,memory_cached_bytes,memory_anonymous_bytes,\
-    memory_dirty_bytes,swap_used_bytes,swapped_in,swapped_out,major_faults,refaults_anonymous,\
-    refaults_file,direct_reclaims,oom_kills,tcp_received_per_s,tcp_sent_per_s,tcp_retransmitted,\
-    tcp_opened_per_s,tcp_accepted_per_s,tcp_resets,tcp_established,tcp_listen_overflows,\
-    tcp_listen_drops,tcp_timeouts,open_files,pressure_cpu_pct,pressure_memory_pct,\
-    pressure_io_pct,softnet_dropped,softnet_squeezed,own_cost_us";
+    context_switches_per_s,interrupts_per_s,forks_per_s,running,blocked,load_1,load_5,load_15,\
+    threads,memory_total_bytes,memory_available_bytes,memory_free_bytes,memory_cached_bytes,\
+    memory_anonymous_bytes,memory_dirty_bytes,swap_used_bytes,swapped_in,swapped_out,\
+    major_faults,faults_per_s,refaults_anonymous,refaults_file,direct_reclaims,oom_kills,\
+    tcp_received_per_s,tcp_sent_per_s,tcp_retransmitted,tcp_opened_per_s,tcp_accepted_per_s,\
+    tcp_resets,tcp_established,tcp_listen_overflows,tcp_listen_drops,tcp_timeouts,\
+    tcp_syn_retransmits,udp_received_per_s,udp_sent_per_s,udp_overflows,open_files,\
+    pressure_cpu_pct,pressure_memory_pct,pressure_io_pct,softnet_dropped,softnet_squeezed,\
+    own_cost_us";
 
 impl Columns {
-    /// Columns for the devices of a first sample. A table cannot grow to the right while it is
-    /// written, so what appears later has none.
-    pub(crate) fn of(sample: &Sample) -> Self {
+    /// Columns for the devices of a first sample, and for the processes that are `followed`. A
+    /// table cannot grow to the right while it is written, so what appears later has none.
+    pub(crate) fn of(sample: &Sample, followed: &[Wanted]) -> Self {
         let disks = sample.disks.iter().filter(|disk| disk.kind == DiskKind::Whole);
         Self {
             cpus: sample.cpus.iter().map(|cpu| cpu.number).collect(),
             disks: disks.map(|disk| disk.name).collect(),
             interfaces: sample.interfaces.iter().map(|each| each.name).collect(),
             ports: sample.rdma.iter().map(|port| port.name).collect(),
-            processes: sample.processes.iter().map(|process| process.pid).collect(),
+            processes: Group::all(followed, sample),
             smc: sample.smc.is_some(),
         }
     }
@@ -52,8 +56,8 @@ impl Columns {
             .filter(|disk| disk.kind == DiskKind::Whole && !self.disks.contains(&disk.name));
         let interfaces =
             sample.interfaces.iter().filter(|each| !self.interfaces.contains(&each.name));
-        let processes =
-            sample.processes.iter().filter(|process| !self.processes.contains(&process.pid));
+        let known = |process: &ProcessSample| self.processes.iter().any(|it| it.has(process));
+        let processes = sample.processes.iter().filter(|process| !known(process));
         cpus.map(|cpu| format!("cpu{}", cpu.number))
             .chain(disks.map(|disk| disk.name.to_string()))
             .chain(interfaces.map(|each| each.name.to_string()))
@@ -80,6 +84,7 @@ impl Columns {
                 "read_ms",
                 "write_ms",
                 "queue_mean",
+                "queue_now",
                 "busy_pct",
             ];
             add(disk.as_str(), &figures);
@@ -97,7 +102,9 @@ impl Columns {
             add(interface.as_str(), &figures);
         }
         for port in &self.ports {
-            add(port.as_str(), &["received_bytes_per_s", "sent_bytes_per_s", "trouble"]);
+            let figures =
+                ["received_bytes_per_s", "sent_bytes_per_s", "trouble", "congestion_marks"];
+            add(port.as_str(), &figures);
         }
         if self.smc {
             let figures = [
@@ -112,10 +119,8 @@ impl Columns {
             ];
             add("smc", &figures);
         }
-        for process in &self.processes {
-            let figures =
-                ["cpu_pct", "user_pct", "system_pct", "resident_bytes", "threads", "files"];
-            add(&format!("process{process}"), &figures);
+        for group in &self.processes {
+            add(&group.title(), &followed::FIGURES);
         }
         line.push('\n');
         line
@@ -146,6 +151,7 @@ impl Columns {
             row.float(disk.and_then(|disk| disk.read_ms));
             row.float(disk.and_then(|disk| disk.write_ms));
             row.float(disk.map(|disk| disk.queue_mean));
+            row.count(disk.map(|disk| disk.queue_now));
             row.float(disk.map(|disk| disk.busy_pct));
         }
         for name in &self.interfaces {
@@ -163,19 +169,12 @@ impl Columns {
             row.float(port.and_then(|port| port.received_bytes_per_s));
             row.float(port.and_then(|port| port.sent_bytes_per_s));
             row.count(port.map(|port| port.trouble));
+            row.count(port.and_then(|port| port.congestion_marks));
         }
         if self.smc {
             smc(sample, &mut row);
         }
-        for pid in &self.processes {
-            let process = sample.processes.iter().find(|process| process.pid == *pid);
-            row.float(process.map(|process| process.cpu_pct));
-            row.float(process.map(|process| process.user_pct));
-            row.float(process.map(|process| process.system_pct));
-            row.count(process.map(|process| process.resident_bytes));
-            row.count(process.map(|process| process.threads));
-            row.count(process.and_then(|process| process.files));
-        }
+        self.processes.iter().for_each(|group| group.cells(sample, &mut row));
         line.push('\n');
     }
 }
@@ -199,8 +198,11 @@ fn general(sample: &Sample, row: &mut Row<'_>) {
     row.count(cpu.map(|cpu| cpu.running));
     row.count(cpu.map(|cpu| cpu.blocked));
     row.float(sample.load.map(|load| load.load_1));
+    row.float(sample.load.map(|load| load.load_5));
+    row.float(sample.load.map(|load| load.load_15));
     row.count(sample.load.map(|load| load.threads));
     let memory = sample.memory.as_ref();
+    row.count(memory.map(|memory| memory.total_bytes));
     row.count(memory.and_then(|memory| memory.available_bytes));
     row.count(memory.map(|memory| memory.free_bytes));
     row.count(memory.map(|memory| memory.cached_bytes));
@@ -211,6 +213,7 @@ fn general(sample: &Sample, row: &mut Row<'_>) {
     row.count(paging.map(|paging| paging.swapped_in));
     row.count(paging.map(|paging| paging.swapped_out));
     row.count(paging.map(|paging| paging.major_faults));
+    row.float(paging.map(|paging| paging.faults_per_s));
     row.count(paging.map(|paging| paging.refaults_anonymous));
     row.count(paging.map(|paging| paging.refaults_file));
     row.count(paging.map(|paging| paging.direct_reclaims));
@@ -226,6 +229,10 @@ fn general(sample: &Sample, row: &mut Row<'_>) {
     row.count(tcp.and_then(|tcp| tcp.listen_overflows));
     row.count(tcp.and_then(|tcp| tcp.listen_drops));
     row.count(tcp.and_then(|tcp| tcp.timeouts));
+    row.count(tcp.and_then(|tcp| tcp.syn_retransmits));
+    row.float(tcp.map(|tcp| tcp.udp_received_per_s));
+    row.float(tcp.map(|tcp| tcp.udp_sent_per_s));
+    row.count(tcp.map(|tcp| tcp.udp_overflows));
     row.count(sample.files.map(|files| files.open));
     row.float(sample.pressure.and_then(|pressure| pressure.cpu_some_pct));
     row.float(sample.pressure.and_then(|pressure| pressure.memory_some_pct));
@@ -268,7 +275,7 @@ mod tests {
     #[test]
     fn every_line_has_a_cell_for_every_column() {
         let sample = sample();
-        let columns = Columns::of(&sample);
+        let columns = Columns::of(&sample, &[]);
         let header = columns.header();
         assert!(header.ends_with("s_da:busy_pct\n"), "{header}");
         let mut line = String::new();
@@ -282,8 +289,8 @@ mod tests {
 
     #[test]
     fn a_device_without_a_column_is_named() {
-        let columns = Columns::of(&Sample::default());
+        let columns = Columns::of(&Sample::default(), &[]);
         assert_eq!(columns.missing(&sample()), ["cpu3", "s,da"]);
-        assert!(Columns::of(&sample()).missing(&sample()).is_empty());
+        assert!(Columns::of(&sample(), &[]).missing(&sample()).is_empty());
     }
 }

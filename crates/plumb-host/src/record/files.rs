@@ -14,6 +14,7 @@ use super::lines;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::nmon::{Host, Writer};
+use crate::process::Wanted;
 use crate::sample::Sample;
 use crate::snapshot::Snapshot;
 
@@ -26,6 +27,7 @@ const LEFT_OUT_MAX: usize = 100;
 pub(crate) struct Files {
     csv_path: PathBuf,
     csv: File,
+    followed: Vec<Wanted>,
     columns: Option<Columns>,
     row: String,
     left_out: Vec<String>,
@@ -38,16 +40,26 @@ pub(crate) struct Files {
     line_from: Option<Snapshot>,
 }
 
+/// Which files to make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FilesPlan<'a> {
+    pub(crate) folder: &'a Path,
+    /// Their name without its end.
+    pub(crate) stem: &'a str,
+    /// What is recorded.
+    pub(crate) facts: &'a HostFacts,
+    /// Time between two samples.
+    pub(crate) every: Span,
+    /// The command that records.
+    pub(crate) command: &'a str,
+    /// The processes that have columns, if they are known beforehand.
+    pub(crate) followed: &'a [Wanted],
+}
+
 impl Files {
-    /// Makes the files `STEM.csv` and `STEM.nmon` of samples every `every`, which must not be
-    /// there.
-    pub(crate) fn create(
-        folder: &Path,
-        stem: &str,
-        facts: &HostFacts,
-        every: Span,
-        command: &str,
-    ) -> Result<Self, HostError> {
+    /// Makes the files `STEM.csv` and `STEM.nmon`, which must not be there.
+    pub(crate) fn create(plan: &FilesPlan<'_>) -> Result<Self, HostError> {
+        let FilesPlan { folder, stem, facts, every, command, followed } = *plan;
         let zone = TimeZone::system();
         // an nmon file has no finer time than a second
         let line_every_s = every.ns().div_ceil(SECOND_NS).max(1);
@@ -70,6 +82,7 @@ impl Files {
         Ok(Self {
             csv_path,
             csv,
+            followed: followed.to_vec(),
             columns: None,
             row: String::new(),
             left_out: Vec::new(),
@@ -87,7 +100,7 @@ impl Files {
         let columns = match &self.columns {
             Some(columns) => columns,
             None => {
-                let columns = Columns::of(sample);
+                let columns = Columns::of(sample, &self.followed);
                 self.row += &columns.header();
                 self.columns.insert(columns)
             }

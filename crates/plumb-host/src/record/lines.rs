@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::sections;
 use crate::kernel::DiskKind;
 use crate::nmon;
-use crate::sample::{CpuShare, Sample};
+use crate::sample::{CpuShare, ProcessSample, Sample};
 
 /// `sample` as the nmon writer takes it, by the wall clock of `zone`.
 pub(crate) fn snapshot(sample: &Sample, zone: &TimeZone) -> nmon::Snapshot {
@@ -25,8 +26,8 @@ pub(crate) fn snapshot(sample: &Sample, zone: &TimeZone) -> nmon::Snapshot {
         interfaces: interfaces(sample),
         disks: disks(sample),
         mount_points: Vec::new(),
-        top: sample.top.iter().map(process).collect(),
-        tables: tables(sample),
+        top: processes(sample).map(process).collect(),
+        tables: sections::of(sample),
     }
 }
 
@@ -36,15 +37,15 @@ pub(crate) fn local(wall_ns: u64, zone: &TimeZone) -> jiff::civil::DateTime {
     time.to_zoned(zone.clone()).datetime()
 }
 
-fn whole(count: u64) -> f64 {
+pub(super) fn whole(count: u64) -> f64 {
     crate::counter::float(count)
 }
 
-fn kb(bytes: f64) -> f64 {
+pub(super) fn kb(bytes: f64) -> f64 {
     bytes / 1024.0
 }
 
-fn mb(bytes: u64) -> f64 {
+pub(super) fn mb(bytes: u64) -> f64 {
     whole(bytes) / 1_048_576.0
 }
 
@@ -119,7 +120,14 @@ fn disks(sample: &Sample) -> Vec<nmon::Disk> {
     each.collect()
 }
 
-fn process(process: &crate::sample::ProcessSample) -> nmon::TopProcess {
+/// The processes that were asked for, and of those that use most the others.
+fn processes(sample: &Sample) -> impl Iterator<Item = &ProcessSample> {
+    let asked_for = &sample.processes;
+    let is_asked_for = |process: &ProcessSample| asked_for.iter().any(|it| it.pid == process.pid);
+    asked_for.iter().chain(sample.top.iter().filter(move |process| !is_asked_for(process)))
+}
+
+fn process(process: &ProcessSample) -> nmon::TopProcess {
     nmon::TopProcess {
         pid: process.pid,
         command: process.name.to_string(),
@@ -129,43 +137,9 @@ fn process(process: &crate::sample::ProcessSample) -> nmon::TopProcess {
         resident_kb: Some(kb(whole(process.resident_bytes))),
         major_faults: Some(whole(process.major_faults)),
         threads: Some(whole(process.threads)),
+        seconds: Some(whole(process.interval_ns) / 1e9),
         ..nmon::TopProcess::default()
     }
-}
-
-/// What nmon has no section for.
-fn tables(sample: &Sample) -> Vec<nmon::Table> {
-    let mut tables = Vec::new();
-    let mut table = |section: &str, title: &str, cells: Vec<(String, Option<f64>)>| {
-        if cells.is_empty() {
-            return;
-        }
-        let (columns, figures) = cells.into_iter().unzip();
-        tables.push(nmon::Table { section: section.into(), title: title.into(), columns, figures });
-    };
-    let net_rx =
-        sample.receive.iter().map(|each| (format!("CPU{:03}", each.cpu), Some(whole(each.net_rx))));
-    table("NETRX", "Soft interrupts of receiving by CPU", net_rx.collect());
-    let read = |port: &crate::sample::RdmaSample| port.received_bytes_per_s.map(kb);
-    let ports = sample.rdma.iter().map(|port| (format!("{}-read-KB/s", port.name), read(port)));
-    table("IBREAD", "InfiniBand Read KB/s", ports.collect());
-    let ports = sample
-        .rdma
-        .iter()
-        .map(|port| (format!("{}-write-KB/s", port.name), port.sent_bytes_per_s.map(kb)));
-    table("IBWRITE", "InfiniBand Write KB/s", ports.collect());
-    if let Some(smc) = &sample.smc {
-        let cell = |name: &str, value: f64| (name.to_owned(), Some(value));
-        let cells = vec![
-            cell("r-connections", whole(smc.smc_r.connections)),
-            cell("r-read-KB/s", kb(smc.smc_r.received_bytes_per_s)),
-            cell("r-write-KB/s", kb(smc.smc_r.sent_bytes_per_s)),
-            cell("d-connections", whole(smc.smc_d.connections)),
-            cell("fallbacks", whole(smc.fallbacks)),
-        ];
-        table("SMC", "SMC connections and fallbacks", cells);
-    }
-    tables
 }
 
 #[cfg(test)]
@@ -196,13 +170,24 @@ mod tests {
     fn what_is_written_is_read_back() {
         let sample = Sample {
             wall_ns: 1_300_634_013_000_000_000,
-            cpu: Some(crate::sample::CpuSample { online: 2, ..Default::default() }),
+            cpu: Some(crate::sample::CpuSample {
+                online: 2,
+                interrupts_per_s: 1_250.0,
+                ..Default::default()
+            }),
+            memory: Some(crate::sample::MemorySample {
+                available_bytes: Some(5_004 << 20),
+                ..Default::default()
+            }),
+            load: Some(crate::sample::LoadSample { threads: 897, ..Default::default() }),
+            files: Some(crate::sample::FilesSample { open: 520, limit: 1_000 }),
             cpus: vec![
                 CpuShare::default(),
                 CpuShare { number: 1, user_pct: 25.0, ..CpuShare::default() },
             ],
             disks: vec![crate::sample::DiskSample {
                 name: Label::new(b"sda"),
+                queue_mean: 0.4,
                 ..Default::default()
             }],
             rdma: vec![crate::sample::RdmaSample {
@@ -237,8 +222,40 @@ mod tests {
         assert_eq!(recording.timeline.stamps().len(), 3);
         let sections: Vec<&str> =
             recording.sections.iter().map(|each| each.name.as_str()).collect();
-        for name in ["CPU_ALL", "CPU002", "MEM", "DISKBUSY", "NETRX", "IBREAD", "SMC"] {
+        for name in [
+            "CPU_ALL", "CPU002", "MEM", "DISKBUSY", "NETRX", "AVAIL", "QUEUE", "SYSTEM", "IRQ",
+            "IBREAD", "SMC",
+        ] {
             assert!(sections.contains(&name), "{name} is not among {sections:?}");
         }
+        let rows = recording.summary();
+        let average = |counter: &str| {
+            let row = rows.iter().find(|row| row.counter == counter);
+            row.and_then(|row| row.stat.average()).unwrap_or_else(|| panic!("no {counter}"))
+        };
+        // the counters by which a host is judged elsewhere, too
+        for (counter, expected) in [
+            ("Memory available", 5_004.0),
+            ("Disk queue length", 0.4),
+            ("Threads", 897.0),
+            ("Open files", 520.0),
+            ("Interrupts", 1_250.0),
+        ] {
+            let found = average(counter);
+            assert!((found - expected).abs() < 1e-9, "{counter}: {found}");
+        }
+    }
+
+    #[test]
+    fn processes_that_were_asked_for_stand_once() {
+        let process = |pid| ProcessSample { pid, interval_ns: 5_000_000_000, ..Default::default() };
+        let sample = Sample {
+            processes: vec![ProcessSample { interval_ns: 1_000_000_000, ..process(7) }],
+            top: vec![process(9), process(7)],
+            ..Sample::default()
+        };
+        let top = snapshot(&sample, &TimeZone::UTC).top;
+        let seen: Vec<_> = top.iter().map(|process| (process.pid, process.seconds)).collect();
+        assert_eq!(seen, [(7, Some(1.0)), (9, Some(5.0))]);
     }
 }

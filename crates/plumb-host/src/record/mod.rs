@@ -3,10 +3,12 @@
 mod csv;
 mod files;
 mod folder;
+mod followed;
 mod kept;
 mod lines;
 mod recorder;
 mod row;
+mod sections;
 mod ticker;
 
 use std::io::{IsTerminal as _, Write};
@@ -16,10 +18,10 @@ use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
-use plumb_measure::{Clock as _, Span};
+use plumb_measure::{Clock as _, Span, show_ns};
 use serde_json::json;
 
-pub(crate) use files::Files;
+pub(crate) use files::{Files, FilesPlan};
 pub(crate) use kept::{Kept, lock};
 pub(crate) use recorder::sees;
 pub use recorder::{EVERY_LEAST, Recorded, Recorder, RecorderPlan};
@@ -28,6 +30,7 @@ pub(crate) use ticker::Ticker;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::WatchedOptions;
+use crate::state::not_watched;
 use folder::Folder;
 
 /// Name and version of `host.json`.
@@ -81,7 +84,6 @@ impl Record {
         stop: &Stop,
     ) -> Result<(), HostError> {
         let monitor = self.options.watched.plan()?;
-        let facts = HostFacts::read(&monitor.root);
         let folder = Folder::create(self.options.out.as_deref(), clock::wall_ns())?;
         let plan = RecorderPlan {
             monitor,
@@ -98,13 +100,14 @@ impl Record {
         };
         writeln!(out, "recording into {}", folder.path.display())?;
         out.flush()?;
+        let facts = recorder.facts().clone();
         let asked = self.wait(&recorder, log, stop);
         let recorded = recorder.stop()?;
         self.interrupted = asked? && self.options.length.is_some();
         let path = folder.path.join("host.json");
         let text = summary(&self.options, &facts, &recorded);
         std::fs::write(&path, text).map_err(HostError::write(&path))?;
-        say(out, &recorded)
+        say(out, &facts, &recorded)
     }
 
     /// Waits for the end, and shows what is seen meanwhile to whoever looks; true when it was
@@ -180,7 +183,7 @@ fn summary(options: &RecordOptions, facts: &HostFacts, recorded: &Recorded) -> S
 }
 
 /// What was recorded, in some lines.
-fn say(out: &mut dyn Write, recorded: &Recorded) -> Result<(), HostError> {
+fn say(out: &mut dyn Write, facts: &HostFacts, recorded: &Recorded) -> Result<(), HostError> {
     let usage = &recorded.usage;
     let seconds = usage.covered_ns / 1_000_000_000;
     writeln!(
@@ -191,8 +194,20 @@ fn say(out: &mut dyn Write, recorded: &Recorded) -> Result<(), HostError> {
     if recorded.missed > 0 {
         writeln!(out, "{} samples were due but could not be taken in time", recorded.missed)?;
     }
-    for finding in usage.receive().iter().flat_map(|receive| receive.findings(None)) {
+    for lacking in not_watched(&recorded.states) {
+        writeln!(out, "not watched: {lacking}")?;
+    }
+    let mut costs = recorded.costs.clone();
+    costs.sort_by_key(|cost| std::cmp::Reverse(cost.cpu_ns));
+    let costs: Vec<String> =
+        costs.iter().map(|cost| format!("{} {}", cost.subject, show_ns(cost.cpu_ns))).collect();
+    writeln!(out, "a reading takes: {}", costs.join(", "))?;
+    let queues = usage.busiest_interface().and_then(|name| facts.receive_queues(name));
+    for finding in usage.receive().iter().flat_map(|receive| receive.findings(queues)) {
         writeln!(out, "finding: {finding}")?;
+    }
+    for (reason, count) in &usage.smc_fallback_reasons {
+        writeln!(out, "finding: connections that fell back from SMC to TCP: {count}, {reason}")?;
     }
     if !recorded.left_out.is_empty() {
         let devices = recorded.left_out.join(", ");

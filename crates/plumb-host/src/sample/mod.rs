@@ -28,7 +28,7 @@ pub use network::{InterfaceSample, TcpSample, Traffic};
 pub use process::ProcessSample;
 pub use receive::{InterruptSample, ReceiveSample, SoftirqSample};
 pub use system::{FilesSample, LoadSample, PressureSample};
-pub use transport::{RdmaSample, SmcSample, SmcTrafficSample};
+pub use transport::{FallbackSample, RdmaSample, SmcSample, SmcTrafficSample};
 
 use crate::snapshot::Snapshot;
 
@@ -129,6 +129,7 @@ impl Sample {
         self.pressure = system::pressure(before, now);
         self.files = system::files(before, now);
         transport::rdma(before, now, &mut self.rdma);
+        network::share_links(&mut self.interfaces, &self.rdma);
         self.smc = transport::smc(before, now);
         process::chosen(before, now, &mut self.processes);
         process::top(before, now, &mut self.top);

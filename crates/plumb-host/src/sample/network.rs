@@ -31,7 +31,8 @@ pub struct InterfaceSample {
     /// Speed of the link, Mbit/s; absent when it tells none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_mbit: Option<u64>,
-    /// The busier direction as a share of the link's speed.
+    /// The busier direction as a share of the link's speed, with the RDMA traffic that goes over
+    /// the same link and stands in no other figure of the interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_pct: Option<f64>,
 }
@@ -114,7 +115,6 @@ fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<Inte
         .saturating_add(moved(now.send_drops, before.send_drops)?);
     let received_bytes_per_s = per_s(bytes_in, interval_ns);
     let sent_bytes_per_s = per_s(bytes_out, interval_ns);
-    let busier = received_bytes_per_s.max(sent_bytes_per_s);
     Some(InterfaceSample {
         name: now.name,
         kind: now.kind,
@@ -125,8 +125,25 @@ fn between(before: &Interface, now: &Interface, interval_ns: u64) -> Option<Inte
         errors,
         drops,
         speed_mbit: now.speed_mbit,
-        used_pct: now.speed_mbit.map(|mbit| busier * 8.0 / (float(mbit) * 1e6) * 100.0),
+        used_pct: used_pct(now.speed_mbit, received_bytes_per_s, sent_bytes_per_s),
     })
+}
+
+/// The busier direction as a share of a link of so many Mbit/s.
+fn used_pct(speed_mbit: Option<u64>, received: f64, sent: f64) -> Option<f64> {
+    speed_mbit.map(|mbit| received.max(sent) * 8.0 / (float(mbit) * 1e6) * 100.0)
+}
+
+/// Adds the traffic of RDMA ports to the use of the links that they share with an interface.
+pub(super) fn share_links(interfaces: &mut [InterfaceSample], rdma: &[RdmaSample]) {
+    for interface in interfaces {
+        let (mut received, mut sent) = (interface.received_bytes_per_s, interface.sent_bytes_per_s);
+        for port in rdma.iter().filter(|port| port.interface == interface.name) {
+            received += port.received_bytes_per_s.unwrap_or(0.0);
+            sent += port.sent_bytes_per_s.unwrap_or(0.0);
+        }
+        interface.used_pct = used_pct(interface.speed_mbit, received, sent);
+    }
 }
 
 pub(super) fn tcp(before: &Snapshot, now: &Snapshot) -> Option<TcpSample> {
@@ -209,6 +226,22 @@ mod tests {
         assert!((seen.received_bytes_per_s - 125e6).abs() < 1.0, "{seen:?}");
         assert!((seen.used_pct.unwrap() - 100.0).abs() < 1e-6);
         assert_eq!(between(&before, &interface(10, 1), 1), None, "it is a new device");
+    }
+
+    #[test]
+    fn rdma_fills_the_link_that_it_shares() {
+        let second = 1_000_000_000;
+        let seen = between(&interface(0, 0), &interface(25_000_000, 100), second).unwrap();
+        let port = |interface: &str| RdmaSample {
+            interface: Label::new(interface.as_bytes()),
+            received_bytes_per_s: Some(50e6),
+            ..RdmaSample::default()
+        };
+        let mut interfaces = [seen];
+        share_links(&mut interfaces, &[port("another")]);
+        assert!((interfaces[0].used_pct.unwrap() - 20.0).abs() < 1e-9);
+        share_links(&mut interfaces, &[port("another"), port(seen.name.as_str())]);
+        assert!((interfaces[0].used_pct.unwrap() - 60.0).abs() < 1e-9);
     }
 
     #[test]

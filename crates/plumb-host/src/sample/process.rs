@@ -18,6 +18,10 @@ pub struct ProcessSample {
     pub pid: u32,
     /// Its name.
     pub name: Label,
+    /// Time for which the shares stand, nanoseconds: of those that use most, the time between two
+    /// looks at all processes.
+    #[serde(default)]
+    pub interval_ns: u64,
     /// Processor time, percent of ONE processor.
     pub cpu_pct: f64,
     /// Of this, its own code.
@@ -115,6 +119,7 @@ fn between(
     ProcessSample {
         pid: now.pid,
         name: now.name,
+        interval_ns,
         cpu_pct: user_pct + system_pct,
         user_pct,
         system_pct,
@@ -134,6 +139,7 @@ fn between(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::Switches;
 
     fn process(pid: u32, begun: u64, user_ticks: u64) -> ProcessCounters {
         ProcessCounters { pid, begun, user_ticks, resident_pages: 2, ..ProcessCounters::default() }
@@ -163,6 +169,22 @@ mod tests {
         assert!((samples[0].cpu_pct - 70.0).abs() < 1e-9, "it is another process of that number");
         assert!((samples[1].cpu_pct - 25.0).abs() < 1e-9);
         assert_eq!(samples[0].resident_bytes, 8192);
+        assert_eq!(samples[0].interval_ns, 1_000_000_000);
+    }
+
+    #[test]
+    fn context_switches_are_compared_with_the_last_count() {
+        let counted = |at_ns, voluntary| ProcessCounters {
+            switches: Some(Switches { at_ns, voluntary, involuntary: 0 }),
+            ..process(1, 1, 0)
+        };
+        let units = Snapshot { ticks_per_s: 100, ..Snapshot::default() };
+        let rate = |before: &ProcessCounters, now: &ProcessCounters| {
+            between(before, now, &units, 100_000_000).voluntary_switches_per_s
+        };
+        let (first, second) = (counted(0, 10), counted(1_000_000_000, 60));
+        assert_eq!(rate(&first, &first), None, "nobody counted meanwhile");
+        assert_eq!(rate(&first, &second), Some(50.0), "over the second between the counts");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::counter::{float, moved, per_s};
 use crate::label::Label;
 use crate::rdma::{Counter, RdmaPort, WORD};
-use crate::smc::{SmcCounters, SmcTraffic};
+use crate::smc::{Fallback, SmcCounters, SmcTraffic, words};
 use crate::snapshot::Snapshot;
 
 /// One port of an RDMA device. `/proc/net/dev` sees nothing of this traffic.
@@ -34,8 +34,19 @@ pub struct RdmaSample {
     pub congestion_marks: Option<u64>,
 }
 
+/// Connections that fell back to TCP for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FallbackSample {
+    /// True when this machine was the server.
+    pub server: bool,
+    /// The kernel's number of the reason, and what it means: `0x03010000: the peer has no SMC`.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
 /// Shared memory communications.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SmcSample {
     /// Over RDMA.
     pub smc_r: SmcTrafficSample,
@@ -46,6 +57,9 @@ pub struct SmcSample {
     /// Connections that fell back to TCP, of both sides. Above zero, `SMC is on` was not true for
     /// all of them.
     pub fallbacks: u64,
+    /// The same by reason; empty as long as none fell back.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reasons: Vec<FallbackSample>,
 }
 
 /// One technology of SMC.
@@ -94,7 +108,23 @@ pub(super) fn smc(before: &Snapshot, now: &Snapshot) -> Option<SmcSample> {
         smc_d: traffic_between(&before.smc_d, &now.smc_d, interval_ns)?,
         handshake_errors: moved(now.handshake_errors, before.handshake_errors)?,
         fallbacks: moved(fallbacks(now), fallbacks(before))?,
+        reasons: reasons(before, now),
     })
+}
+
+/// The reasons whose count moved.
+fn reasons(before: &SmcCounters, now: &SmcCounters) -> Vec<FallbackSample> {
+    let earlier = |now: &Fallback| {
+        let same = |it: &&Fallback| (it.server, it.reason) == (now.server, now.reason);
+        before.fallbacks.iter().find(same).map_or(0, |it| it.count)
+    };
+    let moved = now.fallbacks.iter().filter(|now| now.count != earlier(now));
+    let moved = moved.map(|now| FallbackSample {
+        server: now.server,
+        reason: words(now.reason),
+        count: now.count.wrapping_sub(earlier(now)).into(),
+    });
+    moved.collect()
 }
 
 fn fallbacks(counters: &SmcCounters) -> u64 {
@@ -130,6 +160,27 @@ mod tests {
     }
 
     #[test]
+    fn fallbacks_are_told_by_reason() {
+        let of = |fallbacks: &[(bool, u32, u16)]| SmcCounters {
+            fallbacks: fallbacks
+                .iter()
+                .map(|(server, reason, count)| Fallback {
+                    server: *server,
+                    reason: *reason,
+                    count: *count,
+                })
+                .collect(),
+            ..SmcCounters::default()
+        };
+        let before = of(&[(false, 0x0301_0000, 65_535), (true, 0x0303_0000, 4)]);
+        let now = of(&[(true, 0x0303_0000, 4), (false, 0x0301_0000, 1), (true, 0x0301_0000, 3)]);
+        let found = reasons(&before, &now);
+        let seen: Vec<_> = found.iter().map(|it| (it.server, it.count)).collect();
+        assert_eq!(seen, [(false, 2), (true, 3)], "a counter of 16 bits went through");
+        assert_eq!(found[0].reason, "0x03010000: the peer has no SMC");
+    }
+
+    #[test]
     fn fallbacks_of_both_sides_count() {
         let at = |at_ns, client_fallbacks, server_fallbacks| Snapshot {
             smc: Part::new(
@@ -139,6 +190,7 @@ mod tests {
             ..Snapshot::default()
         };
         assert_eq!(smc(&at(0, 1, 2), &at(1, 3, 5)).unwrap().fallbacks, 5);
+        assert_eq!(smc(&at(0, 1, 2), &at(1, 3, 5)).unwrap().reasons, []);
         assert_eq!(smc(&at(0, 1, 2), &at(1, 0, 0)), None, "the module was loaded anew");
     }
 }

@@ -1,5 +1,7 @@
 //! Processors on the screen.
 
+use plumb_measure::Span;
+
 use super::bar;
 use super::figure::{number, percent};
 use super::history::History;
@@ -63,10 +65,18 @@ pub(super) fn section(
         head.pair("runnable", Style::Plain, &cpu.running.to_string());
         head.pair("blocked", Style::Plain, &cpu.blocked.to_string());
     }
-    let mut lines = vec![head];
     let busy = history.series(|sample| sample.cpu.map_or(0.0, |cpu| cpu.share.busy_pct));
+    let shown = busy.len().min(width - 7) as u64;
+    let span = Span::from_ns(history.every.ns().saturating_mul(shown));
+    head.right(Style::Dim, &format!("the last {span}"), width);
+    let mut lines = vec![head];
     for (place, row) in bar::chart(&busy, 100.0, width - 7, chart_height).iter().enumerate() {
-        let label = if place == 0 && chart_height > 1 { " 100  " } else { "      " };
+        let label = match place {
+            _ if chart_height < 2 => "      ",
+            0 => "100 % ",
+            last if last + 1 == chart_height => "  0 % ",
+            _ => "      ",
+        };
         let mut line = Line::of(Style::Dim, label);
         line.add(Style::User, row);
         lines.push(line);

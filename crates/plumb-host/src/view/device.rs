@@ -4,6 +4,7 @@ use super::bar;
 use super::figure::{bytes, count, number, or_dash, percent};
 use super::history::History;
 use super::text::{Line, Style};
+use crate::counter;
 use crate::kernel::{DiskKind, InterfaceKind};
 use crate::sample::{DiskSample, InterfaceSample, Sample};
 
@@ -73,35 +74,40 @@ fn network_head(history: &History, sample: &Sample, width: usize) -> Line {
     table_head(title, columns, &history.series(all), width)
 }
 
+/// SMC, which is part of the rows below it, then ports and interfaces: the loopback last, else
+/// those that carry most first.
 fn network_rows_of(sample: &Sample, rows: usize) -> Vec<Line> {
-    let mut interfaces: Vec<&InterfaceSample> = sample.interfaces.iter().collect();
-    let traffic = |each: &InterfaceSample| each.received_bytes_per_s + each.sent_bytes_per_s;
-    // loopback last, else those that carry most
-    interfaces.sort_by(|a, b| {
-        let loopback = |each: &InterfaceSample| each.kind == InterfaceKind::Loopback;
-        loopback(a).cmp(&loopback(b)).then(traffic(b).total_cmp(&traffic(a)))
+    let ports = sample.rdma.iter().map(|port| {
+        let carries =
+            port.received_bytes_per_s.unwrap_or(0.0) + port.sent_bytes_per_s.unwrap_or(0.0);
+        (false, carries, rdma_row(port))
     });
-    let mut lines: Vec<Line> = sample.rdma.iter().map(rdma_row).collect();
-    lines.extend(sample.smc.as_ref().map(smc_row));
-    lines.extend(interfaces.into_iter().map(|each| {
-        let used = or_dash(each.used_pct, |pct| format!("{pct:.0}"));
-        let style = Style::of_share(each.used_pct.unwrap_or(0.0), 70.0, 90.0);
-        row(
-            each.name.as_str(),
-            [each.received_bytes_per_s, each.sent_bytes_per_s],
-            [Some(each.received_packets_per_s), Some(each.sent_packets_per_s)],
-            (style, &used),
-            each.errors + each.drops,
-        )
-    }));
-    lines.truncate(rows);
-    lines
+    let interfaces = sample.interfaces.iter().map(|each| {
+        let carries = each.received_bytes_per_s + each.sent_bytes_per_s;
+        (each.kind == InterfaceKind::Loopback, carries, interface_row(each))
+    });
+    let mut ranked: Vec<(bool, f64, Line)> = ports.chain(interfaces).collect();
+    ranked.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    let smc = sample.smc.as_ref().map(smc_row);
+    smc.into_iter().chain(ranked.into_iter().map(|(.., line)| line)).take(rows).collect()
+}
+
+fn interface_row(interface: &InterfaceSample) -> Line {
+    let used = or_dash(interface.used_pct, |pct| format!("{pct:.0}"));
+    let style = Style::of_share(interface.used_pct.unwrap_or(0.0), 70.0, 90.0);
+    row(
+        interface.name.as_str(),
+        [Some(interface.received_bytes_per_s), Some(interface.sent_bytes_per_s)],
+        [Some(interface.received_packets_per_s), Some(interface.sent_packets_per_s)],
+        (style, &used),
+        interface.errors + interface.drops,
+    )
 }
 
 fn rdma_row(port: &crate::sample::RdmaSample) -> Line {
     row(
         port.name.as_str(),
-        [port.received_bytes_per_s.unwrap_or(0.0), port.sent_bytes_per_s.unwrap_or(0.0)],
+        [port.received_bytes_per_s, port.sent_bytes_per_s],
         [port.received_packets_per_s, port.sent_packets_per_s],
         (Style::Plain, "rdma"),
         port.trouble,
@@ -110,19 +116,22 @@ fn rdma_row(port: &crate::sample::RdmaSample) -> Line {
 
 fn smc_row(smc: &crate::sample::SmcSample) -> Line {
     let both = [
-        smc.smc_r.received_bytes_per_s + smc.smc_d.received_bytes_per_s,
-        smc.smc_r.sent_bytes_per_s + smc.smc_d.sent_bytes_per_s,
+        Some(smc.smc_r.received_bytes_per_s + smc.smc_d.received_bytes_per_s),
+        Some(smc.smc_r.sent_bytes_per_s + smc.smc_d.sent_bytes_per_s),
     ];
     let mut line = row("SMC", both, [None, None], (Style::Plain, "-"), smc.handshake_errors);
     let connections = smc.smc_r.connections + smc.smc_d.connections;
     line.add(Style::Dim, &format!("  new {connections}"));
     line.add(Style::of_trouble(smc.fallbacks), &format!(" fell back {}", smc.fallbacks));
+    if let Some(first) = smc.reasons.first() {
+        line.add(Style::Hot, &format!(" {}", first.reason));
+    }
     line
 }
 
 fn row(
     name: &str,
-    bytes_per_s: [f64; 2],
+    bytes_per_s: [Option<f64>; 2],
     packets_per_s: [Option<f64>; 2],
     (used_style, used): (Style, &str),
     trouble: u64,
@@ -130,7 +139,7 @@ fn row(
     let name: String = name.chars().take(11).collect();
     let mut line = Line::of(Style::Plain, &format!("  {name:<11}"));
     for value in bytes_per_s {
-        line.add(Style::Plain, &format!("{:>9}", bytes(value)));
+        line.add(Style::Plain, &format!("{:>9}", or_dash(value, bytes)));
     }
     for value in packets_per_s {
         line.add(Style::Plain, &format!("{:>8}", or_dash(value, number)));
@@ -190,41 +199,48 @@ fn disk_row(disk: &DiskSample) -> Line {
     line
 }
 
-/// Network and disk over time, on large screens.
+/// Lines of a chart at most: a taller one shows no more. Memory moves slowly.
+const CHART_MAX: usize = 24;
+const MEMORY_MAX: usize = 4;
+
+/// Network, disks and memory over time, on large screens.
 fn charts(history: &History, width: usize, room: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let series: [(&str, Vec<f64>); 2] = [
-        (
-            "network in + out",
-            history.series(|sample| {
-                let traffic = sample.traffic();
-                traffic.received_bytes_per_s + traffic.sent_bytes_per_s
-            }),
-        ),
-        (
-            "disk read + write",
-            history.series(|sample| {
-                let sum = disk_sum(sample);
-                sum.read + sum.written
-            }),
-        ),
-    ];
+    let network = history.series(|sample| {
+        let traffic = sample.traffic();
+        traffic.received_bytes_per_s + traffic.sent_bytes_per_s
+    });
+    let disks = history.series(|sample| {
+        let sum = disk_sum(sample);
+        sum.read + sum.written
+    });
+    let memory = history.held(|sample| Some(counter::float(sample.memory?.used_bytes())));
+    let total = history.latest(|sample| sample.memory).map_or(0, |memory| memory.total_bytes);
     let highest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let most = |values: &[f64]| format!(", at most {}/s", bytes(highest(values)));
+    let (of_network, of_disks) = (most(&network), most(&disks));
+    let of_memory = format!(", of {}", bytes(counter::float(total)));
+    let (network_top, disks_top) = (highest(&network), highest(&disks));
+    let mut all = vec![
+        ("network in + out", of_network, network, network_top),
+        ("disk read + write", of_disks, disks, disks_top),
+    ];
     // what never carried anything needs no chart
-    let shown = series.iter().filter(|(_, values)| highest(values) > 0.0).count();
-    let height = (room / shown.max(1)).saturating_sub(1).min(10);
-    if height == 0 {
-        return lines;
+    all.retain(|(.., top)| *top > 0.0);
+    let memory_height = (room / 4).saturating_sub(1).min(MEMORY_MAX);
+    let left = if total > 0 { room.saturating_sub(memory_height + 1) } else { room };
+    let height = (left / all.len().max(1)).saturating_sub(1).min(CHART_MAX);
+    let mut heights = vec![height; all.len()];
+    if total > 0 {
+        all.push(("memory used", of_memory, memory, counter::float(total)));
+        heights.push(memory_height);
     }
-    for (name, values) in series {
-        let most = highest(&values);
-        if most <= 0.0 {
-            continue;
-        }
-        let mut head = Line::of(Style::Dim, &format!("      {name}, at most "));
-        head.add(Style::Plain, &format!("{}/s", bytes(most)));
+    let mut lines = Vec::new();
+    let drawn = all.into_iter().zip(heights).filter(|(_, height)| *height > 0);
+    for ((name, most, values, top), height) in drawn {
+        let mut head = Line::of(Style::Dim, &format!("      {name}"));
+        head.add(Style::Plain, &most);
         lines.push(head);
-        for row in bar::chart(&values, most, width.saturating_sub(7), height) {
+        for row in bar::chart(&values, top, width.saturating_sub(7), height) {
             let mut line = Line::of(Style::Plain, "      ");
             line.add(Style::System, &row);
             lines.push(line);

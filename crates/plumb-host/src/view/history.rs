@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use jiff::tz::TimeZone;
 use plumb_measure::Span;
 
+use crate::monitor::Subject;
 use crate::sample::{InterruptSample, ProcessSample, Sample};
+use crate::state::State;
 
 /// Samples that are kept: as many as the widest screen has columns.
 const KEPT_MAX: usize = 512;
@@ -25,6 +27,7 @@ pub struct History {
     samples: VecDeque<Sample>,
     top: Vec<ProcessSample>,
     interrupts: Vec<InterruptSample>,
+    states: Vec<(Subject, State)>,
 }
 
 impl History {
@@ -32,7 +35,7 @@ impl History {
     #[must_use]
     pub fn new(host: &str, every: Span, zone: TimeZone) -> Self {
         let (samples, top, interrupts) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self { host: host.into(), every, zone, samples, top, interrupts }
+        Self { host: host.into(), every, zone, samples, top, interrupts, states: Vec::new() }
     }
 
     /// Takes one more sample.
@@ -75,5 +78,25 @@ impl History {
     /// One figure of every sample, the oldest first.
     pub(super) fn series(&self, of: impl Fn(&Sample) -> f64) -> Vec<f64> {
         self.samples.iter().map(of).collect()
+    }
+
+    /// A figure that not every sample has: where it is absent, the one before stands.
+    pub(super) fn held(&self, of: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
+        let mut last = 0.0;
+        let held = self.samples.iter().map(|sample| {
+            last = of(sample).unwrap_or(last);
+            last
+        });
+        held.collect()
+    }
+
+    /// Takes what has become of each sampler.
+    pub fn tell(&mut self, states: Vec<(Subject, State)>) {
+        self.states = states;
+    }
+
+    /// What has become of each sampler, as far as it was told.
+    pub(super) fn states(&self) -> &[(Subject, State)] {
+        &self.states
     }
 }

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::sample::Sample;
+use crate::state::State;
 use text::{Line, Style};
 
 pub use history::History;
@@ -46,7 +47,7 @@ pub fn render(history: &History, width: usize, height: usize, paint: Paint) -> S
         }
     }
     lines.resize_with(height - 1, Line::default);
-    lines.push(foot(history));
+    lines.push(foot(history, width));
     let mut text = String::new();
     for (place, line) in lines.iter().enumerate() {
         if place > 0 {
@@ -83,14 +84,15 @@ pub fn line(sample: &Sample) -> String {
     if let Some(paging) = sample.paging.filter(|paging| paging.swapped_per_s > 0.0) {
         parts.push(format!("swap {}/s", number(paging.swapped_per_s)));
     }
-    let traffic = sample.traffic();
-    parts.push(format!(
-        "net in {}/s out {}/s",
-        bytes(traffic.received_bytes_per_s),
-        bytes(traffic.sent_bytes_per_s)
-    ));
-    let disks = device::disk_sum(sample);
-    parts.push(format!("disk r {}/s w {}/s", bytes(disks.read), bytes(disks.written)));
+    if !(sample.interfaces.is_empty() && sample.rdma.is_empty()) {
+        let traffic = sample.traffic();
+        let (received, sent) = (traffic.received_bytes_per_s, traffic.sent_bytes_per_s);
+        parts.push(format!("net in {}/s out {}/s", bytes(received), bytes(sent)));
+    }
+    if !sample.disks.is_empty() {
+        let disks = device::disk_sum(sample);
+        parts.push(format!("disk r {}/s w {}/s", bytes(disks.read), bytes(disks.written)));
+    }
     parts.join("  ")
 }
 
@@ -114,8 +116,8 @@ fn head(history: &History, width: usize) -> Line {
     line
 }
 
-/// What to do, and what it costs.
-fn foot(history: &History) -> Line {
+/// What to do, what it costs, and what is not seen.
+fn foot(history: &History, width: usize) -> Line {
     let mut line = Line::of(Style::Dim, &format!("every {}", history.every));
     if let Some(sample) = history.last() {
         let cost = crate::counter::percent(sample.cost_ns, sample.interval_ns);
@@ -126,6 +128,18 @@ fn foot(history: &History) -> Line {
         }
     }
     line.add(Style::Dim, ".  Ctrl-C ends it");
+    let lacking = |is: fn(&State) -> bool| {
+        let which = history.states().iter().filter(|(_, state)| is(state));
+        which.map(|(subject, _)| subject.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let failed = lacking(|state| matches!(state, State::Failed(_)));
+    if !failed.is_empty() {
+        line.add(Style::Hot, &format!("  failed: {failed}"));
+    }
+    let unsupported = lacking(|state| matches!(state, State::Unsupported(_)));
+    if !unsupported.is_empty() && width >= WIDTH_TWO {
+        line.add(Style::Dim, &format!("  this machine does not tell: {unsupported}"));
+    }
     line
 }
 
@@ -161,7 +175,7 @@ fn body(history: &History, sample: &Sample, width: usize, room: usize) -> Vec<Li
 /// sample: a screen whose parts move cannot be read.
 fn cpu_chart_height(sample: &Sample, width: usize, room: usize) -> usize {
     if width >= WIDTH_TWO {
-        return (room / 6).clamp(1, 8);
+        return (room / 5).clamp(1, 10);
     }
     let others = cpu::rows(sample, width, room)
         + sample.interfaces.len()

@@ -3,7 +3,7 @@
 use super::figure::{bytes, count, number, or_dash, percent};
 use super::history::History;
 use super::text::{Line, Style};
-use crate::counter;
+use crate::counter::float;
 use crate::sample::{ProcessSample, Sample};
 
 pub(super) fn section(history: &History, sample: &Sample, width: usize, room: usize) -> Vec<Line> {
@@ -16,14 +16,15 @@ pub(super) fn section(history: &History, sample: &Sample, width: usize, room: us
         }
         let mut head = Line::titled(title);
         head.add(Style::Dim, columns.trim_start_matches("    "));
-        if wide {
-            head.add(Style::Dim, more);
-        }
+        head.add(Style::Dim, more);
         lines.push(head);
         lines.extend(processes.iter().map(|process| row(process, wide)));
     };
-    add("PROC", &sample.processes, "  files waits/s forced/s");
-    add("TOP", history.top(), "");
+    add("PROC", &sample.processes, if wide { "  files waits/s forced/s" } else { "" });
+    // those that use most are looked for more seldom than the screen is drawn
+    let span = history.top().first().map(|process| process.interval_ns).filter(|ns| *ns > 0);
+    let span = span.map_or_else(String::new, |ns| format!("  over {:.0} s", float(ns) / 1e9));
+    add("TOP", history.top(), &span);
     lines.truncate(room);
     lines
 }
@@ -34,7 +35,7 @@ fn row(process: &ProcessSample, wide: bool) -> Line {
     line.add(Style::Bold, &format!("{:>6}", percent(process.cpu_pct)));
     line.add(Style::Plain, &format!("{:>7}", percent(process.user_pct)));
     line.add(Style::Plain, &format!("{:>7}", percent(process.system_pct)));
-    line.add(Style::Plain, &format!("{:>9}", bytes(counter::float(process.resident_bytes))));
+    line.add(Style::Plain, &format!("{:>9}", bytes(float(process.resident_bytes))));
     line.add(Style::Plain, &format!("{:>8}", count(process.threads)));
     if wide && process.files.is_some() {
         line.add(Style::Plain, &format!("{:>7}", or_dash(process.files, count)));

@@ -9,6 +9,7 @@ use plumb_wire::http::{Ask, Scheme, Url};
 use super::template::{Missing, Template};
 use super::variables::{Names, Slot, Variables};
 use crate::proxy::Proxy;
+use crate::request::{NO_CONTENT, usually_has_content};
 
 /// Where all requests of a load go.
 #[derive(Clone, Debug)]
@@ -207,9 +208,8 @@ impl Letter {
     ) -> Result<(), Unsent> {
         let content: &[u8] = match &self.content {
             Content::Nothing => {
-                // a server may wait for the length of a method that usually has a body
-                if matches!(self.method.as_str(), "POST" | "PUT" | "PATCH") {
-                    out.extend_from_slice(b"Content-Length: 0\r\n");
+                if usually_has_content(&self.method) {
+                    out.extend_from_slice(NO_CONTENT.as_bytes());
                 }
                 out.extend_from_slice(b"\r\n");
                 return Ok(());

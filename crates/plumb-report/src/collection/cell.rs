@@ -50,8 +50,8 @@ pub(super) struct Figures {
     pub(super) busy_pct: Option<f64>,
     pub(super) interrupt_pct: Option<f64>,
     /// Over all results together.
-    pub(super) swapped_pages: u64,
-    pub(super) retransmitted: u64,
+    pub(super) swapped_pages: Option<u64>,
+    pub(super) retransmitted: Option<u64>,
 }
 
 impl Cell {
@@ -115,10 +115,15 @@ impl Figures {
             ),
             busy_pct: middle(machines().filter_map(|machine| machine.busy_pct).collect()),
             interrupt_pct: middle(machines().filter_map(|machine| machine.interrupt_pct).collect()),
-            swapped_pages: total(machines().map(|machine| machine.swapped_pages)),
-            retransmitted: total(machines().map(|machine| machine.retransmitted)),
+            swapped_pages: summed(machines().map(|machine| machine.swapped_pages)),
+            retransmitted: summed(machines().map(|machine| machine.retransmitted)),
         }
     }
+}
+
+/// The sum of what was counted; `None` where nobody counted.
+fn summed(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.flatten().reduce(u64::saturating_add)
 }
 
 /// Each quantile the median of those of the runs; the longest of all.

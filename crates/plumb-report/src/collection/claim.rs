@@ -307,7 +307,7 @@ const BUSY_PCT: f64 = 90.0;
 /// What stood in the way on the machine; `None` when nothing did.
 fn machine(kind: &Kind) -> Option<String> {
     let busiest = kind.cells.iter().filter_map(|cell| cell.figures.busy_pct).reduce(f64::max)?;
-    let swapped: u64 = kind.cells.iter().map(|cell| cell.figures.swapped_pages).sum();
+    let swapped: u64 = kind.cells.iter().filter_map(|cell| cell.figures.swapped_pages).sum();
     let mut words = Vec::new();
     if busiest >= BUSY_PCT {
         words.push(format!("was up to {busiest:.0} % busy, and may have been the limit"));

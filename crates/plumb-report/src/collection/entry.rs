@@ -84,8 +84,8 @@ pub(super) struct Machine {
     pub(super) interrupt_pct: Option<f64>,
     pub(super) foreign_pct: Option<f64>,
     pub(super) steal_pct: Option<f64>,
-    pub(super) swapped_pages: u64,
-    pub(super) retransmitted: u64,
+    pub(super) swapped_pages: Option<u64>,
+    pub(super) retransmitted: Option<u64>,
 }
 
 impl Entry {

@@ -203,8 +203,8 @@ pub(super) fn machine(kind: &Kind) -> Option<Cut> {
         let mut row = label_cells(&labels, cell);
         row.push(percent(figures.busy_pct));
         row.push(percent(figures.interrupt_pct));
-        row.push(grouped(figures.swapped_pages));
-        row.push(grouped(figures.retransmitted));
+        let counts = [figures.swapped_pages, figures.retransmitted];
+        row.extend(counts.map(|count| count.map_or_else(|| ABSENT.into(), grouped)));
         table.push_trusted(row, cell.trust());
     }
     Some(Cut { table, whole: cells.len() })

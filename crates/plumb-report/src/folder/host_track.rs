@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use super::INTERVALS;
+use super::backlog::{Backlog, Line};
 use super::error::FolderError;
 use crate::moment::wall_ns;
 
@@ -37,8 +38,9 @@ pub enum Counter {
     SentAgain,
 }
 
-/// How many counters there are.
+/// How many counters there are, and how many of them are counts in the file.
 const COUNTERS: usize = 9;
+const COUNTS: usize = 3;
 
 /// One place of a track: the mean of one sample, or of several neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,17 +115,21 @@ fn read_track(file: &Path, start_ns: u64) -> Result<Option<HostTrack>, FolderErr
     reader.read_line(&mut line).map_err(failed)?;
     let Some(columns) = Columns::of(line.trim_end()) else { return Ok(None) };
     let mut thinning = Thinning::default();
+    let recorded =
+        columns.counts.each_ref().map(|(counter, at)| Some(*counter).filter(|_| !at.is_empty()));
+    let mut backlog = Backlog::new(recorded);
     loop {
         line.clear();
         if reader.read_line(&mut line).map_err(failed)? == 0 {
             break;
         }
         if line.ends_with('\n')
-            && let Some(place) = columns.place(line.trim_end(), start_ns)
+            && let Some(sample) = columns.sample(line.trim_end(), start_ns)
         {
-            thinning.add(place);
+            backlog.add(&sample, |place| thinning.add(place));
         }
     }
+    backlog.end(|place| thinning.add(place));
     let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(thinning.ended(stem))
 }
@@ -136,7 +142,8 @@ struct Columns {
     shares: [(Counter, Option<usize>); 4],
     received: Vec<usize>,
     sent: Vec<usize>,
-    counts: [(Counter, Vec<usize>); 3],
+    /// What is counted, and may be read more seldom than samples are taken.
+    counts: [(Counter, Vec<usize>); COUNTS],
 }
 
 impl Columns {
@@ -170,15 +177,15 @@ impl Columns {
         })
     }
 
-    /// The place of one line; `None` for a line that is damaged, or lies before the run.
-    fn place(&self, line: &str, start_ns: u64) -> Option<TrackPlace> {
+    /// The sample of one line; `None` for a line that is damaged.
+    fn sample(&self, line: &str, start_ns: u64) -> Option<Line<COUNTS>> {
         let cells: Vec<&str> = line.split(',').collect();
         if cells.len() != self.count {
             return None;
         }
         let figure = |at: usize| cells[at].parse::<f64>().ok().filter(|value| value.is_finite());
         let interval_s = figure(self.interval).filter(|seconds| *seconds > 0.0)?;
-        let to_s = seconds_between(start_ns, wall_ns(cells[self.time])?)?;
+        let to_s = seconds_between(start_ns, wall_ns(cells[self.time])?);
         let sum =
             |columns: &[usize]| columns.iter().filter_map(|at| figure(*at)).reduce(|a, b| a + b);
         let mut values = [f64::NAN; COUNTERS];
@@ -190,10 +197,12 @@ impl Columns {
         }
         put(Counter::Received, sum(&self.received));
         put(Counter::Sent, sum(&self.sent));
-        for (counter, columns) in &self.counts {
-            put(*counter, sum(columns).map(|count| count / interval_s));
-        }
-        Some(TrackPlace { from_s: (to_s - interval_s).max(0.0), to_s, values })
+        let counts = self.counts.each_ref().map(|(_, columns)| sum(columns));
+        let place = to_s.map(|to_s| {
+            let from_s = (to_s - interval_s).max(0.0);
+            TrackPlace { from_s, to_s, values }
+        });
+        Some(Line { interval_s, counts, place })
     }
 }
 
@@ -291,6 +300,18 @@ mod tests {
         assert_eq!(track.of(Counter::Swapped), [8.0, 0.0]);
         assert_eq!(track.of(Counter::SoftInterrupts), [2.0, 4.0]);
         assert!(track.of(Counter::Busy)[1].is_nan() && track.of(Counter::Steal)[0].is_nan());
+    }
+
+    #[test]
+    fn counts_that_are_read_once_a_second_are_rates_over_that_second() {
+        let folder = folder(
+            "2026-11-21T10:00:00.250Z,1.25,0.25,40,2,1,1,1,1,1,1,5\n\
+             2026-11-21T10:00:00.500Z,1.50,0.25,40,2,,,1,1,1,1,5\n\
+             2026-11-21T10:00:00.750Z,1.75,0.25,40,2,,,1,1,1,1,5\n\
+             2026-11-21T10:00:01.000Z,2.00,0.25,40,2,2,1,1,1,1,1,5\n",
+        );
+        let [track] = &tracks(&folder)[..] else { panic!("one track") };
+        assert_eq!(track.of(Counter::Swapped), [8.0, 4.0, 4.0, 4.0]);
     }
 
     #[test]

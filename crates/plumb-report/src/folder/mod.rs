@@ -1,6 +1,7 @@
 //! A run is a folder, and so is an experiment; every file in them is a format that other tools
 //! already read.
 
+mod backlog;
 mod check;
 mod error;
 mod experiment;

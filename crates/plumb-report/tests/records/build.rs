@@ -28,7 +28,9 @@ pub(super) fn machine() -> HostUse {
         steal_pct: Some(0.4),
         foreign_pct: Some(1.3),
         tested: vec![4711],
-        retransmitted: 2,
+        swapped_pages: Some(0),
+        major_faults: Some(0),
+        retransmitted: Some(2),
         receive: Some(ReceiveUse {
             effective_cpus: 1.04,
             cpus: 2,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Advice, Attribution, ClientFigures, Estimate, FarHost, FindingKind, HostUse, OneWay, Part,
-    PartKind, Portion, Reading, ResultRecord, RunRecord, Scope, Status, StreamFigures,
+    PartKind, Portion, Reading, ReceiveUse, ResultRecord, RunRecord, Scope, Status, StreamFigures,
     StreamInterval, Target, Transport, Validity, counts_differ,
 };
 use serde_json::json;
@@ -136,7 +136,17 @@ pub(crate) fn far_host() -> RunRecord {
         steal_pct: Some(0.0),
         foreign_pct: None,
         tested: Vec::new(),
-        receive: None,
+        receive: Some(ReceiveUse {
+            effective_cpus: 1.0,
+            cpus: 16,
+            hottest_cpu: 3,
+            findings: vec![
+                "receive work is handled by 1.0 of 16 CPUs where 8 could share it, and one of them \
+                 spends 83 % of its time on it: turn on receive side scaling (ethtool -L, -X) or \
+                 packet steering (rps_cpus)"
+                    .into(),
+            ],
+        }),
         ..machine()
     });
     result.validity =

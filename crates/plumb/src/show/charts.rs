@@ -14,10 +14,11 @@ const FEW: usize = 6;
 const FURTHER_MAX: usize = 24;
 
 /// Sections of which the charts take what they need.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 14] = [
     "CPU_ALL",
     "LPAR",
     "MEM",
+    "AVAIL",
     "PROC",
     "NET",
     "IBREAD",
@@ -25,6 +26,7 @@ const KNOWN: [&str; 12] = [
     "DISKBUSY",
     "DISKREAD",
     "DISKWRITE",
+    "QUEUE",
     "VM",
     "PAGE",
 ];
@@ -77,6 +79,7 @@ pub(super) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Ve
         draw.paging(),
         draw.disk_traffic(),
         draw.disks_busy(),
+        draw.disk_queue(),
         draw.network(),
         draw.interfaces(),
         draw.rdma(),
@@ -190,9 +193,10 @@ impl Draw<'_> {
         let linux = ["memfree", "cached", "buffers"];
         let available: Vec<&Column> =
             linux.iter().filter_map(|name| self.recording.column("MEM", name)).collect();
-        let mut lines = Vec::new();
-        if available.len() == linux.len() {
-            lines.extend(self.sum("free or cached", &available));
+        let mut lines: Vec<Series> =
+            self.line("available", "AVAIL", "available").into_iter().collect();
+        if lines.is_empty() && available.len() == linux.len() {
+            lines.extend(self.sum("free or cached", &available)); // the nearest to it
         }
         for (name, column) in [
             ("free", "memfree"),
@@ -256,6 +260,13 @@ impl Draw<'_> {
             self.joined(&name, &columns, f64::max).into_iter().collect()
         };
         chart("Disks busy", "% of the time", "%", lines)
+    }
+
+    fn disk_queue(&self) -> Chart {
+        let counted = self.recording.disks().map(|disks| disks.counted).unwrap_or_default();
+        let columns = self.columns("QUEUE", |name| counted.iter().any(|one| one == name));
+        let lines = self.sum("all disks", &columns).into_iter().collect();
+        chart("Disk queue", "requests under way", "", lines)
     }
 
     fn network(&self) -> Chart {
@@ -340,7 +351,7 @@ mod tests {
     use super::*;
 
     fn drawn(file: &str) -> Vec<Chart> {
-        let options = Options { series: nmon::Series::All };
+        let options = Options { series: nmon::Series::All, ..Options::default() };
         let read = nmon::read(file.as_bytes(), &options).unwrap();
         let recording = &read.recordings[0];
         first(recording, &Moments::of(&recording.timeline)).0

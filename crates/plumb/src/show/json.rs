@@ -6,11 +6,14 @@ use plumb_report::recording::SCHEMA;
 use serde::Serialize;
 
 use super::{Shown, figures};
+use crate::findings::{Check, Unread};
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     schema: &'static str,
     files: Vec<File<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unread: &'a [Unread],
 }
 
 #[derive(Debug, Serialize)]
@@ -111,34 +114,16 @@ struct Command<'a> {
     resident_max_kib: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
-struct Check {
-    comparisons: u64,
-    findings: Vec<Finding>,
-    left_out: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Finding {
-    line: u64,
-    row: String,
-    column: String,
-    printed: String,
-    expected: String,
-    formula: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    likely: Option<String>,
-}
-
 /// All files as one document.
-pub(super) fn of(shown: &[Shown]) -> serde_json::Result<String> {
+pub(super) fn of(shown: &[Shown], unread: &[Unread]) -> serde_json::Result<String> {
     let files = shown.iter().map(|one| File {
         path: one.path.display().to_string(),
         recordings: one.recordings().map(Recording::of).collect(),
         troubles: one.read.troubles.list().iter().map(Trouble::of).collect(),
         troubles_left_out: one.read.troubles.left_out(),
     });
-    serde_json::to_string_pretty(&Document { schema: SCHEMA, files: files.collect() })
+    let files = files.collect();
+    serde_json::to_string_pretty(&Document { schema: SCHEMA, files, unread })
 }
 
 impl Trouble {
@@ -210,25 +195,6 @@ impl<'a> Command<'a> {
             cpu_s: process.cpu_s,
             cpu_max_percent: process.cpu_max_percent,
             resident_max_kib: process.resident_max_kib,
-        }
-    }
-}
-
-impl Check {
-    fn of(report: &check::Report) -> Self {
-        let findings = report.findings().iter().map(|finding| Finding {
-            line: finding.line,
-            row: finding.row.clone(),
-            column: finding.column.clone(),
-            printed: finding.printed.clone(),
-            expected: finding.expected.clone(),
-            formula: finding.formula.clone(),
-            likely: finding.likely.clone(),
-        });
-        Self {
-            comparisons: report.checks(),
-            findings: findings.collect(),
-            left_out: report.left_out(),
         }
     }
 }

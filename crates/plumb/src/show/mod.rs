@@ -14,16 +14,25 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_host::check::{self, Report};
-use plumb_host::nmon::{self, Nmon, Options, Recording, Series};
+use plumb_host::nmon::{self, Moment, Nmon, Options, ReadError, Recording, Series, Window};
 use plumb_report::recording;
 
 use crate::exit::Exit;
+use crate::findings::Unread;
 
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {
     /// Recording of nmon, topas_nmon or plumb
     #[arg(value_name = "FILE", required = true)]
     file: Vec<PathBuf>,
+
+    /// Only what was recorded after this time of the host: 10:30, 10:30:15 or 2026-11-21T10:30:15
+    #[arg(long, value_name = "TIME")]
+    from: Option<Moment>,
+
+    /// Only what was recorded up to this time of the host
+    #[arg(long, value_name = "TIME")]
+    to: Option<Moment>,
 
     /// Write a page with charts over time to FILE
     #[arg(long, value_name = "FILE")]
@@ -59,18 +68,26 @@ pub(crate) fn command() -> Command {
         )
         .after_help(
             "Exit codes: 0 the figures agree with each other; 1 a figure cannot be true; 2 a file \
-             cannot be read.",
+             cannot be read (the others are shown all the same).",
         )
 }
 
 /// Shows the files that `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = ShowOptions::from_arg_matches(words)?;
-    let shown = options
-        .file
-        .iter()
-        .map(|path| Ok(Shown::of(path, read(path, options.html.is_some())?)))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut shown, mut unread) = (Vec::new(), Vec::new());
+    for path in &options.file {
+        match read(path, &options) {
+            Ok(read) => shown.push(Shown::of(path, read)),
+            Err(error) => unread.push(Unread::of(path, &error)),
+        }
+    }
+    for one in &unread {
+        writeln!(io::stderr(), "plumb: {}", one.words())?;
+    }
+    if shown.is_empty() {
+        return Ok(Exit::DidNotRun);
+    }
     if let Some(file) = &options.html {
         std::fs::write(file, recording::html(&page::of(&shown))).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
@@ -78,7 +95,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     let mut out = io::stdout().lock();
     if options.json {
-        writeln!(out, "{}", json::of(&shown)?)?;
+        writeln!(out, "{}", json::of(&shown, &unread)?)?;
     } else if options.markdown {
         write!(out, "{}", recording::markdown(&page::of(&shown)))?;
     } else {
@@ -87,12 +104,16 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         }
     }
     let agree = shown.iter().flat_map(|one| &one.checks).all(|check| check.findings().is_empty());
-    Ok(if agree { Exit::Ran } else { Exit::Finding })
+    Ok(match (unread.is_empty(), agree) {
+        (false, _) => Exit::DidNotRun,
+        (true, false) => Exit::Finding,
+        (true, true) => Exit::Ran,
+    })
 }
 
 impl Shown {
     fn of(path: &Path, read: Nmon) -> Self {
-        let checks = read.recordings.iter().map(check::of_nmon).collect();
+        let checks = check::of_file(&read);
         Self { path: path.to_path_buf(), read, checks }
     }
 
@@ -104,12 +125,13 @@ impl Shown {
 
 /// Reads a file; for charts once more, with every figure of the sections that are drawn: those of
 /// all sections would take hundreds of times the memory.
-fn read(path: &Path, charts: bool) -> anyhow::Result<Nmon> {
-    let read = nmon::open(path, &Options::default())?;
-    if !charts {
+fn read(path: &Path, options: &ShowOptions) -> Result<Nmon, ReadError> {
+    let window = Window { from: options.from, to: options.to };
+    let read = nmon::open(path, &Options { window, ..Options::default() })?;
+    if options.html.is_none() {
         return Ok(read);
     }
     let drawn: BTreeSet<&str> = read.recordings.iter().flat_map(charts::sections).collect();
     let series = Series::Of(drawn.into_iter().map(str::to_owned).collect());
-    Ok(nmon::open(path, &Options { series })?)
+    nmon::open(path, &Options { series, window })
 }

@@ -104,7 +104,8 @@ fn keys(recording: &Recording, rows: &[Row]) -> Vec<Key> {
             format!("at most {most:.1} %"),
         ));
     }
-    let memory = row("Memory free or cached").or_else(|| row("Memory free"));
+    let memory = ["Memory available", "Memory free or cached", "Memory free"];
+    let memory = memory.iter().find_map(|name| row(name));
     if let Some((row, least)) = memory.and_then(|row| Some((row, row.stat.min()?))) {
         let about = format!("least of it; average {}", megabytes(row.stat.average()));
         keys.push(key(&row.counter.to_lowercase(), megabytes(Some(least)), about));

@@ -1,0 +1,72 @@
+//! Figures that cannot be true beside others, as JSON documents have them.
+
+use std::path::Path;
+
+use plumb_host::check::{self, Report};
+use serde::Serialize;
+
+/// What checking a table or a recording gave.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    comparisons: u64,
+    findings: Vec<Finding>,
+    left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    line: u64,
+    row: String,
+    column: String,
+    printed: String,
+    expected: String,
+    formula: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    likely: Option<String>,
+}
+
+/// A file that could not be read.
+#[derive(Debug, Serialize)]
+pub(crate) struct Unread {
+    path: String,
+    error: String,
+}
+
+impl Check {
+    pub(crate) fn of(report: &Report) -> Self {
+        Self {
+            comparisons: report.checks(),
+            findings: report.findings().iter().map(Finding::of).collect(),
+            left_out: report.left_out(),
+        }
+    }
+}
+
+impl Finding {
+    fn of(finding: &check::Finding) -> Self {
+        Self {
+            line: finding.line,
+            row: finding.row.clone(),
+            column: finding.column.clone(),
+            printed: finding.printed.clone(),
+            expected: finding.expected.clone(),
+            formula: finding.formula.clone(),
+            likely: finding.likely.clone(),
+        }
+    }
+}
+
+impl Unread {
+    pub(crate) fn of(path: &Path, error: &dyn std::error::Error) -> Self {
+        Self { path: path.display().to_string(), error: error.to_string() }
+    }
+
+    /// Why which file was not read.
+    pub(crate) fn words(&self) -> String {
+        // an error of opening names the file itself
+        if self.error.contains(&self.path) {
+            return self.error.clone();
+        }
+        format!("{}: {}", self.path, self.error)
+    }
+}
