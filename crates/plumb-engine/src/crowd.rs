@@ -67,6 +67,28 @@ impl Curve {
         rising.next().map(|part| crossing(part, bound).max(from_ns))
     }
 
+    /// The points between which it runs straight: nanoseconds after the start of the load, never
+    /// falling, and the level there.
+    #[must_use]
+    pub fn points(&self) -> &[(u64, f64)] {
+        &self.points
+    }
+
+    /// The area below it up to `at_ns`, in level times seconds: of a rate, how many begin until then.
+    #[must_use]
+    pub fn area(&self, at_ns: u64) -> f64 {
+        let last = self.points.last().map(|(end, level)| ((*end, *level), (u64::MAX, *level)));
+        let parts = self.points.windows(2).map(|part| (part[0], part[1])).chain(last);
+        parts
+            .take_while(|((from, _), _)| *from < at_ns)
+            .map(|((from, low), (to, high))| {
+                let seconds = real(to.min(at_ns) - from) / SECOND;
+                let reached = if to <= at_ns { high } else { self.level(at_ns) };
+                (low + reached) / 2.0 * seconds
+            })
+            .sum()
+    }
+
     /// The moment at which the area below the curve, in level times seconds, reaches `area`; `None`
     /// when it never does.
     fn reached(&self, mut area: f64) -> Option<u64> {
@@ -276,6 +298,16 @@ mod tests {
     }
 
     #[test]
+    fn an_area_grows_with_its_level() {
+        let curve = Curve::from(2 * S).then(10 * S, 10.0).then(5 * S, 10.0).then(0, 0.0);
+        for (at, area) in [(0, 0.0), (2, 0.0), (7, 12.5), (12, 50.0), (17, 100.0), (30, 100.0)] {
+            assert!((curve.area(at * S) - area).abs() < 1e-6, "{at}: {}", curve.area(at * S));
+        }
+        assert!((Curve::step(S, 3.0).area(5 * S) - 12.0).abs() < 1e-6);
+        assert_eq!(curve.points().len(), 4);
+    }
+
+    #[test]
     fn poisson_arrivals_are_independent_and_as_many_as_the_rate_says() {
         let curve = Curve::step(0, 1_000.0);
         let all = dues(Calendar::new(&curve, Spread::Poisson(7), 0, (0, 1)), 100 * S);
@@ -329,6 +361,9 @@ mod tests {
             });
             let all = dues(Calendar::new(&curve, Spread::Even, 0, (0, 1)), 6 * S);
             prop_assert!(all.is_sorted());
+            // the first is due when nothing has grown yet
+            let area = curve.area(6 * S);
+            prop_assert!((real(all.len() as u64) - area).abs() <= 1.0 + 1e-6, "{} {area}", all.len());
         }
     }
 }

@@ -96,7 +96,8 @@ pub trait Watch {
     /// What is known of the other side, in words.
     fn server(&mut self, words: String);
 
-    /// What the rows of the results to come are called, in their order.
+    /// What the rows of the results to come are called, in their order; one without a name is
+    /// nobody's to see.
     fn rows(&mut self, names: &[String]) {
         let _ = names;
     }

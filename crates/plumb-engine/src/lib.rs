@@ -44,7 +44,7 @@ pub use crowd::{ARRIVALS_MAX, Crowd, Curve, Spread};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use link::{Link, Plain, Received};
-pub use load::{Crew, IntervalRecords, LoadResult, Sampler, Stage};
+pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, Sampler, Stage};
 pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;

@@ -5,7 +5,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Interval, Recorder, Shape, Slowest, TcpTotals, Transport};
+use plumb_measure::{Histogram, Interval, Recorder, Shape, Slowest, TcpTotals, Transport};
+use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
 use crate::crowd::Crowd;
@@ -64,6 +65,8 @@ pub trait Sampler {
 pub struct LoadResult<P> {
     /// Everything recorded.
     pub recorder: Recorder,
+    /// What cannot be told from the rows of the recorder, for each crew.
+    pub crews: Vec<CrewFigures>,
     /// The protocols, as their threads left them.
     pub protocols: Vec<P>,
     /// The intervals, in order.
@@ -111,6 +114,23 @@ pub struct Crew<'a> {
     pub crowd: Option<&'a Crowd>,
 }
 
+/// What one crew of a load did, as far as no row tells it from the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrewFigures {
+    /// Operations that could not begin in time and were given up.
+    pub dropped: u64,
+    /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
+    /// users that connect when they begin.
+    pub start_up: Histogram,
+}
+
+impl CrewFigures {
+    fn add(&mut self, recorder: &Recorder) {
+        self.dropped += recorder.dropped;
+        self.start_up.merge(&recorder.start_up);
+    }
+}
+
 /// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
 ///
 /// `protocol` makes the protocol of one thread, `link` the link of one connection.
@@ -152,20 +172,21 @@ where
     L: Link,
 {
     crews.iter().try_for_each(|crew| crew.plan.check())?;
+    check_room(crews)?;
     let Some(first) = crews.first() else {
         return Err(EngineError::Plan("a load without a plan".into()));
     };
     let interval_ns = first.plan.interval.ns();
     let tap = stage.samplers.iter_mut().find_map(|sampler| sampler.tap());
-    let seats = crews.iter().enumerate().flat_map(|(number, crew)| {
+    let planned = crews.iter().enumerate().flat_map(|(number, crew)| {
         (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
     });
     let gate = Gate::new(crews.iter().map(|crew| crew.plan.threads.get()).sum());
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
-        let mut empties = Vec::new();
+        let mut threads = Vec::new();
         let mut handles = Vec::new();
-        for (thread, (number, crew, index)) in seats.enumerate() {
+        for (thread, (number, crew, index)) in planned.enumerate() {
             let plan = crew.plan;
             let (empty, refill) = mpsc::channel();
             let outlet =
@@ -182,11 +203,11 @@ where
             };
             let protocol = protocol(number);
             let place = Place::of(plan, thread);
-            empties.push(empty);
+            threads.push(Thread::new(number, empty));
             handles.push(scope.spawn(move || drive(job, protocol, outlet, place)));
         }
         drop(full);
-        let mut consumer = Consumer::new(interval_ns, shape, empties);
+        let mut consumer = Consumer::new(interval_ns, shape, threads);
         consumer.consume(&messages, stage.samplers);
         consumer.conclude(handles)
     })
@@ -218,10 +239,25 @@ where
             place.settle()?;
             driver(outlet)
         });
-        let mut consumer = Consumer::new(plan.interval.ns(), labels.into(), vec![empty]);
+        let mut consumer =
+            Consumer::new(plan.interval.ns(), labels.into(), vec![Thread::new(0, empty)]);
         consumer.consume(&messages, samplers);
         consumer.conclude(vec![handle])
     })
+}
+
+/// Users of scripts connect when they begin, which may be long after the load did: that there is no
+/// room for all of them is said before.
+fn check_room(crews: &[Crew<'_>]) -> Result<(), EngineError> {
+    let of_users = crews.iter().filter(|crew| matches!(crew.crowd, Some(Crowd::Users(_))));
+    let users: usize = of_users.map(|crew| crew.plan.connections.get()).sum();
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if users as u64 > limit => Err(EngineError::Plan(format!(
+            "{users} users need as many connections, and no more than {limit} files may be open: \
+             raise the limit of open files (ulimit -n), or take fewer --users"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// One thread's part of a load.
@@ -242,27 +278,43 @@ fn drive<P: Protocol, L: Link>(
     driven
 }
 
+/// A driving thread, as the consumer knows it.
+struct Thread {
+    /// The number of its crew.
+    crew: usize,
+    /// Its recorders go back to it.
+    empty: Sender<Recorder>,
+    /// The first interval that it has not passed yet.
+    passed: u64,
+}
+
+impl Thread {
+    fn new(crew: usize, empty: Sender<Recorder>) -> Self {
+        Self { crew, empty, passed: 0 }
+    }
+}
+
 /// Puts the slices of all threads together.
 struct Consumer {
     every_ns: u64,
-    /// Recorders go back to the thread they came from.
-    empties: Vec<Sender<Recorder>>,
-    /// The first interval that each thread has not passed yet.
-    passed: Vec<u64>,
+    /// In the order of the threads.
+    threads: Vec<Thread>,
     /// Intervals that not every thread has passed yet.
     pending: BTreeMap<u64, IntervalRecords>,
     total: Recorder,
+    crews: Vec<CrewFigures>,
     intervals: Vec<Interval>,
 }
 
 impl Consumer {
-    fn new(every_ns: u64, shape: Shape, empties: Vec<Sender<Recorder>>) -> Self {
+    fn new(every_ns: u64, shape: Shape, threads: Vec<Thread>) -> Self {
+        let crews = threads.iter().map(|thread| thread.crew + 1).max().unwrap_or(0);
         Self {
             every_ns,
-            passed: vec![0; empties.len()],
-            empties,
+            threads,
             pending: BTreeMap::new(),
             total: Recorder::new(shape),
+            crews: vec![CrewFigures::default(); crews],
             intervals: Vec::new(),
         }
     }
@@ -302,10 +354,12 @@ impl Consumer {
         records.users += slice.users;
         let length_ns = slice.end_ns.saturating_sub(start_ns);
         records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
+        let thread = &mut self.threads[slice.thread];
+        self.crews[thread.crew].add(&slice.recorder);
         slice.recorder.clear();
-        let _ = self.empties[slice.thread].send(slice.recorder); // a thread that ended needs none
-        self.passed[slice.thread] = if slice.last { u64::MAX } else { slice.number + 1 };
-        let everybody = self.passed.iter().copied().min().unwrap_or(u64::MAX);
+        let _ = thread.empty.send(slice.recorder); // a thread that ended needs none
+        thread.passed = if slice.last { u64::MAX } else { slice.number + 1 };
+        let everybody = self.threads.iter().map(|thread| thread.passed).min().unwrap_or(u64::MAX);
         self.complete_below(everybody, samplers);
     }
 
@@ -330,6 +384,7 @@ impl Consumer {
     ) -> Result<LoadResult<P>, E> {
         let mut result = LoadResult {
             recorder: self.total,
+            crews: self.crews,
             protocols: Vec::new(),
             intervals: self.intervals,
             ending: Ending::Complete,
@@ -370,7 +425,7 @@ fn empty_interval(start_ns: u64) -> Interval {
 }
 
 fn summarize(figures: &mut Interval, recorder: &Recorder) {
-    let mut response = plumb_measure::Histogram::new();
+    let mut response = Histogram::new();
     recorder.rows().iter().for_each(|row| response.merge(&row.response));
     figures.operations = response.count();
     figures.failures = recorder.failures().total();

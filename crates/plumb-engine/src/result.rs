@@ -116,7 +116,6 @@ fn merged(recorder: &Recorder, which: impl Fn(&Row) -> &Histogram) -> Histogram 
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
 pub fn part_record<P>(name: String, row: &Row, load: &LoadResult<P>) -> PartRecord {
-    let lengths = row.lengths.histogram();
     PartRecord {
         name,
         operations: row.response.count(),
@@ -127,7 +126,7 @@ pub fn part_record<P>(name: String, row: &Row, load: &LoadResult<P>) -> PartReco
         first_byte_ns: Distribution::of(&row.first_byte),
         failed_ns: row.failed.as_deref().and_then(Distribution::of),
         codes: row.codes.iter().map(|(code, n)| (code.to_string(), n)).collect(),
-        length: length_figures(&lengths),
+        length: length_figures(&row.lengths),
         ..PartRecord::default()
     }
 }
@@ -147,15 +146,16 @@ fn codes(recorder: &Recorder, which: impl Fn(&Row) -> &Codes) -> BTreeMap<String
 }
 
 fn length(recorder: &Recorder) -> Option<LengthFigures> {
-    let mut all = Histogram::new();
-    recorder.rows().iter().for_each(|row| all.merge(&row.lengths.histogram()));
+    let mut all = plumb_measure::Lengths::default();
+    recorder.rows().iter().for_each(|row| all.merge(&row.lengths));
     length_figures(&all)
 }
 
-fn length_figures(lengths: &Histogram) -> Option<LengthFigures> {
-    (!lengths.is_empty()).then(|| LengthFigures {
-        min: lengths.min(),
+fn length_figures(lengths: &plumb_measure::Lengths) -> Option<LengthFigures> {
+    let all = lengths.histogram();
+    (!all.is_empty()).then(|| LengthFigures {
+        min: all.min(),
         p50: lengths.quantile(0.5),
-        max: lengths.max(),
+        max: all.max(),
     })
 }

@@ -103,7 +103,10 @@ fn half(there: &str, missing: &str) -> HttpError {
 fn from_file(path: &Path) -> Result<Credentials, HttpError> {
     let place = path.display();
     let failed = |cause: std::io::Error| {
-        HttpError::Credentials(format!("cannot read the credentials {place}: {cause}"))
+        HttpError::Credentials(format!(
+            "cannot read the credentials {place}: {cause}; write one line USER:PASSWORD into this \
+             file, and make it yours alone (chmod 600)"
+        ))
     };
     // what is checked is what is read, whatever the name means a moment later
     let file = File::open(path).map_err(failed)?;

@@ -34,6 +34,8 @@ pub struct JtlRow {
     pub url: String,
     /// Bytes of the whole request; 0 where each is another.
     pub sent_bytes: u64,
+    /// Which group of connections asks for it, from 0.
+    pub group: usize,
 }
 
 /// A file that the operations of one load after another are written to.
@@ -41,8 +43,8 @@ pub struct JtlRow {
 pub struct Jtl {
     path: PathBuf,
     rows: Arc<[JtlRow]>,
-    /// Connections of the next load.
-    users: usize,
+    /// Connections of each group of the next load.
+    groups: Vec<usize>,
     /// `None` while a load is written.
     out: Option<BufWriter<File>>,
     writing: Option<Writing>,
@@ -70,15 +72,15 @@ impl Jtl {
         Ok(Self {
             path: path.into(),
             rows: rows.into_iter().map(quoted).collect(),
-            users: 0,
+            groups: Vec::new(),
             out: Some(out),
             writing: None,
         })
     }
 
-    /// The next load has so many connections.
-    pub fn expect(&mut self, connections: usize) {
-        self.users = connections;
+    /// The next load has so many connections in each of its groups, which are numbered apart.
+    pub fn expect(&mut self, groups: Vec<usize>) {
+        self.groups = groups;
     }
 
     /// Waits until all operations of the load that has ended are in the file; how many are not,
@@ -108,7 +110,7 @@ impl Sampler for Jtl {
         let (tap, operations) = Tap::new();
         let lines = Lines {
             rows: Arc::clone(&self.rows),
-            users: self.users,
+            groups: self.groups.clone(),
             epoch_ns: clock::wall_ns().saturating_sub(MonotonicClock.now_ns()),
         };
         let thread = thread::spawn(move || lines.write(&operations, out));
@@ -125,7 +127,8 @@ impl Sampler for Jtl {
 #[derive(Debug)]
 struct Lines {
     rows: Arc<[JtlRow]>,
-    users: usize,
+    /// Connections of each group.
+    groups: Vec<usize>,
     /// Zero of the monotonic clock by the wall clock, nanoseconds.
     epoch_ns: u64,
 }
@@ -153,9 +156,9 @@ impl Lines {
         let start_ms = (self.epoch_ns + from) / 1_000_000;
         let elapsed_ms = ms(moments.last.saturating_sub(from));
         let latency_ms = ms(moments.first.saturating_sub(from));
-        let (label, url, sent) = match self.rows.get(usize::from(operation.row)) {
-            Some(row) => (row.label.as_str(), row.url.as_str(), row.sent_bytes),
-            None => ("", "", 0),
+        let (label, url, sent, group) = match self.rows.get(usize::from(operation.row)) {
+            Some(row) => (row.label.as_str(), row.url.as_str(), row.sent_bytes, row.group),
+            None => ("", "", 0, 0),
         };
         let kind = match operation.outcome {
             Outcome::Ok => None,
@@ -165,13 +168,15 @@ impl Lines {
         answer(operation.code, kind, out)?;
         writeln!(
             out,
-            ",plumb 1-{},,{},{},{},{sent},{users},{users},{url},{latency_ms},0,{}",
+            ",plumb {}-{},,{},{},{},{sent},{},{},{url},{latency_ms},0,{}",
+            group + 1,
             u64::from(operation.connection) + 1,
             kind.is_none(),
             kind.map_or("", FailureKind::name),
             operation.body_bytes,
+            self.groups.get(group).copied().unwrap_or(0),
+            self.groups.iter().sum::<usize>(),
             ms(connect_ns),
-            users = self.users,
         )
     }
 }
@@ -235,12 +240,15 @@ mod tests {
     }
 
     fn row(label: &str) -> JtlRow {
-        JtlRow { label: label.into(), url: "http://erp/a".into(), sent_bytes: 70 }
+        JtlRow { label: label.into(), url: "http://erp/a".into(), sent_bytes: 70, group: 0 }
     }
 
     fn line(label: &str, operation: &Operation) -> String {
-        let rows = [row(&quoted(label))].into();
-        let lines = Lines { rows, users: 5, epoch_ns: 1_700_000_000_000 * MS };
+        line_of(row(&quoted(label)), vec![5], operation)
+    }
+
+    fn line_of(row: JtlRow, groups: Vec<usize>, operation: &Operation) -> String {
+        let lines = Lines { rows: [row].into(), groups, epoch_ns: 1_700_000_000_000 * MS };
         let mut out = Vec::new();
         lines.line(operation, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -254,6 +262,13 @@ mod tests {
             "1700000000020,21,page,200,OK,plumb 1-3,,true,,1024,70,5,5,http://erp/a,10,0,0\n"
         );
         assert_eq!(line.split(',').count(), HEADER.split(',').count());
+    }
+
+    #[test]
+    fn connections_are_named_with_their_group() {
+        let second = JtlRow { group: 1, ..row("page") };
+        let line = line_of(second, vec![5, 20], &operation(Outcome::Ok, Some(200)));
+        assert!(line.contains(",plumb 2-3,") && line.contains(",70,20,25,http"), "{line}");
     }
 
     #[test]
@@ -287,7 +302,7 @@ mod tests {
         let mut jtl = Jtl::create(&path, vec![row("page")]).unwrap();
         assert!(jtl.settle().is_ok_and(|left_out| left_out == 0)); // nothing was driven yet
         for users in [1, 64] {
-            jtl.expect(users);
+            jtl.expect(vec![users]);
             assert!(jtl.tap().is_some());
             assert!(jtl.tap().is_none()); // it has one for each load
             assert_eq!(jtl.settle().unwrap(), 0);

@@ -40,7 +40,7 @@ pub use ping::Ping;
 pub use probe::{Limits, Probe};
 use record::{Record, RecordOptions};
 pub use request::Request;
-pub use scenario::{ScenarioLoad, ScenarioOptions};
+pub use scenario::{DryRun, ScenarioLoad, ScenarioOptions};
 
 /// The HTTP layer.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,12 @@ impl Layer for Http {
             }
             Some(("load", words)) => {
                 let options = ScenarioOptions::from_arg_matches(words)?;
-                Ok(Job::Measure(Box::new(ScenarioLoad::new(options)?)))
+                let dry_run = options.dry_run;
+                let load = ScenarioLoad::new(options)?;
+                Ok(match dry_run {
+                    true => Job::Serve(Box::new(DryRun::new(load))),
+                    false => Job::Measure(Box::new(load)),
+                })
             }
             Some(("import", words)) => {
                 Ok(Job::Serve(Box::new(Import::new(ImportOptions::from_arg_matches(words)?))))

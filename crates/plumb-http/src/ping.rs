@@ -130,6 +130,7 @@ impl Ping {
             label: url.to_string(),
             url: found.url.to_string(),
             sent_bytes: request.len() as u64,
+            group: 0,
         });
         Jtl::create(path, rows.collect()).map(Some)
     }
@@ -164,7 +165,7 @@ impl Ping {
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels), &mut pairs];
             if let Some(jtl) = jtl {
-                jtl.expect(connections.get());
+                jtl.expect(vec![connections.get()]);
                 samplers.push(jtl);
             }
             way.drive(&plan, &probe, &mut samplers, stop)

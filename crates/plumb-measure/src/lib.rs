@@ -17,6 +17,7 @@ pub mod hdr;
 pub mod hgrm;
 mod histogram;
 mod host_use;
+mod lengths;
 mod niping;
 mod outcome;
 mod part;
@@ -48,13 +49,14 @@ pub use comparison::{
 };
 pub use histogram::Histogram;
 pub use host_use::{FarHost, HostUse, ReceiveUse};
+pub use lengths::Lengths;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
-pub use record::{Answer, Codes, Lengths, Moments, Recorder, Row, Shape};
+pub use record::{Answer, Codes, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };

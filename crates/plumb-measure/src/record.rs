@@ -1,6 +1,6 @@
 //! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
 
-use crate::{Batches, FailureKind, Failures, Histogram, Outcome, Told};
+use crate::{Batches, FailureKind, Failures, Histogram, Lengths, Outcome, Told};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,62 +155,6 @@ impl Codes {
         self.counts.iter().copied()
     }
 }
-
-/// The distribution of content lengths. Lengths rarely vary, so a run of equal ones is only
-/// counted; the histogram is made at the first change.
-#[derive(Clone, Debug, Default)]
-pub struct Lengths {
-    value: u64,
-    repeats: u64,
-    varied: Option<Box<Histogram>>,
-}
-
-impl Lengths {
-    /// Counts one length in bytes.
-    pub fn record(&mut self, bytes: u64) {
-        if bytes == self.value {
-            self.repeats += 1;
-            return;
-        }
-        self.spill();
-        self.value = bytes;
-        self.repeats = 1;
-    }
-
-    /// All lengths as one histogram.
-    #[must_use]
-    pub fn histogram(&self) -> Histogram {
-        let mut all = self.varied.as_deref().cloned().unwrap_or_default();
-        all.record_n(self.value, self.repeats);
-        all
-    }
-
-    fn spill(&mut self) {
-        if self.repeats > 0 {
-            self.varied.get_or_insert_default().record_n(self.value, self.repeats);
-            self.repeats = 0;
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        if let Some(varied) = &other.varied {
-            self.varied.get_or_insert_default().merge(varied);
-        }
-        if self.value != other.value {
-            self.spill();
-            self.value = other.value;
-        }
-        self.repeats += other.repeats;
-    }
-}
-
-impl PartialEq for Lengths {
-    fn eq(&self, other: &Self) -> bool {
-        self.histogram() == other.histogram()
-    }
-}
-
-impl Eq for Lengths {}
 
 /// How many rows of each sort a recorder has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -387,7 +331,6 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn moments(due: u64, sent: u64, first: u64, last: u64) -> Moments {
         Moments { due, sent, first, last }
@@ -449,22 +392,5 @@ mod tests {
         recorder.dropped = 3;
         recorder.clear();
         assert_eq!(recorder, Recorder::new(2));
-    }
-
-    proptest! {
-        #[test]
-        fn lengths_merge_to_the_same_distribution(
-            a in prop::collection::vec(0u64..5, 0..20),
-            b in prop::collection::vec(0u64..5, 0..20),
-        ) {
-            let of = |values: &[u64]| {
-                let mut lengths = Lengths::default();
-                values.iter().for_each(|bytes| lengths.record(*bytes));
-                lengths
-            };
-            let mut merged = of(&a);
-            merged.merge(&of(&b));
-            prop_assert_eq!(merged, of(&[a, b].concat()));
-        }
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The users of one scenario, counted. Counts are of the whole load, its warm-up included.
+use crate::Distribution;
+
+/// The users of one scenario, counted. Counts are of the whole load, its warm-up included, unless
+/// they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioFigures {
     /// As the file names it.
@@ -21,6 +24,14 @@ pub struct ScenarioFigures {
     pub broken: u64,
     /// Scripts in which no request was due: every step was left out by its share or its condition.
     pub empty: u64,
+    /// Scripts of the recorded part that were due and could not begin in time; always zero of a
+    /// closed load.
+    #[serde(default)]
+    pub dropped: u64,
+    /// From the planned beginning of a user until its connection stood, nanoseconds; of an open load
+    /// from the due time of a script whose user had no connection.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start_up_ns: Option<Distribution>,
     /// Users that ended before the load did, by why: `users.csv ran dry`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub ended: BTreeMap<String, u64>,

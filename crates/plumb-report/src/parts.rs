@@ -325,9 +325,17 @@ fn rows(
     columns: Vec<Column>,
     cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
 ) -> Table {
-    rows_of(record, columns, |result| &result.parts, cells)
+    let name = match record.plan.layer.as_str() {
+        "http" if scenarios::are_in(record) => "step",
+        "http" => "URL",
+        _ => "kind",
+    };
+    let mut all = vec![Column::words(name)];
+    all.extend(columns);
+    rows_of(record, all, |result| &result.parts, cells)
 }
 
+/// A row for each of `parts`; the first of `columns` is their name.
 fn rows_of(
     record: &RunRecord,
     columns: Vec<Column>,
@@ -336,11 +344,6 @@ fn rows_of(
 ) -> Table {
     let points = Points::of(record);
     let mut all = label_columns(&points);
-    all.push(Column::words(match record.plan.layer.as_str() {
-        "http" if scenarios::are_in(record) => "step",
-        "http" => "URL",
-        _ => "kind",
-    }));
     all.extend(columns);
     let mut table = Table::new(all);
     for result in &points.results {
@@ -362,7 +365,8 @@ fn time_columns(record: &RunRecord) -> Vec<Column> {
 }
 
 fn groups(record: &RunRecord) -> Table {
-    let mut columns = vec![Column::figure("count"), Column::figure("failed")];
+    let mut columns =
+        vec![Column::words("group"), Column::figure("count"), Column::figure("failed")];
     columns.extend(time_columns(record));
     rows_of(
         record,

@@ -1,6 +1,8 @@
 //! Scenarios: what was demanded, what became of the users, and how it scales with their number.
 
-use plumb_measure::{Distribution, ResultRecord, RunRecord, ThresholdRecord, show_count, show_ns};
+use plumb_measure::{
+    Distribution, ResultRecord, RunRecord, ScenarioFigures, ThresholdRecord, show_count, show_ns,
+};
 
 use crate::figures::{ABSENT, failures_of, grouped, real, time_of, with_unit};
 use crate::parts::Section;
@@ -31,7 +33,8 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
         Section {
             title: "Users",
             about: "Scripts that were done, those that a failure broke off, and users that ended \
-                    before the load did; the warm-up is counted in. Start-up is the time from the \
+                    before the load did; the warm-up is counted in. Dropped scripts were due in the \
+                    recorded part and could not begin in time. Start-up is the time from the \
                     planned beginning of a user until its connection stood.",
             table: users(record),
         },
@@ -109,6 +112,7 @@ fn users(record: &RunRecord) -> Table {
     let any = |of: fn(&ResultRecord) -> bool| points.results.iter().any(|result| of(result));
     let broken = any(|result| result.scenarios.iter().any(|it| it.broken > 0));
     let empty = any(|result| result.scenarios.iter().any(|it| it.empty > 0));
+    let dropped = any(|result| result.scenarios.iter().any(|it| it.dropped > 0));
     let ended = any(|result| result.scenarios.iter().any(|it| !it.ended.is_empty()));
     let mut columns = label_columns(&points);
     columns.extend([
@@ -120,6 +124,9 @@ fn users(record: &RunRecord) -> Table {
     ]);
     if broken {
         columns.push(Column::figure("broken off"));
+    }
+    if dropped {
+        columns.push(Column::figure("dropped"));
     }
     if empty {
         columns.push(Column::figure("empty").giving_way(1));
@@ -138,12 +145,14 @@ fn users(record: &RunRecord) -> Table {
             if broken {
                 row.push(grouped(scenario.broken));
             }
+            if dropped {
+                row.push(grouped(scenario.dropped));
+            }
             if empty {
                 row.push(grouped(scenario.empty));
             }
-            let start_up = result.driver.start_up_ns.as_ref();
             let picks: [fn(&Distribution) -> u64; 2] = [|t| t.p50, |t| t.max];
-            row.extend(picks.map(|pick| time_of(start_up, pick)));
+            row.extend(picks.map(|pick| time_of(start_up(result, scenario), pick)));
             if ended {
                 let said: Vec<String> = scenario
                     .ended
@@ -156,4 +165,14 @@ fn users(record: &RunRecord) -> Table {
         }
     }
     table
+}
+
+/// The start-up of the users of a scenario. Of a scenario that is alone it is that of the load,
+/// which is all that older records have.
+fn start_up<'a>(
+    result: &'a ResultRecord,
+    scenario: &'a ScenarioFigures,
+) -> Option<&'a Distribution> {
+    let of_all = result.driver.start_up_ns.as_ref().filter(|_| result.scenarios.len() == 1);
+    scenario.start_up_ns.as_ref().or(of_all)
 }

@@ -18,6 +18,14 @@ impl Sequence {
         self.waits.push(wait);
     }
 
+    /// Makes another wait of the one behind the last request; false when there is no request.
+    pub(crate) fn linger(&mut self, other: impl FnOnce(Option<Think>) -> Option<Think>) -> bool {
+        // the wait in front of the first will stand there
+        let Some(wait) = self.waits.first_mut() else { return false };
+        *wait = other(*wait);
+        true
+    }
+
     /// The steps with the waits behind them. The wait in front of one stands behind the one
     /// before it, and that in front of the first behind the last: a turn waits as long as it did,
     /// and only the first turn begins at once.

@@ -5,14 +5,20 @@ use super::condition;
 use super::element::Element;
 use super::requests_below;
 use super::scope::{Role, Scope, role};
+use super::timer;
 use crate::import::counted;
 use crate::import::draft::{DraftStep, placed};
+use crate::import::note::Place;
 use crate::import::template::variable_name;
 use crate::import::wait::Sequence;
-use crate::scenario::file::Step;
+use crate::scenario::file::{Step, Think};
 
 /// `ThroughputController.style` of a share in percent.
 const PERCENT: &str = "1";
+/// What stands for a loop without end: more turns than any load has time for.
+const ENDLESS: u64 = 1_000_000_000;
+/// `ActionProcessor.action` of a wait.
+const PAUSE: &str = "1";
 
 impl Importer {
     /// The steps of what stands side by side; `scope` is theirs.
@@ -23,14 +29,17 @@ impl Importer {
     ) -> Vec<DraftStep> {
         let mut steps = Vec::new();
         let mut sequence = Sequence::default();
+        let mut paused = None;
         for element in elements {
             match role(element) {
                 Role::Request => {
                     if let Some((step, wait)) = self.request(element, scope) {
-                        sequence.push(step, wait);
+                        sequence.push(step, timer::sum(paused.take(), wait));
                     }
                 }
+                Role::Action => paused = timer::sum(paused, self.pause(element, scope)),
                 Role::Controller => {
+                    self.linger(paused.take(), &mut sequence);
                     steps.extend(sequence.take());
                     steps.extend(self.controller(element, scope));
                 }
@@ -43,14 +52,36 @@ impl Importer {
                 _ => self.beside(element),
             }
         }
+        self.linger(paused, &mut sequence);
         steps.extend(sequence.take());
         steps
+    }
+
+    /// Lets a wait behind which no request follows stand behind the last one.
+    fn linger(&mut self, wait: Option<Think>, sequence: &mut Sequence) {
+        if wait.is_some() && !sequence.linger(|think| timer::sum(think, wait)) {
+            let why = "no request stands directly before or behind it";
+            self.draft.notes.add(Place::File, "the wait of a TestAction", why);
+        }
+    }
+
+    /// The wait of an action between requests; what is none is named.
+    fn pause<'a>(&mut self, action: &Element<'a>, outer: &Scope<'a>) -> Option<Think> {
+        let scope = outer.with(&action.below());
+        if action.text("ActionProcessor.action").trim() != PAUSE {
+            let why = "it ends or restarts users; `on-failure` does so after a step that failed";
+            self.draft.notes.add(action.place(), action.what(), why);
+            return None;
+        }
+        let notes = &mut self.draft.notes;
+        let timers = timer::wait(&scope.timers, &self.words, notes);
+        timer::sum(timer::fixed(action, "ActionProcessor.duration", &self.words, notes), timers)
     }
 
     /// The steps of a controller; what it cannot say is named, with the requests that are lost.
     fn controller<'a>(&mut self, element: &Element<'a>, outer: &Scope<'a>) -> Vec<DraftStep> {
         let around = match element.kind() {
-            "GenericController" => Ok(Around::Nothing),
+            "GenericController" | "RecordingController" => Ok(Around::Nothing),
             "TransactionController" => Ok(self.transaction(element)),
             "LoopController" => self.repeated(element),
             "ForeachController" => self.each(element),
@@ -79,6 +110,10 @@ impl Importer {
             Around::Step(step) => DraftStep::around(*step, steps),
         };
         around.remarks.insert(0, element.remark());
+        if around.step.repeat.as_ref().is_some_and(|times| *times.get_ref() == ENDLESS) {
+            around.remarks.push("never ends in JMeter: users stay in it".into());
+            self.endless = true;
+        }
         vec![around]
     }
 
@@ -103,17 +138,20 @@ impl Importer {
 
     fn repeated(&mut self, element: &Element<'_>) -> Result<Around, String> {
         let text = element.text("LoopController.loops");
-        if element.flag("LoopController.continue_forever") || text.trim() == "-1" {
-            return Err("it never ends".into());
-        }
-        let times = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
-        let times = times.ok_or_else(|| {
-            format!("it is done `{text}` times, which is not known before the load")
-        })?;
+        // JMeter writes `continue_forever` into every controller: it means done again when what is
+        // around it comes back, and not without end
+        let times = if text.trim() == "-1" {
+            ENDLESS
+        } else {
+            let known = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+            u64::from(known.ok_or_else(|| {
+                format!("it is done `{text}` times, which is not known before the load")
+            })?)
+        };
         if times == 0 {
             return Err("it is done 0 times".into());
         }
-        let step = Step { repeat: Some(placed(u64::from(times))), ..Step::default() };
+        let step = Step { repeat: Some(placed(times)), ..Step::default() };
         Ok(Around::Step(Box::new(step)))
     }
 

@@ -105,13 +105,18 @@ fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, Stri
         }
         Ok(Extract {
             name: (*name).to_owned(),
-            json: Some((*path).to_owned()),
+            json: Some(rooted(path)),
             pick: pick(numbers.get(at).copied().unwrap_or(""))?,
             default: defaults.get(at).filter(|text| !text.is_empty()).map(|&text| text.to_owned()),
             ..Extract::default()
         })
     })
     .collect()
+}
+
+/// The path with the `$` that JMeter adds where there is none.
+fn rooted(path: &str) -> String {
+    if path.is_empty() || path.starts_with(['$', '@']) { path.into() } else { format!("$.{path}") }
 }
 
 fn xpath(extractor: &Element<'_>, notes: &mut Notes) -> Result<Extract, String> {
@@ -223,13 +228,15 @@ mod tests {
             "JSONPostProcessor",
             &[
                 ("JSONPostProcessor.referenceNames", "id;name"),
-                ("JSONPostProcessor.jsonPathExprs", "$..id;$.name"),
+                ("JSONPostProcessor.jsonPathExprs", "$..id;name"),
                 ("JSONPostProcessor.match_numbers", "-1;0"),
                 ("JSONPostProcessor.defaultValues", "NONE;"),
             ],
         );
         assert_eq!(notes, [] as [String; 0]);
         assert_eq!((found[0].pick, found[1].pick), (Pick::All, Pick::Random));
+        let paths: Vec<_> = found.iter().filter_map(|extract| extract.json.as_deref()).collect();
+        assert_eq!(paths, ["$..id", "$.name"], "JMeter adds the root");
         assert_eq!((found[0].default.as_deref(), found[1].default.as_deref()), (Some(""), None));
     }
 

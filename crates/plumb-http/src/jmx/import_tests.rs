@@ -234,6 +234,44 @@ fn timers_hold_for_everything_beside_and_below_and_waits_keep_their_sum() {
 }
 
 #[test]
+fn a_recorded_plan_keeps_its_requests_and_the_waits_between_them() {
+    let action = |action: &str, ms: &str, below: &str| {
+        format!(
+            "<TestAction testname='t'><intProp name='ActionProcessor.action'>{action}</intProp>\
+             <stringProp name='ActionProcessor.duration'>{ms}</stringProp></TestAction>\
+             <hashTree>{below}</hashTree>"
+        )
+    };
+    let recorded = [
+        request("a", ""),
+        action("1", "300", &wait(50)),
+        request("b", &wait(7)),
+        action("1", "20", ""),
+    ];
+    let inside = format!("<RecordingController/><hashTree>{}</hashTree>", recorded.concat());
+    let draft = draft(&plan(&inside));
+    let waits: Vec<_> = draft.file.scenario[0].step.iter().map(think).collect();
+    let fixed = |text: &str| Some(Think::Fixed(span(text)));
+    assert_eq!(waits, [fixed("357ms"), fixed("20ms")]);
+    assert_eq!(notes(&draft), [] as [String; 0]);
+}
+
+#[test]
+fn an_action_that_is_no_wait_or_has_no_request_beside_it_is_named() {
+    let action = |action: &str| {
+        format!(
+            "<TestAction testname='t'><intProp name='ActionProcessor.action'>{action}</intProp>\
+             <stringProp name='ActionProcessor.duration'>10</stringProp></TestAction><hashTree/>"
+        )
+    };
+    let text = plan(&format!("{}{}", request("a", ""), action("0")));
+    assert!(notes(&draft(&text))[0].contains("it ends or restarts users"));
+    let group = format!("<GenericController/><hashTree>{}</hashTree>", request("a", ""));
+    let text = plan(&format!("{group}{}", action("1")));
+    assert!(notes(&draft(&text))[0].contains("no request stands directly before"));
+}
+
+#[test]
 fn a_body_that_is_written_out_is_sent_with_any_method() {
     let raw = "<boolProp name='HTTPSampler.postBodyRaw'>true</boolProp><elementProp \
                name='HTTPsampler.Arguments'><collectionProp name='Arguments.arguments'><elementProp>\
@@ -277,6 +315,59 @@ fn a_secret_takes_no_name_that_a_data_file_has() {
         file.scenario[0].step.iter().map(|step| text(step.get.as_ref())).collect();
     assert_eq!(paths, ["/a?password=${password}", "/a?password=${password_2}"]);
     assert_eq!(file.variables.keys().collect::<Vec<_>>(), ["password_2"]);
+}
+
+#[test]
+fn an_expression_that_no_load_reads_is_named_and_what_needs_it_is_left_out() {
+    let extractor = |path: &str| {
+        format!(
+            "<JSONPostProcessor testname='ids'><stringProp \
+             name='JSONPostProcessor.referenceNames'>id</stringProp><stringProp \
+             name='JSONPostProcessor.jsonPathExprs'>{path}</stringProp><stringProp \
+             name='JSONPostProcessor.match_numbers'>-1</stringProp></JSONPostProcessor><hashTree/>"
+        )
+    };
+    let each = format!(
+        "<ForeachController testname='f'><stringProp name='ForeachController.inputVal'>id</stringProp>\
+         <stringProp name='ForeachController.returnVal'>one</stringProp></ForeachController>\
+         <hashTree>{}</hashTree>",
+        request("${one}", "")
+    );
+    let plan_of = |path: &str| plan(&format!("{}{each}", request("list", &extractor(path))));
+    let sound = draft(&plan_of("items[*].id"));
+    assert_eq!(sound.file.scenario[0].step.len(), 2);
+    assert_eq!(notes(&sound), [] as [String; 0]);
+    let lost = draft(&plan_of("$.items.length()"));
+    let [list] = &lost.file.scenario[0].step[..] else { panic!("one step is left") };
+    assert!(list.extract.is_empty());
+    let notes = notes(&lost);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains("JSONPostProcessor \"ids\": `id` is not extracted: json: "));
+    assert!(notes[1].contains("`id` is no list"), "{notes:?}");
+}
+
+#[test]
+fn a_loop_without_end_wants_a_length() {
+    let of = |loops: &str| {
+        let text = format!(
+            "<LoopController testname='l'><boolProp name='LoopController.continue_forever'>true\
+             </boolProp><intProp name='LoopController.loops'>{loops}</intProp></LoopController>\
+             <hashTree>{}</hashTree>",
+            request("a", "")
+        );
+        draft(&plan(&format!("{}{text}", request("first", ""))))
+    };
+    let three = of("3").file.scenario.remove(0);
+    let times = |scenario: &crate::scenario::file::Scenario| {
+        scenario.step[1].repeat.as_ref().map(|times| *times.get_ref())
+    };
+    assert_eq!((times(&three), three.iterations.is_some()), (Some(3), true));
+    let draft = of("-1");
+    let scenario = &draft.file.scenario[0];
+    assert_eq!(notes(&draft), [] as [String; 0]);
+    assert!(scenario.iterations.is_none() && scenario.length.is_none(), "a load refuses it so");
+    assert_eq!(times(scenario), Some(1_000_000_000));
+    assert!(draft.remarks["scenario.0"].iter().any(|text| text.contains("give the load a length")));
 }
 
 #[test]

@@ -88,6 +88,8 @@ struct Importer {
     timeouts: Vec<(TimeLimit, u64, Place)>,
     /// Requests that follow redirects.
     redirects: usize,
+    /// Users of the group stay in one of its loops.
+    endless: bool,
     /// Who asks, for each scenario.
     logins: Vec<Option<Login>>,
 }
@@ -217,7 +219,7 @@ impl Importer {
         for element in &below {
             match role(element) {
                 Role::Group => self.group(element, &scope, groups),
-                Role::Request | Role::Controller => {
+                Role::Request | Role::Controller | Role::Action => {
                     let why = "it stands in no group of users";
                     self.draft.notes.add(element.place(), element.what(), why);
                 }

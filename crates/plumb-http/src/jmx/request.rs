@@ -13,7 +13,9 @@ use crate::import::body::{masked_target_template, masked_template};
 use crate::import::draft::{DraftStep, placed};
 use crate::import::origin::base_of;
 use crate::import::template::form_encoded;
-use crate::scenario::file::{Check, Pairs, Step, Think};
+use crate::scenario::extract::Extractor;
+use crate::scenario::file::{Check, Extract, Pairs, Step, Think};
+use crate::scenario::variables::Names;
 use crate::secret::is_secret;
 
 /// Methods whose arguments are the body; of others only a body that is written out is.
@@ -67,10 +69,7 @@ impl Importer {
         step.headers = self.headers(&scope, step.body.is_some() && has_form(request));
         let check = self.check(request, &scope);
         step.check = (check != Check::default()).then(|| placed(check));
-        for element in &scope.extractors {
-            let found = extractor::read(element, &self.words, &mut self.draft.notes);
-            step.extract.extend(found.into_iter().map(placed));
-        }
+        step.extract = self.extracts(&scope).into_iter().map(placed).collect();
         let wait = timer::wait(&scope.timers, &self.words, &mut self.draft.notes);
         let mut draft = DraftStep::around(step, Vec::new());
         draft.remarks.push(request.remark());
@@ -127,7 +126,7 @@ impl Importer {
                     let why = format!("it cannot hold for {} alone", request.what());
                     self.draft.notes.add(element.place(), element.what(), why);
                 }
-                Role::Request | Role::Controller | Role::Group => {
+                Role::Request | Role::Controller | Role::Action | Role::Group => {
                     let why = "it stands below a request, where JMeter does not run it";
                     self.draft
                         .notes
@@ -317,6 +316,26 @@ impl Importer {
             found.entry("content-type".into()).or_insert(usual);
         }
         found.into_values().collect()
+    }
+
+    /// What is taken from the answer. An expression that a load does not read is named; its
+    /// variable is then set by nothing, and no list.
+    fn extracts(&mut self, scope: &Scope<'_>) -> Vec<Extract> {
+        let mut sound = Vec::new();
+        for element in &scope.extractors {
+            for extract in extractor::read(element, &self.words, &mut self.draft.notes) {
+                match Extractor::new(&extract, &mut Names::default()) {
+                    Ok(_) => sound.push(extract),
+                    Err(problem) => {
+                        let why = format!("`{}` is not extracted: {problem}", extract.name);
+                        self.draft.notes.add(element.place(), element.what(), why);
+                        self.set.remove(&extract.name);
+                        self.words.lists.remove(&extract.name);
+                    }
+                }
+            }
+        }
+        sound
     }
 
     fn check(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> Check {

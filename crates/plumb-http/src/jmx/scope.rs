@@ -15,6 +15,8 @@ pub(super) enum Role {
     Data,
     Variables,
     Timer,
+    /// A wait between requests, or the end of a user.
+    Action,
     /// Throughput that users keep together.
     Pacing,
     Assertion,
@@ -35,7 +37,9 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         | "TransactionController"
         | "ThroughputController"
         | "GenericController"
+        | "RecordingController"
         | "OnceOnlyController" => Role::Controller,
+        "TestAction" => Role::Action,
         "ConfigTestElement" if element.gui().ends_with("HttpDefaultsGui") => Role::Defaults,
         "HeaderManager" => Role::Headers,
         "CookieManager" => Role::Cookies,
@@ -92,6 +96,7 @@ impl<'a> Scope<'a> {
                 Role::Group
                 | Role::Request
                 | Role::Controller
+                | Role::Action
                 | Role::Variables
                 | Role::Listener
                 | Role::Unknown => continue,

@@ -1,5 +1,7 @@
 //! Timers: they run before each request in scope, and add up.
 
+use plumb_measure::Span;
+
 use super::element::Element;
 use super::words::Words;
 use crate::import::note::Notes;
@@ -30,16 +32,53 @@ pub(super) fn wait(timers: &[Element<'_>], words: &Words, notes: &mut Notes) -> 
     think(sum)
 }
 
-fn read(timer: &Element<'_>, words: &Words, notes: &mut Notes) -> Option<Wait> {
-    let mut number = |name: &str| {
-        let text = timer.text(name);
-        let number = if text.trim().is_empty() { Some(0.0) } else { words.number(text) };
-        if number.is_none() {
-            let why = format!("{name} is `{text}`, which is not known before the load");
-            notes.add(timer.place(), timer.what(), why);
+/// The wait of so many milliseconds as the property `name` says; `None` for no time.
+pub(super) fn fixed(
+    element: &Element<'_>,
+    name: &str,
+    words: &Words,
+    notes: &mut Notes,
+) -> Option<Think> {
+    think(Wait::Fixed(number(element, name, words, notes)?))
+}
+
+/// One wait behind the other; two that cannot be added keep their mean.
+pub(super) fn sum(one: Option<Think>, other: Option<Think>) -> Option<Think> {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            think(added(Wait::of(one), Wait::of(other)).unwrap_or_else(|coarse| coarse))
         }
-        number
-    };
+        (one, other) => one.or(other),
+    }
+}
+
+impl Wait {
+    fn of(think: Think) -> Self {
+        let ms = |span: Span| {
+            #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+            let ns = span.ns() as f64;
+            ns / 1e6
+        };
+        match think {
+            Think::Fixed(time) | Think::Exponential(time, _) => Self::Fixed(ms(time)),
+            Think::Uniform(from, to) => Self::Uniform(ms(from), ms(to)),
+            Think::Normal(mean, deviation) => Self::Normal(ms(mean), ms(deviation)),
+        }
+    }
+}
+
+fn number(timer: &Element<'_>, name: &str, words: &Words, notes: &mut Notes) -> Option<f64> {
+    let text = timer.text(name);
+    let number = if text.trim().is_empty() { Some(0.0) } else { words.number(text) };
+    if number.is_none() {
+        let why = format!("{name} is `{text}`, which is not known before the load");
+        notes.add(timer.place(), timer.what(), why);
+    }
+    number
+}
+
+fn read(timer: &Element<'_>, words: &Words, notes: &mut Notes) -> Option<Wait> {
+    let mut number = |name: &str| number(timer, name, words, notes);
     let delay = number("ConstantTimer.delay")?;
     Some(match timer.kind() {
         "UniformRandomTimer" => Wait::Uniform(delay, delay + number("RandomTimer.range")?.max(0.0)),

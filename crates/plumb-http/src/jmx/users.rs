@@ -18,6 +18,7 @@ impl Importer {
         let number = self.draft.file.scenario.len();
         let at = format!("scenario.{number}");
         let (once, rest) = once_at_first(&below);
+        self.endless = false;
         let mut login = Vec::new();
         for element in once {
             let inside = element.below();
@@ -33,6 +34,9 @@ impl Importer {
             return;
         }
         let mut scenario = self.users(group);
+        if std::mem::take(&mut self.endless) && scenario.iterations.take().is_some() {
+            self.needs_length(&scenario);
+        }
         scenario.name = self.labels.unique(group.name());
         scenario.cookies = self.cookies(group, &scope);
         scenario.data = self.data(&scope, groups);
@@ -69,11 +73,18 @@ impl Importer {
         }
         scenario.iterations = self.iterations(group).map(placed);
         scenario.on_failure = self.on_failure(group);
-        if scenario.iterations.is_none() && scenario.length.is_none() {
+        if scenario.iterations.is_none() {
+            self.needs_length(&scenario);
+        }
+        scenario
+    }
+
+    /// Says of a scenario that goes on for ever that it cannot.
+    fn needs_length(&mut self, scenario: &Scenario) {
+        if scenario.length.is_none() {
             let at = format!("scenario.{}", self.draft.file.scenario.len());
             self.draft.remark(at, "never ends in JMeter: give the load a length (`for`)");
         }
-        scenario
     }
 
     /// Users that arrive at a rate.

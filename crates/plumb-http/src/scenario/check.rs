@@ -8,6 +8,9 @@ use super::file;
 use super::pattern::{self, PatternError};
 use crate::expected::{Expected, NoStatus};
 
+/// The statuses of an answer when nothing is said about them.
+pub(crate) const USUAL_STATUS: &str = "2xx,3xx";
+
 /// What an answer must be, ready to be judged.
 #[derive(Clone, Debug)]
 pub struct Checker {
@@ -98,7 +101,7 @@ impl Checker {
                 content.push(ContentCheck { wanted, search });
             }
         }
-        let status = check.status.as_deref().unwrap_or("2xx,3xx");
+        let status = check.status.as_deref().unwrap_or(USUAL_STATUS);
         Ok(Self {
             status: status.parse().map_err(|cause| CheckError::Status { cause })?,
             length_min,

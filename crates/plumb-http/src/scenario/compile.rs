@@ -333,9 +333,8 @@ impl<'a> Compiler<'a> {
 
     /// The slot of a list or variable, written with or without `${}`.
     fn slot(&mut self, name: Option<&String>, at: &Range<usize>) -> Result<Slot, HttpError> {
-        let name = name.map_or("", String::as_str);
-        let bare = name.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).unwrap_or(name);
-        self.names.slot(bare).map_err(|error| self.book.wrong(at, error.to_string()))
+        let name = bare(name.map_or("", String::as_str));
+        self.names.slot(name).map_err(|error| self.book.wrong(at, error.to_string()))
     }
 
     /// Appends a request; false when it is excluded.
@@ -398,8 +397,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn method<'s>(&self, step: &'s file::Step) -> Result<&'s str, HttpError> {
-        let usual = if step.body.is_some() || step.body_file.is_some() { "POST" } else { "GET" };
-        let Some(method) = &step.method else { return Ok(usual) };
+        let Some(method) = &step.method else { return Ok(usual_method(step)) };
         let text = method.get_ref();
         let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase());
         if !sound || text == "CONNECT" {
@@ -462,15 +460,11 @@ impl<'a> Compiler<'a> {
         let mut lines: Vec<(Box<str>, Template)> = Vec::new();
         let scenario = manner.headers.iter().copied();
         let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
-        for (name, value) in levels.flatten() {
+        for (name, value) in last_of_each(levels) {
             if let Some(problem) = header_problem(name) {
                 return Err(self.book.wrong(at, format!("header `{name}`: {problem}")));
             }
-            let value = self.template(value, at)?;
-            match lines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                Some((_, known)) => *known = value,
-                None => lines.push((name.as_str().into(), value)),
-            }
+            lines.push((name.into(), self.template(value, at)?));
         }
         let named = lines.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         if let (Some(authorization), false) = (manner.authorization, named) {
@@ -492,6 +486,30 @@ enum Kind<'s> {
     Each,
     Repeat(u64),
     Group(&'s str),
+}
+
+/// The name of a variable that may be written as `${NAME}`.
+pub(crate) fn bare(name: &str) -> &str {
+    name.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).unwrap_or(name)
+}
+
+/// The method of a step that names none.
+pub(crate) fn usual_method(step: &file::Step) -> &'static str {
+    if step.body.is_some() || step.body_file.is_some() { "POST" } else { "GET" }
+}
+
+/// The header lines of all `levels`: of one name the last, in the place of the first.
+pub(crate) fn last_of_each<'p>(
+    levels: impl IntoIterator<Item = &'p Pairs>,
+) -> Vec<(&'p str, &'p str)> {
+    let mut lines: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in levels.into_iter().flatten() {
+        match lines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            Some((_, known)) => *known = value,
+            None => lines.push((name, value)),
+        }
+    }
+    lines
 }
 
 /// Why a header cannot be given.

@@ -67,6 +67,43 @@ impl Draw {
     }
 }
 
+/// The mean of what [`Draw::think_ns`] gives, nanoseconds: cuts are counted in.
+#[must_use]
+pub fn mean_ns(think: &Think) -> f64 {
+    match *think {
+        Think::Fixed(time) => wide(time.ns()),
+        Think::Uniform(from, to) => (wide(from.ns()) + wide(to.ns())) / 2.0,
+        Think::Exponential(mean, most) => {
+            let mean = wide(mean.ns());
+            let most = most.map_or(f64::INFINITY, |most| wide(most.ns()));
+            // 0 / 0 where both are nothing
+            if mean > 0.0 { -mean * (-most / mean).exp_m1() } else { 0.0 }
+        }
+        Think::Normal(mean, deviation) => {
+            let (mean, deviation) = (wide(mean.ns()), wide(deviation.ns()));
+            if deviation > 0.0 {
+                let cut = mean / deviation;
+                let density = (-cut * cut / 2.0).exp() / std::f64::consts::TAU.sqrt();
+                mean * normal_share(cut) + deviation * density
+            } else {
+                mean
+            }
+        }
+    }
+}
+
+/// The share of the standard normal distribution below `z`, from 0 up, to 1e-7.
+///
+/// # Source
+/// Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, formula 26.2.17.
+fn normal_share(z: f64) -> f64 {
+    const TERMS: [f64; 5] =
+        [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let t = 1.0 / (1.0 + 0.231_641_9 * z);
+    let tail = TERMS.iter().rev().fold(0.0, |sum, term| (sum + term) * t);
+    1.0 - tail * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a time that is drawn needs no exact nanosecond")]
 fn wide(ns: u64) -> f64 {
     ns as f64
@@ -113,6 +150,31 @@ mod tests {
         assert!((mean - 100.0).abs() < 3.0 && (variance / 1e4 - 1.0).abs() < 0.15);
         let (mean, variance) = moments(Think::Normal(span(100), span(10)));
         assert!((mean - 100.0).abs() < 0.3 && (variance / 100.0 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn the_mean_is_that_of_many_draws() {
+        for think in [
+            Think::Fixed(span(7)),
+            Think::Uniform(span(50), span(150)),
+            Think::Exponential(span(100), None),
+            Think::Exponential(span(100), Some(span(120))),
+            Think::Normal(span(100), span(10)),
+            Think::Normal(span(20), span(100)),
+            Think::Normal(span(0), span(100)),
+        ] {
+            let (drawn, variance) = moments(think);
+            // four standard errors; the seed is fixed
+            let error = 4.0 * (variance / wide(DRAWS as u64)).sqrt();
+            let mean = mean_ns(&think) / 1e6;
+            assert!((mean - drawn).abs() <= error + 1e-6, "{think:?}: {mean} {drawn}");
+        }
+        let nothing = [
+            Think::Exponential(span(0), Some(span(0))),
+            Think::Exponential(span(5), Some(span(0))),
+            Think::Normal(span(0), span(0)),
+        ];
+        assert!(nothing.iter().all(|think| mean_ns(think).abs() < 1e-9));
     }
 
     #[test]

@@ -114,7 +114,7 @@ pub struct Scenario {
     /// Files whose lines give variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<Data>,
-    /// Steps that each user does once, before the first script.
+    /// Steps that each user does once, before the first script, with the lines of data of that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub login: Vec<Step>,
     /// The script, at least one step.
@@ -153,7 +153,7 @@ pub enum Cookies {
     /// Kept as long as the user lives.
     #[default]
     Keep,
-    /// Forgotten before each script.
+    /// Forgotten between two scripts.
     Clear,
     /// Neither kept nor sent.
     Off,
@@ -210,7 +210,7 @@ pub struct Data {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
-    /// Before each script; all users share the lines.
+    /// Before each script, the login of the first counted in; all users share the lines.
     #[default]
     EachScript,
     /// Once, when the user begins; all users share the lines.

@@ -1,5 +1,7 @@
 //! `plumb http load`: the users of a scenario file, all of them at the same time.
 
+mod preview;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,8 +14,8 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    FindingKind, PartRecord, Rate, ResultRecord, Row as Figures, ScenarioFigures, Shape, Span,
-    Validity,
+    Distribution, Finding, FindingKind, PartRecord, Rate, ResultRecord, Row as Figures,
+    ScenarioFigures, Shape, Span, Validity, grouped,
 };
 use plumb_wire::http::Scheme;
 use serde_json::json;
@@ -25,13 +27,15 @@ use super::masked;
 use super::options::ScenarioOptions;
 use super::pattern_list::Patterns;
 use super::player::{Player, Script};
-use super::script::{Cast, Wishes, cast, origin, seed_of};
+use super::script::{Cast, PREPARATION, Wishes, cast, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use super::variables::{Slot, Value};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};
 use crate::ping::SEED_MASK;
 use crate::way::{Means, Way, Ways};
+
+pub use preview::DryRun;
 
 /// Steps whose first wrong answer is spelled out.
 const COMPLAINTS_MAX: usize = 5;
@@ -100,7 +104,8 @@ impl ScenarioLoad {
     fn parts(&self, users: Option<u64>) -> Result<Vec<Part>, HttpError> {
         let file = self.book.file();
         let like = self.options.drive.plan(file);
-        let times = Times { like: &like, length: self.options.drive.length(file) };
+        let drive = &self.options.drive;
+        let times = Times { like: &like, length: drive.length(file), most: drive.for_time };
         let parts = |shares: &[Option<u64>]| {
             let numbered = (1..).zip(&file.scenario).zip(shares);
             numbered
@@ -161,7 +166,7 @@ impl ScenarioLoad {
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels)];
             if let Some(jtl) = jtl {
-                jtl.expect(together(&parts).connections.get());
+                jtl.expect(parts.iter().map(|part| part.plan.connections.get()).collect());
                 samplers.push(jtl);
             }
             way.drive_crews(&crews, shape(&cast), player, (&mut samplers, stop))
@@ -176,7 +181,7 @@ impl ScenarioLoad {
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         result.scenarios = scenarios(&parts, &cast.scripts, &load);
         let judged = cast.thresholds.iter();
-        let judged = judged.map(|it| it.judge(&load.recorder, load.duration_ns));
+        let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
         result.thresholds = judged.collect();
         result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
@@ -193,10 +198,13 @@ impl ScenarioLoad {
     fn jtl(&self, rows: &[Row]) -> Result<Option<Jtl>, HttpError> {
         let Some(path) = &self.options.export.jtl else { return Ok(None) };
         let base = self.origin.url().to_string();
+        let scenarios = &self.book.file().scenario;
+        let group = |row: &Row| scenarios.iter().position(|scenario| scenario.name == row.scenario);
         let rows = rows.iter().map(|row| JtlRow {
             label: format!("{} {}", row.scenario, row.name),
             url: base.clone(),
             sent_bytes: 0,
+            group: group(row).unwrap_or(0), // steps of a preparation are not told
         });
         Jtl::create(path, rows.collect()).map(Some)
     }
@@ -248,9 +256,7 @@ impl Measure for ScenarioLoad {
         let Some(extracted) = self.prepare(&way, stop)? else { return Ok(()) };
         let rows = self.cast(&extracted)?.rows;
         let mut jtl = self.jtl(&rows)?;
-        let names: Vec<String> =
-            rows.iter().map(|row| format!("{} {}", row.scenario, row.name)).collect();
-        watch.rows(&names);
+        watch.rows(&names(&rows));
         if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.pin, stop)? {
             watch.floor(floor);
         }
@@ -262,6 +268,15 @@ impl Measure for ScenarioLoad {
         }
         Ok(())
     }
+}
+
+/// What the rows are called while they are measured; those of a preparation have no name.
+fn names(rows: &[Row]) -> Vec<String> {
+    let name = |row: &Row| match row.scenario.as_str() {
+        PREPARATION => String::new(),
+        scenario => format!("{scenario} {}", row.name),
+    };
+    rows.iter().map(name).collect()
 }
 
 /// The target in a heading.
@@ -325,12 +340,14 @@ fn scenarios(
     scripts: &[Arc<Script>],
     load: &LoadResult<Player>,
 ) -> Vec<ScenarioFigures> {
-    let both = parts.iter().zip(scripts);
-    both.map(|(part, script)| {
+    let all = parts.iter().zip(scripts).zip(&load.crews);
+    all.map(|((part, script), crew)| {
         let mut figures = ScenarioFigures {
             name: script.name.clone(),
             load: if part.open() { "open" } else { "closed" }.into(),
             users: part.users,
+            dropped: crew.dropped,
+            start_up_ns: Distribution::of(&crew.start_up),
             ..ScenarioFigures::default()
         };
         let players = load.protocols.iter();
@@ -345,7 +362,7 @@ fn scenarios(
 fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>) -> Validity {
     // what answers to different values must be like, checks say
     let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
-    let mut validity = Validity::of(kept);
+    let mut validity = Validity::of(kept.map(|finding| whose(finding, &result.scenarios)));
     let mut complaints: Vec<&str> = load.protocols.iter().flat_map(Player::complaints).collect();
     complaints.sort_unstable();
     complaints.dedup();
@@ -364,4 +381,14 @@ fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>)
     let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
     let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
     validity.with_missed(&missed)
+}
+
+/// `finding` with the scenarios whose scripts were dropped, where that is not plain.
+fn whose(mut finding: Finding, scenarios: &[ScenarioFigures]) -> Finding {
+    if finding.kind == FindingKind::Dropped && scenarios.len() > 1 {
+        let dropped = scenarios.iter().filter(|scenario| scenario.dropped > 0);
+        let named = dropped.map(|it| format!("{} of {}", grouped(it.dropped), it.name));
+        finding.text += &format!(" ({})", named.collect::<Vec<_>>().join(", "));
+    }
+    finding
 }

@@ -29,5 +29,5 @@ pub mod variables;
 mod walk;
 
 pub use book::Book;
-pub use load::ScenarioLoad;
+pub use load::{DryRun, ScenarioLoad};
 pub use options::ScenarioOptions;

@@ -50,12 +50,19 @@ pub struct ScenarioOptions {
     pub credentials: Option<PathBuf>,
 
     /// Send every request through this proxy: http://HOST:PORT
+    ///
+    /// An https server is reached through a tunnel (CONNECT) for each connection. A proxy that asks who
+    /// you are is told PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD from the environment.
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
 
     /// Content that an answer may have; more is a failure
     #[arg(long, value_name = "SIZE")]
     pub max_body: Option<ByteSize>,
+
+    /// Show what would be done, and ask for nothing
+    #[arg(long, conflicts_with = "markdown")]
+    pub dry_run: bool,
 
     /// How the load is driven.
     #[command(flatten)]
@@ -82,7 +89,7 @@ pub struct ScenarioOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct DriveOptions {
-    /// Length of the recorded part, in place of the file's
+    /// Length of the recorded part, in place of the file's; no scenario goes on longer
     #[arg(long = "for", id = "for_time", value_name = "TIME")]
     pub for_time: Option<Span>,
 

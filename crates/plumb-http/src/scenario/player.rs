@@ -95,6 +95,8 @@ pub(crate) struct User {
     scripts: u64,
     /// It has asked for something in this script.
     asked: bool,
+    /// It has what belongs to its next script: the lines that its login took.
+    provided: bool,
     own_lines: Vec<OwnLine>,
 }
 
@@ -163,16 +165,19 @@ impl Player {
                 }
                 Stage::New => {
                     self.counts.begun += 1;
-                    if self.take_lines(user, |take| take == Take::EachUser) {
-                        user.stage = if self.script.login.is_empty() {
-                            Stage::Between
-                        } else {
-                            Stage::Login
-                        };
+                    // a login belongs to the first script: it has the same lines
+                    user.provided = !self.script.login.is_empty();
+                    let all = user.provided;
+                    if self.take_lines(user, |take| all || take == Take::EachUser) {
+                        user.stage = if user.provided { Stage::Login } else { Stage::Between };
                     }
                 }
                 Stage::Between => {
                     user.asked = false;
+                    if std::mem::take(&mut user.provided) {
+                        user.stage = Stage::Script; // and the cookies of the login stay
+                        continue;
+                    }
                     if self.script.cookies == Cookies::Clear {
                         user.jar.clear();
                     }
@@ -315,6 +320,7 @@ impl Protocol for Player {
             stage: Stage::New,
             scripts: 0,
             asked: false,
+            provided: false,
             own_lines: vec![OwnLine::default(); self.script.data.len()],
         }
     }

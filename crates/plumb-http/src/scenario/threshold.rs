@@ -1,5 +1,9 @@
 //! What is demanded of the figures: `list p95 < 200ms`, `failures < 0.1%`.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use plumb_engine::CrewFigures;
 use plumb_measure::{Histogram, Recorder, Row as Figures, Span, ThresholdRecord};
 use plumb_wire::document::nearest;
 
@@ -20,9 +24,11 @@ pub(crate) struct Threshold {
 }
 
 /// Whose figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Of {
     All,
+    /// The scenario with this number, and its rows.
+    Scenario(usize, Range<usize>),
     Row(usize),
     Group(usize),
 }
@@ -58,7 +64,7 @@ enum Operator {
 }
 
 /// How a threshold is written.
-const FORM: &str = "a threshold is [STEP] [ttfb] FIGURE < VALUE, where FIGURE is p50, p95, p99.9, \
+const FORM: &str = "a threshold is [STEP or SCENARIO] [ttfb] FIGURE < VALUE, where FIGURE is p50, p95, p99.9, \
                     mean, min, max, failures, throughput, requests, dropped, time or start-up, \
                     such as `list p95 < 200ms`, `failures < 0.1%` or `throughput > 100/s`";
 
@@ -80,17 +86,28 @@ impl Threshold {
         };
         let figure = figure(name, time).ok_or_else(form)?;
         let of = whose(rest.trim(), rows, groups)?;
-        let whole = matches!(figure, Figure::Dropped | Figure::Duration | Figure::StartUp(_));
-        if of != Of::All && whole {
-            return Err(format!("{name} is a figure of the whole load: leave the step out"));
+        let users = matches!(figure, Figure::Dropped | Figure::StartUp(_));
+        if users && matches!(of, Of::Row(_) | Of::Group(_)) {
+            return Err(format!(
+                "{name} is a figure of a scenario or of the whole load, not of a step"
+            ));
+        }
+        if figure == Figure::Duration && of != Of::All {
+            return Err(format!("{name} is a figure of the whole load: leave the name out"));
         }
         let (bound, share) = bound(figure, value)?;
         Ok(Self { text: text.trim().into(), of, figure, operator, bound, share })
     }
 
-    /// What was found, and whether it is as demanded.
-    pub(crate) fn judge(&self, recorder: &Recorder, duration_ns: u64) -> ThresholdRecord {
-        let found = self.found(recorder, duration_ns);
+    /// What was found in a load of `duration_ns`, of whose scenarios `crews` tells, and whether it is
+    /// as demanded.
+    pub(crate) fn judge(
+        &self,
+        recorder: &Recorder,
+        crews: &[CrewFigures],
+        duration_ns: u64,
+    ) -> ThresholdRecord {
+        let found = self.found(recorder, crews, duration_ns);
         let met = found.is_some_and(|found| match self.operator {
             Operator::Less => found < self.bound,
             Operator::LessOrEqual => found <= self.bound,
@@ -106,16 +123,26 @@ impl Threshold {
         ThresholdRecord { text: self.text.clone(), found, unit: unit.into(), met }
     }
 
-    fn found(&self, recorder: &Recorder, duration_ns: u64) -> Option<f64> {
-        let rows: Vec<&Figures> = match self.of {
+    fn found(&self, recorder: &Recorder, crews: &[CrewFigures], duration_ns: u64) -> Option<f64> {
+        let rows: Vec<&Figures> = match &self.of {
             Of::All => recorder.rows().iter().collect(),
-            Of::Row(row) => recorder.rows().get(row).into_iter().collect(),
-            Of::Group(row) => recorder.stretches().get(row).into_iter().collect(),
+            Of::Scenario(_, rows) => recorder.rows().get(rows.clone())?.iter().collect(),
+            Of::Row(row) => recorder.rows().get(*row).into_iter().collect(),
+            Of::Group(row) => recorder.stretches().get(*row).into_iter().collect(),
+        };
+        let (dropped, start_up) = match &self.of {
+            Of::Scenario(number, _) => {
+                let crew = crews.get(*number)?;
+                (crew.dropped, &crew.start_up)
+            }
+            Of::All | Of::Row(_) | Of::Group(_) => (recorder.dropped, &recorder.start_up),
         };
         let operations: u64 = rows.iter().map(|row| row.response.count()).sum();
         let failures = match self.of {
             Of::All => recorder.failures().total(),
-            Of::Row(_) | Of::Group(_) => rows.iter().map(|row| row.failures.total()).sum(),
+            Of::Scenario(..) | Of::Row(_) | Of::Group(_) => {
+                rows.iter().map(|row| row.failures.total()).sum()
+            }
         };
         let times = |time: Time| {
             let mut all = Histogram::new();
@@ -138,14 +165,11 @@ impl Threshold {
                 (all > 0).then(|| 100.0 * real(failures) / real(all))
             }
             Figure::Failures => Some(real(failures)),
-            Figure::Dropped => Some(real(recorder.dropped)),
+            Figure::Dropped => Some(real(dropped)),
             Figure::Throughput => (seconds > 0.0).then(|| real(operations) / seconds),
             Figure::Requests => Some(real(operations)),
             Figure::Duration => Some(real(duration_ns)),
-            Figure::StartUp(q) => {
-                let all = &recorder.start_up;
-                (!all.is_empty()).then(|| real(all.quantile(q)))
-            }
+            Figure::StartUp(q) => (!start_up.is_empty()).then(|| real(start_up.quantile(q))),
         }
     }
 }
@@ -184,8 +208,8 @@ fn figure(name: &str, time: Time) -> Option<Figure> {
     })
 }
 
-/// The row that `name` means: of a step or a group, with its scenario before it where steps of
-/// several have that name.
+/// What `name` means: the row of a step or a group, with its scenario before it where steps of
+/// several have that name; else a scenario.
 fn whose(name: &str, rows: &[Row], groups: &[Row]) -> Result<Of, String> {
     let name = name.trim_matches(['"', '\'']);
     if name.is_empty() {
@@ -202,18 +226,27 @@ fn whose(name: &str, rows: &[Row], groups: &[Row]) -> Result<Of, String> {
         .chain(groups.iter().enumerate().filter(|(_, row)| is(row)).map(|(at, _)| Of::Group(at)))
         .collect();
     match &found[..] {
-        [only] => Ok(*only),
-        [] => {
+        [only] => Ok(only.clone()),
+        [] => scenario(name, rows).ok_or_else(|| {
             let known = rows.iter().chain(groups).filter(|row| recorded(row));
-            let known = known.map(|row| row.name.clone());
+            let known = known.flat_map(|row| [row.name.clone(), row.scenario.clone()]);
             let meant = nearest(name, known).map(|meant| format!("; did you mean `{meant}`?"));
-            Err(format!("there is no step or group `{name}`{}", meant.unwrap_or_default()))
-        }
+            format!("there is no step, group or scenario `{name}`{}", meant.unwrap_or_default())
+        }),
         _ => Err(format!(
             "`{name}` is in several scenarios: write SCENARIO/{name}, or give groups names of \
              their own"
         )),
     }
+}
+
+/// The scenario called `name`. Each has a row at least, and all of them side by side.
+fn scenario(name: &str, rows: &[Row]) -> Option<Of> {
+    let from = rows.iter().position(|row| row.scenario == name && name != PREPARATION)?;
+    let count = rows[from..].iter().take_while(|row| row.scenario == name).count();
+    let before: BTreeSet<&str> = rows[..from].iter().map(|row| row.scenario.as_str()).collect();
+    let number = before.iter().filter(|scenario| **scenario != PREPARATION).count();
+    Some(Of::Scenario(number, from..from + count))
 }
 
 /// The bound in the unit of `figure`; of failures also whether it is a share.
@@ -282,8 +315,15 @@ mod tests {
         recorder
     }
 
+    /// Two scenarios, of which the second dropped work.
+    fn crews() -> Vec<CrewFigures> {
+        let mut late = CrewFigures { dropped: 3, ..CrewFigures::default() };
+        late.start_up.record(2_000_000_000);
+        vec![CrewFigures::default(), late]
+    }
+
     fn met(text: &str) -> bool {
-        read(text).unwrap().judge(&records(), 10_000_000_000).met
+        read(text).unwrap().judge(&records(), &crews(), 10_000_000_000).met
     }
 
     #[test]
@@ -302,14 +342,28 @@ mod tests {
             "page p50 > 6s",
             "dropped < 1",
             "time <= 10s",
+            "a dropped < 1",
+            "b dropped >= 3",
+            "b start-up >= 2s",
+            "a p95 < 96ms",
+            "a requests >= 100",
+            "a failures > 0",
+            "b failures < 1",
         ] {
             assert!(met(text), "{text}");
         }
-        for text in ["list p95 < 95ms", "failures < 0.9%", "throughput > 10/s", "b/GET /x p50 < 1s"]
-        {
+        for text in [
+            "list p95 < 95ms",
+            "failures < 0.9%",
+            "throughput > 10/s",
+            "b/GET /x p50 < 1s",
+            "b dropped < 1",
+            "a start-up < 1s",
+            "b p50 < 1s",
+        ] {
             assert!(!met(text), "{text}");
         }
-        let record = read("failures < 0.1%").unwrap().judge(&records(), 1);
+        let record = read("failures < 0.1%").unwrap().judge(&records(), &crews(), 1);
         assert_eq!(record.unit, "%");
         assert!((0.9..1.0).contains(&record.found.unwrap()), "1 of 101: {record:?}");
     }
@@ -323,7 +377,8 @@ mod tests {
             ("p95 < 200", "unit"),
             ("failures < -1", "no share"),
             ("lst p95 < 1s", "did you mean `list`?"),
-            ("first p95 < 1s", "no step or group `first`"),
+            ("first p95 < 1s", "no step, group or scenario `first`"),
+            ("a time < 1s", "whole load"),
             ("GET /x p95 < 1s", "several scenarios"),
             ("list dropped < 1", "whole load"),
             ("list ttfb failures < 1", "a threshold is"),

@@ -37,6 +37,8 @@ pub(crate) struct Times<'a> {
     /// Everything but connections, threads and extent.
     pub(crate) like: &'a LoadPlan,
     pub(crate) length: Option<Span>,
+    /// Nothing is recorded longer, whatever the scenarios say.
+    pub(crate) most: Option<Span>,
 }
 
 /// The part of `scenario`, with `users` instead of those of the file, its arrivals drawn from
@@ -187,27 +189,14 @@ impl Reader<'_> {
     /// How long the recorded part lasts.
     fn extent(&self, begins_ns: u64) -> Result<Extent, HttpError> {
         let scenario = self.scenario;
-        let warmup_ns = self.times.like.warmup.ns();
-        let staged: u64 = scenario.stages.iter().map(|stage| stage.get_ref().over.ns()).sum();
-        if staged > 0 {
-            let end_ns = begins_ns + staged;
-            return match end_ns.checked_sub(warmup_ns).filter(|ns| *ns > 0) {
-                Some(ns) => Ok(Extent::For(Span::from_ns(ns))),
-                None => Err(self.wrong(format!(
-                    "the warm-up of {} is longer than all stages: nothing would be recorded",
-                    self.times.like.warmup
-                ))),
-            };
-        }
-        if !scenario.stages.is_empty() {
-            return Err(self.wrong("stages of no length measure nothing"));
-        }
         let start_ns = scenario.start.map_or(0, Span::ns);
-        let length_ns = match (scenario.length, self.times.length) {
-            (Some(length), _) => Some(start_ns + length.ns()),
-            (None, whole) => whole.map(Span::ns),
+        let own_ns = match (&scenario.stages[..], scenario.length) {
+            ([_, ..], _) => Some(self.staged_ns(begins_ns)?),
+            ([], Some(length)) => Some(start_ns + length.ns()),
+            ([], None) => self.times.length.map(Span::ns),
         };
-        match length_ns {
+        let most_ns = self.times.most.map(Span::ns);
+        match own_ns.into_iter().chain(most_ns).min() {
             Some(0) => Err(self.wrong("a time of 0 measures nothing")),
             Some(ns) if ns <= start_ns => Err(self.wrong(format!(
                 "scenario {} would begin when the load is over: raise for, or lower start",
@@ -220,6 +209,22 @@ impl Reader<'_> {
                 scenario.name
             ))),
         }
+    }
+
+    /// How much of all stages is recorded.
+    fn staged_ns(&self, begins_ns: u64) -> Result<u64, HttpError> {
+        let stages = self.scenario.stages.iter();
+        let staged_ns: u64 = stages.map(|stage| stage.get_ref().over.ns()).sum();
+        if staged_ns == 0 {
+            return Err(self.wrong("stages of no length measure nothing"));
+        }
+        let warmup = self.times.like.warmup;
+        let recorded_ns = (begins_ns + staged_ns).checked_sub(warmup.ns()).filter(|ns| *ns > 0);
+        recorded_ns.ok_or_else(|| {
+            self.wrong(format!(
+                "the warm-up of {warmup} is longer than all stages: nothing would be recorded"
+            ))
+        })
     }
 }
 

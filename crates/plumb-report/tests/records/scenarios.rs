@@ -50,6 +50,8 @@ fn level(users: &str, factor: u64, duration_ns: u64) -> ResultRecord {
         },
     ];
     result.groups = vec![part("reader", "order", list, 20)];
+    let start_up = Shape { base_ns: 210_000, tail_ns: 9_000 };
+    let slower = Shape { base_ns: 640_000, tail_ns: 9_000 };
     result.scenarios = vec![
         ScenarioFigures {
             name: "reader".into(),
@@ -59,6 +61,7 @@ fn level(users: &str, factor: u64, duration_ns: u64) -> ResultRecord {
             scripts: 20,
             broken: 1,
             ended: BTreeMap::from([("users.csv ran dry".into(), 3)]),
+            start_up_ns: Some(distribution(&start_up.histogram(9))),
             ..ScenarioFigures::default()
         },
         ScenarioFigures {
@@ -68,6 +71,7 @@ fn level(users: &str, factor: u64, duration_ns: u64) -> ResultRecord {
             begun: 1,
             scripts: 2,
             empty: 2,
+            start_up_ns: Some(distribution(&slower.histogram(1))),
             ..ScenarioFigures::default()
         },
     ];
@@ -84,7 +88,6 @@ fn level(users: &str, factor: u64, duration_ns: u64) -> ResultRecord {
         threshold("requests >= 420", Some(420.0), "1", true),
         threshold("message p95 < 1s", None, "ns", false),
     ];
-    let start_up = Shape { base_ns: 210_000, tail_ns: 9_000 };
     result.driver.start_up_ns = Some(distribution(&start_up.histogram(10)));
     result
 }

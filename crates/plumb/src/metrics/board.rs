@@ -153,8 +153,11 @@ impl Board {
         }
     }
 
+    /// The rows of all points; where some have names, those without are nobody's to see.
     fn each(&self) -> impl Iterator<Item = (&Point, &Figures)> {
-        self.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)))
+        let all =
+            self.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));
+        all.filter(|(_, row)| self.names.is_empty() || !row.name.is_empty())
     }
 }
 
@@ -245,6 +248,18 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "no {line} in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_row_without_a_name_among_others_is_not_shown() {
+        let mut board = board();
+        board.rows(&[String::new(), "page".into()]);
+        board.point(&BTreeMap::new());
+        let recorder = Recorder::new(2);
+        board.add(&IntervalRecords { recorder, ..records(&[], 0) });
+        let text = board.render();
+        let rows = text.lines().filter(|line| line.starts_with("plumb_run_operations_total"));
+        assert_eq!(rows.collect::<Vec<_>>(), ["plumb_run_operations_total{row=\"page\"} 0"]);
     }
 
     #[test]

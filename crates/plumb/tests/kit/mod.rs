@@ -15,6 +15,7 @@ pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod recorder;
 pub(crate) mod router;
+pub(crate) mod scenario;
 pub(crate) mod web;
 
 use std::fs;

@@ -1,0 +1,150 @@
+//! What a load would do: `plumb http load --dry-run`. Nothing is asked for, no secret is shown.
+
+mod amount;
+mod course;
+mod script;
+mod step;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use plumb_engine::Stop;
+use plumb_engine::layer::{JobError, Server};
+use plumb_measure::{Program, Span};
+use serde::Serialize;
+
+use super::ScenarioLoad;
+use crate::HttpError;
+use crate::scenario::book::Book;
+use crate::scenario::masked;
+use course::Point;
+use script::ShownScript;
+use step::{ShownStep, View};
+
+/// Name and version of the form of the JSON document.
+const SCHEMA: &str = "plumb.http-load-plan/1";
+
+/// Shows what a load would do.
+#[derive(Debug)]
+pub struct DryRun {
+    load: ScenarioLoad,
+}
+
+impl DryRun {
+    /// Shows `load` instead of driving it.
+    #[must_use]
+    pub fn new(load: ScenarioLoad) -> Self {
+        Self { load }
+    }
+}
+
+impl Server for DryRun {
+    fn run(
+        &mut self,
+        out: &mut (dyn Write + Send),
+        _log: &mut (dyn Write + Send),
+        _stop: &Stop,
+    ) -> Result<(), JobError> {
+        let preview = Preview::of(&self.load)?;
+        let text = match self.load.options.output.json {
+            true => serde_json::to_string_pretty(&preview)? + "\n",
+            false => text::of(&preview),
+        };
+        out.write_all(text.as_bytes())?;
+        Ok(())
+    }
+}
+
+/// A load as it would be.
+#[derive(Clone, Debug, Serialize)]
+struct Preview {
+    schema: &'static str,
+    plumb: Program,
+    file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    base: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proxy: Option<String>,
+    /// Absent: drawn when the load begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    warmup_ns: u64,
+    timeout_ns: u64,
+    connect_timeout_ns: u64,
+    /// All points with their warm-ups, without what is waited for at the end of each; absent where
+    /// users decide when they are done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predicted_ns: Option<u64>,
+    points: Vec<Point>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    prepare: Vec<ShownStep>,
+    scenarios: Vec<ShownScript>,
+    thresholds: Vec<String>,
+}
+
+impl Preview {
+    fn of(load: &ScenarioLoad) -> Result<Self, HttpError> {
+        let file = load.book.file();
+        let masked = Book::parse(load.book.path(), masked::text(file))?;
+        let cast = load.cast(&[])?;
+        let scripts = cast.scripts.iter().zip(&file.scenario).zip(&masked.file().scenario);
+        let scenarios = scripts
+            .map(|((script, written), shown)| {
+                ShownScript::of(load, masked.file(), (script.as_ref(), written, shown))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let plan = load.options.drive.plan(file);
+        let seed = load.options.drive.seed.or(file.seed);
+        let mut points = load.points.clone();
+        if seed.is_none() {
+            points.sort_unstable(); // their order is not drawn yet
+        }
+        let points = points
+            .into_iter()
+            .map(|point| Ok(Point::of(&load.parts(point)?, &scenarios)))
+            .collect::<Result<Vec<_>, HttpError>>()?;
+        let lengths = points.iter().map(|point| Some(point.recorded_ns? + plan.warmup.ns()));
+        Ok(Self {
+            schema: SCHEMA,
+            plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
+            file: load.book.path().into(),
+            name: file.name.clone(),
+            base: load.origin.url().to_string(),
+            proxy: load.ways.proxy().map(|proxy| proxy.url().to_string()),
+            seed,
+            warmup_ns: plan.warmup.ns(),
+            timeout_ns: plan.operation_timeout.ns(),
+            connect_timeout_ns: plan.connect_timeout.ns(),
+            predicted_ns: lengths.sum(),
+            points,
+            prepare: Self::prepare(load, &masked),
+            scenarios,
+            thresholds: file.thresholds.iter().map(|text| text.get_ref().clone()).collect(),
+        })
+    }
+
+    fn prepare(load: &ScenarioLoad, masked: &Book) -> Vec<ShownStep> {
+        let (file, shown) = (load.book.file(), masked.file());
+        let mut constants: BTreeMap<String, String> = shown.variables.clone();
+        script::set_by(&file.prepare).iter().for_each(|name| drop(constants.remove(*name)));
+        let view = View {
+            book: &load.book,
+            exclude: &load.wishes.exclude,
+            headers: [&shown.headers, &BTreeMap::new()],
+            told: &load.wishes.headers,
+            think: None,
+            constants: &constants,
+        };
+        view.steps(&file.prepare, &shown.prepare)
+    }
+}
+
+/// A time as it is written.
+fn span(ns: u64) -> Span {
+    Span::from_ns(ns)
+}
