@@ -1,4 +1,4 @@
-"""Cells with one outcome: many locks, live wildcards, journals, redis-benchmark."""
+"""Cells with one outcome: many locks, live wildcards, journals, orders, redis-benchmark."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ ARGUMENT_BYTES = 29
 # Of each load without turns; a comparison has its own.
 LOAD_SECONDS = 2.0
 JOURNALS = ("none", "interval", "always")
+CLIENTS = (1, 5)
+ORDER_FIGURES = ("enqueues a minute", "bound set by the round trip", "share of the bound")
 BENCHMARK_REQUESTS, PATIENCE_SECONDS = 200_000, 120.0
 
 
@@ -150,6 +152,35 @@ def journal(tools: Tools) -> list[Check]:
         lines = tuple(f"{name}: {rate:,.0f} pairs/s" for name, rate in rates.items())
         found.append(Check(f"journal, {policy}", None, lines, rates))
     return found
+
+
+def orders(tools: Tools) -> Check:
+    """The pattern of sales and distribution: lock operations a minute; there is no target."""
+    lines, raw = [], {}
+    with peers.serving(PLUMB, tools, on_cpu(1)) as server:
+        for clients in CLIENTS:
+            found = _orders(server, clients, tools)
+            raw[str(clients)] = found
+            lines.append(
+                f"{clients} clients: {found['enqueues a minute']:,.0f} enqueues/min, "
+                f"{found['share of the bound']:.2f} of the {found['bound set by the round trip']:,.0f} "
+                "that the round trip allows"
+            )
+    few, many = (raw[str(clients)]["enqueues a minute"] for clients in CLIENTS)
+    lines.append(f"ratio {many / few:.2f}")
+    return Check("orders", None, tuple(lines), raw)
+
+
+def _orders(server: Server, clients: int, tools: Tools) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
+        words = [*on_cpu(0), str(tools.plumb), "lock", "load", "sd", server.address]
+        words += ["--connections", str(clients), "--for", f"{round(1000 * LOAD_SECONDS)}ms"]
+        words += ["--json", "--out", str(Path(scratch) / "out")]
+        ended = process.ended(words, LOAD_SECONDS + PATIENCE_SECONDS)
+    if ended.status not in (0, 1):
+        raise BenchFailure(f"the client ended with {ended.status}: {ended.said()}")
+    found = peers.result(json.loads(ended.out))
+    return {name: peers.named(found, name) for name in ORDER_FIGURES}
 
 
 def redis_benchmark(tools: Tools) -> Check:

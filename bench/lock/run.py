@@ -42,7 +42,7 @@ PAIRS_CELLS = {
     for connections, depth in LOADS
     for measure in (PAIRS, CPU)
 }
-CELLS = ("pairs", "journal", "fill", "masks", "redis-benchmark")
+CELLS = ("pairs", "journal", "fill", "masks", "orders", "redis-benchmark")
 # 0.9 of the limit's pairs a second is 1.11 of its time for one.
 LIMIT_TARGETS = {PAIRS: at_most(1 / 0.9), CPU: at_most(1.25)}
 REDIS_CPU, REDIS_PAIRS = at_most(0.6), at_most(0.5)
@@ -147,6 +147,8 @@ def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
         outcome.checks += checks.fill(tools, options.locks)
     if "masks" in options.cells:
         outcome.checks.append(checks.masks(tools))
+    if "orders" in options.cells:
+        outcome.checks.append(checks.orders(tools))
     if "redis-benchmark" in options.cells:
         outcome.checks.append(checks.redis_benchmark(tools))
     outcome.complete = True

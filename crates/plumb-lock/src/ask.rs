@@ -44,12 +44,24 @@ impl Said {
         }
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(_) | Self::Nothing | Self::Many(_) | Self::Error(_) => b"",
+        }
+    }
+
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Number(value) => u64::try_from(*value).unwrap_or(0),
             _ => 0,
         }
     }
+}
+
+/// What a server said, without anything that a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// Commands that are asked one after the other.

@@ -30,9 +30,6 @@ pub enum LockError {
     /// No verb was named.
     #[error("name a verb: serve, load, status, show or journal")]
     NoVerb,
-    /// The journal is damaged.
-    #[error("{0} of the files are damaged; `plumb lock journal repair` cuts them off there")]
-    Damaged(usize),
     /// The journal could not be ended in order.
     #[error("cannot end the journal in order: {0}; the next start reads it as after a crash")]
     Close(std::io::Error),

@@ -1,23 +1,28 @@
 //! `plumb lock journal dump|verify|repair`: a journal looked at while no server uses it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Server};
 
 use crate::LockError;
-use crate::journal::{self, Report};
+use crate::journal::{self, Kind, Outlook, Report};
 
 /// What is done with a journal.
 #[derive(Clone, Debug, Subcommand)]
 pub enum JournalVerb {
     /// Print every record as a line
     Dump(Folder),
-    /// Read every record, and say of each file whether it is sound
+    /// Read every record; say of each file whether it is sound, and what a start would find
+    ///
+    /// The exit code is 0 when a server would start with this folder, and 2 when it would refuse.
     Verify(Folder),
     /// Cut damaged files off in front of the damage, and keep what was cut beside them
+    ///
+    /// Where more than a torn end is cut off, the next start has a new epoch, so that clients
+    /// learn that something is missing.
     Repair(Folder),
 }
 
@@ -50,10 +55,7 @@ impl JournalJob {
             JournalVerb::Verify(Folder { folder }) => {
                 let reports = journal::verify(folder)?;
                 print(out, &reports)?;
-                match reports.iter().filter(|report| report.trouble.is_some()).count() {
-                    0 => Ok(()),
-                    damaged => Err(LockError::Damaged(damaged)),
-                }
+                print_outlook(out, folder)
             }
             JournalVerb::Repair(Folder { folder }) => {
                 let reports = journal::repair(folder)?;
@@ -61,10 +63,24 @@ impl JournalJob {
                 if reports.is_empty() {
                     writeln!(out, "nothing to repair")?;
                 }
-                Ok(())
+                print_outlook(out, folder)
             }
         }
     }
+}
+
+fn print_outlook(out: &mut dyn Write, folder: &Path) -> Result<(), LockError> {
+    let Outlook { locks, inherited, epoch, complete } = journal::outlook(folder)?;
+    let missing = if complete {
+        "nothing that was acknowledged is missing"
+    } else {
+        "something may be missing, and the epoch will be a new one"
+    };
+    writeln!(
+        out,
+        "a start finds {locks} locks of epoch {epoch}, {inherited} of them inherited; {missing}"
+    )?;
+    Ok(())
 }
 
 fn print(out: &mut dyn Write, reports: &[Report]) -> Result<(), LockError> {
@@ -76,6 +92,10 @@ fn print(out: &mut dyn Write, reports: &[Report]) -> Result<(), LockError> {
             report.path.display()
         )?;
         match &report.trouble {
+            None if report.kind == Kind::Snapshot && !report.ended => {
+                writeln!(out, ", not finished")?;
+            }
+            None if sound_bytes < bytes => writeln!(out, ": a batch was not finished: a torn end")?,
             None => writeln!(out, ", sound")?,
             Some(trouble) if report.goes_on => {
                 writeln!(out, ": {trouble}; sound records follow, so this is damage")?;

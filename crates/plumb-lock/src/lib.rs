@@ -44,7 +44,10 @@ impl Layer for Locks {
     fn command(&self) -> Command {
         // the words for people come last: the options bring words of their own
         let serve = ServeOptions::augment_args(Command::new("serve"))
-            .about("Run a lock server, for clients that speak RESP");
+            .about("Run a lock server, for clients that speak RESP")
+            .after_help(
+                "docs/lock.md lists the commands. Prometheus reads http://HOST:PORT/metrics.",
+            );
         let load = LoadVerb::augment_subcommands(Command::new("load"))
             .about("Take and release locks, and measure how fast that goes")
             .subcommand_required(true)

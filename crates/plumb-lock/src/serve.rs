@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
 use plumb_engine::tls::ServerTlsOptions;
-use plumb_engine::{Cidr, Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_engine::{Cidr, EngineError, Listener, Nagle, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_wire::resp;
 
@@ -153,7 +153,7 @@ impl ServeOptions {
             restored.table.raise_fence(wall_us);
             return Ok((restored, Notes::none()));
         };
-        let (notes, restored) = Notes::open(folder.clone(), self.policy(), self.limits(), wall_us)?;
+        let (notes, restored) = Notes::open(folder, self.policy(), self.limits(), wall_us)?;
         Ok((restored, notes))
     }
 }
@@ -178,6 +178,11 @@ impl Serve {
         stop: &Stop,
     ) -> Result<(), LockError> {
         let options = &self.options;
+        if options.limits().rows == 0 {
+            let text =
+                format!("--table-size {} holds no lock; give 1KiB or more", options.table_size);
+            return Err(EngineError::Plan(text).into());
+        }
         let password = password::read(options.password_file.as_deref(), password::VARIABLE)?;
         let tls = options.tls.acceptor(&[])?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;

@@ -1,21 +1,26 @@
 //! `plumb lock show`: who holds what, oldest first, and the removal of what nobody will release.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsFd as _;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Server};
 use plumb_engine::{Stop, clock};
+use plumb_measure::Span;
 use serde_json::{Value, json};
 
 use crate::LockError;
-use crate::ask::{PATIENCE, Said};
+use crate::ask::{PATIENCE, Said, plain};
 use crate::target::{Target, TargetOptions};
 
 /// Locks that are asked for at once.
 const PAGE: &str = "1000";
 /// Removals that are sent together.
 const BATCH: usize = 1_000;
+/// How long an answer may take and Ctrl-C still be heard meanwhile.
+const ANSWER_MAX: Span = Span::from_ms(24 * 3_600_000);
 
 /// Which locks, and what becomes of them.
 #[derive(Args, Clone, Debug)]
@@ -50,8 +55,8 @@ pub struct ShowOptions {
 
     /// Remove the locks that are shown, whoever owns them, after asking
     ///
-    /// A lock is removed by its fence number, so one that was taken meanwhile stays; what was taken
-    /// in the same request goes with it.
+    /// A lock is removed by its name, argument, owner and fence number, so one that was taken
+    /// meanwhile stays.
     #[arg(long)]
     pub delete: bool,
 
@@ -64,16 +69,18 @@ pub struct ShowOptions {
 #[derive(Debug)]
 pub struct Show {
     options: ShowOptions,
+    interrupted: bool,
 }
 
 /// A lock as the server lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shown {
-    owner: String,
+    /// Owner, name and argument as bytes, with which it is removed.
+    owner: Vec<u8>,
     user: String,
     since_ms: u64,
-    name: String,
-    argument: String,
+    name: Vec<u8>,
+    argument: Vec<u8>,
     mode: String,
     dialog: u64,
     update: u64,
@@ -92,11 +99,11 @@ impl Shown {
             return None;
         };
         Some(Self {
-            owner: owner.text(),
+            owner: owner.bytes().to_vec(),
             user: user.text(),
             since_ms: since.number(),
-            name: name.text(),
-            argument: argument.text(),
+            name: name.bytes().to_vec(),
+            argument: argument.bytes().to_vec(),
             mode: mode.text(),
             dialog: dialog.number(),
             update: update.number(),
@@ -111,9 +118,9 @@ impl Shown {
 
     fn json(&self) -> Value {
         json!({
-            "owner": self.owner, "user": self.user, "since": self.since(),
-            "since_ms": self.since_ms, "name": self.name, "argument": self.argument,
-            "mode": self.mode, "dialog": self.dialog, "update": self.update,
+            "owner": text(&self.owner), "user": self.user, "since": self.since(),
+            "since_ms": self.since_ms, "name": text(&self.name),
+            "argument": text(&self.argument), "mode": self.mode, "dialog": self.dialog, "update": self.update,
             "inherited": self.inherited > 0, "fence": self.fence,
         })
     }
@@ -122,10 +129,10 @@ impl Shown {
         [
             self.since(),
             plain(&self.user),
-            plain(&self.owner),
+            plain(&text(&self.owner)),
             self.mode.clone(),
-            plain(&self.name),
-            plain(&self.argument),
+            plain(&text(&self.name)),
+            plain(&text(&self.argument)),
             format!("{}/{}", self.dialog, self.update),
             if self.inherited > 0 { "yes" } else { "" }.into(),
             self.fence.to_string(),
@@ -133,9 +140,8 @@ impl Shown {
     }
 }
 
-/// Nothing that a terminal would obey.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 const HEAD: [&str; 9] =
@@ -145,11 +151,11 @@ impl Show {
     /// Shows what `options` ask for, once it runs.
     #[must_use]
     pub fn new(options: ShowOptions) -> Self {
-        Self { options }
+        Self { options, interrupted: false }
     }
 
     fn show(
-        &self,
+        &mut self,
         out: &mut (dyn Write + Send),
         log: &mut (dyn Write + Send),
         stop: &Stop,
@@ -169,8 +175,8 @@ impl Show {
             writeln!(out, "{} of {all} locks", locks.len())?;
         }
         if self.options.delete && !locks.is_empty() {
-            self.agreed(log, locks.len())?;
-            let gone = remove(&target, &locks, stop)?;
+            self.interrupted = !self.agreed(log, locks.len(), stop)?;
+            let gone = if self.interrupted { 0 } else { remove(&target, &locks, stop)? };
             writeln!(log, "{gone} locks removed")?;
         }
         Ok(())
@@ -187,7 +193,8 @@ impl Show {
             }
         }
         let fits = |lock: &Shown| {
-            options.argument.as_ref().is_none_or(|start| lock.argument.starts_with(start.as_str()))
+            let start = options.argument.as_ref();
+            start.is_none_or(|start| lock.argument.starts_with(start.as_bytes()))
         };
         let (mut locks, mut cursor) = (Vec::new(), 0);
         loop {
@@ -209,20 +216,26 @@ impl Show {
         }
     }
 
-    /// Asks whoever sits there, unless he has said so before.
-    fn agreed(&self, log: &mut dyn Write, count: usize) -> Result<(), LockError> {
+    /// Asks whoever sits there, unless that was said before; false after an interruption.
+    fn agreed(&self, log: &mut dyn Write, count: usize, stop: &Stop) -> Result<bool, LockError> {
         if self.options.yes {
-            return Ok(());
+            return Ok(true);
         }
-        if !io::stdin().is_terminal() {
+        let stdin = io::stdin();
+        if !stdin.is_terminal() {
             return Err(LockError::NotAgreed("nobody can be asked here: write --yes as well"));
         }
         write!(log, "remove these {count} locks, whoever holds them? [yes/no] ")?;
         log.flush()?;
+        stop.wait_for(stdin.as_fd(), ANSWER_MAX)?;
+        if stop.asked() {
+            writeln!(log)?;
+            return Ok(false);
+        }
         let mut line = String::new();
-        io::stdin().read_line(&mut line)?;
+        stdin.read_line(&mut line)?;
         if line.trim() == "yes" {
-            return Ok(());
+            return Ok(true);
         }
         Err(LockError::NotAgreed("only the whole word yes removes them"))
     }
@@ -233,14 +246,23 @@ fn strange(target: &Target) -> LockError {
     LockError::NoAnswer { address: target.name.clone(), how }
 }
 
-/// Removes them by their fence numbers; how many are gone.
+/// Removes them, those alone that are still what was shown; how many are gone.
 fn remove(target: &Target, locks: &[Shown], stop: &Stop) -> Result<u64, LockError> {
-    let fences: BTreeSet<u64> = locks.iter().map(|lock| lock.fence).collect();
-    let texts: Vec<String> = fences.iter().map(u64::to_string).collect();
+    // two modes of one owner on one argument may have the same number: it is said once
+    let said: BTreeSet<([&[u8]; 3], u64)> = locks
+        .iter()
+        .map(|lock| ([&*lock.name, &*lock.argument, &*lock.owner], lock.fence))
+        .collect();
+    let said: Vec<_> = said.into_iter().map(|(lock, fence)| (lock, fence.to_string())).collect();
     let mut gone = 0;
-    for batch in texts.chunks(BATCH) {
-        let words: Vec<[&[u8]; 3]> =
-            batch.iter().map(|fence| [&b"REMOVE"[..], b"FENCE", fence.as_bytes()]).collect();
+    for batch in said.chunks(BATCH) {
+        let words: Vec<[&[u8]; 8]> = batch
+            .iter()
+            .map(|([name, argument, owner], fence)| {
+                let fence = fence.as_bytes();
+                [&b"REMOVE"[..], b"LOCK", name, argument, b"OWNER", owner, b"FENCE", fence]
+            })
+            .collect();
         let commands: Vec<&[&[u8]]> = words.iter().map(|words| &words[..]).collect();
         gone += target.ask(&commands, PATIENCE, stop)?.iter().map(Said::number).sum::<u64>();
     }
@@ -273,5 +295,9 @@ impl Server for Show {
         stop: &Stop,
     ) -> Result<(), JobError> {
         Ok(self.show(out, log, stop)?)
+    }
+
+    fn was_interrupted(&self) -> bool {
+        self.interrupted
     }
 }

@@ -1,5 +1,7 @@
 //! `plumb lock status`: is the server there, how busy is it, how full is its table?
 
+mod overflow;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -12,6 +14,7 @@ use serde_json::json;
 
 use crate::LockError;
 use crate::target::TargetOptions;
+use overflow::Overflow;
 
 /// What is asked, and what is still in order.
 #[derive(Args, Clone, Debug)]
@@ -48,7 +51,7 @@ pub struct Status {
     warned: bool,
 }
 
-/// Counters that are told as rates.
+/// Counters that are told as rates, what this command itself asks left out.
 const RATES: [&str; 6] = ["commands", "granted", "rejected", "dequeues", "dequeue_alls", "errors"];
 
 impl Status {
@@ -69,18 +72,32 @@ impl Status {
             stop.wait_until(begun_ns + over.ns())?;
             now = target.figures(patience, stop)?;
             let time_ns = MonotonicClock.now_ns() - begun_ns;
-            let rate = |name: &str| rate(figure(&now, name), figure(&before, name), time_ns);
+            let asked = 1 + u64::from(target.password.is_some()); // by us, in between
+            let own = |name: &str| if name == "commands" { asked } else { 0 };
+            let rate = |name: &str| {
+                let others = figure(&now, name).saturating_sub(own(name));
+                rate(others, figure(&before, name), time_ns)
+            };
             rates = RATES.iter().map(|name| ((*name).to_owned(), rate(name))).collect();
         }
         let findings = self.findings(&now);
         self.warned = !findings.is_empty();
+        let overflows = match figure(&now, "overflows") {
+            0 => Vec::new(),
+            _ => overflow::all(&target.ask_one(&[b"LOCKSTAT", b"OVERFLOWS"], patience, stop)?),
+        };
         if self.options.json {
+            let overflows: Vec<_> = overflows.iter().map(Overflow::json).collect();
             let state = json!({
                 "server": target.name, "findings": findings, "per_s": rates, "figures": now,
+                "overflows": overflows,
             });
             writeln!(out, "{state:#}")?;
         } else {
             print(out, &target.name, &now, &rates)?;
+            if let Some(last) = overflows.last() {
+                writeln!(out, "{last}")?;
+            }
             findings.iter().try_for_each(|finding| writeln!(out, "attention: {finding}"))?;
         }
         Ok(())
@@ -118,7 +135,7 @@ fn print(
     let of = |name: &str| figure(now, name);
     writeln!(
         out,
-        "lock server {name}: serving since {} s, epoch {}, {} clients, {} waiting",
+        "lock server {name}: serving for {} s, epoch {}, clients {}, waiting {}",
         of("uptime_seconds"),
         of("epoch"),
         of("clients"),

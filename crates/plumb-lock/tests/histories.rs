@@ -219,8 +219,16 @@ impl<R: Rules> Trial<R> {
             1 => (Selector::Fence(fence), self.model.remove(|row| row.fence == fence)),
             _ => {
                 let (name, argument) = (&*want.name, &*want.argument);
-                let gone = self.model.remove(|row| row.name == name && row.argument == argument);
-                (Selector::Object { name, argument }, gone)
+                let here = |row: &Row| row.name == name && row.argument == argument;
+                let known = self.model.rows.iter().find(|row| here(row)).map(|row| row.fence);
+                let fence = known.filter(|_| self.numbers.below(2) == 0);
+                let owner = (self.numbers.below(2) == 0).then_some(&*owner);
+                let meant = |row: &Row| {
+                    fence.is_none_or(|fence| row.fence == fence)
+                        && owner.is_none_or(|owner| row.owner == owner)
+                };
+                let gone = self.model.remove(|row| here(row) && meant(row));
+                (Selector::Object { name, argument, owner, fence }, gone)
             }
         };
         agree("removed", &self.table.remove(selector, &mut self.replica), &expected)

@@ -44,7 +44,8 @@ fn every_mistake_of_a_server_is_found_by_its_clients() {
 /// An exclusive lock for `owner` on the same argument, asked for and answered at these moments.
 fn taken(client: usize, owner: &str, (asked, answered): (u64, u64), fence: u64) -> Event {
     let want = Want { mode: Mode::E, name: b"T".to_vec(), argument: b"a".to_vec() };
-    let call = Call::Enqueue { owner: owner.into(), scope: Scope::Update, wants: vec![want] };
+    let (owner, scope) = (owner.into(), Scope::Update);
+    let call = Call::Enqueue { owner, scope, wait_ms: 0, wants: vec![want] };
     Event { client, call, reply: Reply::Number(fence), asked, answered }
 }
 

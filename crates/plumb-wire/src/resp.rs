@@ -65,7 +65,7 @@ pub enum Malformed {
     /// More words than the server takes.
     #[error("Protocol error: invalid multibulk length")]
     TooManyWords,
-    /// A word longer than the server takes.
+    /// A word longer than the server takes, or of less than nothing.
     #[error("Protocol error: invalid bulk length")]
     WordTooLong,
     /// A command, or a line, longer than the server takes.
@@ -115,7 +115,7 @@ fn array(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usiz
         let Some((length, start)) = number(bytes, at + 1)? else {
             return Ok(None);
         };
-        if length > limits.word_bytes {
+        if length > limits.word_bytes || bytes.get(at + 1) == Some(&b'-') {
             return Err(Malformed::WordTooLong);
         }
         let end = start + length;
@@ -133,8 +133,8 @@ fn array(bytes: &[u8], limits: &Limits, words: &mut Words) -> Result<Option<usiz
     Ok(Some(at))
 }
 
-/// The number at `at` and the place behind its line; a negative one counts as zero, as it does for
-/// Redis.
+/// The number at `at` and the place behind its line; a negative one counts as zero, as the number
+/// of words does for Redis.
 #[inline]
 fn number(bytes: &[u8], at: usize) -> Result<Option<(usize, usize)>, Malformed> {
     /// No length has more digits.
@@ -342,6 +342,7 @@ mod tests {
     fn what_is_no_command_is_refused_at_once() {
         assert_eq!(read(b"*5\r\n"), Err(Malformed::TooManyWords));
         assert_eq!(read(b"*1\r\n$11\r\n"), Err(Malformed::WordTooLong));
+        assert_eq!(read(b"*1\r\n$-1\r\n"), Err(Malformed::WordTooLong));
         assert_eq!(read(b"*1\r\n:1\r\n"), Err(Malformed::Type));
         assert_eq!(read(b"*x\r\n"), Err(Malformed::Length));
         assert_eq!(read(b"*\r\n"), Err(Malformed::Length));

@@ -143,10 +143,11 @@ struct Lines<'a, W> {
 
 impl<W: Write> Lines<'_, W> {
     fn print(&mut self, result: &ResultRecord) -> io::Result<()> {
-        let figure = |name: &str| {
+        let found = |name: &str| {
             let found = result.figures.iter().find(|figure| figure.name == name);
-            found.map_or(0.0, |figure| figure.value)
+            found.map(|figure| figure.value)
         };
+        let figure = |name: &str| found(name).unwrap_or(0.0);
         let seconds = result.duration_ns / 1_000_000_000;
         let part = result.duration_ns % 1_000_000_000 / 1_000_000;
         let time = format!("{seconds}.{part:03} s");
@@ -165,7 +166,11 @@ impl<W: Write> Lines<'_, W> {
             }
             Opcode::Create => {
                 let rate = result.throughput_per_s;
-                writeln!(self.out, "{} locks taken in {time}, {rate:.0}/s", result.operations)?;
+                write!(self.out, "{} locks taken in {time}, {rate:.0}/s", result.operations)?;
+                if let Some(bytes) = found("bytes a lock") {
+                    write!(self.out, ", {bytes:.0} bytes a lock")?;
+                }
+                writeln!(self.out)?;
             }
             Opcode::Destroy => {
                 writeln!(self.out, "locks of {} owners released in {time}", result.operations)?;
@@ -175,6 +180,10 @@ impl<W: Write> Lines<'_, W> {
                 writeln!(self.out, "{found:.0} of {expected:.0} locks verified in {time}")?;
             }
             Opcode::Live => {}
+        }
+        if let Some(ns) = result.cpu.and_then(|cpu| cpu.server_ns_per_op) {
+            let (us, part) = (ns / 1_000, ns % 1_000 / 10);
+            writeln!(self.out, "{us}.{part:02} us of the server's processor time an operation")?;
         }
         for (kind, count) in &result.failures {
             writeln!(self.out, "*** ERROR => {count} operations failed: {kind}")?;

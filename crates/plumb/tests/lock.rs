@@ -5,6 +5,7 @@ mod kit;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::path::Path;
 
 use kit::{PATIENCE, Program, plumb};
@@ -25,6 +26,13 @@ impl Client {
             }
         }
         self.0.write_all(bytes.as_bytes()).expect("the server listens");
+    }
+
+    /// For each number all commands, with the number as five digits behind each.
+    fn send_all(&mut self, numbers: Range<usize>, commands: &[&str]) {
+        let each = |number| commands.iter().map(move |command| format!("{command} {number:05}"));
+        let all: Vec<String> = numbers.flat_map(each).collect();
+        self.send(&all.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     /// One reply, its parts separated by spaces.
@@ -150,6 +158,81 @@ fn whoever_waits_is_granted_as_soon_as_the_lock_is_free_and_only_then_served_aga
     assert!(three.reply().parse::<u64>().is_ok());
     two.send(&["ENQ b WAIT 20 E MARA 1"]);
     assert!(two.reply().starts_with("HELD 0 c "));
+    // whoever was granted a lock in the end was not rejected before
+    let figures = two.ask("METRICS");
+    for expected in ["granted_total 3\n", "rejected_total 1\n", "waits_total 3\n"] {
+        assert!(figures.contains(&format!("plumb_lock_{expected}")), "{expected}: {figures}");
+    }
+}
+
+#[test]
+fn a_request_that_waits_is_lost_with_what_its_owner_held() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let (mut one, mut two, mut three) = (server.client(), server.client(), server.client());
+    one.ask("ENQ b E MARA 2");
+    // both come at once, so that the lease runs while the second waits
+    two.send(&["ENQ a LEASE 300 E MARA 1", "ENQ a WAIT 600000 E MARA 2"]);
+    assert!(two.reply().parse::<u64>().is_ok());
+    assert!(two.reply().starts_with("-LOST what the owner held ended while it waited"));
+    three.ask("ENQ c E MARA 1");
+    two.send(&["ENQ c WAIT 600000 E MARA 2"]);
+    while !one.ask("METRICS").contains("plumb_lock_waiting 1\n") {}
+    drop(three);
+    assert!(two.reply().starts_with("-LOST"));
+    two.send(&["ENQ e E MARA 4", "ENQ e WAIT 600000 E MARA 2"]);
+    assert!(two.reply().parse::<u64>().is_ok());
+    while !one.ask("METRICS").contains("plumb_lock_waiting 1\n") {}
+    assert_eq!(one.ask("REMOVE OWNER e"), "1");
+    assert!(two.reply().starts_with("-LOST"));
+    // whoever releases what the owner holds is no stranger
+    two.send(&["ENQ d E MARA 3", "ENQ d WAIT 600000 E MARA 2"]);
+    assert!(two.reply().parse::<u64>().is_ok());
+    while !one.ask("METRICS").contains("plumb_lock_waiting 1\n") {}
+    assert_eq!(one.ask("DEQALL d"), "1");
+    assert_eq!(one.ask("DEQALL b"), "1");
+    assert!(two.reply().parse::<u64>().is_ok());
+}
+
+#[test]
+fn an_administrator_removes_what_he_saw_and_nothing_newer() {
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let mut client = server.client();
+    let fence: u64 = client.ask("ENQ a E MARA 1 E MARA 2").parse().expect("a fence number");
+    assert_eq!(client.ask(&format!("REMOVE LOCK MARA 1 FENCE {}", fence + 1)), "0");
+    assert_eq!(client.ask(&format!("REMOVE LOCK MARA 1 FENCE {fence}")), "1");
+    assert_eq!(client.ask("COUNT a"), "1");
+    assert_eq!(client.ask(&format!("REMOVE FENCE {fence}")), "1");
+    client.ask("ENQ a E MARA 1 S MARA 1 E MARA 2");
+    assert_eq!(client.ask("REMOVE LOCK MARA 1 OWNER b"), "0");
+    assert_eq!(client.ask("REMOVE LOCK MARA 1"), "2");
+    assert_eq!(client.ask("REMOVE OWNER a"), "1");
+}
+
+#[test]
+fn the_chapter_names_every_figure_and_no_command_that_is_not_there() {
+    let chapter = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lock.md");
+    let chapter = fs::read_to_string(chapter).expect("it is part of the project");
+    let folder = tempdir().expect("it can be read");
+    let server = Server::start(&[], folder.path());
+    let commands = chapter.split("Terms of `ENQ`").next().expect("they come first");
+    let rows = commands.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let named: Vec<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter_map(|code| code.split(' ').next())
+        .collect();
+    assert!(named.len() > 30 && named.contains(&"ENQ"), "{named:?}");
+    for command in named {
+        let said = server.client().ask(command);
+        assert!(!said.starts_with("-ERR unknown command"), "{command}: {said}");
+    }
+    let said = server.client().ask("LOCKSTAT");
+    for name in said.split(' ').step_by(2) {
+        let known = format!("`{}`", name.strip_suffix("_peak").unwrap_or(name));
+        assert!(chapter.contains(&known), "{name} is not in the chapter");
+    }
 }
 
 #[test]
@@ -193,6 +276,9 @@ fn only_known_scripts_are_answered() {
     assert!(client.ask("EVALSHA 00 1 k v").starts_with("-NOSCRIPT"));
 }
 
+/// A command of a word of less than nothing.
+const NOTHING: &[u8] = b"*1\r\n$-1\r\n";
+
 #[test]
 fn bad_input_has_an_answer_and_other_clients_go_on() {
     let folder = tempdir().expect("it can be read");
@@ -209,6 +295,38 @@ fn bad_input_has_an_answer_and_other_clients_go_on() {
         ("DIGEST 12", "-ERR syntax error: '12' was not expected; a key is 32 hexadecimal digits"),
         ("DIGEST 000102030405060708090a0b0c0d0e0f NAME", "-ERR wrong number of arguments"),
         ("SELECT 1", "-ERR DB index"),
+        ("SELECT", "-ERR wrong number of arguments for 'select'"),
+        ("ECHO", "-ERR wrong number of arguments for 'echo'"),
+        ("PING a b", "-ERR wrong number of arguments for 'ping'"),
+        ("AUTH", "-ERR wrong number of arguments for 'auth'"),
+        ("AUTH x", "-ERR AUTH called without any password"),
+        ("CLIENT KILL 1", "-ERR syntax error: 'KILL' was not expected; CLIENT knows"),
+        ("CONFIG SET save 1", "-ERR syntax error: 'SET'"),
+        ("EPOCH 1", "-ERR wrong number of arguments for 'epoch'"),
+        ("METRICS all", "-ERR wrong number of arguments for 'metrics'"),
+        ("LOCKSTAT ALL", "-ERR syntax error: 'ALL'"),
+        ("LOCKS NAME", "-ERR wrong number of arguments for 'locks'"),
+        ("LOCKS AGE 1", "-ERR syntax error: 'AGE'"),
+        ("LOCKS CURSOR x", "-ERR 'x' is not a number"),
+        ("COUNT", "-ERR wrong number of arguments for 'count'"),
+        ("ENQ a FENCE 1 E MARA 1", "-ERR syntax error: 'FENCE' was not expected; SCOPE, USER"),
+        ("ENQ a WAIT x E MARA 1", "-ERR 'x' is not a number"),
+        ("CHECK a WAIT 5 E MARA 1", "-ERR syntax error: 'WAIT'"),
+        ("DEQ a LEASE 5 E MARA 1", "-ERR syntax error: 'LEASE'"),
+        ("DEQALL a KEEP", "-ERR syntax error: 'KEEP'"),
+        ("DEQALL a b", "-ERR wrong number of arguments for 'deqall'"),
+        ("PROMOTE a MARA", "-ERR wrong number of arguments for 'promote'"),
+        ("RENEW a", "-ERR wrong number of arguments for 'renew'"),
+        ("RENEW a x", "-ERR 'x' is not a number"),
+        ("INHERIT a", "-ERR wrong number of arguments for 'inherit'"),
+        ("REMOVE LOCK MARA", "-ERR syntax error: 'LOCK' was not expected; REMOVE OWNER"),
+        ("REMOVE LOCK MARA 1 FENCE x", "-ERR 'x' is not a number"),
+        ("REMOVE LOCK MARA 1 USER x", "-ERR syntax error: 'USER'"),
+        ("SET k", "-ERR wrong number of arguments for 'set'"),
+        ("SET k v NX PX 0", "-ERR '0' is not a number"),
+        ("DEL", "-ERR wrong number of arguments for 'del'"),
+        ("EVAL x", "-ERR wrong number of arguments for 'eval'"),
+        ("SCRIPT FLUSH", "-ERR syntax error: 'FLUSH'"),
         ("HELLO 4", "-NOPROTO"),
         ("INHERIT a a", "-ERR the update must have another owner"),
     ] {
@@ -217,7 +335,8 @@ fn bad_input_has_an_answer_and_other_clients_go_on() {
     }
     let long = "x".repeat(256);
     assert!(good.ask(&format!("ENQ a E MARA {long}")).contains("at most 255 bytes"));
-    for bytes in [&b"*1\r\n:5\r\n"[..], b"*99999\r\n", b"*1\r\n$99999\r\n", b"GET \"k\r\n"] {
+    for bytes in [&b"*1\r\n:5\r\n"[..], b"*99999\r\n", b"*1\r\n$99999\r\n", b"GET \"k\r\n", NOTHING]
+    {
         let mut client = server.client();
         client.0.write_all(bytes).expect("it listens");
         assert!(client.reply().starts_with("-ERR Protocol error"), "{bytes:?}");
@@ -250,14 +369,23 @@ fn a_full_table_says_so_and_who_filled_it() {
     let folder = tempdir().expect("it can be read");
     let server = Server::start(&["--table-size", "1KiB"], folder.path());
     let mut client = server.client();
+    assert_eq!(client.ask("ENQ n X N 1 X N 1"), "ITSELF 1"); // a rejection, and no room needed
     client.ask("ENQ a E MARA 1 E MARA 2");
     assert!(
         client.ask("ENQ b S VBAK 1").starts_with("-FULL the lock table holds no more arguments")
     );
+    let told = server.program.log_line();
+    assert!(told.ends_with("the lock table holds no more arguments"), "{told}");
     let overflows = client.ask("LOCKSTAT OVERFLOWS");
     assert!(overflows.contains("arguments a 2 MARA "), "{overflows}");
+    let status = ["lock", "status", &server.address, "--over", "0s"];
+    let status = plumb(&status, folder.path()).with(1).stdout; // it is full
+    assert!(status.contains(" for want of arguments\n  owners with most locks then: a 2\n"));
     client.ask("DEQALL a");
     assert!(client.ask("ENQ b S VBAK 1").parse::<u64>().is_ok());
+    let nothing = ["lock", "serve", "--listen", "127.0.0.1:0", "--table-size", "1000B"];
+    let refused = plumb(&nothing, folder.path()).with(2).stderr;
+    assert!(refused.contains("--table-size 1000B holds no lock; give 1KiB or more"), "{refused}");
 }
 
 #[test]
@@ -273,15 +401,13 @@ fn what_was_acknowledged_outlives_a_crash_at_any_moment() {
         let same = epoch.replace(client.ask("EPOCH"));
         assert!(round == 0 || same == epoch, "nothing was lost");
         assert_eq!(client.ask("COUNT o"), held.len().to_string(), "round {round}");
-        for (number, fence) in held.iter().enumerate() {
-            let again = client.ask(&format!("ENQ o KEEP E MARA {number:05}"));
-            assert_eq!(again, fence.to_string());
-            assert_eq!(client.ask(&format!("DEQ o SCOPE 2 E MARA {number:05}")), "1");
+        client.send_all(0..held.len(), &["ENQ o KEEP E MARA", "DEQ o SCOPE 2 E MARA"]);
+        for fence in &held {
+            assert_eq!(client.reply(), fence.to_string());
+            assert_eq!(client.reply(), "1");
         }
         // pipelined, and killed with some of it under way: what was answered is held
-        let wanted: Vec<String> =
-            (0..300).map(|more| format!("ENQ o KEEP E MARA {:05}", held.len() + more)).collect();
-        client.send(&wanted.iter().map(String::as_str).collect::<Vec<_>>());
+        client.send_all(held.len()..held.len() + 300, &["ENQ o KEEP E MARA"]);
         for _ in 0..round * 40 {
             let fence = client.reply().parse().expect("a fence number");
             held.push(fence);
@@ -295,8 +421,9 @@ fn what_was_acknowledged_outlives_a_crash_at_any_moment() {
         let mut client = server.client();
         let count: usize = client.ask("COUNT o").parse().expect("a count");
         assert!(count >= held.len(), "{count} of {} in round {round}", held.len());
-        for number in held.len()..count {
-            assert_eq!(client.ask(&format!("DEQ o E MARA {number:05}")), "1");
+        client.send_all(held.len()..count, &["DEQ o E MARA"]);
+        for _ in held.len()..count {
+            assert_eq!(client.reply(), "1");
         }
         let fence = client.ask("ENQ new KEEP E VBAK 1").parse().expect("a fence number");
         assert!(fences.iter().chain(&held).all(|earlier| *earlier < fence), "a fence came again");
@@ -346,15 +473,28 @@ fn a_torn_end_is_left_out_and_damage_is_refused_until_it_is_repaired() {
     let mut bytes = fs::read(&journal).expect("it can be read");
     bytes[20] ^= 1;
     fs::write(&journal, bytes).expect("it can be read");
+    let epoch = said(&["lock", "journal", "dump", "j"], folder.path());
+    let epoch = epoch.lines().find(|line| line.starts_with("start epoch=")).map(str::to_owned);
     let refused =
         plumb(&["lock", "serve", "--listen", "127.0.0.1:0", "--journal", "j"], folder.path());
     assert!(refused.with(2).stderr.contains("plumb lock journal repair"));
     plumb(&["lock", "journal", "verify", "j"], folder.path()).with(2);
-    plumb(&["lock", "journal", "repair", "j"], folder.path()).with(0);
-    plumb(&["lock", "journal", "verify", "j"], folder.path()).with(0);
+    let repaired = said(&["lock", "journal", "repair", "j"], folder.path());
+    assert!(repaired.contains("sound records follow, so this is damage"), "{repaired}");
+    let verified = said(&["lock", "journal", "verify", "j"], folder.path());
+    assert!(verified.contains("a start finds 4 locks") && verified.contains("a new one"));
     let server = Server::start(words, folder.path());
     assert_eq!(server.client().ask("COUNT o"), "4"); // from the snapshot
+    // what was lost is told to those who ask for the epoch that they know
+    let now = format!("start epoch={} complete=true", server.client().ask("EPOCH"));
+    assert_ne!(epoch, Some(now));
+    let busy = plumb(&["lock", "journal", "repair", "j"], folder.path()).with(2).stderr;
+    assert!(busy.contains("in use by another server"), "{busy}");
     server.kill();
+}
+
+fn said(words: &[&str], folder: &Path) -> String {
+    plumb(words, folder).with(0).stdout
 }
 
 fn newest(folder: &Path) -> std::path::PathBuf {

@@ -23,10 +23,10 @@ const ARGUMENTS: [&str; 7] = ["AA", "AB", "AC", "BA", "BB", "A@", "B@"];
 /// Every event has a number of its own, in the order in which it happened.
 static EVENTS: AtomicU64 = AtomicU64::new(1);
 
-/// How often the server is killed: PLUMB_CRASHES, or a dozen times.
+/// How often the server is killed: PLUMB_CRASHES, or a hundred times.
 fn crashes() -> u64 {
     let asked = std::env::var("PLUMB_CRASHES").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(12)
+    asked.unwrap_or(100)
 }
 
 fn event() -> u64 {
@@ -153,10 +153,16 @@ fn explains(held: &Held, rejected: &Rejected) -> bool {
         && held.over > rejected.asked
 }
 
-fn serve(folder: &Path) -> (Program, String) {
+/// The policies under which a crash of the program loses nothing.
+const POLICIES: [&str; 2] = ["always", "interval"];
+
+/// A server over the journal of all crashes; the policy changes from one to the next.
+fn serve(folder: &Path, crash: u64) -> (Program, String) {
     let journal = folder.join("journal");
     let journal = journal.to_str().expect("a plain path");
+    let policy = POLICIES[usize::try_from(crash % 2).expect("zero or one")];
     let words = ["lock", "serve", "--listen", "127.0.0.1:0", "--quiet", "--journal", journal];
+    let words = [&words[..], &["--journal-policy", policy]].concat();
     let server = Program::start(&words, folder);
     let line = server.line();
     let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
@@ -175,10 +181,9 @@ fn kill_after(server: Program, events: u64) {
 #[test]
 fn nobody_holds_what_somebody_else_holds_through_any_number_of_crashes() {
     let folder = tempdir().expect("a temporary folder");
-    let mut all = Story::default();
-    let (mut fence_before, mut lost) = (0, Vec::new());
+    let (mut fence_before, mut held, mut rejected) = (0, 0, 0);
     for crash in 0..crashes() {
-        let (server, address) = serve(folder.path());
+        let (server, address) = serve(folder.path(), crash);
         // the moment of the crash comes from a seed, within what the clients do for sure
         let after = EVENTS.load(Ordering::SeqCst) + 50 + crash * 7_919 % 1_000;
         let stories: Vec<Story> = thread::scope(|scope| {
@@ -189,22 +194,30 @@ fn nobody_holds_what_somebody_else_holds_through_any_number_of_crashes() {
             kill_after(server, after);
             players.into_iter().map(|it| it.join().expect("it plays on")).collect()
         });
-        let (next, address) = serve(folder.path());
+        let (next, address) = serve(folder.path(), crash);
         let mut client = Client::connect(&address).expect("it listens");
         ledger(&mut client, &stories);
         let first = stories.iter().flat_map(|it| &it.held).map(|it| it.fence).min();
         assert!(first.is_none_or(|fence| fence > fence_before), "fence numbers come again");
         let last = stories.iter().flat_map(|it| &it.held).map(|it| it.fence).max();
         fence_before = fence_before.max(last.unwrap_or(0));
-        for story in stories {
-            all.held.extend(story.held);
-            all.rejected.extend(story.rejected);
-            lost.extend(story.lost);
-        }
+        let (more_held, more_rejected) = judge(stories);
+        (held, rejected) = (held + more_held, rejected + more_rejected);
         next.signal(Signal::TERM);
         next.wait().with(0);
     }
-    assert!(all.held.len() > 100 && !all.rejected.is_empty(), "that was no test");
+    assert!(held > 100 && rejected > 0, "that was no test");
+}
+
+/// What the clients saw between two crashes holds no contradiction; how many locks they held, and
+/// how often they were rejected.
+fn judge(stories: Vec<Story>) -> (usize, usize) {
+    let (mut all, mut lost) = (Story::default(), Vec::new());
+    for story in stories {
+        all.held.extend(story.held);
+        all.rejected.extend(story.rejected);
+        lost.extend(story.lost);
+    }
     assert!(two_at_once(&all.held).is_none(), "{:#?}", two_at_once(&all.held));
     let unexplained = all.rejected.iter().find(|it| {
         let taken = lost.iter().any(|(owner, argument, asked)| {
@@ -213,6 +226,7 @@ fn nobody_holds_what_somebody_else_holds_through_any_number_of_crashes() {
         !taken && !all.held.iter().any(|held| explains(held, it))
     });
     assert!(unexplained.is_none(), "{unexplained:#?}");
+    (all.held.len(), all.rejected.len())
 }
 
 /// After a crash: what was granted and not asked to be released is there, what was released is not,

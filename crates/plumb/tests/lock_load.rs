@@ -8,8 +8,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use kit::authority::Authority;
+use kit::foreign::installed;
 use kit::locks::Client;
 use kit::{Ended, PLUMB, Program, names_in, plumb};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -113,6 +115,10 @@ fn what_create_took_stays_until_destroy() {
     let destroyed = run("destroy", "700");
     assert_eq!((count(&destroyed["operations"]), failures(&destroyed)), (3, 0), "{destroyed:#}");
     assert_eq!(count(&run("destroy", "700")["failures"]["collided"]), 3); // nothing is left
+    // its memory is there already, so nothing says what a lock takes
+    let again = run("create", "700");
+    let named = |figure: &Value| figure["name"] == "bytes a lock";
+    assert!(!again["figures"].as_array().is_some_and(|all| all.iter().any(named)), "{again:#}");
 }
 
 #[test]
@@ -176,6 +182,46 @@ fn locks_are_shown_oldest_first_and_removed_on_request() {
 }
 
 #[test]
+fn whoever_sits_at_a_terminal_is_asked_before_locks_are_removed() {
+    if let Err(reason) = installed("script", "bsdutils") {
+        eprintln!("not tried: {reason}");
+        return;
+    }
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let mut client = Client::connect(&server.address).expect("it listens");
+    client.number("ENQ a E T 1 E T 2 S V 3");
+    client.number("ENQ b S V 3");
+    let asked = |answer: &str| {
+        let line = r#"printf '%s\n' "$1" |
+            script -qefc "'$0' lock show '$2' --owner a --name T --delete" /dev/null"#;
+        let words = ["-c", line, PLUMB, answer, &server.address];
+        Program::start_as(Path::new("/bin/sh"), &words, folder.path()).wait()
+    };
+    let no = asked("y").with(2).stdout;
+    assert!(no.contains("remove these 2 locks, whoever holds them? [yes/no]"), "{no}");
+    assert!(no.contains("only the whole word yes removes them"), "{no}");
+    interrupted(&server, folder.path());
+    assert_eq!(client.number("COUNT a"), 3);
+    assert!(asked("yes").with(0).stdout.contains("2 locks removed"));
+    assert_eq!(client.number("COUNT a"), 1, "what was not shown stays, although taken with it");
+    assert_eq!(client.number("COUNT b"), 1);
+}
+
+/// Lets whoever is asked press Ctrl-C.
+fn interrupted(server: &Server, folder: &Path) {
+    let line = r#"mkfifo in &&
+        exec script -qefc "echo \$\$; exec '$0' lock show '$1' --delete" /dev/null <>in"#;
+    let words = ["-c", line, PLUMB, &server.address];
+    let program = Program::start_as(Path::new("/bin/sh"), &words, folder);
+    let number = program.line().trim().parse().expect("the number of its process");
+    while !program.line().contains("of 4 locks") {}
+    let number = Pid::from_raw(number).expect("a process");
+    kill_process(number, Signal::INT).expect("it waits for an answer");
+    program.wait().with(130);
+}
+
+#[test]
 fn status_tells_a_cluster_manager_how_it_is() {
     let folder = tempdir().expect("a temporary folder");
     let server = Server::start(&[], folder.path());
@@ -184,6 +230,9 @@ fn status_tells_a_cluster_manager_how_it_is() {
     };
     let epoch = count(&status(&["--json"]).with(0).json()["figures"]["epoch"]);
     status(&["--epoch", &epoch.to_string()]).with(0);
+    let idle = lock(&["status", &server.address, "--over", "20ms", "--json"], folder.path());
+    let idle = idle.with(0).json();
+    assert_eq!(idle["per_s"]["commands"], 0.0, "what it asks itself is not counted: {idle:#}");
     let lost = status(&["--epoch", "7"]).with(1);
     assert!(lost.stdout.contains("locks were lost"), "{lost:#?}");
     let nobody = lock(&["status", "127.0.0.1:1"], folder.path()).with(2);
@@ -240,6 +289,8 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     };
     let created = run(&["11", "2", "300"]).with(0).stdout;
     assert!(created.contains("600 locks taken in "), "{created}");
+    assert!(created.contains(" bytes a lock\n"), "{created}");
+    assert!(created.contains(" us of the server's processor time an operation\n"), "{created}");
     let verified = run(&["20", "2", "300"]).with(0).stdout;
     assert!(verified.contains("600 of 600 locks verified in "), "{verified}");
     let destroyed = run(&["12", "2", "300"]).with(0).stdout;

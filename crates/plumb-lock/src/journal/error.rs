@@ -20,7 +20,7 @@ pub enum JournalError {
         cause: io::Error,
     },
     /// Another server uses the folder.
-    #[error("{path} is in use by another server; give this one a folder of its own")]
+    #[error("{path} is in use by another server; stop that one, or name another folder")]
     InUse {
         /// The folder.
         path: PathBuf,
@@ -38,8 +38,17 @@ pub enum JournalError {
         /// How.
         cause: NoRecord,
     },
+    /// There is no journal.
+    #[error("{path} holds no files of a journal; name the folder of `plumb lock serve --journal`")]
+    Nothing {
+        /// The folder.
+        path: PathBuf,
+    },
     /// There is no complete snapshot to begin with.
-    #[error("{path} holds files of a journal but no complete snapshot; restore one, or empty it")]
+    #[error(
+        "{path} holds files of a journal but no complete snapshot; `plumb lock journal repair` \
+         keeps what there is of one, or restore one, or empty the folder"
+    )]
     NoSnapshot {
         /// The folder.
         path: PathBuf,

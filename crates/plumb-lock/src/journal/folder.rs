@@ -63,6 +63,15 @@ pub(super) fn create(path: &Path, first: Record<'_>) -> Result<File, JournalErro
     Ok(file)
 }
 
+/// Takes the folder for as long as what comes back lives.
+pub(super) fn lock(folder: &Path) -> Result<File, JournalError> {
+    let lock = File::open(folder).map_err(JournalError::file("open", folder))?;
+    match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(_) => Err(JournalError::InUse { path: folder.to_owned() }),
+    }
+}
+
 /// Makes names in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
@@ -89,11 +98,12 @@ impl<'a> Records<'a> {
         self.at
     }
 
-    /// True when a sound record stands behind the place at which reading ended: then this is no
-    /// torn end, as a crash leaves it, but damage.
+    /// True when a batch is closed behind the place at which reading ended: then this is no torn
+    /// end, as a crash leaves it, but damage.
     #[must_use]
     pub fn goes_on(&self) -> bool {
-        (self.at + 1..self.bytes.len()).any(|at| Record::read(&self.bytes[at..]).is_ok())
+        let closes = |at: usize| Record::read(&self.bytes[at..]).is_ok_and(|(it, _)| it.closes());
+        (self.at + 1..self.bytes.len()).any(closes)
     }
 }
 

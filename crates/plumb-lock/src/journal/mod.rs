@@ -16,4 +16,4 @@ pub use folder::{Kind, Records, files};
 pub use notes::{Lasting, Notes, Pace, Policy};
 pub use record::{MAGIC, NoRecord, Record};
 pub use restore::{Lives, Restored};
-pub use tool::{Report, dump, repair, verify};
+pub use tool::{Outlook, Report, dump, outlook, repair, verify};

@@ -99,31 +99,32 @@ impl Notes {
     /// # Errors
     /// [`JournalError`] when the journal cannot be read or written.
     pub fn open(
-        path: PathBuf,
+        path: &Path,
         policy: Policy,
         limits: Limits,
         wall_us: u64,
     ) -> Result<(Self, Restored), JournalError> {
-        fs::create_dir_all(&path).map_err(JournalError::file("make", &path))?;
-        let lock = File::open(&path).map_err(JournalError::file("open", &path))?;
-        if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(JournalError::InUse { path });
-        }
-        let (mut restored, torn) = restore::restore(&path, limits)?;
+        fs::create_dir_all(path).map_err(JournalError::file("make", path))?;
+        let lock = folder::lock(path)?;
+        let (mut restored, torn) = restore::restore(path, limits)?;
         torn.map_or(Ok(()), |torn| torn.cut_off())?;
         if policy == Policy::Inherited {
             restored.forget_all_but_inherited();
         }
         if !restored.complete || policy == Policy::Inherited {
-            restored.epoch = wall_us.max(restored.epoch + 1);
+            restored.epoch = wall_us.max(restored.epoch.saturating_add(1));
         }
-        let old = files(&path)?;
+        if restored.gap {
+            // the numbers that were set aside may be missing; a grant takes more than 1 us
+            restored.table.raise_fence(wall_us);
+        }
+        let old = files(path)?;
         let number = old.last().map_or(1, |(number, _, _)| number + 1);
-        let begun = Self::begin(Begin { folder: path.clone(), policy, number, lock }, &restored);
+        let begun = Self::begin(Begin { folder: path.to_owned(), policy, number, lock }, &restored);
         match begun {
             Ok(notes) => Ok((notes, restored)),
             Err(error) => {
-                abandon(&path, number);
+                abandon(path, number);
                 Err(error)
             }
         }
@@ -151,6 +152,7 @@ impl Notes {
         let mut notes = Self { lives: restored.lives.clone(), ..Self::default() };
         notes.lives.push(&restored.table, &mut notes.pending);
         book.set_fences_aside(&restored.table, &mut notes.pending);
+        Record::Mark.push(&mut notes.pending);
         let write = JournalError::file("write", &path);
         book.write(&mut notes.pending).map_err(&write)?;
         book.sync().map_err(&write)?;
@@ -170,7 +172,7 @@ impl Notes {
 
     /// How long an owner or a key lives, milliseconds; zero: until it is released.
     pub fn life(&mut self, of: Lasting<'_>, ms: u64) {
-        if self.everything() {
+        if self.keeps_everything() {
             let (record, lives, text) = match of {
                 Lasting::Owner(owner) => {
                     (Record::Life { owner, ms }, &mut self.lives.owners, owner)
@@ -192,7 +194,9 @@ impl Notes {
         }
     }
 
-    fn everything(&self) -> bool {
+    /// True when every lock outlives the server, not only what an update has inherited.
+    #[must_use]
+    pub fn keeps_everything(&self) -> bool {
         self.book.as_ref().is_some_and(|book| book.policy != Policy::Inherited)
     }
 
@@ -228,6 +232,7 @@ impl Notes {
         };
         let fences = book.set_fences_aside(table, &mut self.pending);
         if !self.pending.is_empty() {
+            Record::Mark.push(&mut self.pending);
             book.write(&mut self.pending)?;
             book.unsynced_since.get_or_insert(now);
         }
@@ -257,9 +262,9 @@ impl Notes {
         let Some(mut book) = self.book.take() else {
             return Ok(());
         };
-        if book.snapshot.is_none() && book.policy != Policy::Inherited {
-            Record::End.push(&mut self.pending);
-        }
+        let inherited_only = book.policy == Policy::Inherited;
+        let last = if inherited_only { Record::Mark } else { Record::End };
+        last.push(&mut self.pending);
         book.write(&mut self.pending)?;
         book.sync()
     }
@@ -337,7 +342,7 @@ impl Book {
 
     /// True when soon no fence number is left that may be given out.
     fn is_short_of_fences<R: Rules>(&self, table: &Table<R>) -> bool {
-        table.next_fence() + FENCES_AHEAD / 2 > self.fences_until
+        table.next_fence().saturating_add(FENCES_AHEAD / 2) > self.fences_until
     }
 
     /// Sees to it that no fence number that was given out is given out after a restart; true when
@@ -345,7 +350,7 @@ impl Book {
     fn set_fences_aside<R: Rules>(&mut self, table: &Table<R>, pending: &mut Vec<u8>) -> bool {
         let short = self.is_short_of_fences(table);
         if short {
-            self.fences_until = table.next_fence() + FENCES_AHEAD;
+            self.fences_until = table.next_fence().saturating_add(FENCES_AHEAD);
             Record::Fence(self.fences_until).push(pending);
         }
         short
@@ -362,6 +367,7 @@ impl Book {
         self.snapshot = Some(Snapshot { file, cursor: 0 });
         self.written = 0;
         Record::Fence(self.fences_until).push(&mut first);
+        Record::Mark.push(&mut first);
         self.write(&mut first)?;
         self.sync()?;
         folder::sync_folder(&self.folder)

@@ -2,11 +2,14 @@
 //!
 //! A record is its length (four bytes, little-endian), the CRC-32 of its body, and the body: one
 //! byte of kind, then fields. Numbers are little-endian, texts have one byte of length in front.
+//!
+//! Records are written in batches, each with a record behind it that closes it. What stands behind
+//! the last of those was not written to its end, and nobody was told of it.
 
 use crate::table::{ARGUMENT_BYTES_MAX, Change, Held, Lock, Scope};
 
 /// What a file of the journal starts with.
-pub const MAGIC: &[u8; 8] = b"PLUMBLK1";
+pub const MAGIC: &[u8; 8] = b"PLUMBLK2";
 /// Length and checksum.
 const HEAD_BYTES: usize = 8;
 /// No body is longer: four texts of 255 bytes and a few numbers.
@@ -42,6 +45,10 @@ pub enum Record<'a> {
         /// Milliseconds.
         ms: u64,
     },
+    /// What stands before this belongs together: all of it counts, or nothing.
+    Mark,
+    /// Records that stood here were damaged, and a repair took them away: something is missing.
+    Gap,
     /// Everything is said: the end of a snapshot, or of a journal that was closed in order.
     End,
 }
@@ -63,6 +70,12 @@ pub enum NoRecord {
 impl<'a> Record<'a> {
     /// The time of an owner that ends with its connection.
     pub const WITH_CONNECTION: u64 = u64::MAX;
+
+    /// True for a record that closes a batch.
+    #[must_use]
+    pub fn closes(&self) -> bool {
+        matches!(self, Self::Start { .. } | Self::Mark | Self::Gap | Self::End)
+    }
 
     /// Appends the record.
     pub fn push(&self, out: &mut Vec<u8>) {
@@ -111,6 +124,8 @@ impl<'a> Record<'a> {
                 out.extend_from_slice(&ms.to_le_bytes());
                 push_text(out, key);
             }
+            Self::Mark => out.push(b'M'),
+            Self::Gap => out.push(b'G'),
             Self::End => out.push(b'E'),
         }
     }
@@ -174,6 +189,8 @@ impl<'a> Record<'a> {
                 let ms = fields.u64()?;
                 Self::Key { key: fields.text()?, ms }
             }
+            b'M' => Self::Mark,
+            b'G' => Self::Gap,
             b'E' => Self::End,
             _ => return None,
         })

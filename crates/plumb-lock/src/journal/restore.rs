@@ -46,6 +46,8 @@ pub struct Restored<R = Sound> {
     pub lives: Lives,
     /// Bytes at the end of the last file that a crash had torn.
     pub torn_bytes: u64,
+    /// A repair has taken something away.
+    pub(super) gap: bool,
 }
 
 impl<R: Rules> Restored<R> {
@@ -58,6 +60,7 @@ impl<R: Rules> Restored<R> {
             complete: false,
             lives: Lives::default(),
             torn_bytes: 0,
+            gap: false,
         }
     }
 }
@@ -99,7 +102,8 @@ impl Restored {
             Record::Key { key, ms } => {
                 self.lives.keys.insert(key.to_vec(), ms);
             }
-            Record::End => {}
+            Record::Gap => self.gap = true,
+            Record::Mark | Record::End => {}
         }
         Ok(())
     }
@@ -109,7 +113,7 @@ impl Restored {
 #[derive(Debug)]
 pub(super) struct Torn {
     path: PathBuf,
-    /// Bytes in front of the torn record.
+    /// Bytes in front of the torn batch.
     sound: u64,
 }
 
@@ -144,10 +148,7 @@ pub(super) fn restore(
         }
     }
     let Some(start) = start else {
-        // a first start that was cut short has acknowledged nothing
-        let begun = files.iter().all(|(number, _, _)| *number == 1);
-        let empty = begun && files.len() <= 2;
-        return if empty {
+        return if was_cut_short(&files)? {
             Ok((restored, None))
         } else {
             Err(JournalError::NoSnapshot { path: folder.to_owned() })
@@ -166,7 +167,21 @@ pub(super) fn restore(
         .table
         .apply([])
         .map_err(|cause| JournalError::Impossible { path: folder.to_owned(), cause })?;
+    restored.complete &= !restored.gap;
     Ok((restored, torn))
+}
+
+/// True for what a first start leaves that was cut short: nobody was told of anything.
+fn was_cut_short(files: &[(u64, Kind, PathBuf)]) -> Result<bool, JournalError> {
+    for (number, kind, path) in files {
+        let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
+        let mut records = Records::new(&bytes);
+        let changed = records.any(|record| matches!(record, Ok(Record::Change(_))));
+        if *number > 1 || *kind == Kind::Journal && changed {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// True for a snapshot that was written to its end.
@@ -182,7 +197,7 @@ pub(super) fn is_complete(path: &Path) -> Result<bool, JournalError> {
     Ok(last == Some(Record::End))
 }
 
-/// Applies a file. Only the last journal may end in a torn record.
+/// Applies a file. Only the last journal may end in a torn batch, which counts for nothing.
 fn read(
     restored: &mut Restored,
     path: &Path,
@@ -190,25 +205,30 @@ fn read(
 ) -> Result<Option<Torn>, JournalError> {
     let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
     let mut records = Records::new(&bytes);
-    let (mut ended, mut torn) = (false, None);
+    let (mut batch, mut ended, mut sound) = (Vec::new(), false, 0);
     while let Some(record) = records.next() {
         match record {
             Ok(record) => {
                 ended = record == Record::End;
-                restored.take(record, path)?;
+                batch.push(record);
+                if record.closes() || !may_be_torn {
+                    batch.drain(..).try_for_each(|record| restored.take(record, path))?;
+                    sound = records.at();
+                }
             }
             Err(cause) => {
                 let at = records.at() as u64;
                 if !may_be_torn || cause == NoRecord::Unknown || records.goes_on() {
                     return Err(JournalError::Damaged { path: path.to_owned(), at, cause });
                 }
-                restored.torn_bytes = bytes.len() as u64 - at;
-                torn = Some(Torn { path: path.to_owned(), sound: at });
             }
         }
     }
-    if may_be_torn {
-        restored.complete |= ended;
+    if !may_be_torn {
+        return Ok(None);
     }
-    Ok(torn)
+    restored.complete |= ended;
+    restored.torn_bytes = (bytes.len() - sound) as u64;
+    let whole = restored.torn_bytes == 0 && sound > 0;
+    Ok((!whole).then(|| Torn { path: path.to_owned(), sound: sound as u64 }))
 }

@@ -2,89 +2,187 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::folder::{Records, files};
-use super::record::Record;
-use crate::table::{Change, Lock};
+use super::folder::{self, Kind, Records, files};
+use super::record::{MAGIC, NoRecord, Record};
+use super::restore;
+use crate::table::{Change, Limits, Lock};
 
 /// What was found in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The file.
     pub path: PathBuf,
+    /// Its number: a snapshot and the journal since have the same.
+    pub number: u64,
+    /// What it is.
+    pub kind: Kind,
     /// Sound records.
     pub records: u64,
-    /// Where reading ended, bytes from the start.
+    /// Bytes from the start that count: sound records, of a journal up to the last that closes a
+    /// batch.
     pub sound_bytes: u64,
     /// All bytes.
     pub bytes: u64,
     /// Why reading ended before the end.
-    pub trouble: Option<String>,
+    pub trouble: Option<NoRecord>,
     /// True when sound records follow behind the trouble: damage, not a torn end.
     pub goes_on: bool,
+    /// True when the last record says that nothing is missing: a snapshot that was finished.
+    pub ended: bool,
+}
+
+impl Report {
+    fn is_complete_snapshot(&self) -> bool {
+        self.kind == Kind::Snapshot && self.ended
+    }
+
+    /// True when the end of the last journal may look like this after a crash.
+    fn is_torn(&self, trouble: NoRecord) -> bool {
+        !self.goes_on && trouble != NoRecord::Unknown
+    }
+}
+
+/// What a start would find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Locks.
+    pub locks: u32,
+    /// Inherited locks among them: with the policy none a start keeps these alone.
+    pub inherited: u32,
+    /// The last epoch.
+    pub epoch: u64,
+    /// True when no acknowledged change can be missing, so that the epoch stays.
+    pub complete: bool,
 }
 
 /// Reads every record of every file of a folder.
 ///
 /// # Errors
-/// [`JournalError::File`] when a file cannot be read.
+/// [`JournalError::File`] when a file cannot be read, [`JournalError::Nothing`] when there is none.
 pub fn verify(folder: &Path) -> Result<Vec<Report>, JournalError> {
-    files(folder)?.into_iter().map(|(_, _, path)| report(path)).collect()
+    found(folder)?.into_iter().map(report).collect()
 }
 
-fn report(path: PathBuf) -> Result<Report, JournalError> {
-    let bytes = fs::read(&path).map_err(JournalError::file("read", &path))?;
-    let mut records = Records::new(&bytes);
-    let (mut count, mut trouble) = (0, None);
-    for record in records.by_ref() {
-        match record {
-            Ok(_) => count += 1,
-            Err(no) => trouble = Some(no.to_string()),
-        }
-    }
-    let goes_on = trouble.is_some() && records.goes_on();
-    Ok(Report {
-        path,
-        records: count,
-        sound_bytes: records.at() as u64,
-        bytes: bytes.len() as u64,
-        trouble,
-        goes_on,
+/// Reads a folder as a start does, and changes nothing.
+///
+/// # Errors
+/// [`JournalError`] as a start would end with it.
+pub fn outlook(folder: &Path) -> Result<Outlook, JournalError> {
+    let (restored, _) = restore::restore(folder, Limits::of_kib(u64::MAX))?;
+    Ok(Outlook {
+        locks: restored.table.usage().locks.actual,
+        inherited: restored.table.backups(),
+        epoch: restored.epoch,
+        complete: restored.complete,
     })
 }
 
-/// Cuts every file off in front of its first bad record; what was cut stays beside it, under the
-/// same name and `.cut`. The files that were cut.
+fn found(folder: &Path) -> Result<Vec<(u64, Kind, PathBuf)>, JournalError> {
+    let files = files(folder)?;
+    if files.is_empty() {
+        return Err(JournalError::Nothing { path: folder.to_owned() });
+    }
+    Ok(files)
+}
+
+fn report((number, kind, path): (u64, Kind, PathBuf)) -> Result<Report, JournalError> {
+    let bytes = fs::read(&path).map_err(JournalError::file("read", &path))?;
+    let mut records = Records::new(&bytes);
+    let (mut count, mut closed, mut ended, mut trouble) = (0, 0, false, None);
+    while let Some(record) = records.next() {
+        ended = record == Ok(Record::End);
+        match record {
+            Ok(record) => {
+                count += 1;
+                if record.closes() {
+                    closed = records.at();
+                }
+            }
+            Err(no) => trouble = Some(no),
+        }
+    }
+    let sound = if kind == Kind::Journal { closed } else { records.at() };
+    Ok(Report {
+        path,
+        number,
+        kind,
+        records: count,
+        sound_bytes: sound as u64,
+        bytes: bytes.len() as u64,
+        trouble,
+        goes_on: trouble.is_some() && records.goes_on(),
+        ended,
+    })
+}
+
+/// Cuts files off where they are damaged, so that a start reads what stands before; what was cut
+/// stays beside the file, under the same name and `.cut`. Whatever else than a torn end was cut
+/// off leaves a [`Record::Gap`], so that the epoch of the next start is a new one. A snapshot is
+/// touched only when there is none that is complete. The files that were cut, as they were.
 ///
 /// # Errors
-/// [`JournalError::File`] when a file cannot be read or written.
+/// [`JournalError::InUse`] when a server uses the folder, [`JournalError::File`] when a file cannot
+/// be read or written, [`JournalError::Nothing`] when there is none.
 pub fn repair(folder: &Path) -> Result<Vec<Report>, JournalError> {
-    let reports: Vec<Report> =
-        verify(folder)?.into_iter().filter(|report| report.trouble.is_some()).collect();
+    let _lock = folder::lock(folder)?;
+    let reports = verify(folder)?;
+    let complete = reports.iter().any(Report::is_complete_snapshot);
+    let numbers = |kind: Kind| {
+        reports.iter().filter(move |report| report.kind == kind).map(|report| report.number)
+    };
+    let (oldest, newest) = (numbers(Kind::Snapshot).min(), numbers(Kind::Journal).max());
+    let mut mended = Vec::new();
     for report in &reports {
-        let fail = JournalError::file("mend", &report.path);
-        let bytes = fs::read(&report.path).map_err(&fail)?;
-        let end = usize::try_from(report.sound_bytes).unwrap_or(bytes.len());
+        let last = newest == Some(report.number);
+        let needed = !complete && oldest == Some(report.number);
+        let then: &[Record<'_>] = match (report.kind, report.trouble) {
+            (Kind::Snapshot, _) if needed => &[Record::Gap, Record::End],
+            (Kind::Snapshot, _) | (Kind::Journal, None) => continue,
+            (Kind::Journal, Some(trouble)) if last && report.is_torn(trouble) => &[],
+            (Kind::Journal, Some(_)) => &[Record::Gap],
+        };
+        mend(report, then).map_err(JournalError::file("mend", &report.path))?;
+        mended.push(report.clone());
+    }
+    Ok(mended)
+}
+
+/// Ends a file behind what is sound of it, with the records `then`.
+fn mend(report: &Report, then: &[Record<'_>]) -> io::Result<()> {
+    let bytes = fs::read(&report.path)?;
+    let sound = usize::try_from(report.sound_bytes).unwrap_or(bytes.len()).min(bytes.len());
+    let (sound, cut) = bytes.split_at(sound);
+    if !cut.is_empty() {
         let mut aside = report.path.clone().into_os_string();
         aside.push(".cut");
-        fs::write(aside, &bytes[end..]).map_err(&fail)?;
-        let file = File::options().write(true).open(&report.path).map_err(&fail)?;
-        file.set_len(report.sound_bytes).and_then(|()| file.sync_all()).map_err(&fail)?;
+        fs::write(aside, cut)?;
     }
-    Ok(reports)
+    let mut tail = Vec::new();
+    if sound.is_empty() && !then.is_empty() {
+        tail.extend_from_slice(MAGIC);
+    }
+    then.iter().for_each(|record| record.push(&mut tail));
+    let file = File::options().write(true).open(&report.path)?;
+    file.set_len(report.sound_bytes)?;
+    file.write_all_at(&tail, report.sound_bytes)?;
+    file.sync_all()
 }
 
 /// Hands every record of every file to `line` as a line of text, a file's name before its records.
 ///
 /// # Errors
-/// [`JournalError::File`] when a file cannot be read, or what `line` answers.
+/// [`JournalError::File`] when a file cannot be read, [`JournalError::Nothing`] when there is none,
+/// or what `line` answers.
 pub fn dump<E: From<JournalError>>(
     folder: &Path,
     mut line: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
-    for (_, _, path) in files(folder)? {
+    for (_, _, path) in found(folder)? {
         let bytes = fs::read(&path).map_err(JournalError::file("read", &path))?;
         line(&format!("# {}", path.display()))?;
         let mut records = Records::new(&bytes);
@@ -112,6 +210,8 @@ fn show(record: &Record<'_>) -> String {
         Record::Fence(fence) => format!("fence below={fence}"),
         Record::Life { owner, ms } => format!("life owner={} ms={ms}", owner.escape_ascii()),
         Record::Key { key, ms } => format!("key key={} ms={ms}", key.escape_ascii()),
+        Record::Mark => "mark".into(),
+        Record::Gap => "gap".into(),
         Record::End => "end".into(),
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Facts {
     pub(crate) commands: u64,
     /// Bytes that hold its locks: those allocated for the table, or all that Redis uses.
     pub(crate) bytes: u64,
+    /// The table has held more locks than now: what is new takes places that are there already.
+    pub(crate) spare: bool,
 }
 
 impl Facts {
@@ -35,14 +37,25 @@ impl Facts {
         let whole = |name: &str| value(name).and_then(|text| text.parse::<u64>().ok());
         if let Some(us) = whole("cpu_microseconds") {
             let (commands, bytes) = (whole("commands")?, whole("table_bytes")?);
-            return Some(Self { cpu_ns: us * 1_000, commands, bytes });
+            let spare = whole("locks_peak")? > whole("locks")?;
+            return Some(Self { cpu_ns: us * 1_000, commands, bytes, spare });
         }
         let spent = |name: &str| value(name).and_then(nanoseconds);
         Some(Self {
             cpu_ns: spent("used_cpu_user")? + spent("used_cpu_sys")?,
             commands: whole("total_commands_processed")?,
             bytes: whole("used_memory")?,
+            spare: false,
         })
+    }
+
+    /// What a lock takes, bytes, where `locks` more are there than `before`; `None` where that
+    /// cannot be told.
+    pub(crate) fn bytes_a_lock(self, before: Self, locks: u64) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "figures are floats")]
+        let each = |grown: u64| grown as f64 / locks as f64;
+        let grown = self.bytes.checked_sub(before.bytes)?;
+        (locks > 0 && !before.spare).then(|| each(grown))
     }
 
     /// Adds to `cpu` what a command cost the server since `before`, whoever sent it.
@@ -69,23 +82,32 @@ mod tests {
     #[test]
     fn both_kinds_of_servers_are_understood() {
         let ours = "# Server\r\nplumb_version:1\r\n\r\n# Locks\r\ncpu_microseconds:25\r\n\
-                    commands:7\r\ntable_bytes:4096\r\n";
-        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096 };
+                    commands:7\r\ntable_bytes:4096\r\nlocks:3\r\nlocks_peak:4\r\n";
+        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, spare: true };
         assert_eq!(Facts::parse(ours), Some(facts));
         let theirs = "used_memory:9\r\ntotal_commands_processed:3\r\nused_cpu_sys:0.000250\r\n\
                       used_cpu_user:1.5\r\n";
-        let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9 };
+        let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9, spare: false };
         assert_eq!(Facts::parse(theirs), Some(facts));
         assert_eq!(Facts::parse("redis_version:7\r\n"), None);
     }
 
     #[test]
     fn connecting_is_not_taken_for_commands() {
-        let after = Facts { cpu_ns: 9_000, commands: 900, bytes: 0 };
+        let after = Facts { cpu_ns: 9_000, commands: 900, ..Facts::default() };
         let mut cpu = CpuUse::default();
         after.add_cost(Facts::default(), 5, &mut cpu);
         assert_eq!(cpu.server_ns_per_op, None);
         after.add_cost(Facts::default(), 4, &mut cpu);
         assert_eq!(cpu.server_ns_per_op, Some(10));
+    }
+
+    #[test]
+    fn a_table_that_has_room_does_not_tell_what_a_lock_takes() {
+        let after = Facts { bytes: 1_000, ..Facts::default() };
+        assert_eq!(after.bytes_a_lock(Facts::default(), 10), Some(100.0));
+        assert_eq!(after.bytes_a_lock(Facts::default(), 0), None);
+        assert_eq!(after.bytes_a_lock(Facts { spare: true, ..Facts::default() }, 10), None);
+        assert_eq!(after.bytes_a_lock(Facts { bytes: 1_001, ..Facts::default() }, 10), None);
     }
 }

@@ -237,9 +237,10 @@ impl LoadJob {
                 result.figures = sales_figures(&place.history, enqueues, bound, plan);
             }
             Workload::Fill(..) => {
-                let grown = before.zip(after).map(|(b, a)| a.bytes.saturating_sub(b.bytes));
-                if let Some(bytes) = grown.filter(|_| result.operations > 0) {
-                    let each = float(bytes) / float(result.operations);
+                let each = before
+                    .zip(after)
+                    .and_then(|(before, after)| after.bytes_a_lock(before, result.operations));
+                if let Some(each) = each {
                     let formula = "growth of the server's table, or of Redis's memory / locks";
                     result.figures.push(figure("bytes a lock", each, "B", formula));
                 }

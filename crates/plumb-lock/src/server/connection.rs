@@ -74,27 +74,46 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         verb: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        match verb {
-            b"PING" if command.len() > 1 => resp::push_bulk(out, command.get(1)),
-            b"PING" => resp::push_simple(out, "PONG"),
-            b"ECHO" => resp::push_bulk(out, command.get(1)),
-            b"AUTH" => {
-                let password = command.get(command.len() - 1);
-                self.authenticate(client, password)?;
+        match (verb, command.len()) {
+            (b"PING", 1) => resp::push_simple(out, "PONG"),
+            (b"PING", 2) | (b"ECHO", 2) => resp::push_bulk(out, command.get(1)),
+            (b"PING", _) => return Err(Refusal::Arity("ping")),
+            (b"ECHO", _) => return Err(Refusal::Arity("echo")),
+            (b"AUTH", words @ 2..=3) => {
+                self.authenticate(client, command.get(words - 1))?; // behind a user, if there is one
                 resp::push_simple(out, "OK");
             }
-            b"HELLO" => self.hello(client, command, out)?,
-            b"SELECT" if command.is(1, "0") => resp::push_simple(out, "OK"),
-            b"SELECT" => return Err(Refusal::Database),
-            b"INFO" => resp::push_bulk(out, self.info().as_bytes()),
-            b"CLIENT" => self.client(client, command, out),
-            b"COMMAND" if command.is(1, "COUNT") => resp::push_integer(out, 0),
-            b"COMMAND" if command.is(1, "DOCS") => resp::push_map(out, 0, self.version(client)),
-            b"COMMAND" => resp::push_array(out, 0),
-            b"CONFIG" if command.is(1, "GET") => resp::push_map(out, 0, self.version(client)),
+            (b"AUTH", _) => return Err(Refusal::Arity("auth")),
+            (b"HELLO", _) => self.hello(client, command, out)?,
+            (b"SELECT", 2) if command.is(1, "0") => resp::push_simple(out, "OK"),
+            (b"SELECT", 2) => return Err(Refusal::Database),
+            (b"SELECT", _) => return Err(Refusal::Arity("select")),
+            (b"INFO", _) => resp::push_bulk(out, self.info().as_bytes()),
+            (b"CLIENT", _) => self.client(client, command, out)?,
+            (b"COMMAND", _) if command.is(1, "COUNT") => resp::push_integer(out, 0),
+            (b"COMMAND", _) if command.is(1, "DOCS") => {
+                resp::push_map(out, 0, self.version(client));
+            }
+            (b"COMMAND", _) => resp::push_array(out, 0),
+            (b"CONFIG", 3) if command.is(1, "GET") => self.config(client, command, out),
+            (b"CONFIG", _) => {
+                return Err(Refusal::Word(command.text(1), "CONFIG knows GET and one name"));
+            }
             _ => return Err(Refusal::Unknown(command.text(0))),
         }
         Ok(())
+    }
+
+    /// What `redis-benchmark` asks for before it begins.
+    fn config(&self, client: usize, command: Command<'_>, out: &mut Vec<u8>) {
+        let lasting = if self.notes.keeps_everything() { "yes" } else { "no" };
+        let known = [("save", ""), ("appendonly", lasting)];
+        let found =
+            known.iter().find(|(name, _)| command.get(2).eq_ignore_ascii_case(name.as_bytes()));
+        resp::push_map(out, usize::from(found.is_some()), self.version(client));
+        for word in found.into_iter().flat_map(|(name, value)| [name, value]) {
+            resp::push_bulk(out, word.as_bytes());
+        }
     }
 
     fn authenticate(&mut self, client: usize, password: &[u8]) -> Result<(), Refusal> {
@@ -162,28 +181,41 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         Ok(())
     }
 
-    fn client(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) {
+    fn client(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let remedy = "CLIENT knows ID, GETNAME, SETNAME name, SETINFO name value, NO-EVICT and \
+                      NO-TOUCH";
         let version = self.version(client);
         let Some(client) = &mut self.clients[client] else {
-            return;
+            return Ok(());
         };
-        if command.is(1, "ID") {
-            resp::push_integer(out, client.id);
-        } else if command.is(1, "GETNAME") && client.name.is_empty() {
-            resp::push_null(out, version);
-        } else if command.is(1, "GETNAME") {
-            resp::push_bulk(out, &client.name);
-        } else {
-            if command.is(1, "SETNAME") {
-                client.name = command.get(2).to_vec();
+        match command.len() {
+            2 if command.is(1, "ID") => resp::push_integer(out, client.id),
+            2 if command.is(1, "GETNAME") && client.name.is_empty() => {
+                resp::push_null(out, version);
             }
-            resp::push_simple(out, "OK"); // SETINFO and the like change nothing here
+            2 if command.is(1, "GETNAME") => resp::push_bulk(out, &client.name),
+            3 if command.is(1, "SETNAME") => {
+                client.name = command.get(2).to_vec();
+                resp::push_simple(out, "OK");
+            }
+            // they would change nothing here
+            4 if command.is(1, "SETINFO") => resp::push_simple(out, "OK"),
+            3 if command.is(1, "NO-EVICT") || command.is(1, "NO-TOUCH") => {
+                resp::push_simple(out, "OK");
+            }
+            _ => return Err(Refusal::Word(command.text(1), remedy)),
         }
+        Ok(())
     }
 }
 
 /// Compares in a time that does not tell how much of it was right.
-fn same(expected: &[u8], given: &[u8]) -> bool {
+pub(super) fn same(expected: &[u8], given: &[u8]) -> bool {
     let differ = expected.iter().zip(given).fold(0, |differ, (one, other)| differ | (one ^ other));
     std::hint::black_box(differ) == 0 && expected.len() == given.len()
 }

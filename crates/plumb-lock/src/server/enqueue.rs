@@ -5,33 +5,13 @@ use plumb_wire::resp;
 
 use super::lives::Life;
 use super::refusal::Refusal;
+use super::terms::{Form, Promise, Terms, lease};
 use super::words::{Command, Locks};
-use super::{After, Event, LockServer};
+use super::{After, LockServer};
 use crate::journal::Lasting;
-use crate::table::{Answer, Inherited, Lock, LockId, OwnerId, Request, Rules, Scope, Selector};
+use crate::table::{Answer, Inherited, Lock, LockId, OwnerId, Request, Rules, Selector};
 
 const MS: u64 = 1_000_000;
-/// The longest lease, milliseconds: a year.
-const LEASE_MS_MAX: u64 = 366 * 24 * 3_600_000;
-
-/// What a request says besides its locks.
-struct Terms<'a> {
-    owner: &'a [u8],
-    user: &'a [u8],
-    scope: Scope,
-    life: Option<Promise>,
-    wait_ns: u64,
-    fence: Option<u64>,
-    /// Where the locks begin.
-    first: usize,
-}
-
-/// How long an owner is to live, as asked.
-#[derive(Clone, Copy)]
-enum Promise {
-    Lease(u64),
-    Keep,
-}
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn enq(
@@ -40,8 +20,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<After, Refusal> {
-        let terms = self.terms(client, command, Scope::Update, "enq")?;
-        let locks = command.locks(terms.first, "enq")?;
+        let terms = self.terms(client, command, &Form::ENQ)?;
+        let locks = command.locks(terms.first, Form::ENQ.name)?;
         self.take(client, &terms, &locks, out)
     }
 
@@ -51,7 +31,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<After, Refusal> {
-        let terms = self.terms(client, command, Scope::Update, "promote")?;
+        let terms = self.terms(client, command, &Form::PROMOTE)?;
         let locks = Locks::promotions(command, terms.first)?;
         self.take(client, &terms, &locks, out)
     }
@@ -73,17 +53,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let seen = self.table.owners_seen();
         let answer = self.table.enqueue(&request, &mut self.notes)?;
         let Answer::Granted { fence } = answer else {
-            self.counts.rejected += 1;
             if let Answer::Held { id, .. } = answer
                 && may_wait(&mut self.clients, client, (terms.wait_ns, id), &self.clock)
             {
                 return Ok(After::Wait);
             }
+            self.counts.rejected += 1;
             if let Answer::Full { part } = answer {
-                if self.counts.rejected.is_power_of_two() {
-                    (self.tell)(Event::Full(part.name())); // seldom enough for a log
-                }
-                return Err(Refusal::Full(part));
+                return Err(self.full(part));
             }
             push_rejection(out, &answer);
             return Ok(After::Next);
@@ -139,8 +116,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     pub(super) fn check(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let terms = self.terms_of_nobody(command, Scope::Update, "check")?;
-        let locks = command.locks(terms.first, "check")?;
+        let terms = Terms::read(command, &Form::CHECK, self.plan.epoch)?;
+        let locks = command.locks(terms.first, Form::CHECK.name)?;
         let request = Request {
             owner: terms.owner,
             user: b"",
@@ -157,8 +134,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     }
 
     pub(super) fn deq(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let terms = self.terms_of_nobody(command, Scope::Both, "deq")?;
-        let locks = command.locks(terms.first, "deq")?;
+        let terms = Terms::read(command, &Form::DEQ, self.plan.epoch)?;
+        let locks = command.locks(terms.first, Form::DEQ.name)?;
         let Terms { owner, scope, fence, .. } = terms;
         let lowered = self.table.dequeue(owner, scope, &locks, fence, &mut self.notes)?;
         self.counts.dequeues += 1;
@@ -171,9 +148,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        let terms = self.terms_of_nobody(command, Scope::Both, "deqall")?;
+        let terms = Terms::read(command, &Form::DEQALL, self.plan.epoch)?;
         if terms.first < command.len() {
-            return Err(Refusal::Arity("deqall"));
+            return Err(Refusal::Arity(Form::DEQALL.name));
         }
         let gone = self.table.clear(terms.owner, terms.scope, &mut self.notes)?;
         self.counts.clears += 1;
@@ -202,15 +179,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 resp::push_integer(out, u64::from(locks));
                 Ok(())
             }
-            Inherited::Full { part } => Err(Refusal::Full(part)),
+            Inherited::Full { part } => Err(self.full(part)),
             Inherited::Counter => Err(Refusal::Counter),
         }
     }
 
     pub(super) fn renew(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        let terms = self.terms_of_nobody(command, Scope::Both, "renew")?;
+        let terms = Terms::read(command, &Form::RENEW, self.plan.epoch)?;
         if terms.first + 1 != command.len() {
-            return Err(Refusal::Arity("renew"));
+            return Err(Refusal::Arity(Form::RENEW.name));
         }
         let ms = lease(command, terms.first)?;
         let found = self.table.owner(terms.owner);
@@ -227,88 +204,56 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
-        let remedy = "REMOVE OWNER owner, REMOVE FENCE number, or REMOVE LOCK name argument";
+        let remedy = "REMOVE OWNER owner, REMOVE FENCE number, or REMOVE LOCK name argument \
+                      [OWNER owner] [FENCE number]";
         let selector = match command.len() {
             3 if command.is(1, "OWNER") => Selector::Owner(command.get(2)),
-            3 if command.is(1, "FENCE") => Selector::Fence(command.number(2, remedy)?),
-            4 if command.is(1, "LOCK") => {
-                Selector::Object { name: command.get(2), argument: command.get(3) }
+            3 if command.is(1, "FENCE") => {
+                self.looked = true; // it may be anywhere in the table
+                Selector::Fence(command.number(2, remedy)?)
+            }
+            4 | 6 | 8 if command.is(1, "LOCK") => {
+                let (mut owner, mut fence) = (None, None);
+                for at in (4..command.len()).step_by(2) {
+                    if command.is(at, "OWNER") {
+                        owner = Some(command.get(at + 1));
+                    } else if command.is(at, "FENCE") {
+                        fence = Some(command.number(at + 1, remedy)?);
+                    } else {
+                        return Err(Refusal::Word(command.text(at), remedy));
+                    }
+                }
+                let (name, argument) = (command.get(2), command.get(3));
+                Selector::Object { name, argument, owner, fence }
             }
             _ => return Err(Refusal::Word(command.text(1), remedy)),
         };
+        if let Selector::Owner(owner) = selector
+            && let Some(id) = self.table.owner(owner)
+        {
+            self.lose(id);
+        }
         let gone = self.table.remove(selector, &mut self.notes);
         self.counts.removals += u64::from(gone);
         resp::push_integer(out, u64::from(gone));
         Ok(())
     }
 
+    /// The terms of a request that may wait.
     fn terms<'w>(
         &self,
         client: usize,
         command: Command<'w>,
-        scope: Scope,
-        name: &'static str,
+        form: &Form,
     ) -> Result<Terms<'w>, Refusal> {
-        let mut terms = self.terms_of_nobody(command, scope, name)?;
+        let mut terms = Terms::read(command, form, self.plan.epoch)?;
+        terms.wait_ns = terms.wait_ns.min(self.plan.wait_ns_max);
         let waited = self.clients[client].as_ref().and_then(|client| client.waits);
         if waited.is_some_and(|(until, _)| until <= self.now) {
             terms.wait_ns = 0; // it has waited for long enough
         }
         Ok(terms)
     }
-
-    /// The owner and the words behind it, up to the first that is none of ours.
-    fn terms_of_nobody<'w>(
-        &self,
-        command: Command<'w>,
-        scope: Scope,
-        name: &'static str,
-    ) -> Result<Terms<'w>, Refusal> {
-        if command.len() < 2 {
-            return Err(Refusal::Arity(name));
-        }
-        let owner = command.get(1);
-        let mut terms =
-            Terms { owner, user: b"", scope, life: None, wait_ns: 0, fence: None, first: 2 };
-        while command.get(terms.first).len() > 2 {
-            let value = terms.first + 1;
-            let mut taken = 2;
-            if command.is(terms.first, "SCOPE") {
-                terms.scope = Scope::parse(command.get(value)).ok_or_else(|| {
-                    Refusal::Word(command.text(value), "a scope is 1 dialog, 2 update or 3 both")
-                })?;
-            } else if command.is(terms.first, "USER") {
-                terms.user = command.get(value);
-            } else if command.is(terms.first, "LEASE") {
-                terms.life = Some(Promise::Lease(lease(command, value)?));
-            } else if command.is(terms.first, "KEEP") {
-                terms.life = Some(Promise::Keep);
-                taken = 1;
-            } else if command.is(terms.first, "WAIT") {
-                let ms = command.number(value, "WAIT takes milliseconds")?;
-                terms.wait_ns = ms.saturating_mul(MS).min(self.plan.wait_ns_max);
-            } else if command.is(terms.first, "FENCE") {
-                terms.fence = Some(command.number(value, "FENCE takes a fence number")?);
-            } else if command.is(terms.first, "EPOCH") {
-                if command.number(value, "EPOCH takes a number")? != self.plan.epoch {
-                    return Err(Refusal::Lost(self.plan.epoch));
-                }
-            } else {
-                break;
-            }
-            terms.first += taken;
-        }
-        Ok(terms)
-    }
-}
-
-fn lease(command: Command<'_>, at: usize) -> Result<u64, Refusal> {
-    let remedy = "a lease is 1 to 31622400000 milliseconds";
-    let ms = command.number(at, remedy)?;
-    if ms == 0 || ms > LEASE_MS_MAX {
-        return Err(Refusal::Number(command.text(at), remedy));
-    }
-    Ok(ms)
 }
 
 /// True when the client waits from now on, or goes on waiting.

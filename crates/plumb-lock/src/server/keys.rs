@@ -39,7 +39,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Answer::Granted { .. } => {}
             Answer::Full { part } => {
                 self.counts.rejected += 1;
-                return Err(Refusal::Full(part));
+                return Err(self.full(part));
             }
             _ => {
                 self.counts.rejected += 1;
@@ -157,46 +157,47 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         let keys = command.number(2, "one key is expected")?;
         let words = match script {
-            Script::Release => 5,
+            Script::Release | Script::ReleaseTold => 5,
             Script::Renew => 6,
             Script::Extend => 7,
         };
         if keys != 1 || command.len() < words {
             return Err(Refusal::Arity("eval"));
         }
-        let done = self.run(script, command)?;
-        resp::push_integer(out, u64::from(done));
+        let absent = if script == Script::ReleaseTold { -1 } else { 0 };
+        resp::push_signed(out, self.run(script, command)?.map_or(absent, i64::from));
         Ok(())
     }
 
-    fn run(&mut self, script: Script, command: Command<'_>) -> Result<bool, Refusal> {
+    /// True when the script did something; `None` when there is no such key.
+    fn run(&mut self, script: Script, command: Command<'_>) -> Result<Option<bool>, Refusal> {
         let (key, value) = (command.get(3), command.get(4));
         let Some((lock, holder)) = self.table.holder(b"", key) else {
-            return Ok(false);
+            return Ok(None);
         };
         if holder.owner != value {
-            return Ok(false);
+            return Ok(Some(false));
         }
-        if script == Script::Release {
-            return Ok(self.end_key(lock));
+        if matches!(script, Script::Release | Script::ReleaseTold) {
+            return Ok(Some(self.end_key(lock)));
         }
         let mut ms = command.number(5, "a time to live in milliseconds")?;
         if script == Script::Extend {
             let Some(left) = self.left_ms(lock) else {
-                return Ok(false);
+                return Ok(Some(false));
             };
             if command.get(6) == b"0" {
                 ms = ms.saturating_add(left);
             }
         }
         let Some(known) = self.lives.key(lock) else {
-            return Ok(false);
+            return Ok(Some(false));
         };
         let ms = ms.clamp(1, TTL_MS_MAX);
         let until = self.clock.now_ns() + ms * MS;
         self.notes.life(Lasting::Key(key), ms);
         self.lives.set_key(Key { until, ..known });
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// `SCRIPT LOAD script`, `SCRIPT EXISTS digest ...`.

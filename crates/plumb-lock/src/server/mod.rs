@@ -10,7 +10,9 @@ mod keys;
 mod listing;
 mod lives;
 mod refusal;
+mod scrape;
 mod script;
+mod terms;
 mod words;
 
 use std::collections::VecDeque;
@@ -22,7 +24,7 @@ use plumb_measure::Clock;
 use plumb_wire::resp::{self, Words};
 
 use crate::journal::{Notes, Restored};
-use crate::table::{LockId, Rules, Scope, Sound, Table};
+use crate::table::{LockId, OwnerId, Part, Rules, Scope, Sound, Table};
 use connection::Client;
 use lives::{Key, Life, Lives, NEVER, Over};
 use refusal::Refusal;
@@ -57,7 +59,7 @@ pub enum Event<'a> {
     Unsecured(&'a Peer, &'a io::Error),
     /// A client sent what is no RESP.
     Malformed(&'a Peer, resp::Malformed),
-    /// The table is full, for the first time since it had room.
+    /// The table is full; told at most once a minute.
     Full(&'static str),
 }
 
@@ -97,6 +99,10 @@ struct Waiter {
     client: usize,
     until: u64,
     met: LockId,
+    /// Its owner, if that held something already.
+    owner: Option<OwnerId>,
+    /// What its owner held has ended meanwhile, and nobody had asked for that.
+    lost: bool,
     command: Vec<u8>,
 }
 
@@ -117,6 +123,8 @@ pub struct LockServer<'a, C, R = Sound> {
     started: u64,
     /// The last command looked at many locks: others come first now.
     looked: bool,
+    /// Nobody is told again of a full table before this moment, nanoseconds.
+    full_told_until: u64,
     words: Words,
     tell: &'a mut (dyn FnMut(Event<'_>) + Send),
 }
@@ -124,6 +132,7 @@ pub struct LockServer<'a, C, R = Sound> {
 /// After a restart every lease begins anew, and who lived with its connection has some grace.
 fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives {
     const MS: u64 = 1_000_000;
+    let in_ms = |ms: u64| now.saturating_add(ms.saturating_mul(MS)); // a file may say anything
     let mut lives = Lives::default();
     let table = &restored.table;
     for lock in table.locks() {
@@ -131,7 +140,7 @@ fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives 
             && lock.name.is_empty()
         {
             let ms = restored.lives.keys.get(lock.argument).copied().unwrap_or(0);
-            let until = if ms == 0 { NEVER } else { now + ms * MS };
+            let until = if ms == 0 { NEVER } else { in_ms(ms) };
             lives.set_key(Key { lock: id, until, connection: 0 });
         }
         let Some(id) = table.owner(lock.owner) else {
@@ -139,7 +148,7 @@ fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives 
         };
         let life = match restored.lives.owners.get(lock.owner) {
             Some(0) => Life::Kept,
-            Some(ms) => Life::Lease { at: now + ms * MS, ms: *ms },
+            Some(ms) => Life::Lease { at: in_ms(*ms), ms: *ms },
             None if lock.backup => Life::Kept,
             None => Life::Grace(now + grace_ns),
         };
@@ -156,6 +165,8 @@ fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives 
 enum After {
     Next,
     Wait,
+    /// It is the first line of a request over HTTP.
+    Page,
     Close,
 }
 
@@ -184,6 +195,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             now,
             started: now,
             looked: false,
+            full_told_until: 0,
             words: Words::default(),
             tell,
         }
@@ -203,6 +215,10 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     /// Serves one command.
     fn obey(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) -> After {
         self.counts.commands += 1;
+        self.answer(client, command, out)
+    }
+
+    fn answer(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) -> After {
         match self.command(client, command, out) {
             Ok(after) => after,
             Err(refusal) => {
@@ -227,6 +243,15 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         };
         verb.copy_from_slice(word);
         verb.make_ascii_uppercase();
+        match &*verb {
+            b"GET" if scrape::is_request(command) => return Ok(After::Page),
+            b"POST" | b"HOST:" => {
+                // a page in somebody's browser has sent this; what follows may be commands
+                resp::push_error(out, b"ERR this is no server of pages");
+                return Ok(After::Close);
+            }
+            _ => {}
+        }
         if !self.may(client) && !matches!(&*verb, b"AUTH" | b"HELLO" | b"QUIT") {
             return Err(Refusal::NoAuth);
         }
@@ -243,8 +268,12 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             b"DIGEST" => self.digest(command, out)?,
             b"COUNT" => self.count(command, out)?,
             b"LOCKSTAT" => self.lockstat(client, command, out)?,
-            b"METRICS" => resp::push_bulk(out, self.metrics().as_bytes()),
-            b"EPOCH" => resp::push_integer(out, self.plan.epoch),
+            b"METRICS" if command.len() == 1 => {
+                resp::push_bulk(out, self.metrics().as_bytes());
+            }
+            b"METRICS" => return Err(Refusal::Arity("metrics")),
+            b"EPOCH" if command.len() == 1 => resp::push_integer(out, self.plan.epoch),
+            b"EPOCH" => return Err(Refusal::Arity("epoch")),
             b"SET" => self.set(client, command, out)?,
             b"DEL" | b"UNLINK" => self.del(client, command, out)?,
             b"GET" => self.get(client, command, out)?,
@@ -266,22 +295,50 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         while let Some(over) = self.lives.over(self.now) {
             let ended = match over {
                 Over::Key(lock) => self.table.end(lock, &mut self.notes),
-                Over::Owner(id) => match self.table.owner_name(id).map(<[u8]>::to_vec) {
-                    Some(owner) => {
-                        self.table.clear(&owner, Scope::Both, &mut self.notes).is_ok_and(|n| n > 0)
-                    }
-                    None => false,
-                },
+                Over::Owner(id) => self.end_owner(id),
             };
             self.counts.expired += u64::from(ended);
         }
     }
 
+    /// What an owner holds is about to end without its asking: its requests that wait are not
+    /// granted any more. Whoever reads of a grant takes the rest for held, too.
+    fn lose(&mut self, id: OwnerId) {
+        let waiting = self.waiters.iter_mut().filter(|waiter| waiter.owner == Some(id));
+        waiting.for_each(|waiter| waiter.lost = true);
+    }
+
+    /// Ends what an owner holds without its asking; false when it holds nothing.
+    fn end_owner(&mut self, id: OwnerId) -> bool {
+        let Some(owner) = self.table.owner_name(id).map(<[u8]>::to_vec) else {
+            return false;
+        };
+        self.lose(id);
+        self.table.clear(&owner, Scope::Both, &mut self.notes).is_ok_and(|gone| gone > 0)
+    }
+
+    /// A request found no room.
+    fn full(&mut self, part: Part) -> Refusal {
+        const QUIET_NS: u64 = 60_000_000_000;
+        if self.now >= self.full_told_until {
+            self.full_told_until = self.now + QUIET_NS;
+            (self.tell)(Event::Full(part.name()));
+        }
+        Refusal::Full(part)
+    }
+
     /// Whoever waits longest is tried first.
     fn next_waiter(&self) -> Option<usize> {
-        self.waiters
-            .iter()
-            .position(|waiter| waiter.until <= self.now || self.table.by_id(waiter.met).is_none())
+        self.waiters.iter().position(|waiter| {
+            waiter.lost || waiter.until <= self.now || self.table.by_id(waiter.met).is_none()
+        })
+    }
+
+    /// The client waits no longer; where it sits.
+    fn waited(&mut self, client: usize) -> Option<Seat> {
+        let client = self.clients[client].as_mut()?;
+        client.waits = None;
+        client.seat
     }
 }
 
@@ -329,7 +386,12 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                     match self.obey(*conn, command, out) {
                         After::Next => {}
                         After::Wait => {
-                            self.keep_waiting(*conn, &rest[..taken]);
+                            let owner = self.table.owner(command.get(1));
+                            self.keep_waiting(*conn, owner, &rest[..taken]);
+                            break;
+                        }
+                        After::Page => {
+                            served = self.page(rest, served.consumed - taken, out);
                             break;
                         }
                         After::Close => {
@@ -380,11 +442,16 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                 break;
             };
             let client = waiter.client;
+            if waiter.lost {
+                self.counts.errors += 1;
+                resp::push_error(out, Refusal::Ended.to_string().as_bytes());
+                return self.waited(client);
+            }
             let mut words = Words::default();
             let read = resp::command(&waiter.command, &self.plan.limits, &mut words);
             debug_assert!(matches!(read, Ok(Some(_))), "it was read before");
             let command = Command { bytes: &waiter.command, words: &words };
-            match self.obey(client, command, out) {
+            match self.answer(client, command, out) {
                 After::Wait => {
                     let met = self.clients[client].as_ref().and_then(|client| client.waits);
                     if let Some((_, met)) = met {
@@ -392,11 +459,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                         self.waiters.insert(at, Waiter { met, ..waiter });
                     }
                 }
-                After::Next | After::Close => {
-                    let client = self.clients[client].as_mut()?;
-                    client.waits = None;
-                    return client.seat;
-                }
+                After::Next | After::Page | After::Close => return self.waited(client),
             }
         }
         None
@@ -422,10 +485,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             if self.lives.of(id) != Life::Connection {
                 continue;
             }
-            if let Some(owner) = self.table.owner_name(id).map(<[u8]>::to_vec) {
-                let cleared = self.table.clear(&owner, Scope::Both, &mut self.notes);
-                self.counts.expired += u64::from(cleared.is_ok_and(|gone| gone > 0));
-            }
+            self.counts.expired += u64::from(self.end_owner(id));
         }
     }
 
@@ -442,11 +502,12 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 }
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
-    fn keep_waiting(&mut self, client: usize, command: &[u8]) {
+    fn keep_waiting(&mut self, client: usize, owner: Option<OwnerId>, command: &[u8]) {
         let waits = self.clients[client].as_ref().and_then(|client| client.waits);
         if let Some((until, met)) = waits {
             self.counts.waited += 1;
-            self.waiters.push_back(Waiter { client, until, met, command: command.to_vec() });
+            let (lost, command) = (false, command.to_vec());
+            self.waiters.push_back(Waiter { client, until, met, owner, lost, command });
         }
     }
 }

@@ -21,6 +21,11 @@ pub(super) enum Refusal {
     Full(Part),
     #[error("LOST the server's epoch is {0}: locks of another epoch are gone; take them anew")]
     Lost(u64),
+    #[error(
+        "LOST what the owner held ended while it waited: its lease or its connection was over, or \
+         an administrator removed it; take it anew"
+    )]
+    Ended,
     #[error("NOAUTH Authentication required.")]
     NoAuth,
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 pub(super) enum Script {
     /// Deletes the key if its value is the argument.
     Release,
+    /// The same, and tells a key that is not there (-1) from one of another value (0).
+    ReleaseTold,
     /// Sets the time to live to the argument behind the value.
     Renew,
     /// Adds to the time to live, or sets it when a third argument says `0`.
@@ -25,7 +27,7 @@ const KNOWN: [(&str, Script); 7] = [
     ),
     (
         r#"localval=redis.call("get",keys[1])ifval==argv[1]thenreturnredis.call("del",keys[1])elseifval==falsethenreturn-1elsereturn0end"#,
-        Script::Release,
+        Script::ReleaseTold,
     ),
     (
         r#"ifredis.call("get",keys[1])==argv[1]thenreturnredis.call("pexpire",keys[1],argv[2])elsereturn0end"#,

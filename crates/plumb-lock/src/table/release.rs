@@ -12,12 +12,16 @@ pub enum Selector<'a> {
     Owner(&'a [u8]),
     /// The one with this fence number, or those that one request took together.
     Fence(u64),
-    /// All on exactly this argument; wildcards in it are ordinary characters.
+    /// Those on exactly this argument; wildcards in it are ordinary characters.
     Object {
         /// The name of the lock.
         name: &'a [u8],
         /// The argument.
         argument: &'a [u8],
+        /// Only what this owner holds; `None`: whoever holds it.
+        owner: Option<&'a [u8]>,
+        /// Only what has this fence number; `None`: whatever there is.
+        fence: Option<u64>,
     },
 }
 
@@ -131,10 +135,15 @@ impl<R: Rules> Table<R> {
             Selector::Fence(fence) => doomed.extend((0..self.entries.end()).filter(|at| {
                 self.entries[*at].granule != NONE && self.entries[*at].fence == fence
             })),
-            Selector::Object { name, argument } => {
+            Selector::Object { name, argument, owner, fence } => {
                 let found = self.names.find(name);
                 let granule = found.and_then(|name| self.granules.find(name, argument));
-                doomed.extend(granule.into_iter().flat_map(|at| self.on(at)));
+                let meant = |at: &u32| {
+                    let lock = self.lock(*at);
+                    owner.is_none_or(|owner| lock.owner == owner)
+                        && fence.is_none_or(|fence| lock.fence == fence)
+                };
+                doomed.extend(granule.into_iter().flat_map(|at| self.on(at)).filter(meant));
             }
         }
         let gone = super::slab::number(doomed.len());

@@ -41,7 +41,7 @@ impl<R: Rules> Table<R> {
         {
             return Err(Impossible::TooLong);
         }
-        self.raise_fence(lock.fence + 1);
+        self.raise_fence(lock.fence.saturating_add(1)); // a file may say anything
         let there = self.find(lock);
         if (lock.dialog, lock.update) == (0, 0) {
             if let Some(at) = there {

@@ -10,13 +10,37 @@ use crate::model::{Model, Row, Say, Want};
 /// One command.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
-    Enqueue { owner: String, scope: Scope, wants: Vec<Want> },
-    Check { owner: String, wants: Vec<Want> },
-    Release { owner: String, scope: Scope, wants: Vec<Want>, fence: Option<u64> },
-    Clear { owner: String, scope: Scope },
-    Inherit { from: String, to: String },
-    RemoveOwner { owner: String },
-    RemoveFence { fence: u64 },
+    /// It waits for so many milliseconds at most.
+    Enqueue {
+        owner: String,
+        scope: Scope,
+        wait_ms: u64,
+        wants: Vec<Want>,
+    },
+    Check {
+        owner: String,
+        wants: Vec<Want>,
+    },
+    Release {
+        owner: String,
+        scope: Scope,
+        wants: Vec<Want>,
+        fence: Option<u64>,
+    },
+    Clear {
+        owner: String,
+        scope: Scope,
+    },
+    Inherit {
+        from: String,
+        to: String,
+    },
+    RemoveOwner {
+        owner: String,
+    },
+    RemoveFence {
+        fence: u64,
+    },
 }
 
 /// What came back.
@@ -32,6 +56,8 @@ pub(crate) enum Reply {
     NotHeld(usize),
     /// There is no room.
     Full,
+    /// While it waited, what its owner held ended.
+    Lost,
     /// Something that no lock server says.
     Other(String),
 }
@@ -54,8 +80,12 @@ impl Call {
             vec![text(verb), text(owner), text("SCOPE"), vec![b'0' + scope.digit()]]
         };
         match self {
-            Self::Enqueue { owner, scope, wants } => {
+            Self::Enqueue { owner, scope, wait_ms: 0, wants } => {
                 [scoped("ENQ", owner, *scope), locks(wants)].concat()
+            }
+            Self::Enqueue { owner, scope, wait_ms, wants } => {
+                let wait = vec![text("WAIT"), text(&wait_ms.to_string())];
+                [scoped("ENQ", owner, *scope), wait, locks(wants)].concat()
             }
             Self::Check { owner, wants } => {
                 [vec![text("CHECK"), text(owner)], locks(wants)].concat()
@@ -78,7 +108,8 @@ impl Call {
         let mut after = state.clone();
         let number = |it: u32| *reply == Reply::Number(it.into());
         let agrees = match self {
-            Self::Enqueue { owner, scope, wants } => {
+            Self::Enqueue { wait_ms: 1.., .. } if *reply == Reply::Lost => true,
+            Self::Enqueue { owner, scope, wants, .. } => {
                 let said = after.enqueue(owner.as_bytes(), *scope, wants);
                 agree(&said, reply, (owner, wants), state)
             }
@@ -140,6 +171,7 @@ impl Reply {
         match found {
             resp::Reply::Integer(value) => Self::Number(u64::try_from(value).unwrap_or(u64::MAX)),
             resp::Reply::Error(text) if text.starts_with(b"FULL") => Self::Full,
+            resp::Reply::Error(text) if text.starts_with(b"LOST") => Self::Lost,
             resp::Reply::Error(text) => Self::Other(String::from_utf8_lossy(text).into_owned()),
             resp::Reply::Array(mut items) => {
                 let kind = text(items.next());

@@ -110,7 +110,7 @@ fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &S
     };
     let server = ServerPlan {
         limits: resp::Limits { words: 100, word_bytes: 300, command_bytes: 10_000 },
-        wait_ns_max: 0,
+        wait_ns_max: u64::MAX >> 1,
         password: None,
         epoch: 1,
         grace_ns: 0,
@@ -206,7 +206,9 @@ impl<'a> Client<'a> {
         match self.numbers.below(100) {
             0..52 => {
                 let count = self.numbers.one(&[1, 1, 1, 2, 3]);
-                Call::Enqueue { owner, scope, wants: (0..count).map(|_| self.likely()).collect() }
+                let wait_ms = self.numbers.one(&[0, 0, 0, 2]);
+                let wants = (0..count).map(|_| self.likely()).collect();
+                Call::Enqueue { owner, scope, wait_ms, wants }
             }
             52..58 => Call::Check { owner, wants: vec![self.likely()] },
             58..82 => self.release(owner, scope),

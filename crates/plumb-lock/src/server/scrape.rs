@@ -1,0 +1,104 @@
+//! Prometheus, which asks over HTTP on the port that everybody uses.
+//!
+//! A request line reads as three words of one line, which no command of ours has behind GET. It is
+//! answered once its head is there, and nothing in or behind the head is taken for a command.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use plumb_engine::Served;
+use plumb_measure::Clock;
+use plumb_wire::prometheus::CONTENT_TYPE;
+
+use super::LockServer;
+use super::connection::same;
+use super::words::Command;
+use crate::table::Rules;
+
+/// The longest head that is waited for, bytes.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+/// The page there is.
+const PATH: &str = "/metrics";
+
+/// True for the line `GET path HTTP/1.x`.
+pub(super) fn is_request(command: Command<'_>) -> bool {
+    let line = !command.bytes.starts_with(b"*");
+    line && command.len() == 3 && command.get(2).starts_with(b"HTTP/1.")
+}
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// Answers the request that `bytes` begin with, behind `before` bytes that are dealt with.
+    pub(super) fn page(&mut self, bytes: &[u8], before: usize, out: &mut Vec<u8>) -> Served {
+        let Some(end) = head_end(bytes) else {
+            let endless = bytes.len() > HEAD_BYTES_MAX;
+            if endless {
+                self.counts.errors += 1;
+            } else {
+                self.counts.commands -= 1; // it is looked at again
+            }
+            return Served { consumed: before, close: endless, ..Served::default() };
+        };
+        let head = String::from_utf8_lossy(&bytes[..end]);
+        let known =
+            self.plan.password.as_deref().is_none_or(|expected| {
+                password_of(&head).is_some_and(|given| same(expected, &given))
+            });
+        let mut lines = head.lines();
+        let path = lines.next().and_then(|line| line.split_ascii_whitespace().nth(1));
+        let (status, page) = match path {
+            _ if !known => ("401 Unauthorized", "name the password, with any user\n".into()),
+            Some(PATH) => ("200 OK", self.metrics()),
+            _ => ("404 Not Found", format!("there is only {PATH}\n")),
+        };
+        self.counts.errors += u64::from(!status.starts_with("200"));
+        let challenge = if known { "" } else { "WWW-Authenticate: Basic realm=\"locks\"\r\n" };
+        let length = page.len();
+        let text = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {length}\r\n\
+             {challenge}Connection: close\r\n\r\n{page}"
+        );
+        out.extend_from_slice(text.as_bytes());
+        Served { consumed: before + end, close: true, ..Served::default() }
+    }
+}
+
+/// The bytes of the head, with the empty line that ends it.
+fn head_end(bytes: &[u8]) -> Option<usize> {
+    let looked = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    looked.windows(4).position(|here| here == b"\r\n\r\n").map(|at| at + 4)
+}
+
+/// What the head names as the password of Basic authentication.
+fn password_of(head: &str) -> Option<Vec<u8>> {
+    let value = head.lines().skip(1).find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("authorization").then_some(value.trim())
+    })?;
+    let (scheme, coded) = value.split_once(' ')?;
+    let plain = STANDARD.decode(coded.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
+    let plain = plain?;
+    let colon = plain.iter().position(|byte| *byte == b':')?;
+    Some(plain[colon + 1..].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_ends_with_an_empty_line_and_has_a_limit() {
+        assert_eq!(head_end(b"GET / HTTP/1.1\r\n\r\nENQ"), Some(18));
+        assert_eq!(head_end(b"GET / HTTP/1.1\r\n\r"), None);
+        let long = [&[b'x'; HEAD_BYTES_MAX][..], b"\r\n\r\n"].concat();
+        assert_eq!(head_end(&long), None);
+    }
+
+    #[test]
+    fn a_password_stands_behind_the_user() {
+        // RFC 7617, section 2
+        let head = "GET / HTTP/1.1\r\nauthorization: basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n";
+        assert_eq!(password_of(head).as_deref(), Some(&b"open sesame"[..]));
+        for none in ["Bearer QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Basic", "Basic ?", "Basic QQ=="] {
+            assert_eq!(password_of(&format!("GET / HTTP/1.1\r\nAuthorization: {none}\r\n")), None);
+        }
+    }
+}
