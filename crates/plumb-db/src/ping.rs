@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{Family, Lengths, LoadResult, Stop, clock, load, reachable, result_record};
+use plumb_engine::{
+    Family, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
+};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Histogram, Reading, ResultRecord};
 use serde_json::json;
@@ -267,6 +269,7 @@ impl Measure for Ping {
         if let Some(echo) = &options.echo {
             in_force.insert("echo".into(), json!(echo));
         }
+        let plans = self.points.iter().map(|_| options.load.plan(options.callers));
         Outline {
             layer: "db",
             verb: "ping",
@@ -276,6 +279,7 @@ impl Measure for Ping {
             target: format!("{}/{}", self.login.server(), self.login.database),
             pin: options.load.pin.clone(),
             points: self.points.len(),
+            takes: LoadPlan::takes_all(plans),
         }
     }
 

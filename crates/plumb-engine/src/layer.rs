@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::Write;
 
 use clap::{ArgMatches, Command};
-use plumb_measure::{Floor, ResultRecord, Transport};
+use plumb_measure::{Floor, ResultRecord, Span, Transport};
 use serde_json::Value;
 
 use crate::load::Sampler;
@@ -25,6 +25,16 @@ pub trait Layer: Sync {
     /// # Errors
     /// When the words contradict each other; see [`JobError`].
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError>;
+
+    /// True when `matches` say how long a measurement lasts, although they hold neither `--for` nor
+    /// `--count`: a file that they name does.
+    ///
+    /// # Errors
+    /// When that file cannot be read.
+    fn says_length(&self, matches: &ArgMatches) -> Result<bool, JobError> {
+        let _ = matches;
+        Ok(false)
+    }
 }
 
 /// What a verb does.
@@ -63,6 +73,9 @@ pub struct Outline {
     pub pin: Vec<usize>,
     /// Number of results that are to come.
     pub points: usize,
+    /// How long all of them take together, warm-ups included, as far as that does not depend on the
+    /// target; see [`LoadPlan::takes_all`](crate::LoadPlan::takes_all).
+    pub takes: Option<Span>,
 }
 
 /// A verb that measures.

@@ -150,6 +150,23 @@ impl LoadPlan {
         matches!(self.pace, Pace::Rate(_))
     }
 
+    /// How long it takes, its warm-up included; `None` where that is up to the target.
+    #[must_use]
+    pub fn takes(&self) -> Option<Span> {
+        match self.extent {
+            Extent::For(time) => Some(Span::from_ns(self.warmup.ns().saturating_add(time.ns()))),
+            Extent::Count(_) | Extent::Users => None,
+        }
+    }
+
+    /// How long `plans` take one after the other; `None` where that of one is up to the target.
+    #[must_use]
+    pub fn takes_all(plans: impl IntoIterator<Item = Self>) -> Option<Span> {
+        let mut plans = plans.into_iter();
+        let all = plans.try_fold(0_u64, |sum, plan| Some(sum.saturating_add(plan.takes()?.ns())));
+        all.map(Span::from_ns)
+    }
+
     /// How a loop waits best when it need not spin. One connection with one operation under way
     /// and nothing else to wait for blocks in its receive, as a plain program would.
     #[must_use]
@@ -256,6 +273,19 @@ pub(crate) mod tests {
         let mut plan = plan();
         plan.threads = NonZeroUsize::new(2).unwrap();
         assert!(plan.check().unwrap_err().to_string().contains("2 threads for 1 connections"));
+    }
+
+    #[test]
+    fn plans_take_their_times_together_unless_one_ends_with_its_work() {
+        let timed = LoadPlan {
+            extent: Extent::For(Span::from_ms(300)),
+            warmup: Span::from_ms(200),
+            ..plan()
+        };
+        assert_eq!(timed.takes(), Some(Span::from_ms(500)));
+        assert_eq!(LoadPlan::takes_all([timed.clone(), timed.clone()]), Some(Span::from_ms(1_000)));
+        assert_eq!(LoadPlan::takes_all([timed, plan()]), None);
+        assert_eq!(LoadPlan::takes_all([]), Some(Span::from_ns(0)));
     }
 
     #[test]

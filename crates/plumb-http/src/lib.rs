@@ -114,4 +114,14 @@ impl Layer for Http {
             _ => Err(HttpError::NoVerb.into()),
         }
     }
+
+    fn says_length(&self, matches: &ArgMatches) -> Result<bool, JobError> {
+        match matches.subcommand() {
+            Some(("load", words)) => {
+                let options = ScenarioOptions::from_arg_matches(words)?;
+                Ok(scenario::Book::read(&options.scenario)?.file().says_length())
+            }
+            _ => Ok(false),
+        }
+    }
 }

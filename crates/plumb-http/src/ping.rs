@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
-    Lengths, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record, result_record,
+    Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record,
+    result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
@@ -235,6 +236,7 @@ impl Measure for Ping {
         if encrypted || options.trust.unused().is_err() {
             in_force.extend(options.trust.in_force()); // a redirect may lead to https
         }
+        let plans = self.connections.iter().map(|number| options.load.plan(*number));
         Outline {
             layer: "http",
             verb: "ping",
@@ -244,6 +246,7 @@ impl Measure for Ping {
             target: target_of(&urls),
             pin: options.load.pin.clone(),
             points: self.connections.len(),
+            takes: LoadPlan::takes_all(plans),
         }
     }
 

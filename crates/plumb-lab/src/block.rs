@@ -7,8 +7,8 @@ use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
-    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, Scope,
-    StreamFigures, hdr,
+    BatchMeans, Distribution, Finding, FindingKind, Histogram, NipingFigures, ResultRecord,
+    RunRecord, Scope, StreamFigures, hdr,
 };
 use plumb_report::{read_intervals, read_record};
 
@@ -113,12 +113,14 @@ impl Block {
         Ok(Self { turn, round, record, points })
     }
 
-    /// Why this block does not count; `None` when it does.
+    /// Why this block does not count; `None` when it does. What disturbed it for a moment, foreign
+    /// load or paging, may leave the next one alone.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        let found =
-            self.record.validity.reasons.iter().find(|found| found.scope == Scope::Everything);
-        if let Some(found) = found {
+        let disturbs = |found: &&Finding| {
+            found.scope == Scope::Everything || found.kind == FindingKind::Paging
+        };
+        if let Some(found) = self.record.validity.reasons.iter().find(disturbs) {
             return Some(found.text.clone());
         }
         if self.points.is_empty() {
@@ -133,6 +135,15 @@ impl Block {
             "response times{place} never settled: they still moved one way in the second half of \
              the block"
         ))
+    }
+}
+
+impl Block {
+    /// True when the load generator was the limit: its response times say nothing.
+    #[must_use]
+    pub fn is_driver_limited(&self) -> bool {
+        let mut reasons = self.record.validity.reasons.iter();
+        reasons.any(|found| found.scope == Scope::Latency && found.kind != FindingKind::Paging)
     }
 }
 
@@ -309,8 +320,59 @@ impl OrderFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::Interval;
+    use plumb_measure::{HostFacts, Interval, Plan, Program, SCHEMA, Status, Target, Validity};
     use plumb_report::RunFolder;
+
+    /// A block of one result, of which something was found.
+    fn block(kind: FindingKind, scope: Scope) -> Block {
+        let log = LazyLog { folder: PathBuf::new() };
+        let text = |text: &str| text.to_owned();
+        let record = RunRecord {
+            schema: SCHEMA.into(),
+            plumb: Program { version: text("0.0.0") },
+            started: text("2026-11-21T08:30:48Z"),
+            status: Status::Complete,
+            plan: Plan {
+                layer: text("net"),
+                verb: text("ping"),
+                command: Vec::new(),
+                options: BTreeMap::new(),
+                load: text("closed"),
+                seed: 1,
+            },
+            host: HostFacts {
+                name: text("here"),
+                kernel: text("Linux"),
+                cpus: 2,
+                placement: text("not pinned"),
+                clock: text("CLOCK_MONOTONIC"),
+                clock_read_ns: 20,
+                facts: BTreeMap::new(),
+            },
+            far: None,
+            target: Target { address: text("there"), transport: None, server: None },
+            validity: Validity::of([Finding { kind, scope, text: text("found") }]),
+            floor: None,
+            results: Vec::new(),
+        };
+        let points = vec![Point::of(&ResultRecord::default(), &log).unwrap()];
+        Block { turn: Turn { cell: 0, variant: 0 }, round: 1, record, points }
+    }
+
+    #[test]
+    fn a_moment_of_trouble_takes_a_block_away_and_the_limit_of_the_driver_its_times() {
+        let paged = block(FindingKind::Paging, Scope::Latency);
+        assert_eq!((paged.fault().as_deref(), paged.is_driver_limited()), (Some("found"), false));
+        let limited = block(FindingKind::DriverLimited, Scope::Latency);
+        assert_eq!((limited.fault(), limited.is_driver_limited()), (None, true));
+        let foreign = block(FindingKind::ForeignLoad, Scope::Everything);
+        assert_eq!(
+            (foreign.fault().as_deref(), foreign.is_driver_limited()),
+            (Some("found"), false)
+        );
+        let remarked = block(FindingKind::Complaint, Scope::Nothing);
+        assert_eq!((remarked.fault(), remarked.is_driver_limited()), (None, false));
+    }
 
     fn batches(mean_ns: impl Iterator<Item = u64>) -> BatchMeans {
         BatchMeans { operations: 5, mean_ns: mean_ns.collect() }

@@ -17,6 +17,10 @@ use crate::figures::{Figure, PRINTED, TAIL, THROUGHPUT, in_order};
 pub const LEVEL: f64 = 0.95;
 /// Effective samples of a block below which its median is shaky.
 const SAMPLES_MIN: f64 = 50.0;
+/// Operations of a block below which its response times are few, however independent.
+const OPERATIONS_MIN: u64 = 200;
+/// The keys of the figures that are made of response times.
+const TIMES: [&str; 4] = ["p50", "p95", "mean", "av2"];
 const RESAMPLES: usize = 2_000;
 
 /// The blocks of both variants in one complete round, at one point.
@@ -127,7 +131,11 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
     };
     if figure.key == TAIL {
         let pooled = Pooled::of(pairs);
-        endpoint.ratio = pooled.ratio(&(0..pairs.len()).collect::<Vec<_>>());
+        if let Some((baseline, candidate)) = pooled.tails(&(0..pairs.len()).collect::<Vec<_>>()) {
+            // what is compared is what is shown
+            (endpoint.baseline, endpoint.candidate) = (baseline, candidate);
+            endpoint.ratio = (baseline > 0.0).then(|| candidate / baseline);
+        }
         endpoint.interval = (pairs.len() > 5)
             .then(|| {
                 percentile_interval(pairs.len(), RESAMPLES, LEVEL, question.seed, |drawn| {
@@ -218,8 +226,23 @@ fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
         remarks: Vec::new(),
     };
     checks.remarks = remarks(&checks, primary);
+    checks.remarks.extend(few_operations(&checks, primary, pairs));
     checks.remarks.extend(wavering(pairs));
     checks
+}
+
+/// Where the figure that decides is made of few response times, unless that is said already.
+fn few_operations(checks: &Checks, primary: &Endpoint, pairs: &[Pair<'_>]) -> Option<String> {
+    let said = checks.effective_samples.is_some_and(|samples| samples < SAMPLES_MIN);
+    let points = pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    let counts = points.filter_map(|point| Some(point.response.as_ref()?.histogram.count()));
+    let fewest = counts.min().filter(|count| *count < OPERATIONS_MIN)?;
+    (TIMES.contains(&primary.key.as_str()) && !said).then(|| {
+        format!(
+            "The smallest block has {fewest} operations; below {OPERATIONS_MIN} its response times \
+             are shaky: lengthen the blocks."
+        )
+    })
 }
 
 fn wavering(pairs: &[Pair<'_>]) -> Option<String> {
@@ -332,8 +355,14 @@ impl Pooled {
     }
 
     /// The 99th percentile of the candidate over that of the baseline, of the pairs drawn.
-    #[expect(clippy::cast_precision_loss, reason = "times of less than a year")]
     fn ratio(&self, drawn: &[usize]) -> Option<f64> {
+        let (baseline, candidate) = self.tails(drawn)?;
+        (baseline > 0.0).then(|| candidate / baseline)
+    }
+
+    /// The 99th percentiles of the baseline and of the candidate, over the pairs drawn.
+    #[expect(clippy::cast_precision_loss, reason = "times of less than a year")]
+    fn tails(&self, drawn: &[usize]) -> Option<(f64, f64)> {
         let of = |side: &[Vec<u64>]| {
             let count: u64 = drawn.iter().map(|at| side[*at].iter().sum::<u64>()).sum();
             let wanted = count - count / 100;
@@ -346,15 +375,87 @@ impl Pooled {
                 .filter(|_| count > 0)
                 .map(|bucket| self.values[bucket] as f64)
         };
-        let (baseline, candidate) = (of(&self.baseline)?, of(&self.candidate)?);
-        (baseline > 0.0).then(|| candidate / baseline)
+        Some((of(&self.baseline)?, of(&self.candidate)?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Response;
     use plumb_measure::statistics::holm;
+
+    /// A block of so many operations of a microsecond each.
+    fn block(operations: u64) -> Point {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000, operations);
+        let time = 1_000.0;
+        let (p50, p95, p99, mean) = (time, time, time, time);
+        Point {
+            labels: BTreeMap::new(),
+            response: Some(Response { histogram, p50, p95, p99, mean, niping: None }),
+            throughput_per_s: 1.0,
+            bits_per_s: None,
+            client_cpu_ns: None,
+            server_cpu_ns: None,
+            figure: None,
+            warm_up: 0.0,
+            settling: Settling::Settled,
+            order: None,
+        }
+    }
+
+    /// What is remarked of one pair whose blocks have so many operations.
+    fn remarked(baseline: u64, candidate: u64, figure: &str) -> String {
+        let (baseline, candidate) = (block(baseline), block(candidate));
+        let pair = Pair { round: 1, baseline: &baseline, candidate: &candidate };
+        contrast(&question(figure), &[pair]).checks.remarks.join(" ")
+    }
+
+    /// A question that `figure` decides.
+    fn question(figure: &str) -> Question {
+        Question {
+            baseline: "a".into(),
+            candidate: "b".into(),
+            labels: BTreeMap::new(),
+            margin: None,
+            seed: 1,
+            latency: true,
+            figure: Some(figure.into()),
+            better: Better::Lower,
+            detail: Detail::All,
+            open: false,
+        }
+    }
+
+    #[test]
+    fn the_tails_that_are_shown_are_those_that_are_compared() {
+        let tail = |slow: u64| {
+            let mut point = block(1_000);
+            if let Some(response) = &mut point.response {
+                response.histogram.record_n(9_000, slow);
+            }
+            point
+        };
+        // two blocks in three have no tail of their own, and all of them together have one
+        let (calm, slow) = (tail(0), tail(90));
+        let pairs: Vec<Pair<'_>> = (1..)
+            .zip([&calm, &calm, &slow])
+            .map(|(round, candidate)| Pair { round, baseline: &calm, candidate })
+            .collect();
+        let contrast = contrast(&question("p50"), &pairs);
+        let found = contrast.endpoints.iter().find(|it| it.key == TAIL).unwrap();
+        assert!(found.baseline < 1_010.0 && found.candidate > 8_900.0, "{found:?}");
+        let ratio = found.ratio.unwrap();
+        assert!((ratio - found.candidate / found.baseline).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn few_operations_are_told_where_response_times_decide() {
+        assert!(remarked(500, 199, "p95").contains("block has 199 operations"));
+        assert_eq!(remarked(500, 200, "p95"), "");
+        assert_eq!(remarked(500, 3, "throughput"), "");
+    }
 
     #[test]
     fn so_many_pairs_are_needed_and_one_fewer_is_not_enough() {

@@ -24,8 +24,11 @@ pub enum LabError {
         reads: &'static str,
     },
     /// The runs measure different things.
-    #[error("{0}: only runs of one kind can be compared")]
+    #[error("{0}; only runs of one kind can be compared: name others, or leave one out")]
     Mismatch(String),
+    /// A block of the order is of no variant or of no cell.
+    #[error("not the order of an experiment: {0}: copy it again from where it was measured")]
+    Stray(String),
     /// A run may not be compared.
     #[error("{name} is not valid: {reason}; measure again, or add --accept-invalid")]
     Invalid {

@@ -35,6 +35,9 @@ pub struct OrderRecord {
     pub cells: Vec<CellRecord>,
     /// The variants; the first is the baseline.
     pub variants: Vec<VariantRecord>,
+    /// The files that commands name, as they were when it began.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub inputs: Vec<InputRecord>,
     /// The blocks, in order of time.
     pub blocks: Vec<BlockRecord>,
     /// Why the experiment ended before its plan; absent when it did not.
@@ -78,6 +81,16 @@ pub struct VariantRecord {
     /// The shell command behind each of its blocks; absent without one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub after: Option<String>,
+}
+
+/// A file that a command names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// Where it lies, as the command has it.
+    pub path: String,
+    /// `sha256` and the digest of its content; or `modified` and when it was written last, in
+    /// seconds since 1970, of a file that is large or that only its owner may read.
+    pub state: String,
 }
 
 /// One block.
@@ -245,6 +258,7 @@ mod tests {
                 better: None,
             }],
             variants: Vec::new(),
+            inputs: vec![InputRecord { path: "s.toml".into(), state: "sha256 0a".into() }],
             blocks: vec![BlockRecord {
                 round: 3,
                 cell: 0,

@@ -72,6 +72,7 @@ pub(crate) const FIGURES: &[Figure] = &[
         name: "printed figure",
         unit: FigureUnit::Plain,
         role: Role::Primary,
+        latency: false,
         of: |point| point.figure,
         ..TIME
     },

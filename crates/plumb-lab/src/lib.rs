@@ -27,8 +27,8 @@ pub use contrast::{Detail, LEVEL, Pair, Question, contrast, pairs_needed, verdic
 pub use course::{Course, FAILURES_MAX, Fate};
 pub use error::LabError;
 pub use experiment::{
-    BlockRecord, CellRecord, Extent, Failure, ORDER_SCHEMA, OrderRecord, PRECISION_ROUNDS_MAX,
-    PRECISION_ROUNDS_MIN, Progress, ROUNDS_A_PAIR_MAX, VariantRecord,
+    BlockRecord, CellRecord, Extent, Failure, InputRecord, ORDER_SCHEMA, OrderRecord,
+    PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, Progress, ROUNDS_A_PAIR_MAX, VariantRecord,
 };
 pub use figures::deciding;
 pub use order::{Order, Turn};

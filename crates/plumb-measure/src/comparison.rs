@@ -28,6 +28,10 @@ pub struct Comparison {
     pub variants: Vec<Variant>,
     /// Facts and options in which the variants differ: the change itself, and what else changed.
     pub differences: Vec<Difference>,
+    /// The circumstances that the variants share: machine, placement, clock, transport, the tool's
+    /// floor; by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub shared: BTreeMap<String, String>,
     /// What the reader must know before the figures, in sentences.
     pub warnings: Vec<String>,
     /// One contrast a candidate and a point of the plan.
@@ -206,9 +210,9 @@ pub struct Endpoint {
     pub better: Better,
     /// What it is compared for.
     pub role: Role,
-    /// Median over the baseline's blocks.
+    /// Median over the baseline's blocks; of an approximate figure, that of all of them together.
     pub baseline: f64,
-    /// Median over the candidate's blocks.
+    /// The same over the candidate's blocks.
     pub candidate: f64,
     /// The figure of every complete round, in order of time; of separate runs, of every interval,
     /// and then the two have nothing to do with each other.

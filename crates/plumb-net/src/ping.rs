@@ -8,7 +8,7 @@ use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
-    Endpoint, Lengths, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
+    Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
@@ -310,6 +310,7 @@ impl Measure for Ping {
         in_force.insert("clients".into(), json!(options.clients));
         in_force.extend(options.transport.in_force());
         in_force.extend(options.tls.in_force());
+        let plans = self.points.iter().map(|point| options.load.plan(point.connections));
         Outline {
             layer: "net",
             verb: "ping",
@@ -322,6 +323,7 @@ impl Measure for Ping {
             },
             pin: options.load.pin.clone(),
             points: self.points.len(),
+            takes: LoadPlan::takes_all(plans),
         }
     }
 

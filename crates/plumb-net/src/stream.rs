@@ -172,6 +172,9 @@ impl Measure for Stream {
             target: options.transport.target(&options.host),
             pin: options.pin.clone(),
             points: self.points.len(),
+            takes: Some(Span::from_ns(
+                options.for_time.ns().saturating_mul(self.points.len() as u64),
+            )),
         }
     }
 

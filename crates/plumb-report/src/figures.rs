@@ -35,6 +35,7 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
             format!("{count}{joint}{unit}")
         }
         "" => plain(value),
+        "segments" | "locks" if value.fract().abs() < f64::EPSILON => format!("{value:.0} {unit}"),
         _ => format!("{} {unit}", plain(value)),
     }
 }

@@ -4,7 +4,7 @@ use plumb_measure::{
     Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, Validity, show_count, show_ns,
 };
 
-use crate::figures::{failures_of, grouped, per_second, total};
+use crate::figures::{failures_of, grouped, per_second, total, with_unit};
 use crate::parts;
 use crate::points::Points;
 use crate::streams;
@@ -215,7 +215,16 @@ fn measured(record: &RunRecord) -> String {
     }
 }
 
+/// True of a result that is a figure of its own, without times: what a command printed.
+pub(crate) fn is_figure(result: &ResultRecord) -> bool {
+    result.response_ns.is_none() && result.operations > 0 && !result.figures.is_empty()
+}
+
 fn measured_once(record: &RunRecord, result: &ResultRecord) -> String {
+    if let Some(figure) = result.figures.first().filter(|_| is_figure(result)) {
+        let value = with_unit(figure.value, &figure.unit);
+        return format!("{}: {value}, {}.", capitalised(&figure.name), figure.formula);
+    }
     let Some(times) = &result.response_ns else { return "Nothing was measured.".into() };
     let said = format!(
         "Half of the {} to {} took at most {}, 99 % at most {}; the longest took {}. {}, at {}.",

@@ -2,8 +2,8 @@
 
 use plumb_measure::{
     CHECKUP_SCHEMA, Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, Finding,
-    FindingKind, LeftOutLayer, Middle, PairDifference, PairRecord, PartRole, Program, Scope,
-    Status, Validity,
+    FindingKind, HostFacts, LeftOutLayer, Middle, PairDifference, PairRecord, PartRole, Program,
+    Scope, Status, Validity,
 };
 use plumb_report::checkup::{html, markdown, terminal};
 
@@ -43,6 +43,15 @@ fn judged(parts: Vec<CheckupPart>) -> Checkup {
         status: Status::Complete,
         command: vec!["plumb".into(), "checkup".into()],
         target: "this machine".into(),
+        host: Some(HostFacts {
+            name: "erp1".into(),
+            kernel: "Linux 6.12.0 x86_64".into(),
+            cpus: 2,
+            placement: "not pinned".into(),
+            clock: "CLOCK_MONOTONIC".into(),
+            clock_read_ns: 20,
+            facts: [("cpu model".into(), "some processor".into())].into(),
+        }),
         parts,
         left_out: Vec::new(),
         troubles: Vec::new(),
@@ -136,6 +145,29 @@ fn the_page_links_every_run_and_loads_nothing() {
         assert!(page.contains(&format!("href=\"{folder}/report.html\"")), "{folder}: {page}");
     }
     assert!(!page.contains("<script") && !page.contains("src="), "{page}");
+    assert!(page.contains("erp1") && page.contains("some processor"), "{page}");
+}
+
+#[test]
+fn what_the_machine_did_meanwhile_stands_beside_the_figures() {
+    let mut busy = takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21);
+    if let Some(outcome) = &mut busy.outcome {
+        outcome.busy_pct = Some(43.6);
+    }
+    let calm = takes(part(CheckupLayer::Network, "network", "a round trip", "300 B"), 21);
+    let text = markdown(&judged(vec![busy, calm]));
+    assert!(text.contains("| machine busy | verdict |\n"), "{text}");
+    assert!(text.contains("1000 B | 21.0 us | 63.0 us | 143 k/s | 44 % | valid |\n"), "{text}");
+    assert!(text.contains("300 B | 21.0 us | 63.0 us | 143 k/s | - | valid |\n"), "{text}");
+}
+
+#[test]
+fn a_layer_that_adds_nothing_is_not_said_to_take_no_time() {
+    let page = html(&judged(vec![
+        takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21),
+        takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 19),
+    ]));
+    assert!(page.contains("<dd class=\"value\">-2.00\u{a0}µs</dd>"), "{page}");
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn plans_with_different_points_are_not_compared() {
     let command = |sizes: &str| format!("net ping {} --size {sizes} --count 300", server.address);
     let (one, two) = (command("1B,2B"), command("1B,3B"));
     let ended = plumb(&["ab", &one, &two, "--pairs", "1"], at.path()).with(2);
-    assert!(ended.stderr.contains("different points"), "{ended:?}");
+    assert!(ended.stderr.contains("has the points (connections 1, size 1B)"), "{ended:?}");
 }
 
 #[test]

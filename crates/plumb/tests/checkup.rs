@@ -91,6 +91,8 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     assert!(page["outcome"]["pair"]["last_byte"]["ns"].is_number(), "{page:#}");
     assert!(part(&checkup, "network", "to the server")["outcome"]["bits_per_s"].is_number());
 
+    assert_eq!(checkup["left_out"][0]["layer"], "database");
+
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let slowest = all(&checkup["verdict"], "layers").iter().filter(|it| it["slowest"] == true);
     let slowest: Vec<&str> = slowest.filter_map(|layer| layer["server"].as_str()).collect();

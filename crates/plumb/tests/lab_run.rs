@@ -103,6 +103,11 @@ fn every_round_holds_each_variant_in_each_cell_once_and_each_cell_has_its_verdic
     let names = ["blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
     assert_eq!(names_in(&at.path().join("done")), names);
     assert_eq!(read(&at.path().join("done/experiment.toml")), PRINTED);
+    let first = order(&at.path().join("done"))["blocks"][0]["folder"].clone();
+    let first = at.path().join("done").join(first.as_str().expect("a folder"));
+    let page = read(&first.join("report.html"));
+    assert!(page.contains("Printed figure: ") && !page.contains("Nothing was measured"), "{page}");
+    assert!(kit::record(&first)["results"][0]["host"].is_object(), "the machine was not watched");
     let again = plumb(&["compare", "done", "--json"], at.path()).with(0).json();
     assert_eq!(again["contrasts"], document["contrasts"]);
 }
@@ -115,6 +120,7 @@ fn a_dry_run_shows_the_order_that_is_taken_and_measures_nothing() {
     let shown = plumb(&["lab", "run", "x.toml", "--dry-run"], at.path()).with(0).stdout;
     assert!(shown.starts_with("x: 6 rounds of 8 blocks, about 96.0 s"), "{shown}");
     assert!(shown.contains("4 contrasts with fewer than 8 rounds"), "{shown}");
+    assert!(dry["remarks"].to_string().contains("no known length"), "{dry:#}");
     assert!(shown.contains("round 6 ") && !shown.contains("round 7"), "{shown}");
     assert_eq!(names_in(at.path()), ["x.toml"]);
     plumb(&["lab", "run", "x.toml", "--out", "done"], at.path()).with(0);
@@ -243,6 +249,21 @@ fn a_variant_that_cannot_be_switched_to_is_not_measured_and_the_rest_goes_on() {
 }
 
 #[test]
+fn what_had_failed_is_tried_again_when_its_cause_is_mended() {
+    let at = folder();
+    let text = SCRIPTED.replace("name = \"two\"", "name = \"two\"\nbefore = \"test -e ready\"");
+    experiment(at.path(), &text.replace("sh figure.sh", "echo 10"));
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(1);
+    assert!(ended.stderr.contains("it ended early: two failed 3 times"), "{ended:?}");
+    let ended = plumb(&["lab", "run", "--resume", "one"], at.path()).with(1);
+    assert!(ended.stderr.contains("it ended early: two failed 3 times"), "{ended:?}");
+    fs::write(at.path().join("ready"), "").expect("writable");
+    let document = plumb(&["lab", "run", "--resume", "one", "--json"], at.path()).with(0).json();
+    assert_eq!(document["design"]["complete_rounds"], 6);
+    assert_eq!(document["design"]["cut_short"], Value::Null);
+}
+
+#[test]
 fn the_system_is_switched_before_each_block_and_back_behind_it() {
     let at = folder();
     let text = r#"
@@ -265,6 +286,109 @@ higher-is-better = true
     assert_eq!(document["contrasts"][0]["baseline"], "two");
     assert_eq!((&figure["verdict"], &figure["ratio"]), (&"better".into(), &2.0.into()));
     assert_eq!(read(&at.path().join("log")), "on\noff\n".repeat(6));
+}
+
+/// Two variants that a script measures.
+const SCRIPTED: &str = r#"
+rounds = 6
+[[variant]]
+name = "one"
+[[variant]]
+name = "two"
+[[probe]]
+exec = "sh figure.sh"
+"#;
+
+#[test]
+fn an_experiment_goes_on_only_with_the_files_that_it_was_begun_with() {
+    let at = folder();
+    experiment(at.path(), SCRIPTED);
+    let script = at.path().join("figure.sh");
+    fs::write(&script, "echo 10\n").expect("writable");
+    plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(0);
+    assert_eq!(order(&at.path().join("one"))["inputs"][0]["path"], "figure.sh");
+    fs::write(&script, "echo 11\n").expect("writable");
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("figure.sh was changed: put it back as it was"), "{refused:?}");
+    fs::write(&script, "echo 10\n").expect("writable");
+    plumb(&["lab", "run", "--resume", "one"], at.path()).with(0);
+    fs::remove_file(&script).expect("it was written");
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("figure.sh cannot be read"), "{refused:?}");
+}
+
+#[test]
+fn an_experiment_ends_when_somebody_changes_a_file_that_it_measures_with() {
+    let at = folder();
+    let text =
+        SERVERS.replace("rounds = 2", "rounds = 1000").replace("--lag 10s", "--options o.toml");
+    experiment(at.path(), &text);
+    let options = at.path().join("o.toml");
+    fs::write(&options, "lag = \"10s\"\n").expect("writable");
+    let words = ["lab", "run", "x.toml", "--out", "one", "--json", "--accept-invalid"];
+    let running = Program::start(&words, at.path());
+    while !running.log_line().starts_with("round 1, ") {}
+    fs::write(&options, "lag = \"11s\"\n").expect("writable");
+    let document = running.wait().with(1).json();
+    let reason = document["design"]["cut_short"].as_str().expect("it did not come to its end");
+    assert!(reason.starts_with("o.toml was changed while the experiment ran"), "{reason}");
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("o.toml was changed"), "{refused:?}");
+}
+
+#[test]
+fn what_commands_of_the_experiment_change_themselves_is_no_reason_to_end() {
+    let at = folder();
+    let switch = |figure: u8| format!("before = \"echo echo {figure} > figure.sh\"");
+    let text = SCRIPTED
+        .replace("name = \"one\"", &format!("name = \"one\"\n{}", switch(1)))
+        .replace("name = \"two\"", &format!("name = \"two\"\n{}", switch(2)));
+    experiment(at.path(), &text);
+    fs::write(at.path().join("figure.sh"), "echo 3\n").expect("writable");
+    let document = plumb(&["lab", "run", "x.toml", "--out", "one", "--json"], at.path()).with(0);
+    assert_eq!(document.json()["design"]["complete_rounds"], 6);
+    assert_eq!(order(&at.path().join("one"))["inputs"], Value::Null);
+    plumb(&["lab", "run", "--resume", "one"], at.path()).with(0);
+}
+
+#[test]
+fn what_commands_leave_stays_in_a_folder_of_each_block() {
+    let at = folder();
+    let text = r#"
+rounds = 6
+[[variant]]
+name = "one"
+before = "echo before > '${folder}/note'"
+after = "echo after >> '${folder}/note'"
+[[variant]]
+name = "two"
+[[probe]]
+exec = "cd / && test -d '${folder}' && echo 10"
+"#;
+    experiment(at.path(), text);
+    plumb(&["lab", "run", "x.toml", "--out", "done"], at.path()).with(0);
+    let done = at.path().join("done");
+    let runs = order(&done)["blocks"].clone();
+    let runs = runs.as_array().expect("blocks").iter();
+    let of_one: Vec<String> = runs
+        .filter(|block| block["variant"] == 0)
+        .map(|block| block["folder"].as_str().expect("a folder").replace("blocks/", ""))
+        .collect();
+    assert_eq!(names_in(&done.join("files")), of_one, "an empty one does not stay");
+    for name in of_one {
+        assert_eq!(read(&done.join("files").join(name).join("note")), "before\nafter\n");
+    }
+}
+
+#[test]
+fn what_is_not_of_one_kind_is_refused_before_anything_is_measured() {
+    let at = folder();
+    let text = SERVERS.replace("name = \"slow\"", "name = \"slow\"\noptions = { rate = \"9/s\" }");
+    experiment(at.path(), &text);
+    let refused = plumb(&["lab", "run", "x.toml"], at.path()).with(2);
+    let told = "quick is net ping under closed load, and slow is net ping under open load";
+    assert!(refused.stderr.contains(told), "{refused:?}");
+    assert_eq!(names_in(at.path()), ["x.toml"]);
 }
 
 /// Two servers of known speed behind one name, several sizes, two layers of probes.
@@ -355,6 +479,7 @@ fn a_signal_ends_the_servers_too() {
     let running = Program::start(&["lab", "run", "x.toml", "--out", "one"], at.path());
     let head = running.log_line();
     assert!(head.starts_with("x: 1000 rounds of 6 blocks"), "{head}");
+    assert!(head.ends_with("; folder one"), "{head}");
     let first = running.log_line();
     assert!(first.starts_with("round 1, 6 blocks: "), "{first}");
     running.signal(Signal::INT);

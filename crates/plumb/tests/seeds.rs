@@ -120,6 +120,28 @@ fn every_form_of_the_list_and_its_details_is_401_requests() {
 }
 
 #[test]
+fn a_block_of_the_list_and_its_details_lasts_until_all_is_read() {
+    let kept = tempfile::tempdir().expect("a temporary folder");
+    let forms = "[\"compatibility-atom\", \"standard-atom\", \"standard-json\", \"compact-json\"]";
+    let text = read(&folder().join("list-details.toml"))
+        .replace(forms, "[\"compact-json\"]")
+        .replace("levels = [1, 10, 20]", "levels = [1]")
+        .replace("rounds = 10", "rounds = 1\nblock = \"100ms\"");
+    let (file, out) = (kept.path().join("x.toml"), kept.path().join("out"));
+    fs::write(&file, text).expect("writable");
+    let [shown, into] = [&file, &out].map(|path| path.display().to_string());
+    let words = ["lab", "run", &shown, "--accept-invalid", "--out", &into];
+    Program::start_told(Path::new(PLUMB), &words, &folder(), &WHO).wait().with(1);
+    let blocks = fs::read_dir(out.join("blocks")).expect("blocks");
+    let operations: Vec<Value> = blocks
+        .map(|block| {
+            kit::record(&block.expect("a block").path())["results"][0]["operations"].clone()
+        })
+        .collect();
+    assert_eq!(operations, [401, 401]);
+}
+
+#[test]
 fn the_mix_of_users_clicks_and_takes_messages_without_a_failure() {
     let server = Server::of_pages(&["--quiet"]);
     let words = ["--users", "10", "--for", "2s", "--warmup", "0s"];

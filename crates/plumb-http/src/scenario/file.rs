@@ -60,6 +60,16 @@ pub struct ScenarioFile {
     pub scenario: Vec<Scenario>,
 }
 
+impl ScenarioFile {
+    /// True when every scenario comes to an end by what the file says.
+    #[must_use]
+    pub fn says_length(&self) -> bool {
+        let ends =
+            |it: &Scenario| it.length.is_some() || it.iterations.is_some() || !it.stages.is_empty();
+        self.length.is_some() || self.scenario.iter().all(ends)
+    }
+}
+
 /// Users that do the same.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -128,6 +128,18 @@ impl ScenarioLoad {
         parts(&shares)
     }
 
+    /// How long all points take, one after the other: each as long as the longest of its scenarios.
+    fn takes(&self) -> Option<Span> {
+        let of_point = |users: Option<u64>| {
+            let parts = self.parts(users).ok()?;
+            let each = parts.iter().map(|part| part.plan.takes());
+            each.collect::<Option<Vec<Span>>>()?.into_iter().map(Span::ns).max()
+        };
+        let mut points = self.points.iter();
+        let all = points.try_fold(0_u64, |sum, users| Some(sum.saturating_add(of_point(*users)?)));
+        all.map(Span::from_ns)
+    }
+
     /// What is done once, and what it extracted; `None` when it was interrupted.
     fn prepare(&self, way: &Way, stop: &Stop) -> Result<Option<Vec<(Slot, Value)>>, HttpError> {
         let cast = self.cast(&[])?;
@@ -240,6 +252,7 @@ impl Measure for ScenarioLoad {
             target: target(&self.origin, file.name.as_deref()),
             pin: options.drive.pin.clone(),
             points: self.points.len(),
+            takes: self.takes(),
         }
     }
 

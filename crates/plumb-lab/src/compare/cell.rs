@@ -2,7 +2,7 @@
 
 use plumb_measure::{Better, Contrast, RunRecord};
 
-use super::differences::same_kind;
+use super::differences::{Named, same_kind};
 use super::interleaved::{Experiment, VariantBlocks};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::block::{Block, Point};
@@ -20,6 +20,9 @@ pub(super) struct Cell<'a> {
 
 impl<'a> Cell<'a> {
     /// The cell `number` of an experiment.
+    ///
+    /// # Errors
+    /// [`LabError::Mismatch`] when its variants do not measure the same kind of thing.
     pub(super) fn of(
         experiment: &'a Experiment,
         number: usize,
@@ -31,8 +34,11 @@ impl<'a> Cell<'a> {
         };
         let sound = variants.iter().map(|it| it.blocks.iter().filter(counts).collect()).collect();
         let cell = Self { experiment, record: &experiment.cells[number], sound };
-        let known = cell.known();
-        known.iter().try_for_each(|record| same_kind(known[0], record))?;
+        let names = variants.iter().map(|variant| variant.name.as_str());
+        let samples = names.zip(cell.samples());
+        let known: Vec<Named<'_>> =
+            samples.filter_map(|(name, record)| Some((name, record?))).collect();
+        known.iter().try_for_each(|other| same_kind(known[0], *other))?;
         Ok(cell)
     }
 
@@ -67,7 +73,11 @@ impl<'a> Cell<'a> {
     pub(super) fn contrasts(&self, variants: &[VariantBlocks]) -> Result<Vec<Contrast>, LabError> {
         let mut contrasts = Vec::new();
         for (at, candidate) in variants.iter().enumerate().skip(1) {
-            let points = points(self.sound[0].first(), self.sound[at].first())?;
+            let of = |number: usize| {
+                let first: Option<&&Block> = self.sound[number].first();
+                first.map(|block| (variants[number].name.as_str(), *block))
+            };
+            let points = points(of(0), of(at))?;
             for (of_baseline, of_candidate) in &points {
                 let pairs: Vec<Pair<'_>> = self
                     .rounds_with(&self.sound[at])
@@ -124,15 +134,14 @@ impl<'a> Cell<'a> {
 /// Which point of the baseline belongs to which of the candidate: the one with the same labels,
 /// or the only one.
 fn points(
-    baseline: Option<&&Block>,
-    candidate: Option<&&Block>,
+    baseline: Option<(&str, &Block)>,
+    candidate: Option<(&str, &Block)>,
 ) -> Result<Vec<(Labels, Labels)>, LabError> {
     let (Some(baseline), Some(candidate)) = (baseline, candidate) else {
         return Ok(vec![(Labels::new(), Labels::new())]);
     };
     let labels = |block: &Block| in_order(block.points.iter().map(|point| &point.labels));
-    let (of_baseline, of_candidate) = (labels(baseline), labels(candidate));
-    matched(&of_baseline, &of_candidate)
+    matched((baseline.0, &labels(baseline.1)), (candidate.0, &labels(candidate.1)))
 }
 
 fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Point> {
@@ -141,5 +150,5 @@ fn point<'a>(blocks: &[&'a Block], round: u64, labels: &Labels) -> Option<&'a Po
 }
 
 fn latency(blocks: &[&Block]) -> bool {
-    blocks.iter().all(|block| block.record.validity.latency_valid)
+    !blocks.iter().any(|block| block.is_driver_limited())
 }

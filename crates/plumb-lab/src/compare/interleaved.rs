@@ -8,7 +8,7 @@ use plumb_measure::{
 };
 
 use super::cell::Cell;
-use super::differences::differences;
+use super::differences::{differences, shared};
 use super::warnings::warnings;
 use crate::block::Block;
 use crate::contrast::{Detail, verdict};
@@ -99,15 +99,15 @@ impl VariantBlocks {
     /// The variants of `order` with their blocks, read from the experiment in `folder`.
     ///
     /// # Errors
-    /// [`LabError::Folder`] when a block that did not fail cannot be read, [`LabError::Mismatch`]
-    /// when a block belongs to no variant or cell.
+    /// [`LabError::Folder`] when a block that did not fail cannot be read, [`LabError::Stray`] when
+    /// a block belongs to no variant or cell.
     pub fn read(order: &OrderRecord, folder: &Path) -> Result<Vec<Self>, LabError> {
         let mut variants = Self::of(order);
         for block in &order.blocks {
             let (round, cell) = (block.round, block.cell);
             let variant = variants.get_mut(block.variant).filter(|_| cell < order.cells.len());
             let Some(variant) = variant else {
-                return Err(LabError::Mismatch(format!(
+                return Err(LabError::Stray(format!(
                     "a block belongs to variant {} in cell {cell}, and there are {} and {}",
                     block.variant,
                     order.variants.len(),
@@ -165,6 +165,7 @@ pub fn interleaved(
             .map(|(number, variant)| described(experiment, &cells, number, variant))
             .collect(),
         differences: all_differences(&cells),
+        shared: shared(&cells.iter().flat_map(Cell::known).collect::<Vec<_>>()),
         warnings: warnings(experiment, variants, &cells, &contrasts),
         contrasts,
     })

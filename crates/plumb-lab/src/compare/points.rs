@@ -7,18 +7,22 @@ use crate::LabError;
 /// What names a point.
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// Which points belong together: those with the same labels, or the only ones.
+/// Which points belong together: those with the same labels, or the only ones. Each side has its
+/// name and its points.
+///
+/// # Errors
+/// [`LabError::Mismatch`] when the plans have different points.
 pub(super) fn matched(
-    baseline: &[Labels],
-    candidate: &[Labels],
+    (baseline, of_baseline): (&str, &[Labels]),
+    (candidate, of_candidate): (&str, &[Labels]),
 ) -> Result<Vec<(Labels, Labels)>, LabError> {
-    match (baseline, candidate) {
+    match (of_baseline, of_candidate) {
         ([one], [other]) => Ok(vec![(one.clone(), other.clone())]),
         (all, others) if all == others => {
             Ok(all.iter().map(|it| (it.clone(), it.clone())).collect())
         }
         (all, others) => Err(LabError::Mismatch(format!(
-            "the plans have different points: {} against {}",
+            "{baseline} has the points {}, and {candidate} has {}",
             listed(all),
             listed(others)
         ))),

@@ -6,7 +6,7 @@ use plumb_measure::{
     Endpoint, FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Variant, Verdict,
 };
 
-use super::differences::{differences, same_kind};
+use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::contrast::LEVEL;
 use crate::driver::drivers_warning;
@@ -44,7 +44,7 @@ pub fn separate(
 ) -> Result<Comparison, LabError> {
     let mut warnings = vec![SEPARATE.to_owned()];
     for run in runs {
-        same_kind(&runs[0].record, &run.record)?;
+        same_kind((&runs[0].name, &runs[0].record), (&run.name, &run.record))?;
         let fault = run.record.validity.reasons.iter().find(|it| it.scope == Scope::Everything);
         match fault {
             Some(fault) if faults == Faults::Accept => warnings.push(format!(
@@ -64,7 +64,8 @@ pub fn separate(
         contrasts.extend(contrasts_of(&runs[0], candidate)?);
     }
     contrasts.iter_mut().for_each(|contrast| contrast.sentence = sentence(contrast));
-    let samples: Vec<Option<&RunRecord>> = runs.iter().map(|run| Some(&run.record)).collect();
+    let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
+    let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.into(),
         plumb: plumb.clone(),
@@ -87,6 +88,7 @@ pub fn separate(
             })
             .collect(),
         differences: differences(&samples),
+        shared: shared(&records),
         warnings,
         contrasts,
     })
@@ -101,8 +103,9 @@ fn contrasts_of(
     let result = |run: &SeparateRun, labels: &Labels| {
         run.record.results.iter().position(|result| result.labels == *labels)
     };
-    let together: Vec<(usize, usize)> = matched(&of_baseline, &of_candidate)?
-        .into_iter()
+    let points =
+        matched((&baseline.name, &of_baseline), (&candidate.name, &of_candidate))?.into_iter();
+    let together: Vec<(usize, usize)> = points
         .filter_map(|(one, other)| Some((result(baseline, &one)?, result(candidate, &other)?)))
         .collect();
     Ok(together

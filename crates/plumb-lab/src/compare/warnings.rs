@@ -100,11 +100,12 @@ fn not_measured(variants: &[VariantBlocks], cells: &[Cell<'_>]) -> Vec<String> {
 
 fn driver_warning(cells: &[Cell<'_>]) -> Option<String> {
     let blocks = cells.iter().flat_map(|cell| cell.sound.iter().flatten());
-    match blocks.filter(|block| !block.record.validity.latency_valid).count() {
+    match blocks.filter(|block| block.is_driver_limited()).count() {
         0 => None,
         n => Some(format!(
-            "In {n} blocks the load generator was the limit: response times say nothing and are \
-             left out, throughput is a lower bound."
+            "In {n} {} the load generator was the limit: response times say nothing and are left \
+             out, throughput is a lower bound.",
+            if n == 1 { "block" } else { "blocks" }
         )),
     }
 }

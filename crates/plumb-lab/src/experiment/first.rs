@@ -39,6 +39,7 @@ pub(super) fn read(text: &str) -> Result<OrderRecord, LabError> {
         margin: first.margin,
         cells: vec![CellRecord { better: Some(first.figure), ..CellRecord::default() }],
         variants: first.variants,
+        inputs: Vec::new(),
         blocks,
         cut_short: first.cut_short,
     })

@@ -326,6 +326,7 @@ impl Measure for LoadJob {
             target: self.target.name.clone(),
             pin: self.plans.first().map(|plan| plan.pin.clone()).unwrap_or_default(),
             points: self.plans.len(),
+            takes: LoadPlan::takes_all(self.plans.iter().cloned()),
         }
     }
 

@@ -254,6 +254,7 @@ mod tests {
         let mut checkup = Checkup {
             schema: CHECKUP_SCHEMA.into(),
             plumb: Program { version: "0.0.0".into() },
+            host: None,
             started: "2026-11-21T08:30:48Z".into(),
             status: Status::Complete,
             command: Vec::new(),

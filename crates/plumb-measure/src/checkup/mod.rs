@@ -7,7 +7,7 @@ mod sentence;
 use serde::{Deserialize, Serialize};
 
 use crate::run::read_versioned;
-use crate::{Program, RecordError, Status};
+use crate::{HostFacts, Program, RecordError, Status};
 
 pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 pub use outcome::{CheckupOutcome, Middle};
@@ -60,6 +60,9 @@ pub struct Checkup {
     pub command: Vec<String>,
     /// What was measured: `this machine`, or the file that names the landscape.
     pub target: String,
+    /// The machine that asked; absent where that was not written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub host: Option<HostFacts>,
     /// The measurements, in order.
     pub parts: Vec<CheckupPart>,
     /// The layers of which nothing is asked.

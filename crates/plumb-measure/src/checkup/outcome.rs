@@ -51,6 +51,10 @@ pub struct CheckupOutcome {
     /// How much longer it takes than something that the same server has ready.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pair: Option<PairRecord>,
+    /// How busy the machine that asked was meanwhile, percent of all its processors; absent when
+    /// it was not watched.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busy_pct: Option<f64>,
 }
 
 impl CheckupOutcome {
@@ -107,6 +111,7 @@ impl CheckupOutcome {
             told_ns,
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
+            busy_pct: result.host.as_ref().and_then(|host| host.busy_pct),
             ..Self::default()
         }
     }

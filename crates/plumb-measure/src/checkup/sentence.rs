@@ -88,7 +88,10 @@ fn beside(others: &[&LayerVerdict]) -> String {
 
 /// `the lock server (a lock request adds 24.0 us, between 23.1 us and 24.9 us)`.
 fn adds(layer: &LayerVerdict) -> String {
-    let time = |ns: i64| show_ns(u64::try_from(ns).unwrap_or(0));
+    let time = |ns: i64| {
+        let sign = if ns < 0 { "-" } else { "" }; // less than a round trip is no zero
+        format!("{sign}{}", show_ns(ns.unsigned_abs()))
+    };
     let own = layer.own.map_or_else(String::new, |own| {
         format!("{}, between {} and {}", time(own.ns), time(own.low_ns), time(own.high_ns))
     });
@@ -131,7 +134,7 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Middle;
+    use crate::{Middle, OwnTime};
 
     #[test]
     fn what_the_server_says_of_itself_is_named_with_its_share() {
@@ -153,6 +156,26 @@ mod tests {
             takes(&layer),
             "a flight list takes 1.90 ms at the median; by the server's own account render is 65 % \
              of the mean, database 24 %"
+        );
+    }
+
+    #[test]
+    fn what_takes_less_than_a_round_trip_adds_less_than_nothing() {
+        let layer = LayerVerdict {
+            layer: CheckupLayer::Locks,
+            server: "lock server".into(),
+            state: LayerState::Judged,
+            why: None,
+            slowest: true,
+            operation: Some("a lock request".into()),
+            median: None,
+            own: Some(OwnTime { ns: -1_090, low_ns: -2_000, high_ns: 500, floor_ns: Some(7_910) }),
+            mean_ns: None,
+            told_ns: [].into(),
+        };
+        assert_eq!(
+            adds(&layer),
+            "the lock server (a lock request adds -1.09 us, between -2.00 us and 500 ns)"
         );
     }
 

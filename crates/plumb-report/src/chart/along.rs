@@ -73,7 +73,14 @@ pub(crate) fn draw(effects: &[(&Contrast, &Endpoint)], margin: Option<f64>) -> O
         Some((_, figure)) => format!("Effect by {}: {figure}", sweep.label),
         None => format!("Effect by {}: primary figures", sweep.label),
     };
-    let notes = vec!["Better is up. Whiskers are intervals at their own level.".to_owned()];
+    let mut notes = vec!["Better is up. Whiskers are intervals at their own level.".to_owned()];
+    if series.len() < sweep.series.len() {
+        notes.push(format!(
+            "{} of {} series are drawn, evenly spread.",
+            series.len(),
+            sweep.series.len()
+        ));
+    }
     Some(Chart { title, keys, x, y: y.axis, marks, notes }.draw())
 }
 

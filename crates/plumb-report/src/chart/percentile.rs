@@ -21,6 +21,14 @@ pub(crate) struct Curve<'a> {
     pub(crate) name: String,
     pub(crate) times: &'a Distribution,
     pub(crate) trust: Trust,
+    /// Its colour, where that means the same in several charts; absent: that of its place.
+    pub(crate) colour: Option<usize>,
+}
+
+impl<'a> Curve<'a> {
+    fn new(name: impl Into<String>, times: &'a Distribution, trust: Trust) -> Self {
+        Self { name: name.into(), times, trust, colour: None }
+    }
 }
 
 /// Curves that share a chart.
@@ -34,7 +42,7 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
     let points = Points::of(record);
     if let [only] = points.results[..] {
         let (title, parts) = parts::curves(record);
-        let parts = parts.into_iter().map(|(name, times, trust)| Curve { name, times, trust });
+        let parts = parts.into_iter().map(|(name, times, trust)| Curve::new(name, times, trust));
         let response = ("Response time by percentile".into(), times_of(only));
         return draw_all(record, vec![response, (title, parts.collect())]);
     }
@@ -63,7 +71,7 @@ pub(crate) fn charts(record: &RunRecord) -> Vec<Markup> {
 
 fn response(name: String, result: &ResultRecord) -> Option<Curve<'_>> {
     let times = result.response_ns.as_ref()?;
-    Some(Curve { name, times, trust: Trust::of(&result.validity) })
+    Some(Curve::new(name, times, Trust::of(&result.validity)))
 }
 
 /// The times of a single result that differ from each other.
@@ -75,7 +83,7 @@ fn times_of(result: &ResultRecord) -> Vec<Curve<'_>> {
         ("first byte", result.first_byte_ns.as_ref().filter(|_| in_pieces(result))),
     ]
     .into_iter()
-    .filter_map(|(name, times)| Some(Curve { name: name.into(), times: times?, trust }))
+    .filter_map(|(name, times)| Some(Curve::new(name, times?, trust)))
     .collect()
 }
 
@@ -139,6 +147,7 @@ fn chart_of(
     }
     for (colour, at) in chosen.into_iter().enumerate() {
         let curve = &curves[at];
+        let colour = curve.colour.unwrap_or(colour);
         let doubt = if curve.trust == Trust::Full { "" } else { " doubt" };
         let class = format!("s{colour}{doubt}");
         let (points, whole) = trace(curve.times, &x, &y);

@@ -2,7 +2,7 @@
 //! pages of its runs, which lie below it.
 
 use maud::{Markup, html};
-use plumb_measure::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime, show_ns};
+use plumb_measure::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime};
 
 use super::{Server, remarks, sentence, servers, tables};
 use crate::definitions::Definition;
@@ -63,6 +63,17 @@ pub fn render(checkup: &Checkup) -> String {
             section {
                 h2 { "To repeat it" }
                 pre class="command" { (checkup.command.join(" ")) }
+                @if let Some(host) = &checkup.host {
+                    dl class="facts machine" {
+                        dt { "host" } dd { (host.name) }
+                        dt { "processors" } dd { (host.cpus) }
+                        @if let Some(model) = host.facts.get("cpu model") {
+                            dt { "cpu model" } dd { (model) }
+                        }
+                        dt { "kernel" } dd { (host.kernel) }
+                        dt { "placement" } dd { (host.placement) }
+                    }
+                }
             }
             (page::how_to_read(&DEFINITIONS))
         }
@@ -97,7 +108,7 @@ fn section(server: &Server<'_>) -> Markup {
     html! {
         section {
             h2 { (server.name) }
-            (sheet::table("One row a measurement", &tables::parts(&server.parts)))
+            (sheet::table("One row a measurement", &tables::watched(&server.parts)))
             @if !remarks.is_empty() {
                 dl class="facts" {
                     @for (name, text) in &remarks { dt { (name) } dd { (typeset(text)) } }
@@ -140,7 +151,7 @@ fn bars(servers: &[Server<'_>]) -> Markup {
                         dd class=(if layer.slowest { "track slowest" } else { "track" }) {
                             span class="bar" style=(width(ns, most)) {}
                         }
-                        dd class="value" { (typeset(&show_ns(ns))) }
+                        dd class="value" { (typeset(&remarks::time(own.ns))) }
                     }
                 }
             }

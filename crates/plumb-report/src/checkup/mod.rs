@@ -47,7 +47,7 @@ pub fn markdown(checkup: &Checkup) -> String {
     let target = escaped(&checkup.target);
     let mut out = format!("## checkup of {target}\n\n{}\n", escaped(&sentence(checkup)));
     for server in servers(checkup) {
-        let table = tables::parts(&server.parts).markdown();
+        let table = tables::watched(&server.parts).markdown();
         out += &format!("\n### {}: {}\n\n{table}", escaped(server.name), server.word());
         out += &list(remarks::of(&server));
     }

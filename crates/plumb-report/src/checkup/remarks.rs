@@ -62,7 +62,7 @@ fn doubt(own: OwnTime) -> String {
 }
 
 /// A difference of times.
-fn time(ns: i64) -> String {
+pub(super) fn time(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", show_ns(ns.unsigned_abs()))
 }

@@ -37,6 +37,22 @@ pub(super) fn parts(parts: &[&CheckupPart]) -> Table {
     table
 }
 
+/// The same with what the machine that asked did meanwhile, where there is room for it.
+pub(super) fn watched(parts: &[&CheckupPart]) -> Table {
+    let busy = |part: &CheckupPart| part.outcome.as_ref().and_then(|outcome| outcome.busy_pct);
+    let mut table = self::parts(parts);
+    if parts.iter().all(|part| busy(part).is_none()) {
+        return table;
+    }
+    let last = table.columns.len() - 1; // the verdict stays at the end
+    table.columns.insert(last, Column::figure("machine busy"));
+    for (row, part) in table.rows.iter_mut().zip(parts) {
+        let shown = busy(part).map(|percent| format!("{percent:.0} %"));
+        row.cells.insert(last, shown.unwrap_or_else(|| ABSENT.into()));
+    }
+    table
+}
+
 fn figures(outcome: &CheckupOutcome) -> [String; 3] {
     let time = |ns: Option<u64>| ns.map_or_else(|| ABSENT.into(), show_ns);
     let rate = match outcome.bits_per_s {

@@ -106,7 +106,7 @@ impl Figures {
             medians: range(times.iter().map(|times| times.p50)).filter(|_| times.len() > 1),
             rate: median(&rates),
             rates: ends(&rates).filter(|_| rates.len() > 1),
-            measures: measures(rated),
+            measures: measures(timed, rated),
             client_cpu_ns: middle(
                 rated.iter().filter_map(|point| point.client_cpu_ns.map(real)).collect(),
             ),
@@ -163,13 +163,15 @@ fn ends(values: &[f64]) -> Option<(f64, f64)> {
     Some((least, most))
 }
 
-/// The figures of the layer that the results have, each the median over those that have it.
-fn measures(points: &[&Point]) -> Vec<Measure> {
+/// The figures of the layer that the results have, each the median over those that have it: of the
+/// `timed` ones what is made of response times, of the `rated` ones the rest.
+fn measures(timed: &[&Point], rated: &[&Point]) -> Vec<Measure> {
     let mut found: Vec<Measure> = Vec::new();
-    for figure in points.iter().flat_map(|point| &point.figures) {
+    for figure in rated.iter().flat_map(|point| &point.figures) {
         if found.iter().any(|known| known.name == figure.name && known.unit == figure.unit) {
             continue;
         }
+        let points = if figure.of_times { timed } else { rated };
         let same = points.iter().flat_map(|point| &point.figures).filter(|other| {
             other.name == figure.name && other.unit == figure.unit && other.value.is_finite()
         });
@@ -184,6 +186,10 @@ fn measures(points: &[&Point]) -> Vec<Measure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn measure(name: &str, value: f64, of_times: bool) -> Measure {
+        Measure { name: name.into(), unit: "x".into(), value, of_times }
+    }
 
     fn point(trust: Trust, p50: u64, rate: f64) -> Point {
         let times = Times {
@@ -204,7 +210,7 @@ mod tests {
             dropped: 0,
             throughput_per_s: rate,
             times: Some(times),
-            figures: vec![Measure { name: "tr".into(), unit: "kB/s".into(), value: rate }],
+            figures: vec![measure("tr", rate, false), measure("av2", real(p50), true)],
             client_cpu_ns: None,
             server_cpu_ns: None,
             machine: None,
@@ -228,6 +234,10 @@ mod tests {
         assert_eq!(figures.rates.map(|(low, high)| (rounded(low), rounded(high))), Some((10, 15)));
         assert_eq!((figures.operations, figures.failures), (40, 1));
         assert_eq!(figures.trust, Some(Trust::Full));
+        let limited = [point(Trust::Throughput, 100, 10.0), point(Trust::Throughput, 104, 14.0)];
+        let figures = Figures::of(&limited.iter().collect::<Vec<_>>());
+        let names: Vec<&str> = figures.measures.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["tr"], "what is made of times has none");
     }
 
     #[test]

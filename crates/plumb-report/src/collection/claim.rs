@@ -201,10 +201,9 @@ fn of_one_kind(kind: &Kind, number: usize, whose: &str) -> Vec<Claim> {
     claims
 }
 
-/// The highest rate of streams, whose operations are buffers that nobody asks for; `None` of other
-/// loads.
+/// The highest rate of streams; `None` of other loads.
 fn fastest_stream(kind: &Kind) -> Option<String> {
-    if (kind.layer.as_str(), kind.verb.as_str()) != ("net", "stream") {
+    if !kind.is_stream() {
         return None;
     }
     let labels = kind.labels();

@@ -75,6 +75,8 @@ pub(super) struct Measure {
     pub(super) name: String,
     pub(super) unit: String,
     pub(super) value: f64,
+    /// Made of response times: where these may not be used it may not either.
+    pub(super) of_times: bool,
 }
 
 /// What the machine that drove the load did, percent of all processors and counts.
@@ -137,23 +139,17 @@ impl Entry {
 
 impl Point {
     fn of(result: &ResultRecord, far: Option<&FarHost>) -> Self {
-        let mut figures: Vec<Measure> = Vec::new();
-        let mut add = |name: &str, unit: &str, value: f64| {
-            figures.push(Measure { name: name.into(), unit: unit.into(), value });
-        };
-        for figure in &result.figures {
-            add(&figure.name, &figure.unit, figure.value);
-        }
-        if let Some(figures) = &result.niping {
-            if let Some(ms) = figures.av2_ms {
-                add("av2", "ms", ms);
-            }
-            if let Some(rate) = figures.tr2_kb_s {
-                add("tr2", "kB/s", rate);
-            }
+        let mut figures: Vec<Measure> =
+            result.figures.iter().map(|it| Measure::of(&it.name, &it.unit, it.value)).collect();
+        if let Some(niping) = &result.niping {
+            let av2 = niping.av2_ms.map(|ms| Measure::of("av2", "ms", ms));
+            // a rate by name, the size over av2 by its definition
+            let tr2 = niping.tr2_kb_s.map(|rate| Measure::of("tr2", "kB/s", rate));
+            let tr2 = tr2.map(|rate| Measure { of_times: true, ..rate });
+            figures.extend(av2.into_iter().chain(tr2));
         }
         if let (Some(_), Some(busy)) = (far, result.far.as_ref().and_then(|host| host.busy_pct)) {
-            add("far host busy", "%", busy);
+            figures.push(Measure::of("far host busy", "%", busy));
         }
         Self {
             labels: result.labels.clone(),
@@ -168,6 +164,13 @@ impl Point {
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op),
             machine: result.host.as_ref().map(Machine::of),
         }
+    }
+}
+
+impl Measure {
+    fn of(name: &str, unit: &str, value: f64) -> Self {
+        let of_times = matches!(unit, "ns" | "us" | "ms" | "s");
+        Self { name: name.into(), unit: unit.into(), value, of_times }
     }
 }
 

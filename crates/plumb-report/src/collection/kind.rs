@@ -54,6 +54,11 @@ impl Kind {
         (&self.layer, &self.verb, &self.load)
     }
 
+    /// True of streams, whose operations are buffers that nobody asks for.
+    pub(super) fn is_stream(&self) -> bool {
+        (self.layer.as_str(), self.verb.as_str()) == ("net", "stream")
+    }
+
     /// What it is called: `net ping, closed load`.
     pub(super) fn name(&self) -> String {
         format!("{} {}, {} load", self.layer, self.verb, self.load)

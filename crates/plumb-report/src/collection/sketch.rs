@@ -18,14 +18,28 @@ use crate::verdict::Trust;
 /// Charts of curves that are still read.
 const PANELS_MAX: usize = 4;
 
-/// A chart of curves before its records are read: a title and the cells with their names.
-type Outline<'a> = (String, Vec<(String, &'a Cell)>);
+/// A chart of curves before its records are read: a title and the cells.
+type Outline<'a> = (String, Vec<Named<'a>>);
+
+/// A cell as a chart names it.
+struct Named<'a> {
+    name: String,
+    cell: &'a Cell,
+    /// Of a series that has the same colour in every chart.
+    colour: Option<usize>,
+}
+
+impl<'a> Named<'a> {
+    fn new(name: String, cell: &'a Cell) -> Self {
+        Self { name, cell, colour: None }
+    }
+}
 
 /// The charts of curves of a kind, and what a reader must know of them.
 pub(super) fn charts(kind: &Kind, entries: &[Entry]) -> (Vec<Markup>, Vec<String>) {
     let outlines = outlines(kind);
     let cells: Vec<&Cell> =
-        outlines.iter().flat_map(|(_, curves)| curves.iter().map(|(_, cell)| *cell)).collect();
+        outlines.iter().flat_map(|(_, curves)| curves.iter().map(|named| named.cell)).collect();
     let read = Read::of(&cells, entries);
     let mut notes = Vec::new();
     let whole = kind.cells.iter().filter(|cell| cell.figures.timed > 0).count();
@@ -56,13 +70,13 @@ pub(super) fn charts(kind: &Kind, entries: &[Entry]) -> (Vec<Markup>, Vec<String
         curves: named
             .iter()
             .zip(curves.by_ref())
-            .filter_map(|((name, cell), found)| {
+            .filter_map(|(Named { name, cell, colour }, found)| {
                 let (times, runs) = found.as_ref()?;
                 let name = match runs {
                     1 => name.clone(),
                     _ => format!("{name} ({runs} runs merged)"),
                 };
-                Some(Curve { name, times, trust: cell.trust() })
+                Some(Curve { name, times, trust: cell.trust(), colour: *colour })
             })
             .collect(),
     });
@@ -76,21 +90,26 @@ fn outlines(kind: &Kind) -> Vec<Outline<'_>> {
     let labels = kind.labels();
     let drawn = |cell: &&Cell| cell.figures.timed > 0;
     let Some(sweep) = kind.sweep(&labels) else {
-        let all = kind.cells.iter().filter(drawn).map(|cell| (labels.name(&cell.labels), cell));
+        let all = kind.cells.iter().filter(drawn);
+        let all = all.map(|cell| Named::new(labels.name(&cell.labels), cell));
         return vec![(TITLE.into(), thinned(all.collect()))];
     };
     if let [only] = &sweep.series[..] {
         let values = sweep.values.iter().zip(&only.places);
         let curves = values.filter_map(|(value, cell)| {
-            cell.filter(|cell| drawn(cell)).map(|cell| (format!("{} {value}", sweep.label), cell))
+            let cell = cell.filter(|cell| drawn(cell))?;
+            Some(Named::new(format!("{} {value}", sweep.label), cell))
         });
         return vec![(TITLE.into(), thinned(curves.collect()))];
     }
+    let few = sweep.series.len() <= LINES_MAX;
     spread(sweep.values.len(), PANELS_MAX)
         .into_iter()
         .map(|at| {
-            let curves = sweep.series.iter().filter_map(|series| {
-                series.places[at].filter(|cell| drawn(cell)).map(|cell| (series.name.clone(), cell))
+            let curves = sweep.series.iter().enumerate().filter_map(|(number, series)| {
+                let cell = series.places[at].filter(|cell| drawn(cell))?;
+                let colour = few.then_some(number);
+                Some(Named { name: series.name.clone(), cell, colour })
             });
             let title = format!("{TITLE}, {} {}", sweep.label, sweep.values[at]);
             (title, thinned(curves.collect()))
@@ -99,7 +118,7 @@ fn outlines(kind: &Kind) -> Vec<Outline<'_>> {
 }
 
 /// As many of the curves as can be told apart, evenly spread.
-fn thinned(curves: Vec<(String, &Cell)>) -> Vec<(String, &Cell)> {
+fn thinned(curves: Vec<Named<'_>>) -> Vec<Named<'_>> {
     let kept = spread(curves.len(), LINES_MAX);
     let all = curves.into_iter().enumerate();
     all.filter(|(at, _)| kept.contains(at)).map(|(_, curve)| curve).collect()

@@ -3,6 +3,7 @@
 use plumb_measure::{show_count, show_ns};
 
 use super::cell::{Cell, rounded};
+use super::entry::Measure;
 use super::kind::Kind;
 use super::plan::{self, Plan};
 use super::{Collection, counted};
@@ -115,7 +116,10 @@ pub(super) fn cells(kind: &Kind) -> Cut {
     }
     columns.push(Column::figure("client CPU/op").giving_way(8));
     columns.extend(server.then(|| Column::figure("server CPU/op").giving_way(8)));
-    columns.extend(measures.iter().map(|(name, _)| Column::new(Shape::Rate, name).giving_way(2)));
+    columns.extend(measures.iter().map(|measure| {
+        let shape = if measure.of_times { Shape::Latency } else { Shape::Rate };
+        Column::new(shape, &measure.name).giving_way(2)
+    }));
     let mut table = Table::new(columns);
     for at in spread(kind.cells.len(), ROWS_MAX) {
         let cell = &kind.cells[at];
@@ -142,7 +146,7 @@ pub(super) fn cells(kind: &Kind) -> Cut {
         let cpu = |ns: Option<f64>| ns.map_or_else(|| ABSENT.into(), |ns| show_ns(rounded(ns)));
         row.push(cpu(figures.client_cpu_ns));
         row.extend(server.then(|| cpu(figures.server_cpu_ns)));
-        row.extend(measures.iter().map(|(name, unit)| measure(cell, name, unit)));
+        row.extend(measures.iter().map(|known| measure(cell, &known.name, &known.unit)));
         table.push_trusted(row, cell.trust());
     }
     Cut { table, whole: kind.cells.len() }
@@ -159,13 +163,13 @@ fn used(cell: &Cell) -> String {
     }
 }
 
-/// The figures of the layer with their units, as far as they have a column.
-fn measures(kind: &Kind) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
+/// The figures of the layer that have a column, each as the first cell has it.
+fn measures(kind: &Kind) -> Vec<&Measure> {
+    let mut found: Vec<&Measure> = Vec::new();
     for figure in kind.cells.iter().flat_map(|cell| &cell.figures.measures) {
-        let named = (figure.name.clone(), figure.unit.clone());
-        if found.len() < MEASURES_MAX && !found.contains(&named) {
-            found.push(named);
+        let known = |it: &&Measure| (&it.name, &it.unit) == (&figure.name, &figure.unit);
+        if found.len() < MEASURES_MAX && !found.iter().any(known) {
+            found.push(figure);
         }
     }
     found

@@ -63,8 +63,9 @@ const EQUIVALENT: Definition = Definition {
 
 const APPROXIMATE: Definition = Definition {
     term: "Approximate",
-    meaning: "A figure without rank theory, such as a high percentile: its interval is a \
-              percentile bootstrap over whole pairs, k of them, and its level holds only about.",
+    meaning: "A figure without rank theory, such as a high percentile: it is that of all blocks \
+              together, its interval is a percentile bootstrap over whole pairs, k of them, and \
+              its level holds only about.",
 };
 
 const DESCRIBED: Definition = Definition {

@@ -6,6 +6,18 @@ use super::figures::share;
 use crate::facts::Fact;
 use crate::figures::grouped;
 
+/// Circumstances that are asked for first, by their keys in the record, with their names.
+const CIRCUMSTANCES: [(&str, &str); 8] = [
+    ("host name", "host"),
+    ("host processors", "processors"),
+    ("host kernel", "kernel"),
+    ("host placement", "placement"),
+    ("host clock", "clock"),
+    ("target transport", "transport"),
+    ("driver", "driver"),
+    ("tool's floor", "tool's floor"),
+];
+
 /// What stands beside every comparison.
 pub(super) fn facts(comparison: &Comparison) -> Vec<Fact> {
     let design = &comparison.design;
@@ -77,13 +89,35 @@ pub(super) fn variant(variant: &Variant) -> String {
     text
 }
 
-/// Every command under the name of its variant, as a shell takes it.
+/// What all variants were measured under: what a reader asks for first.
+pub(super) fn circumstances(comparison: &Comparison) -> Vec<Fact> {
+    let known = CIRCUMSTANCES.iter().filter_map(|(key, name)| {
+        let value = comparison.shared.get(*key).filter(|value| *value != "-")?;
+        Some(Fact::new(*name, value))
+    });
+    known.collect()
+}
+
+/// What else is known of the machine that all variants shared.
+pub(super) fn machine(comparison: &Comparison) -> Vec<Fact> {
+    let is_first = |key: &str| CIRCUMSTANCES.iter().any(|(first, _)| *first == key);
+    let rest = comparison.shared.iter().filter(|(key, _)| !is_first(key));
+    rest.map(|(key, value)| Fact::new(key.trim_start_matches("host ").to_owned(), value)).collect()
+}
+
+/// What measures all of it again, then every command under the name of its variant, as a shell
+/// takes it.
 pub(super) fn commands(comparison: &Comparison) -> String {
     let one_line = |text: &str| text.replace(|c: char| c.is_control(), " ");
-    let lines: Vec<String> = comparison
+    let whole = match comparison.design.kind {
+        DesignKind::Interleaved => Some(
+            "# all of it; DIR is the folder of the experiment\nplumb lab run DIR/experiment.toml",
+        ),
+        DesignKind::Separate => None,
+    };
+    let variants = comparison
         .variants
         .iter()
-        .map(|variant| format!("# {}\n{}", one_line(&variant.name), one_line(&variant.command)))
-        .collect();
-    lines.join("\n")
+        .map(|variant| format!("# {}\n{}", one_line(&variant.name), one_line(&variant.command)));
+    whole.map(str::to_owned).into_iter().chain(variants).collect::<Vec<_>>().join("\n")
 }

@@ -7,6 +7,7 @@ use super::contrasts::{self, Contrasts, Point, VERDICTS, primary, verdict};
 use super::figures::{change, interval, level, probability, tone, value};
 use super::{checks, definitions, design, grid, tables};
 use crate::chart::{self, Group};
+use crate::facts::Fact;
 use crate::figures::{ABSENT, grouped, typeset};
 use crate::html::tile::{Tile, tiles};
 use crate::html::{page, sheet};
@@ -381,12 +382,30 @@ fn repeat(comparison: &Comparison) -> Markup {
                     @for known in design::facts(comparison) {
                         dt { (known.name) } dd { (typeset(&known.value)) }
                     }
-                }
-                dl class="facts" {
                     @for variant in &comparison.variants {
                         dt { (variant.name) } dd { (design::variant(variant)) }
                     }
                 }
+                div {
+                    (list(&design::circumstances(comparison)))
+                    @let machine = design::machine(comparison);
+                    @if !machine.is_empty() {
+                        details class="machine" {
+                            summary { "The machine" }
+                            (list(&machine))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn list(facts: &[Fact]) -> Markup {
+    html! {
+        @if !facts.is_empty() {
+            dl class="facts" {
+                @for known in facts { dt { (known.name) } dd { (typeset(&known.value)) } }
             }
         }
     }

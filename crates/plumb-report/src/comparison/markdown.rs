@@ -109,7 +109,7 @@ fn repeat(comparison: &Comparison) -> String {
     let commands = fenced(&design::commands(comparison));
     let mut out = format!("\n### To repeat it\n\n{commands}\n");
     let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
-    for known in design::facts(comparison) {
+    for known in design::facts(comparison).into_iter().chain(design::circumstances(comparison)) {
         table.push(vec![known.name.into_owned(), known.value]);
     }
     for variant in &comparison.variants {

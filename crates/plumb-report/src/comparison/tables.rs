@@ -60,7 +60,8 @@ pub(super) const GRID: &str = "Each cell is the change against the baseline in p
 
 /// What the columns of [`figures`] and [`numbers`] need said.
 pub(super) const LEGEND: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \
-     Baseline and candidate are medians over the blocks; the change is estimated from the pairs \
+     Baseline and candidate are medians over the blocks, of an approximate figure those of all \
+     blocks together; the change is estimated from the pairs \
      and need not be their quotient. Intervals have the level stated; they are not \
      adjusted for several tests, the adjusted p (Holm) is.";
 

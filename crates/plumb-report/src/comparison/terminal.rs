@@ -179,6 +179,11 @@ fn setting(comparison: &Comparison) -> String {
     for known in design::facts(comparison) {
         out.push_str(&fact(&known.name, &known.value));
     }
+    let around = design::circumstances(comparison);
+    if !around.is_empty() {
+        let words = around.iter().map(|known| format!("{} {}", known.name, known.value));
+        out.push_str(&fact("measured on", &words.collect::<Vec<_>>().join("; ")));
+    }
     for variant in &comparison.variants {
         let text = format!("{}: {}", design::variant(variant), variant.command);
         out.push_str(&fact(&variant.name, &text));

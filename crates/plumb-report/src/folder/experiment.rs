@@ -10,6 +10,8 @@ use super::place::{NAMES_MAX, Place};
 use super::{COMPARISON, EXPERIMENT, ORDER, REPORT};
 
 const BLOCKS: &str = "blocks";
+/// What the commands of an experiment leave beside its runs.
+const FILES: &str = "files";
 /// Characters of a variant's name that a folder keeps.
 const NAME_MAX: usize = 40;
 
@@ -74,6 +76,30 @@ impl ExperimentFolder {
         free.ok_or(FolderError::NamesTaken { parent: blocks, stem })
     }
 
+    /// Makes the folder for the files that commands leave beside the run in `block`: `files/` and
+    /// the name of the run's own folder.
+    ///
+    /// # Errors
+    /// [`FolderError::Create`] when it cannot be made.
+    pub fn files_of(&self, block: &Path) -> Result<PathBuf, FolderError> {
+        let path = self.path().join(FILES).join(block.file_name().unwrap_or_default());
+        match fs::create_dir_all(&path) {
+            Ok(()) => Ok(path),
+            Err(cause) => Err(FolderError::Create { path, cause }),
+        }
+    }
+
+    /// Removes the folder `files`, which [`files_of`](Self::files_of) made, unless something was
+    /// left in it.
+    pub fn discard_empty(files: &Path) {
+        // removes only what is empty
+        if fs::remove_dir(files).is_ok()
+            && let Some(all) = files.parent()
+        {
+            let _ = fs::remove_dir(all);
+        }
+    }
+
     /// Writes `experiment.toml`: what was asked for.
     ///
     /// # Errors
@@ -108,11 +134,11 @@ impl ExperimentFolder {
 
     /// Removes the folder of an experiment that came to nothing: its plan, its order, and the
     /// folder itself if it was made for this experiment and nothing else is in it. One that holds
-    /// a block or a comparison stays.
+    /// a block, a comparison or files of commands stays.
     pub fn discard(self) {
         // removes only an empty folder
         let _ = fs::remove_dir(self.path().join(BLOCKS));
-        let kept = [BLOCKS, COMPARISON].iter().any(|name| self.path().join(name).exists());
+        let kept = [BLOCKS, FILES, COMPARISON].iter().any(|name| self.path().join(name).exists());
         if !kept {
             self.place.discard(&[ORDER, EXPERIMENT]);
         }
@@ -130,6 +156,22 @@ fn file_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_of_a_block_stay_where_there_are_any() {
+        let at = tempfile::tempdir().unwrap();
+        let folder = ExperimentFolder::create_new(&at.path().join("x")).unwrap();
+        let of = |name: &str| folder.files_of(&Path::new("x/blocks").join(name)).unwrap();
+        let (one, two) = (of("001-a"), of("002-b"));
+        assert!(one.ends_with("x/files/001-a") && one.is_dir());
+        fs::write(one.join("note"), "").unwrap();
+        ExperimentFolder::discard_empty(&one);
+        ExperimentFolder::discard_empty(&two);
+        assert!(one.is_dir() && !two.exists());
+        fs::remove_file(one.join("note")).unwrap();
+        ExperimentFolder::discard_empty(&one);
+        assert!(!at.path().join("x/files").exists());
+    }
 
     #[test]
     fn a_name_keeps_what_suits_a_file_and_leads_nowhere_else() {

@@ -36,7 +36,7 @@ pub(crate) const CHECK: &str = "check.json";
 /// The checkup of a landscape: the same.
 pub(crate) const CHECKUP: &str = "checkup.json";
 /// What an experiment was asked for.
-const EXPERIMENT: &str = "experiment.toml";
+pub(crate) const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
 pub(crate) const ORDER: &str = "order.json";
 /// The report for people, of either.

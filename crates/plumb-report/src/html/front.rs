@@ -82,11 +82,19 @@ pub(super) fn keys(record: &RunRecord) -> Markup {
     }
     let mut tiles = match points.results[..] {
         [] => return html! {},
+        [only] if verdict::is_figure(only) => return tile::tiles(&of_figures(only)),
         [only] => of_one(record, only),
         _ => of_several(record, &points),
     };
     tiles.push(floor_tile(record, &points));
     tile::tiles(&tiles)
+}
+
+/// Figures without times, and how long they took.
+fn of_figures(result: &ResultRecord) -> Vec<Tile> {
+    let figures = result.figures.iter();
+    let figures = figures.map(|it| Tile::new(&it.name, with_unit(it.value, &it.unit), &it.formula));
+    figures.chain([Tile::new("took", show_ns(result.duration_ns), "from start to end")]).collect()
 }
 
 fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {

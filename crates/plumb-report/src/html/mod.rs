@@ -46,6 +46,11 @@ pub fn watched(record: &RunRecord, tracks: &[HostTrack]) -> String {
 }
 
 fn results(record: &RunRecord) -> Markup {
+    if let [only] = &record.results[..]
+        && verdict::is_figure(only)
+    {
+        return html! {}; // it has no times, and stands at the top
+    }
     let remarks = notes::of(record);
     let shared = Points::of(record).shared();
     html! {

@@ -98,6 +98,20 @@ pub(super) fn compared(sides: &[Sides], pairs: u64) -> Comparison {
         },
         variants,
         differences: Vec::new(),
+        shared: [
+            ("driver", "plumb's own"),
+            ("host clock", "CLOCK_MONOTONIC"),
+            ("host cpu model", "some processor"),
+            ("host memory", "24105 MiB"),
+            ("host kernel", "Linux 6.12.0 x86_64"),
+            ("host name", "erp1"),
+            ("host placement", "not pinned"),
+            ("host processors", "2"),
+            ("target transport", "-"),
+            ("tool's floor", "1.90 us to 2.05 us at the median"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
         warnings: Vec::new(),
         contrasts,
     }

@@ -52,7 +52,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "PERCENT")]
     margin: Option<Share>,
 
-    /// Length of a block whose command names neither --for nor --count
+    /// Length of a block whose command says none itself: by --for, --count, or in a scenario
     #[arg(long, value_name = "TIME", default_value = "2s")]
     block: Span,
 

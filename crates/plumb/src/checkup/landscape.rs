@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, bail};
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Stop, wait_for};
-use plumb_measure::{CheckupLayer, CheckupPart, Clock as _, Span};
+use plumb_measure::{CheckupLayer, CheckupPart, Clock as _, LeftOutLayer, Span};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
@@ -70,6 +70,13 @@ impl Landscape {
             credentials,
             _folder: folder,
         })
+    }
+
+    /// The layers of which none has a server.
+    pub(super) fn left_out() -> Vec<LeftOutLayer> {
+        let why = "the database by itself: that of the application server is part of it, and no \
+                   other is started here; name one in a landscape file ([database] url)";
+        vec![LeftOutLayer { layer: CheckupLayer::Database, why: why.into() }]
     }
 
     /// What is measured of them.

@@ -18,7 +18,7 @@ use plumb_report::{CheckFolder, checkup};
 
 use crate::exit::Exit;
 use crate::far::FarWitness;
-use crate::{progress, signals};
+use crate::{host, progress, signals};
 use file::LandscapeFile;
 use landscape::Landscape;
 use scale::Scale;
@@ -83,7 +83,8 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
         started => started?,
     };
     let parts = landscape.parts(&scale)?;
-    let checkup = Checkup { target: "this machine".into(), troubles, ..new(parts, command) };
+    let (target, left_out) = ("this machine".into(), Landscape::left_out());
+    let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
     measure_all(checkup, &options.output, &stop) // the servers end after it
 }
 
@@ -110,6 +111,7 @@ fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
         status: Status::Running,
         command,
         target: String::new(),
+        host: Some(host::facts(&[])),
         parts,
         left_out: Vec::new(),
         troubles: Vec::new(),

@@ -43,10 +43,7 @@ impl Fault {
         let known: Vec<String> = known.into_iter().collect();
         let meant = plumb_wire::document::nearest(name, &known);
         let meant = meant.map(|name| format!("; did you mean `${{{name}}}`?"));
-        let all = match known.is_empty() {
-            true => "no names are known here".into(),
-            false => format!("known here: {}", known.join(", ")),
-        };
+        let all = format!("known here: {}", known.join(", "));
         let problem = format!(
             "`${{{name}}}` is no factor, value or server; {all}{}; write `$${{` for the characters \
              `${{`",

@@ -30,7 +30,7 @@ pub(crate) struct ExperimentFile {
     /// Rounds until every interval reaches no further than this to either side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<Spanned<Share>>,
-    /// Length of a block whose command names neither --for nor --count.
+    /// Length of a block whose command does not say it: by --for, --count, or in a scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) block: Option<Span>,
     /// Effects within this count as none.

@@ -7,8 +7,10 @@
 mod fault;
 mod file;
 mod guard;
+mod inputs;
 mod names;
 mod plan;
+mod printed;
 mod probe;
 mod rounds;
 mod servers;
@@ -27,6 +29,7 @@ use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::{ExperimentFolder, comparison};
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
+pub(crate) use inputs::changes as input_changes;
 pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
 pub(crate) use rounds::{Nobody, Rounds, Standing, Watcher};
 

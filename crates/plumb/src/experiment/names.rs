@@ -10,8 +10,10 @@ use super::template::Template;
 
 /// Levels of a factor at most.
 const LEVELS_MAX: usize = 100;
-/// Names that mean something else: the label of the probe, and the place of an address.
-const RESERVED: [&str; 2] = ["probe", "address"];
+/// The name of a folder that each block has of its own, for what its commands leave.
+pub(crate) const FOLDER: &str = "folder";
+/// Names that mean something else: the label of the probe, the place of an address, and a folder.
+const RESERVED: [&str; 3] = ["probe", "address", FOLDER];
 
 /// Values by name.
 pub(crate) type Values = BTreeMap<String, String>;
@@ -164,19 +166,22 @@ impl<'a> Scope<'a> {
         self.servers.len()
     }
 
-    /// `text` with the values of the variant in it. Factors and the first `servers` servers are
-    /// left open, anything else is refused.
+    /// `text` with the values of the variant in it. Factors, the first `servers` servers and the
+    /// folder of the block are left open, anything else is refused.
     pub(crate) fn template(
         &self,
         text: &Spanned<String>,
         servers: usize,
     ) -> Result<Template, Fault> {
-        let open =
-            |name: &str| self.factors.contains(&name) || self.servers[..servers].contains(&name);
+        let open = |name: &str| {
+            name == FOLDER
+                || self.factors.contains(&name)
+                || self.servers[..servers].contains(&name)
+        };
         let known = || {
             let set = self.set.keys().map(String::as_str);
             let names = self.factors.iter().chain(&self.servers[..servers]).copied().chain(set);
-            names.map(str::to_owned)
+            names.chain([FOLDER]).map(str::to_owned)
         };
         let template =
             Template::parse(text.get_ref()).map_err(|it| Fault::unclear(text, &it, known()))?;

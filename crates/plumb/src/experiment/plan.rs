@@ -1,6 +1,7 @@
 //! What an experiment is going to do: an experiment file, checked.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use plumb_engine::clock;
 use plumb_lab::{CellRecord, Extent, Faults};
@@ -10,7 +11,8 @@ use toml::Spanned;
 
 use super::fault::Fault;
 use super::file::{ExperimentFile, ProbeSection, Start, VariantSection};
-use super::names::{self, Values};
+use super::inputs;
+use super::names::{self, FOLDER, Values};
 use super::probe::{self, Probe};
 use super::servers::{SERVERS_MAX, ServerPlan};
 use super::template::Template;
@@ -64,14 +66,24 @@ pub(crate) struct Cell {
     pub(crate) blocks: Vec<BlockPlan>,
 }
 
-/// How one variant is measured in one cell.
+/// How one variant is measured in one cell. What is left of names in its commands is known when it
+/// begins.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPlan {
-    pub(crate) before: Option<String>,
-    pub(crate) after: Option<String>,
-    /// The command of every server, in their order; what is left of names are other servers.
+    pub(crate) before: Option<Template>,
+    pub(crate) after: Option<Template>,
+    /// The command of every server, in their order.
     pub(crate) servers: Vec<Template>,
     pub(crate) probe: Probe,
+}
+
+impl BlockPlan {
+    /// True when one of its commands names the folder of the block.
+    pub(crate) fn names_folder(&self) -> bool {
+        let switches = self.before.iter().chain(&self.after);
+        let mut names = switches.chain(&self.servers).flat_map(Template::names);
+        names.any(|name| name == FOLDER) || self.probe.names_folder()
+    }
 }
 
 /// What is asked for beside the file.
@@ -115,6 +127,34 @@ impl Plan {
         let blocks = || self.cells.iter().flat_map(|cell| &cell.blocks);
         blocks().any(|block| block.before.is_some() || block.after.is_some())
             || self.servers.iter().any(|server| server.start == Start::Block)
+    }
+
+    /// True when commands of the shell are run: they may do anything.
+    pub(crate) fn runs_shell(&self) -> bool {
+        let blocks = || self.cells.iter().flat_map(|cell| &cell.blocks);
+        blocks().any(|it| it.before.is_some() || it.after.is_some() || it.probe.is_shell())
+            || self.servers.iter().any(ServerPlan::is_shell)
+    }
+
+    /// The files that its commands name.
+    pub(crate) fn inputs(&self) -> BTreeSet<PathBuf> {
+        let mut files = BTreeSet::new();
+        let mut seen = BTreeSet::new(); // many blocks share their commands
+        for block in self.cells.iter().flat_map(|cell| &cell.blocks) {
+            files.extend(block.probe.inputs.iter().cloned());
+            for switch in block.before.iter().chain(&block.after).map(Template::text) {
+                if seen.insert(switch.clone()) {
+                    files.extend(inputs::of_shell(&switch));
+                }
+            }
+            for (server, command) in self.servers.iter().zip(&block.servers) {
+                let command = command.text();
+                if seen.insert(command.clone()) {
+                    files.extend(server.inputs(&command));
+                }
+            }
+        }
+        files
     }
 
     /// Servers that live as long as the experiment are alive together.
@@ -273,10 +313,18 @@ fn draft(
         false => Better::Lower,
     });
     let figure = probe::figure(section)?;
-    let blocks = drafted
+    let blocks: Vec<BlockPlan> = drafted
         .iter()
         .map(|drafted| drafted.block(file, section, levels))
         .collect::<Result<_, _>>()?;
+    let other = blocks.iter().position(|block| block.probe.what != blocks[0].probe.what);
+    if let (Some(at), Some(place)) = (other, section.run.as_ref()) {
+        let named = |at: usize| format!("{} is {}", drafted[at].variant, blocks[at].probe.what);
+        return Err(Fault::at(
+            place,
+            format!("{}, and {}: only what is of one kind can be compared", named(0), named(at)),
+        ));
+    }
     Ok(Draft {
         cell: Cell { record: CellRecord { labels, figure, better }, blocks },
         shown: drafted.iter().map(|drafted| drafted.probe.text()).collect(),
@@ -289,6 +337,8 @@ fn draft(
 
 /// The commands of a variant for one probe, factors left open.
 struct Drafted {
+    /// The name of the variant.
+    variant: String,
     probe: Template,
     before: Option<Template>,
     after: Option<Template>,
@@ -307,6 +357,7 @@ impl Drafted {
             command.as_ref().map(|command| scope.template(command, 0)).transpose()
         };
         Ok(Self {
+            variant: variant.name.get_ref().clone(),
             probe: probe::template(section, variant, &scope)?,
             before: switch(&variant.before)?,
             after: switch(&variant.after)?,
@@ -332,22 +383,21 @@ impl Drafted {
         levels: &Values,
     ) -> Result<BlockPlan, Fault> {
         let fill = |template: &Template| template.fill(|name| levels.get(name).cloned());
-        let text = |template: &Option<Template>| template.as_ref().map(|it| fill(it).text());
         let block = file.block.unwrap_or(BLOCK);
         let timeout = file.command_timeout.unwrap_or(COMMAND_TIMEOUT);
         let command = fill(&self.probe);
-        let servers: Vec<&str> =
-            file.server.iter().map(|server| server.name.get_ref().as_str()).collect();
+        let servers = file.server.iter().map(|server| server.name.get_ref().as_str());
+        let open: Vec<&str> = servers.chain([FOLDER]).collect();
         let probe = match (&section.run, &section.exec) {
-            (Some(run), _) => Probe::plumb(&command, &servers, block)
+            (Some(run), _) => Probe::plumb(&command, &open, block)
                 .map_err(|error| Fault::at(run, format!("{error:#}")))?,
-            (None, _) => Probe::shell(command, timeout, section.takes),
+            (None, _) => Probe::shell(command, timeout),
         };
         Ok(BlockPlan {
-            before: text(&self.before),
-            after: text(&self.after),
+            before: self.before.as_ref().map(fill),
+            after: self.after.as_ref().map(fill),
             servers: self.servers.iter().map(fill).collect(),
-            probe,
+            probe: probe.or_takes(section.takes),
         })
     }
 }
@@ -477,6 +527,21 @@ mod tests {
         assert!(told.contains("`echo`, which is started for each block"), "{told}");
         let told = refused("net serve --listen 127.0.0.1:0", "net serve --listen ${line}");
         assert!(told.contains("`${line}` is no factor"), "{told}");
+        let told = refused("--delay 1ms", "--delay 1ms ${folder}");
+        assert!(told.contains("`${folder}` is that of a block"), "{told}");
+    }
+
+    #[test]
+    fn every_command_may_name_the_folder_of_its_block() {
+        assert!(!plan(FILE).unwrap().cells.iter().any(|cell| cell.blocks[0].names_folder()));
+        for (from, to) in [
+            ("words = \"--depth 2\"", "before = \"date > ${folder}/then\""),
+            ("exec = \"echo", "exec = \"date > ${folder}/then; echo"),
+        ] {
+            let plan = plan(&FILE.replacen(from, to, 1)).unwrap();
+            let last = &plan.cells[plan.cells.len() - 1].blocks;
+            assert!(last[1].names_folder(), "{to}");
+        }
     }
 
     #[test]
@@ -500,6 +565,8 @@ mod tests {
             ("name = \"shell\"", "", "needs a `name`"),
             ("nagle = true", "nagel = true", "--nagle"),
             ("seed = 3", "rounds = 5000", "1 to 1000"),
+            ("nagle = true", "rate = \"5/s\"", "and nagle is net ping under open load"),
+            ("name = \"size\"", "name = \"folder\"", "a meaning of its own"),
         ] {
             let said = refused(from, to);
             assert!(said.contains(told), "{to}: {said}");

@@ -1,29 +1,26 @@
 //! How one block is measured: a command line of ours, or a shell command that prints a figure.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use clap::ArgMatches;
 use clap::parser::ValueSource;
 use plumb_engine::Stop;
-use plumb_engine::clock::{self, MonotonicClock};
-use plumb_measure::{
-    Clock as _, DriverFacts, Figure, Plan, ResultRecord, RunRecord, SCHEMA, Span, Status, Target,
-    Validity,
-};
-use plumb_report::{RunFolder, html};
+use plumb_engine::layer::Outline;
+use plumb_measure::Span;
 use plumb_wire::document::nearest;
 use toml::Spanned;
 
 use super::fault::Fault;
 use super::file::{ProbeSection, Scalar, VariantSection};
-use super::names::Scope;
+use super::names::{FOLDER, Scope, Values};
 use super::template::Template;
 use super::words::{depth, leaf, split, with_options};
-use super::{program, shell};
+use super::{inputs, printed};
 use crate::job::{measurement, parse};
-use crate::measure::measure;
-use crate::{host, options_file, progress};
+use crate::measure::{measure, plain};
+use crate::{layers, options_file, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
 const INTERVALS: u64 = 20;
@@ -42,91 +39,108 @@ pub(crate) struct Probe {
     kind: Kind,
     /// About how long a block takes, nanoseconds; `None` where that cannot be known.
     pub(crate) takes_ns: Option<u64>,
+    /// The files that its command names: while the experiment lasts they stay as they are.
+    pub(crate) inputs: BTreeSet<PathBuf>,
+    /// What it measures, in words: only what measures the same can be compared.
+    pub(crate) what: String,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// The words of a command line of ours; servers stand in it by their stand-ins. Options are
-    /// added behind the first `depth` words, since positional arguments may end them.
-    Plumb { words: Vec<String>, depth: usize, servers: Vec<String> },
+    /// The words of a command line of ours; what is known only when a block begins, `open`, stands
+    /// in it by its stand-ins. Options are added behind the first `depth` words, since positional
+    /// arguments may end them.
+    Plumb { words: Vec<String>, depth: usize, open: Vec<String> },
     /// A shell command that prints a figure; servers stand in it by their names.
     Shell { command: Template, timeout: Span },
 }
 
-/// The servers that are ready, by name.
-pub(crate) type Addresses = BTreeMap<String, String>;
-
 impl Probe {
     /// A shell command that prints a figure.
-    pub(crate) fn shell(command: Template, timeout: Span, takes: Option<Span>) -> Self {
-        Self { kind: Kind::Shell { command, timeout }, takes_ns: takes.map(Span::ns) }
+    pub(crate) fn shell(command: Template, timeout: Span) -> Self {
+        let inputs = inputs::of_shell(&command.text());
+        let what = "the figure of a shell command".into();
+        Self { kind: Kind::Shell { command, timeout }, takes_ns: None, inputs, what }
     }
 
-    /// A command of ours that measures; `block` is its length unless it says so itself, `servers`
+    /// A command of ours that measures; `block` is its length unless it says so itself, `open`
     /// are the names that are left open in it.
-    pub(crate) fn plumb(command: &Template, servers: &[&str], block: Span) -> anyhow::Result<Self> {
-        let at = |name: &str| servers.iter().position(|server| *server == name).map(stand_in);
+    pub(crate) fn plumb(command: &Template, open: &[&str], block: Span) -> anyhow::Result<Self> {
         let shown = command.text();
-        let mut words = split(&command.fill(at).text())
-            .and_then(|words| with_options(&words))
-            .with_context(|| format!("`{shown}`"))?;
-        let (_, matches) = parse(&words).with_context(|| format!("`{shown}`"))?;
-        let (options, depth) = (leaf(&matches), depth(&matches));
-        let takes = |id: &str| options.try_contains_id(id).is_ok();
-        let says =
-            |id: &str| takes(id) && options.value_source(id) == Some(ValueSource::CommandLine);
-        let lacks = |id: &str| takes(id) && !says(id);
-        if let Some(id) = OURS.iter().find(|id| says(id)) {
-            let option = id.replace('_', "-");
-            bail!("`{shown}`: --{option} belongs to the experiment, not to one of its commands");
-        }
-        if says("jtl") {
-            bail!(
-                "`{shown}`: --jtl names one file, and each command runs many times: leave it out"
-            );
-        }
-        let span = |id: &str| options.try_get_one::<Span>(id).ok().flatten().map(|it| it.ns());
-        let counted = says("count");
-        let lacks_length = lacks("for_time") && !counted;
-        let length_ns =
-            if lacks_length { block.ns() } else { span("for_time").unwrap_or(block.ns()) };
-        if lacks_length {
+        Self::of_words(command, open, block).with_context(|| format!("`{shown}`"))
+    }
+
+    fn of_words(command: &Template, open: &[&str], block: Span) -> anyhow::Result<Self> {
+        let at = |name: &str| open.iter().position(|known| *known == name).map(stand_in);
+        let plain_words = split(&command.fill(at).text())?;
+        let mut words = with_options(&plain_words)?;
+        let mut inputs = inputs::of_command(&plain_words);
+        inputs.extend(inputs::of_command(&words));
+        let (layer, matches) = parse(&words)?;
+        let depth = depth(&matches);
+        let options = Options(leaf(&matches));
+        options.refuse_ours(at(FOLDER).as_deref())?;
+        if options.lacks("for_time") && !options.says("count") && !says_length(&layer, &matches)? {
             words.insert(depth, format!("--for={block}"));
         }
-        if lacks("interval") {
-            let ms = length_ns / 1_000_000 / INTERVALS;
+        let outline = measurement(&words)?.outline();
+        let points = (outline.points as u64).max(1);
+        if options.lacks("interval") {
+            let warmup_ns = options.span_ns("warmup");
+            let recorded = |all: Span| (all.ns() / points).saturating_sub(warmup_ns);
+            let ms = outline.takes.map_or(block.ns(), recorded) / 1_000_000 / INTERVALS;
             let ms = ms.clamp(INTERVAL_MIN_MS, INTERVAL_MAX_MS);
             words.insert(depth, format!("--interval={ms}ms"));
         }
-        let points =
-            measurement(&words).with_context(|| format!("`{shown}`"))?.outline().points as u64;
-        let point_ns = length_ns + span("warmup").unwrap_or(0);
-        let takes_ns = (!counted).then(|| AROUND_NS + points.max(1).saturating_mul(point_ns));
-        let servers = servers.iter().map(|server| (*server).to_owned()).collect();
-        Ok(Self { kind: Kind::Plumb { words, depth, servers }, takes_ns })
+        let takes_ns = outline.takes.map(|all| all.ns().saturating_add(AROUND_NS));
+        let open = open.iter().map(|name| (*name).to_owned()).collect();
+        let kind = Kind::Plumb { words, depth, open };
+        Ok(Self { kind, takes_ns, inputs, what: what(&outline) })
     }
 
-    /// Measures one block into `folder`; `title` stands before the progress.
+    /// The same, which takes about `time` where nothing else is known.
+    pub(crate) fn or_takes(self, time: Option<Span>) -> Self {
+        Self { takes_ns: self.takes_ns.or(time.map(Span::ns)), ..self }
+    }
+
+    /// True for a command of the shell.
+    pub(crate) fn is_shell(&self) -> bool {
+        matches!(self.kind, Kind::Shell { .. })
+    }
+
+    /// True when its command names the folder of its block.
+    pub(crate) fn names_folder(&self) -> bool {
+        match &self.kind {
+            Kind::Plumb { words, open, .. } => {
+                let folder = open.iter().position(|name| name == FOLDER).map(stand_in);
+                folder.is_some_and(|folder| words.iter().any(|word| word.contains(&folder)))
+            }
+            Kind::Shell { command, .. } => command.names().any(|name| name == FOLDER),
+        }
+    }
+
+    /// Measures one block into `folder`. `known` is what is known now that it begins: the addresses
+    /// of the servers, and where commands leave files; `title` stands before the progress.
     pub(crate) fn measure(
         &self,
-        addresses: &Addresses,
+        known: &Values,
         folder: &Path,
         title: &str,
         stop: &Stop,
     ) -> anyhow::Result<()> {
         match &self.kind {
-            Kind::Plumb { words, depth, servers } => {
+            Kind::Plumb { words, depth, open } => {
                 let mut words: Vec<String> =
-                    words.iter().map(|word| with_addresses(word, servers, addresses)).collect();
+                    words.iter().map(|word| with_known(word, open, known)).collect();
                 words.insert(*depth, format!("--out={}", folder.display()));
                 let mut job = measurement(&words)?;
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), command, title, stop).map(drop)
             }
             Kind::Shell { command, timeout } => {
-                let command = command.fill(|name| addresses.get(name).cloned()).text();
+                let command = command.fill(|name| known.get(name).cloned()).text();
                 progress::say(&format!("{title}{command}"));
-                let asked = ask_shell(&command, *timeout, folder, stop);
+                let asked = printed::measure(&command, *timeout, folder, stop);
                 progress::clear();
                 asked
             }
@@ -134,17 +148,74 @@ impl Probe {
     }
 }
 
-/// An address that stands for a server until it is known. Commands are read, and what is wrong in
-/// them is told, before any server is started.
+/// The options of a command line of ours, by their names in its definition.
+#[derive(Clone, Copy)]
+struct Options<'a>(&'a ArgMatches);
+
+impl Options<'_> {
+    fn takes(self, id: &str) -> bool {
+        self.0.try_contains_id(id).is_ok()
+    }
+
+    fn says(self, id: &str) -> bool {
+        self.takes(id) && self.0.value_source(id) == Some(ValueSource::CommandLine)
+    }
+
+    fn lacks(self, id: &str) -> bool {
+        self.takes(id) && !self.says(id)
+    }
+
+    /// A time in nanoseconds; 0 where the command has no such option, or no value for it.
+    fn span_ns(self, id: &str) -> u64 {
+        self.0.try_get_one::<Span>(id).ok().flatten().map_or(0, |span| span.ns())
+    }
+
+    /// Refuses what belongs to the experiment, and a file that all blocks would share; `folder`
+    /// stands for one that each has of its own.
+    fn refuse_ours(self, folder: Option<&str>) -> anyhow::Result<()> {
+        if let Some(id) = OURS.iter().find(|id| self.says(id)) {
+            let option = id.replace('_', "-");
+            bail!("--{option} belongs to the experiment, not to one of its commands");
+        }
+        let jtl = self.0.try_get_one::<PathBuf>("jtl").ok().flatten();
+        let shared =
+            |path: &PathBuf| folder.is_none_or(|folder| !path.to_string_lossy().contains(folder));
+        if jtl.is_some_and(shared) {
+            bail!(
+                "--jtl names one file, and each command runs many times: write for example --jtl \
+                 ${{{FOLDER}}}/operations.jtl"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What a measurement is, for example `net ping under closed load, 3 points`.
+fn what(outline: &Outline) -> String {
+    let load = if outline.open { "open" } else { "closed" };
+    let points = match outline.points {
+        0 | 1 => String::new(),
+        several => format!(", {several} points"),
+    };
+    format!("{} {} under {load} load{points}", outline.layer, outline.verb)
+}
+
+/// True when a file that the command names says how long it measures.
+fn says_length(layer: &str, matches: &ArgMatches) -> anyhow::Result<bool> {
+    layers::find(layer).map_or(Ok(false), |layer| layer.says_length(matches).map_err(plain))
+}
+
+/// An address that stands for what is known only when a block begins. Commands are read, and what
+/// is wrong in them is told, before any server is started.
 fn stand_in(number: usize) -> String {
-    // with as many digits for every server none is the beginning of another
+    // with as many digits for every name none is the beginning of another
     format!("127.255.255.254:{}", 40_001 + number)
 }
 
-fn with_addresses(word: &str, servers: &[String], addresses: &Addresses) -> String {
-    let known = servers.iter().enumerate();
-    known.fold(word.to_owned(), |word, (number, name)| match addresses.get(name) {
-        Some(address) => word.replace(&stand_in(number), address),
+fn with_known(word: &str, open: &[String], known: &Values) -> String {
+    let named = open.iter().enumerate();
+    named.fold(word.to_owned(), |word, (number, name)| match known.get(name) {
+        Some(value) => word.replace(&stand_in(number), value),
         None => word,
     })
 }
@@ -222,74 +293,21 @@ pub(super) fn figure(section: &ProbeSection) -> Result<Option<String>, Fault> {
     Err(Fault::at(figure, problem))
 }
 
-fn ask_shell(command: &str, timeout: Span, path: &Path, stop: &Stop) -> anyhow::Result<()> {
-    let folder = RunFolder::create_new(path)?;
-    let began_ns = MonotonicClock.now_ns();
-    let started = clock::utc(clock::wall_ns());
-    let asked =
-        shell::run(command, timeout, stop).and_then(|printed| shell::figure(command, &printed));
-    let figure = match asked {
-        Ok(figure) => figure,
-        Err(error) => {
-            folder.discard();
-            return Err(error);
-        }
-    };
-    let duration_ns = MonotonicClock.now_ns() - began_ns;
-    let record = record_of(command, started, figure, duration_ns);
-    folder.write_record(&record)?;
-    folder.write_report(&html::render(&record))?;
-    Ok(())
-}
-
-/// The run record of a command that printed `figure`.
-fn record_of(command: &str, started: String, figure: f64, duration_ns: u64) -> RunRecord {
-    let result = ResultRecord {
-        operations: 1,
-        duration_ns,
-        figures: vec![Figure {
-            name: plumb_lab::FIGURE.into(),
-            value: figure,
-            unit: String::new(),
-            formula: "the last number the command printed".into(),
-        }],
-        validity: Validity::of_all([]),
-        driver: DriverFacts { wait: "shell".into(), threads: 1, ..DriverFacts::default() },
-        ..ResultRecord::default()
-    };
-    RunRecord {
-        schema: SCHEMA.into(),
-        plumb: program(),
-        started,
-        status: Status::Complete,
-        plan: Plan {
-            layer: "exec".into(),
-            verb: "figure".into(),
-            command: vec!["sh".into(), "-c".into(), command.into()],
-            options: BTreeMap::new(),
-            load: "closed".into(),
-            seed: 0,
-        },
-        host: host::facts(&[]),
-        far: None,
-        target: Target {
-            address: "whatever the command measures".into(),
-            transport: None,
-            server: None,
-        },
-        validity: Validity::of_all([]),
-        floor: None,
-        results: vec![result],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    const OPEN: [&str; 3] = ["echo", "other", FOLDER];
 
     fn probe(command: &str) -> anyhow::Result<Probe> {
         let block = "300ms".parse().unwrap();
-        Probe::plumb(&Template::parse(command).unwrap(), &["echo", "other"], block)
+        Probe::plumb(&Template::parse(command).unwrap(), &OPEN, block)
+    }
+
+    fn words(probe: &Probe) -> &[String] {
+        let Kind::Plumb { words, .. } = &probe.kind else { unreachable!("{probe:?}") };
+        words
     }
 
     #[test]
@@ -300,28 +318,70 @@ mod tests {
         assert_eq!(takes(sweep), Some(AROUND_NS + 2 * 1_100_000_000));
         assert_eq!(takes("net ping ${echo} --count 10"), None);
         assert_eq!(takes("net stream ${echo}"), Some(AROUND_NS + 300_000_000));
+        let guessed = probe("net ping ${echo} --count 10").unwrap();
+        assert_eq!(guessed.or_takes("3s".parse().ok()).takes_ns, Some(3_000_000_000));
+        let known = probe("net ping ${echo}").unwrap();
+        assert_eq!(known.or_takes("3s".parse().ok()).takes_ns, Some(AROUND_NS + 500_000_000));
+    }
+
+    /// A scenario with these keys of the file, and these of its users.
+    fn scenario(at: &Path, file: &str, users: &str) -> Probe {
+        let step = "[[scenario.step]]\nget = \"/\"\n";
+        let text = format!("{file}\n[[scenario]]\nname = \"a\"\n{users}\n{step}");
+        fs::write(at.join("s.toml"), text).unwrap();
+        let path = at.join("s.toml");
+        probe(&format!("http load {} --base http://${{echo}}", path.display())).unwrap()
     }
 
     #[test]
-    fn a_server_is_known_to_the_words_when_it_is_ready() {
+    fn a_scenario_lasts_as_long_as_it_says_and_else_as_a_block() {
+        let at = tempfile::tempdir().unwrap();
+        let has = |probe: &Probe, word: &str| words(probe).contains(&word.to_owned());
+        let own = scenario(at.path(), "for = \"10s\"\nwarmup = \"6s\"", "");
+        assert_eq!(own.takes_ns, Some(AROUND_NS + 16_000_000_000));
+        assert!(!has(&own, "--for=300ms"), "{own:?}");
+        let staged = scenario(at.path(), "", "stages = [{ over = \"20s\", users = 3 }]");
+        assert_eq!(staged.takes_ns, Some(AROUND_NS + 20_000_000_000));
+        let counted = scenario(at.path(), "", "iterations = 1");
+        assert_eq!(counted.takes_ns, None);
+        assert!(
+            !has(&counted, "--for=300ms"),
+            "its users would not come to their end: {counted:?}"
+        );
+        let endless = scenario(at.path(), "", "users = 2");
+        assert_eq!(endless.takes_ns, Some(AROUND_NS + 300_000_000));
+        assert!(has(&endless, "--for=300ms"), "{endless:?}");
+    }
+
+    #[test]
+    fn what_is_known_when_a_block_begins_takes_the_place_of_what_stood_for_it() {
         let probe = probe("net ping ${other} --size 1B").unwrap();
-        let Kind::Plumb { words, servers, .. } = &probe.kind else { panic!("{probe:?}") };
-        assert!(words.contains(&stand_in(1)), "{words:?}");
-        let addresses = Addresses::from([("other".to_owned(), "127.0.0.1:7".to_owned())]);
-        assert_eq!(with_addresses(&stand_in(1), servers, &addresses), "127.0.0.1:7");
-        assert_eq!(with_addresses(&stand_in(0), servers, &addresses), stand_in(0));
+        assert!(words(&probe).contains(&stand_in(1)), "{probe:?}");
+        let open = OPEN.map(String::from);
+        let known = Values::from([("other".to_owned(), "127.0.0.1:7".to_owned())]);
+        assert_eq!(with_known(&stand_in(1), &open, &known), "127.0.0.1:7");
+        assert_eq!(with_known(&stand_in(0), &open, &known), stand_in(0));
+        assert!(!probe.names_folder());
     }
 
     #[test]
     fn options_are_added_behind_all_words_of_the_command() {
         let probe = probe("lock load pairs ${echo}").unwrap();
-        let Kind::Plumb { words, depth, .. } = &probe.kind else { panic!("{probe:?}") };
+        let Kind::Plumb { words, depth, .. } = &probe.kind else { unreachable!("{probe:?}") };
         assert_eq!((&words[..3], *depth), (&["lock", "load", "pairs"].map(String::from)[..], 3));
     }
 
     #[test]
     fn what_belongs_to_the_experiment_is_refused() {
         let error = format!("{:#}", probe("net ping ${echo} --json").unwrap_err());
-        assert!(error.contains("--json belongs to the experiment"), "{error}");
+        assert!(error.contains("`net ping ${echo} --json`: --json belongs to"), "{error}");
+    }
+
+    #[test]
+    fn single_operations_go_into_a_file_of_each_block() {
+        let page = "http ping http://${echo}/ --jtl";
+        let error = format!("{:#}", probe(&format!("{page} all.jtl")).unwrap_err());
+        assert!(error.contains("--jtl ${folder}/operations.jtl"), "{error}");
+        assert!(probe(&format!("{page} ${{folder}}/all.jtl")).unwrap().names_folder());
     }
 }

@@ -13,11 +13,16 @@ use plumb_lab::{
 use plumb_measure::{Clock as _, Comparison};
 use plumb_report::ExperimentFolder;
 
+use super::inputs::Inputs;
+use super::names::{FOLDER, Values};
 use super::plan::{BlockPlan, Plan};
-use super::probe::Addresses;
 use super::program;
 use super::servers::Servers;
 use super::shell::{self, Disturbed};
+use super::template::Template;
+
+/// Why an experiment that was asked to stop ended before its plan.
+const INTERRUPTED: &str = "interrupted";
 
 /// Whoever looks on at an experiment.
 pub(crate) trait Watcher {
@@ -57,7 +62,26 @@ pub(crate) struct Rounds<'a> {
     order: OrderRecord,
     variants: Vec<VariantBlocks>,
     course: Course,
+    inputs: Inputs,
     servers: Servers,
+}
+
+/// Where the files of a block go.
+struct Site<'a> {
+    /// Its run folder.
+    run: &'a Path,
+    /// The folder for what its commands leave; `None` where none names it.
+    files: Option<&'a Path>,
+    /// What stands before its progress.
+    title: &'a str,
+}
+
+impl Site<'_> {
+    /// `template` with the folder for what commands leave.
+    fn fill(&self, template: &Template) -> Template {
+        let files = || self.files.map(|path| path.display().to_string());
+        template.fill(|name| if name == FOLDER { files() } else { None })
+    }
 }
 
 impl<'a> Rounds<'a> {
@@ -74,6 +98,7 @@ impl<'a> Rounds<'a> {
             before: variant.before.clone(),
             after: variant.after.clone(),
         };
+        let inputs = Inputs::at(&plan.inputs());
         let order = OrderRecord {
             schema: ORDER_SCHEMA.into(),
             plumb: program(),
@@ -83,13 +108,14 @@ impl<'a> Rounds<'a> {
             margin: plan.margin,
             cells: plan.cells.iter().map(|cell| cell.record.clone()).collect(),
             variants: plan.variants.iter().map(variant).collect(),
+            inputs: inputs.records(),
             blocks: Vec::new(),
             cut_short: None,
         };
         folder.write_order(&order.to_json())?;
         let variants = VariantBlocks::of(&order);
         let course = Course::new(plan.cells.len(), plan.variants.len());
-        Ok(Self { plan, folder, order, variants, course, servers: Servers::default() })
+        Ok(Self { plan, folder, order, variants, course, inputs, servers: Servers::default() })
     }
 
     /// Goes on with what `order` says is done.
@@ -100,8 +126,11 @@ impl<'a> Rounds<'a> {
     ) -> anyhow::Result<Self> {
         let variants = VariantBlocks::read(&order, folder.path())?;
         let mut course = Course::new(plan.cells.len(), plan.variants.len());
+        // whoever goes on with what had ended by itself has mended something: it is tried again
+        let mended = order.cut_short.as_deref().is_some_and(|reason| reason != INTERRUPTED);
         for record in &order.blocks {
             let fate = match record.failure {
+                Some(_) if mended => Fate::Disturbed,
                 Some(failure) => failure.into(),
                 None => {
                     let blocks = &variants[record.variant].blocks;
@@ -113,7 +142,8 @@ impl<'a> Rounds<'a> {
             course.took(record.round, record.turn(), fate);
         }
         let order = OrderRecord { cut_short: None, ..order };
-        Ok(Self { plan, folder, order, variants, course, servers: Servers::default() })
+        let inputs = Inputs::at(&plan.inputs());
+        Ok(Self { plan, folder, order, variants, course, inputs, servers: Servers::default() })
     }
 
     /// Measures round after round until the plan is fulfilled or `stop` is asked.
@@ -128,9 +158,12 @@ impl<'a> Rounds<'a> {
                 if self.course.has(round, turn) || self.course.given_up(turn) {
                     continue;
                 }
+                if let Some(reason) = self.changed_input() {
+                    return self.cut_short(&reason);
+                }
                 self.block(round, turn, stop)?;
                 if stop.asked() {
-                    return self.cut_short("interrupted");
+                    return self.cut_short(INTERRUPTED);
                 }
             }
             if self.course.is_hopeless() {
@@ -140,12 +173,30 @@ impl<'a> Rounds<'a> {
             if round < self.order.rounds() {
                 continue; // it went on behind this round before
             }
+            if round == 1 {
+                self.compared(Detail::Primary)?; // what cannot be compared is known by now
+            }
             if self.is_over(round, watcher)? {
                 break;
             }
         }
         self.folder.write_order(&self.order.to_json())?;
         Ok(())
+    }
+
+    /// Why no further block would belong to those so far. What the commands of the experiment may
+    /// have changed themselves, to switch from one variant to another, is no longer looked at.
+    fn changed_input(&mut self) -> Option<String> {
+        let changed = self.inputs.take_changed();
+        let first = changed.first()?;
+        if self.plan.runs_shell() {
+            self.order.inputs = self.inputs.records();
+            return None;
+        }
+        Some(format!(
+            "{first} was changed while the experiment ran: put it back as it was and go on, or \
+             begin anew"
+        ))
     }
 
     /// Blocks that are taken.
@@ -191,9 +242,18 @@ impl<'a> Rounds<'a> {
             name => format!("{}, {name}", variant.name),
         };
         let path = self.folder.block(number, &place.replace(", ", "-"))?;
+        let files = match plan.names_folder() {
+            // commands may go to another folder before they leave anything
+            true => Some(std::path::absolute(self.folder.files_of(&path)?)?),
+            false => None,
+        };
         let began_ns = MonotonicClock.now_ns();
         let title = format!("round {round}, {place}: ");
-        let measured = self.measure(plan, &path, &title, stop);
+        let site = Site { run: &path, files: files.as_deref(), title: &title };
+        let measured = self.measure(plan, &site, stop);
+        if let Some(files) = &files {
+            ExperimentFolder::discard_empty(files);
+        }
         if stop.asked() {
             return Ok(()); // half a block is no block
         }
@@ -230,40 +290,47 @@ impl<'a> Rounds<'a> {
     fn measure(
         &mut self,
         plan: &BlockPlan,
-        path: &Path,
-        title: &str,
+        site: &Site<'_>,
         stop: &Stop,
     ) -> Result<(), (Failure, anyhow::Error)> {
         let measured = self
-            .switch_to(plan, stop)
+            .switch_to(plan, site, stop)
             .map_err(|error| (Failure::Switch, error))
-            .and_then(|addresses| {
+            .and_then(|known| {
                 plan.probe
-                    .measure(&addresses, path, title, stop)
+                    .measure(&known, site.run, site.title, stop)
                     .map_err(|error| (Failure::Measurement, error))
             });
         self.servers.end_of_block();
-        let back = self.switch_back(plan).map_err(|error| (Failure::Switch, error));
+        let back = self.switch_back(plan, site).map_err(|error| (Failure::Switch, error));
         measured.and(back)
     }
 
-    fn switch_to(&mut self, plan: &BlockPlan, stop: &Stop) -> anyhow::Result<Addresses> {
+    /// What is known then: the addresses of the servers, and the folder of the block.
+    fn switch_to(
+        &mut self,
+        plan: &BlockPlan,
+        site: &Site<'_>,
+        stop: &Stop,
+    ) -> anyhow::Result<Values> {
         if let Some(before) = &plan.before {
-            shell::run(before, self.plan.command_timeout, stop)?;
+            shell::run(&site.fill(before).text(), self.plan.command_timeout, stop)?;
         }
-        let addresses = self.servers.ready(&self.plan.servers, &plan.servers, stop)?;
+        let commands: Vec<Template> = plan.servers.iter().map(|it| site.fill(it)).collect();
+        let addresses = self.servers.ready(&self.plan.servers, &commands, stop)?;
         if self.plan.switches() {
             stop.wait_until(MonotonicClock.now_ns() + self.plan.settle.ns())?;
         }
         let names = self.plan.servers.iter().map(|server| server.name.clone());
-        Ok(names.zip(addresses).collect())
+        let files = site.files.map(|path| (FOLDER.to_owned(), path.display().to_string()));
+        Ok(names.zip(addresses).chain(files).collect())
     }
 
     /// The command behind a block is run even when the block is interrupted: what was switched
     /// has to be switched back.
-    fn switch_back(&self, plan: &BlockPlan) -> anyhow::Result<()> {
+    fn switch_back(&self, plan: &BlockPlan, site: &Site<'_>) -> anyhow::Result<()> {
         if let Some(after) = &plan.after {
-            shell::run(after, self.plan.command_timeout, &Stop::new()?)?;
+            shell::run(&site.fill(after).text(), self.plan.command_timeout, &Stop::new()?)?;
         }
         Ok(())
     }

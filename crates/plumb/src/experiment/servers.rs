@@ -1,8 +1,10 @@
 //! The servers of an experiment: started when they are needed, ended when they are not.
 
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -16,10 +18,10 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::fault::Fault;
 use super::file::{ExperimentFile, ServerSection, Start, VariantSection};
 use super::guard::Guard;
-use super::names::Scope;
-use super::shell;
+use super::names::{FOLDER, Scope};
 use super::template::Template;
 use super::words;
+use super::{inputs, shell};
 
 /// Servers that are alive at once at most.
 pub(crate) const SERVERS_MAX: usize = 16;
@@ -135,11 +137,32 @@ impl ServerPlan {
             );
             return Err(Fault::at(&section.name, problem));
         }
+        if self.start == Start::Once && template.names().any(|name| name == FOLDER) {
+            let problem = format!(
+                "`${{{FOLDER}}}` is that of a block, and it lives longer than one: give it start = \
+                 \"block\""
+            );
+            return Err(Fault::at(&section.name, problem));
+        }
         if matches!(self.kind, Kind::Plumb) {
             words::is_command(&template.text())
                 .map_err(|error| Fault::at(command, format!("{error:#}")))?;
         }
         Ok(template)
+    }
+
+    /// True for a command of the shell.
+    pub(crate) fn is_shell(&self) -> bool {
+        matches!(self.kind, Kind::Shell)
+    }
+
+    /// The files that its `command` names.
+    pub(crate) fn inputs(&self, command: &str) -> BTreeSet<PathBuf> {
+        match self.kind {
+            Kind::Shell => inputs::of_shell(command),
+            // a command that cannot be taken apart was refused
+            Kind::Plumb => inputs::of_server(&words::split(command).unwrap_or_default()),
+        }
     }
 
     fn command(&self, command: &str) -> anyhow::Result<Command> {

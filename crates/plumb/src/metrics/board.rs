@@ -223,6 +223,7 @@ mod tests {
             target: "http://erp/\"a\"".into(),
             pin: Vec::new(),
             points: 2,
+            takes: None,
         })
     }
 

@@ -7,7 +7,7 @@ use super::super::cell::Cell;
 use super::super::entry::Entry;
 use super::super::kind::Kind;
 use crate::chart::{self, Course, LINES_MAX, Mark, Moment, Quantity, Rung, Spans, Strand};
-use crate::figures::{per_second, real, typeset};
+use crate::figures::{per_second, real, typeset, with_unit};
 use crate::points::spread;
 use crate::sweep::Sweep;
 use crate::verdict::Trust;
@@ -50,6 +50,11 @@ fn along_label(kind: &Kind, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
         let (low, high) = cell.figures.rates.unwrap_or((rate, rate));
         Some((low, rate, high, per_second(rate)))
     };
+    let bits = |cell: &Cell| {
+        let ways = cell.figures.measures.iter().filter(|figure| figure.unit == "bit/s");
+        let both: f64 = ways.map(|way| way.value).sum();
+        (both > 0.0).then(|| (both, both, both, with_unit(both, "bit/s")))
+    };
     let draw =
         |title: String, quantity, notes: &[&str], figure: &dyn Fn(&Cell) -> Option<Figure>| {
             let (strands, left_out) = longest(strands(sweep, quantity, figure));
@@ -67,9 +72,14 @@ fn along_label(kind: &Kind, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
     let lowest: &[&str] =
         if kind.repeats() { &["Whiskers: the lowest and the highest run."] } else { &[] };
     let times = Quantity::Times("response time");
+    let carried = if kind.is_stream() {
+        draw(format!("Bits carried by {label}"), Quantity::Rates("bit/s"), &[], &bits)
+    } else {
+        draw(format!("Throughput by {label}"), Quantity::Rates(kind.noun().rate), lowest, &rate)
+    };
     let charts = [
         draw(format!("Median response time by {label}"), times, &[QUARTILES], &median),
-        draw(format!("Throughput by {label}"), Quantity::Rates(kind.noun().rate), lowest, &rate),
+        carried,
         draw(format!("99th percentile by {label}"), times, &[], &far),
     ];
     charts.into_iter().flatten().collect()

@@ -13,6 +13,7 @@ use super::tables::{self, Cut};
 use super::{Collection, counted, definitions, sketch};
 use crate::comparison;
 use crate::figures::{grouped, typeset};
+use crate::folder::EXPERIMENT;
 use crate::html::{page, sheet};
 use crate::verdict::{self, Trust};
 
@@ -177,7 +178,13 @@ fn experiment(number: usize, found: &FoundExperiment) -> Markup {
             h2 { "Experiment " (found.variants.join(", ")) }
             p class="about" { (super::unread::place_of(&found.folder)) }
             @match &found.comparison {
-                Some(compared) => { (comparison::section(compared)) },
+                Some(compared) => {
+                    (comparison::section(compared))
+                    p class="about" { "To measure all of it again:" }
+                    pre class="command" {
+                        "plumb lab run " (super::unread::place_of(&found.folder.join(EXPERIMENT)))
+                    }
+                },
                 None => {
                     p { "It was not evaluated, or what came of it cannot be read. Its blocks are "
                         "among the runs below. To evaluate it: " }

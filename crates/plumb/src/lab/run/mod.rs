@@ -139,16 +139,24 @@ fn finish(
         0 => String::new(),
         done => format!("{done} blocks are there; in all "),
     };
-    writeln!(io::stderr(), "{}: {done}{}", asked.name, prediction.words(asked.plan.extent))?;
+    let words = prediction.words(asked.plan.extent);
+    let into = folder.path().display();
+    writeln!(io::stderr(), "{}: {done}{words}; folder {into}", asked.name)?;
     rounds.run(stop, &mut View::new(prediction, asked.plan.extent))?;
     let compared = rounds.compare()?;
     drop(rounds); // its servers have nothing more to do
     experiment::keep(&compared, folder)?;
     experiment::print(&compared, &options.output(), Some(folder.path()))?;
+    let go_on = format!("plumb lab run --resume {}", folder.path().display());
     if stop.asked() {
-        let path = folder.path().display();
-        writeln!(io::stderr(), "interrupted; go on with: plumb lab run --resume {path}")?;
+        writeln!(io::stderr(), "interrupted; go on with: {go_on}")?;
         return Ok(Exit::Interrupted);
+    }
+    if let Some(reason) = &compared.design.cut_short {
+        writeln!(
+            io::stderr(),
+            "it ended early: {reason}; when that is mended go on with: {go_on}"
+        )?;
     }
     Ok(experiment::exit(&compared, options.fail_on))
 }

@@ -22,7 +22,7 @@ pub(super) struct Prediction {
     /// Rounds at most.
     pub(super) rounds_max: u64,
     /// What is not in it, and what it is too short for, in words.
-    remarks: Vec<String>,
+    pub(super) remarks: Vec<String>,
 }
 
 impl Prediction {
@@ -30,8 +30,10 @@ impl Prediction {
     pub(super) fn of(plan: &Plan) -> Self {
         let blocks = || plan.cells.iter().flat_map(|cell| &cell.blocks);
         let pause_ns = if plan.switches() { plan.settle.ns() } else { 0 };
-        let block_ns = |takes_ns: Option<u64>| takes_ns.unwrap_or(UNKNOWN_NS) + pause_ns;
-        let round_ns = blocks().map(|block| block_ns(block.probe.takes_ns)).sum::<u64>();
+        let block_ns = |takes_ns: Option<u64>| takes_ns.unwrap_or(UNKNOWN_NS);
+        let round_ns = blocks()
+            .map(|block| block_ns(block.probe.takes_ns).saturating_add(pause_ns))
+            .fold(0, u64::saturating_add);
         let (rounds, rounds_max) = match plan.extent {
             Extent::Pairs(pairs) => (pairs, pairs * ROUNDS_A_PAIR_MAX),
             Extent::Time(ns) => {

@@ -9,7 +9,7 @@ use plumb_lab::{CellRecord, OrderRecord};
 use plumb_report::{is_experiment, read_order};
 
 use super::{Asked, changes};
-use crate::experiment::Wishes;
+use crate::experiment::{self, Wishes};
 
 /// The file of what was asked for, in the folder of an experiment.
 const EXPERIMENT: &str = "experiment.toml";
@@ -46,6 +46,13 @@ pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow
             changes.join("; ")
         );
     }
+    let changes = experiment::input_changes(&order.inputs);
+    ensure!(
+        changes.is_empty(),
+        "since {shown} was begun {}: put it back as it was and go on in the folder where it was \
+         begun, or begin anew",
+        changes.join("; ")
+    );
     let wishes = Wishes { seed: Some(order.seed), ..wishes };
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut asked = Asked::of(&path, text, name.unwrap_or_default(), wishes)?;

@@ -1,0 +1,110 @@
+//! A block whose figure a shell command prints.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use clap::{Args as _, Command, FromArgMatches as _};
+use plumb_engine::Stop;
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::options::HostOptions;
+use plumb_measure::{
+    Clock as _, DriverFacts, Figure, Plan, ResultRecord, RunRecord, SCHEMA, Span, Status, Target,
+    Validity,
+};
+use plumb_report::RunFolder;
+
+use super::{program, shell};
+use crate::host;
+use crate::job::told;
+use crate::report::page_of;
+use crate::witness::Witness;
+
+/// Runs `command` to its end, at most for `timeout`, and leaves its figure as a run in the folder
+/// `path`, with what this machine did meanwhile. Foreign load is not told: which processes belong
+/// to the command nobody knows.
+pub(super) fn measure(
+    command: &str,
+    timeout: Span,
+    path: &Path,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let folder = RunFolder::create_new(path)?;
+    let witness = match options().and_then(|options| Witness::start(&options, None, path)) {
+        Ok(witness) => witness,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
+    let began_ns = MonotonicClock.now_ns();
+    let started = clock::utc(clock::wall_ns());
+    let asked =
+        shell::run(command, timeout, stop).and_then(|printed| shell::figure(command, &printed));
+    let mut result = result_of(asked.as_ref().copied().unwrap_or(0.0));
+    result.duration_ns = MonotonicClock.now_ns() - began_ns;
+    let watched = witness.map_or_else(Vec::new, |mut witness| {
+        witness.testify(&mut result, began_ns);
+        witness.stop()
+    });
+    if let Err(error) = asked {
+        for file in watched {
+            let _ = fs::remove_file(file); // what is left stays for whoever looks
+        }
+        folder.discard();
+        return Err(error);
+    }
+    let record = record_of(command, started, result);
+    folder.write_record(&record)?;
+    folder.write_report(&page_of(&record, path))?;
+    Ok(())
+}
+
+/// How this machine is watched where nothing else is said.
+fn options() -> anyhow::Result<HostOptions> {
+    let words = HostOptions::augment_args(Command::new("exec")).try_get_matches_from(["exec"]);
+    Ok(HostOptions::from_arg_matches(&words.map_err(|error| told(&error))?)?)
+}
+
+fn result_of(figure: f64) -> ResultRecord {
+    ResultRecord {
+        operations: 1,
+        figures: vec![Figure {
+            name: plumb_lab::FIGURE.into(),
+            value: figure,
+            unit: String::new(),
+            formula: "the last number the command printed".into(),
+        }],
+        validity: Validity::of_all([]),
+        driver: DriverFacts { wait: "shell".into(), threads: 1, ..DriverFacts::default() },
+        ..ResultRecord::default()
+    }
+}
+
+/// The run record of `command`, of which `result` came.
+fn record_of(command: &str, started: String, result: ResultRecord) -> RunRecord {
+    RunRecord {
+        schema: SCHEMA.into(),
+        plumb: program(),
+        started,
+        status: Status::Complete,
+        plan: Plan {
+            layer: "exec".into(),
+            verb: "figure".into(),
+            command: vec!["sh".into(), "-c".into(), command.into()],
+            options: BTreeMap::new(),
+            load: "closed".into(),
+            seed: 0,
+        },
+        host: host::facts(&[]),
+        far: None,
+        target: Target {
+            address: "whatever the command measures".into(),
+            transport: None,
+            server: None,
+        },
+        validity: Validity::of_all([("", &result.validity)]),
+        floor: None,
+        results: vec![result],
+    }
+}
