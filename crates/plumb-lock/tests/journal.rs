@@ -1,23 +1,14 @@
 //! A table that is read back from its journal is the table that was written, whenever the server
 //! went, and however many snapshots were made meanwhile.
 
+mod numbers;
+
 use std::path::Path;
 
+use numbers::Numbers;
 use plumb_lock::journal::{Lasting, Notes, Pace, Policy, files};
 use plumb_lock::table::{Element, Limits, Mode, Request, Scope, Table};
 use tempfile::tempdir;
-
-/// SplitMix64: the same numbers every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
 
 const LIMITS: Limits = Limits { rows: 1000, scan: 1000 };
 
@@ -57,7 +48,7 @@ fn live(folder: &Path, policy: Policy, seed: u64) -> (Vec<String>, u64, u64) {
     let (mut notes, restored) =
         Notes::open(folder.to_owned(), policy, LIMITS, seed).expect("it is sound");
     notes.set_pace(Pace { journal_bytes: 2_000, slice: 7 });
-    let (mut table, mut numbers) = (restored.table, Numbers(seed));
+    let (mut table, mut numbers) = (restored.table, Numbers::new(seed));
     for _ in 0..numbers.below(3_000) {
         step(&mut numbers, &mut table, &mut notes);
         if numbers.below(3) == 0 {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plumb_wire::http::Url;
+use plumb_wire::percent::form_encoded;
 
 use super::element::Element;
 use super::scope::{Role, Scope, role};
@@ -13,7 +14,6 @@ use crate::import::body::{masked_target_template, masked_template};
 use crate::import::draft::{DraftStep, placed};
 use crate::import::origin::base_of;
 use crate::import::secret::is_secret;
-use crate::import::template::form_encoded;
 use crate::scenario::file::{Check, Pairs, Step, Think};
 
 /// Methods whose arguments are the body; of others only a body that is written out is.
