@@ -61,12 +61,9 @@ class Form:
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     overhead: dict[str, experiment.Effect | None] = field(default_factory=dict)
     curves: list[Curve] = field(default_factory=list)
     forms: list[Form] = field(default_factory=list)

@@ -22,11 +22,12 @@ from lib import build, console, experiment, machine, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.experiment import Comparison  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
+from lib.outcome import PLUMB, cells  # noqa: E402
 from lib.placement import PINNED, UNPINNED, placed  # noqa: E402
-from lib.table import figure, level, ratio, table  # noqa: E402
+from lib.table import table  # noqa: E402
 from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
 
-PGBENCH, AGAIN, PLUMB = "pgbench", "pgbench again", "plumb"
+PGBENCH, AGAIN = "pgbench", "pgbench again"
 PLACEMENTS = (PINNED, UNPINNED)
 TARGET = at_most(1.15)
 ROUNDS, SECONDS = 20, 2
@@ -45,12 +46,9 @@ class Row:
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     rows: list[Row] = field(default_factory=list)
 
 
@@ -101,22 +99,17 @@ def measure(name: str, program: Path, options: argparse.Namespace) -> Row:
 def print_outcome(outcome: Outcome) -> None:
     """The table, what went wrong, and where everything lies."""
     if outcome.rows:
-        print(table(HEAD, [cells(row) for row in outcome.rows]))
+        print(table(HEAD, [cells_of(row) for row in outcome.rows]))
     for row in outcome.rows:
         for fault in row.comparison.faults():
             print(f"{row.placement}: {fault}")
     print(f"all figures in {results.write('db', outcome)}")
 
 
-def cells(row: Row) -> list[str]:
+def cells_of(row: Row) -> list[str]:
     """One row of the table."""
-    found = row.comparison.effect(PLUMB, PGBENCH)
-    again = row.comparison.effect(AGAIN, PGBENCH)
-    return [
-        row.placement, "", figure(found and found.baseline), figure(found and found.candidate),
-        ratio(found), ratio(again), level(found), str(row.comparison.kept()),
-        str(row.comparison.thrown()), str(row.target), row.verdict.value,
-    ]  # fmt: skip
+    found = cells(row.comparison, PGBENCH, AGAIN)
+    return [row.placement, "", *found, str(row.target), row.verdict.value]
 
 
 if __name__ == "__main__":

@@ -46,12 +46,9 @@ class Cost:
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     calls: list[Calls] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     targets: list[tuple[str, Verdict]] = field(default_factory=list)

@@ -8,12 +8,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import peers
 from lib import process
 from lib.failure import BenchFailure
+from lib.outcome import Check
 from lib.table import mebibytes
 from lib.verdict import Verdict
 from peers import Load, Plumb
@@ -30,16 +30,6 @@ MEMORY_REQUESTS, MEMORY_CONNECTIONS = 10_000_000, 50
 MEMORY_BYTES_MAX = 30 * 1000 * 1000
 SAMPLE_SECONDS = 0.1
 PATIENCE_SECONDS = 900.0
-
-
-@dataclass(frozen=True)
-class Check:
-    """A cell with one outcome, what it found in words, and all it read."""
-
-    cell: str
-    verdict: Verdict
-    found: tuple[str, ...]
-    raw: Mapping[str, object]
 
 
 def stall(plumb: Plumb, site: Site, place: Sequence[str]) -> Check:

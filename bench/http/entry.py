@@ -10,7 +10,6 @@ and with 1 when the client failed; why is the last line of standard error.
 from __future__ import annotations
 
 import argparse
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,16 +21,13 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 import peers  # noqa: E402
-from lib import console, foreign, process  # noqa: E402
-from lib.console import say  # noqa: E402
-from lib.experiment import DISTURBED  # noqa: E402
+from lib import console, entries, process  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from peers import Load, Peer  # noqa: E402
 from web import Site  # noqa: E402
 
 CPU, MEDIAN = FIGURES = ("cpu_ns", "p50_ns")
-FAILED = 1
-# Foreign load comes in bursts; an entry begun at once would meet the same one.
+# An entry that was disturbed waits so long before the next one begins.
 CALM_SECONDS = 1.0
 # A client starts, connects and warms up before it is looked at.
 SETTLE_SECONDS = 0.7
@@ -42,15 +38,13 @@ REQUESTS_MIN = 200
 def command(
     peer: Peer, site: Site, load: Load, figure: str, place: Sequence[str], family: Collection[int]
 ) -> str:
-    """The shell command of an entry; the shell gives way to it, so that whoever
-    ends the command ends the entry itself, and waits for it."""
-    words = [sys.executable, __file__, *peer.words, str(site.port), "--server", str(site.pid)]
+    """The shell command of an entry."""
+    words = [__file__, *peer.words, str(site.port), "--server", str(site.pid)]
     words += ["--figure", figure, "--connections", str(load.connections)]
-    words += ["--seconds", str(load.seconds), "--client", shlex.join(place)]
-    words += ["--family", ",".join(map(str, family))]
+    words += ["--seconds", str(load.seconds)]
     if load.per_s is not None:
         words += ["--per-s", str(load.per_s)]
-    return f"exec {shlex.join(words)}"
+    return entries.command(words, place, family)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,21 +54,9 @@ def main(arguments: Sequence[str]) -> int:
     site = Site(options.port, options.server)
     load = Load(options.connections, options.seconds, options.per_s)
     measure = cpu_ns if options.figure == CPU else median_ns
-    # Parents only wait; what little they do is the bench's own.
-    family = {*options.family, *process.parents(until=options.family)}
-    before = foreign.look(family)
-    try:
-        figure = measure(peer, site, load, shlex.split(options.client))
-    except BenchFailure as failure:
-        say(" ".join(str(failure).split()))
-        return FAILED
-    disturbed = foreign.between(before, foreign.look(family)).reason()
-    if disturbed is not None:
-        time.sleep(CALM_SECONDS)
-        say(disturbed)
-        return DISTURBED
-    print(figure)
-    return 0
+    return entries.watched(
+        lambda: measure(peer, site, load, options.client), options.family, CALM_SECONDS
+    )
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -89,15 +71,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--connections", type=int, default=1, help="one request in flight on each: %(default)s")
     add("--seconds", type=float, default=1.0, help="how long: %(default)s")
     add("--per-s", type=int, help="requests begun a second; as fast as possible unless given")
-    add("--client", default="", help="words in front of the client, such as 'taskset -c 0'")
-    add("--family", type=process_ids, default=[],
-        help="processes that are not foreign, the server and the bench")  # fmt: skip
+    entries.add_shared(parser)
     return parser.parse_args(arguments)
-
-
-def process_ids(text: str) -> list[int]:
-    """Reads a comma-separated list."""
-    return [int(word) for word in text.split(",")]
 
 
 def cpu_ns(peer: Peer, site: Site, load: Load, place: Sequence[str]) -> float:

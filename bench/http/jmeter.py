@@ -27,11 +27,12 @@ sys.path.insert(0, str(BENCH))
 import web  # noqa: E402
 from lib import build, console, experiment, foreign, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
-from lib.experiment import Comparison  # noqa: E402
+from lib.experiment import DISTURBED, Comparison  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
+from lib.outcome import AGAIN, PLUMB, cells  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
-from lib.table import figure, level, ratio, table  # noqa: E402
+from lib.table import table  # noqa: E402
 from lib.verdict import Verdict, at_most, exit_status  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -39,21 +40,17 @@ FLIGHTS, USERS, THINK_MS, REQUESTS = 400, 2, 2, 802
 # Users and milliseconds between two requests at most. With two users who wait, sleeping and
 # waking up costs both clients more than their own work.
 LOADS = {"as it is": (USERS, THINK_MS), "50 users who do not wait": (50, 0)}
-JMETER, AGAIN, PLUMB = "jmeter", "again", "plumb"
+JMETER = "jmeter"
 ROUNDS, SECONDS, LOOPS = 7, 3.0, 100_000
 WARM_SECONDS = {JMETER: 8.0, AGAIN: 8.0, PLUMB: 1.0}
 BEGIN_SECONDS_MAX = 30.0
-DISTURBED = 75
 TARGET = at_most(0.30)
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     once: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     agree: Verdict = Verdict.UNKNOWN
     cpu: dict[str, Comparison] = field(default_factory=dict)
@@ -243,22 +240,15 @@ def print_outcome(outcome: Outcome) -> None:
     print(f"{REQUESTS} samples, no error, the same lengths: {outcome.agree.value}")
     head = ("processor time a request", "", "jmeter ns", "plumb ns", "plumb/jmeter", "A/A",
             "interval", "kept", "thrown", "target", "verdict")  # fmt: skip
-    print(table(head, [cells_of(name, outcome) for name in outcome.cpu]))
+    rows = [
+        [name, "", *cells(found, JMETER), str(TARGET), outcome.cheaper[name].value]
+        for name, found in outcome.cpu.items()
+    ]
+    print(table(head, rows))
     for name, found in outcome.cpu.items():
         for fault in found.faults():
             print(f"{name}: {fault}")
     print(f"all figures in {results.write('jmeter', outcome)}")
-
-
-def cells_of(name: str, outcome: Outcome) -> list[str]:
-    """One line of the table."""
-    found = outcome.cpu[name]
-    ours, noise = found.effect(PLUMB, JMETER), found.effect(AGAIN, JMETER)
-    return [
-        name, "", figure(ours and ours.baseline), figure(ours and ours.candidate), ratio(ours),
-        ratio(noise), level(ours), str(found.kept()), str(found.thrown()), str(TARGET),
-        outcome.cheaper[name].value,
-    ]  # fmt: skip
 
 
 if __name__ == "__main__":

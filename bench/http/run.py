@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -21,29 +21,24 @@ import checks  # noqa: E402
 import entry  # noqa: E402
 import scenarios  # noqa: E402
 import web  # noqa: E402
-from checks import Check  # noqa: E402
 from entry import CPU, MEDIAN  # noqa: E402
-from lib import build, console, experiment, machine, process, results  # noqa: E402
+from lib import build, console, experiment, machine, process  # noqa: E402
 from lib.console import say  # noqa: E402
-from lib.experiment import Comparison  # noqa: E402
-from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, numbers, positive, seed_of  # noqa: E402
+from lib.outcome import AGAIN, Outcome, Row, compared  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
-from lib.table import figure, level, ratio, table  # noqa: E402
-from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
+from lib.verdict import Target, at_most, exit_status  # noqa: E402
 from peers import H2LOAD, OHA, PLUMB, WRK, H2load, Load, Oha, Peer, Plumb, Wrk  # noqa: E402
 from web import Site  # noqa: E402
 
 CELLS = ("cpu", "open", "stall", "memory", "users", "long")
-AGAIN = "again"
 CONNECTIONS = [1, 10, 50, 200]
 CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (1, 10, 50)} | {200: at_most(1.00)}
 BASELINES = ("wrk", "h2load", "oha")
 OPEN_CONNECTIONS, OPEN_PER_S = 50, 2000
 OPEN_TARGET = at_most(1.00)
 ROUNDS, SECONDS = 12, 1.0
-HEAD = ("cell", "baseline", "baseline's", "plumb's", "plumb/baseline", "A/A", "interval", "kept",
-        "thrown", "target", "verdict")  # fmt: skip
+TITLE = "Processor time of the client for a request, and open load: median; in ns"
 
 
 @dataclass(frozen=True)
@@ -55,34 +50,6 @@ class Cell:
     load: Load
     contenders: Mapping[str, Peer]
     target: Target | None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One cell after it was measured."""
-
-    cell: str
-    baseline: str
-    comparison: Comparison | None
-    target: Target | None
-    verdict: Verdict | None
-    errors: Sequence[str]
-
-
-@dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
-
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
-    rows: list[Row] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-
-    def verdicts(self) -> list[Verdict]:
-        """One for each target."""
-        judged = [row.verdict for row in self.rows if row.verdict is not None]
-        return judged + [check.verdict for check in self.checks]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -97,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         with web.serving(on_cpu(1)) as site:
             run(options, tools, site, outcome)
     finally:
-        print_outcome(outcome)
+        outcome.show("http", TITLE)
     return exit_status(outcome.verdicts())
 
 
@@ -185,59 +152,10 @@ def measured(cell: Cell, options: argparse.Namespace, plumb: Peer, site: Site) -
     seed = seed_of(options.seed, f"{cell.name} {baseline}")
     words = ["--exec", "--pairs", str(options.rounds), "--seed", str(seed)]
     assert isinstance(plumb, Plumb)
-    try:
-        found = experiment.compare(plumb.program, commands, words)
-    except BenchFailure as failure:
-        verdict = cell.target and Verdict.UNKNOWN
-        return Row(cell.name, baseline, None, cell.target, verdict, [str(failure)])
-    return Row(cell.name, baseline, found, cell.target, judged(cell, found), found.faults())
-
-
-def judged(cell: Cell, found: Comparison) -> Verdict | None:
-    """A comparison in which an entry went wrong judges nothing."""
-    if cell.target is None:
-        return None
-    effect = found.effect(PLUMB, next(iter(cell.contenders)))
-    if effect is None or found.faults():
-        return Verdict.UNKNOWN
-    return cell.target.judge(effect.interval)
-
-
-def print_outcome(outcome: Outcome) -> None:
-    """The tables on standard output, everything else in the results."""
-    if not outcome.rows and not outcome.checks:
-        return
-    path = results.write("http", outcome)
-    if outcome.rows:
-        print("Processor time of the client for a request, and open load: median; in ns")
-        print(table(HEAD, [cells_of(row) for row in outcome.rows]))
-        for row in outcome.rows:
-            for error in row.errors:
-                print(f"{row.cell} against {row.baseline}: {error}")
-    for check in outcome.checks:
-        found = [f"  {it}" for it in check.found]
-        print("\n".join([f"{check.cell}: {check.verdict.value}", *found]))
-    print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(build.REPOSITORY)}")
-
-
-def cells_of(row: Row) -> list[str]:
-    """One line of the table."""
-    found = row.comparison
-    effect = found.effect(PLUMB, row.baseline) if found else None
-    noise = found.effect(AGAIN, row.baseline) if found else None
-    return [
-        row.cell,
-        row.baseline,
-        figure(effect and effect.baseline),
-        figure(effect and effect.candidate),
-        ratio(effect),
-        ratio(noise),
-        level(effect),
-        str(found.kept()) if found else "-",
-        str(found.thrown()) if found else "-",
-        str(row.target or "-"),
-        row.verdict.value if row.verdict else "-",
-    ]
+    program = plumb.program
+    return compared(
+        cell.name, baseline, cell.target, lambda: experiment.compare(program, commands, words)
+    )
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 import peers
-from checks import PATIENCE_SECONDS, SAMPLE_SECONDS, Check
+from checks import PATIENCE_SECONDS, SAMPLE_SECONDS
 from lib import process
 from lib.failure import BenchFailure
+from lib.outcome import Check
 from lib.table import mebibytes
 from lib.verdict import Verdict
 from peers import Plumb

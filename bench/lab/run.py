@@ -40,12 +40,9 @@ HEAD = ("variants", "how often", "found", "no verdict", "of", "target", "verdict
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     overhead_ms: float | None = None
     different: list[Comparison] = field(default_factory=list)
     equal: list[Comparison] = field(default_factory=list)

@@ -11,6 +11,15 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "results"
 
 
+@dataclasses.dataclass
+class Outcome:
+    """What every bench writes beside what it measured; `complete` once it came to its end."""
+
+    machine: dict[str, object]
+    options: dict[str, object]
+    complete: bool = False
+
+
 def write(bench: str, document: object) -> Path:
     """Writes `<UTC>-<bench>.json`; dataclasses become objects."""
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -8,13 +8,12 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import peers
 from lib import build, process
 from lib.failure import BenchFailure
+from lib.outcome import Check
 from lib.placement import on_cpu
 from lib.verdict import Verdict
 from peers import HOST, LIMIT, PLUMB, REDIS, Load, Server, Tools
@@ -31,16 +30,6 @@ JOURNALS = ("none", "interval", "always")
 CLIENTS = (1, 5)
 ORDER_FIGURES = ("enqueues a minute", "bound set by the round trip", "share of the bound")
 BENCHMARK_REQUESTS, PATIENCE_SECONDS = 200_000, 120.0
-
-
-@dataclass(frozen=True)
-class Check:
-    """A cell, what it found in words, and all it read."""
-
-    cell: str
-    verdict: Verdict | None
-    found: tuple[str, ...]
-    raw: Mapping[str, object]
 
 
 def fill(tools: Tools, locks: int) -> list[Check]:

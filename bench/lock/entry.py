@@ -10,7 +10,6 @@ and with 1 when the client failed; why is the last line of standard error.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import tempfile
 import time
@@ -21,15 +20,12 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 import peers  # noqa: E402
-from lib import console, foreign, process  # noqa: E402
-from lib.console import say  # noqa: E402
-from lib.experiment import DISTURBED  # noqa: E402
+from lib import console, entries, process  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from peers import Load, Server, Tools  # noqa: E402
 
 CPU, PAIRS = FIGURES = ("cpu_ns", "pair_ns")
-FAILED = 1
-# Foreign load comes in bursts; an entry begun at once would meet the same one.
+# An entry that was disturbed waits so long before the next one begins.
 CALM_SECONDS = 0.5
 # Longer than a client takes to start, to measure what it costs itself, to connect
 # and to warm up.
@@ -41,15 +37,13 @@ def command(
     server: Server, load: Load, figure: str, tools: Tools, place: Sequence[str],
     family: Collection[int],
 ) -> str:  # fmt: skip
-    """The shell command of an entry; the shell gives way to it, so that whoever
-    ends the command ends the entry itself, and waits for it."""
-    words = [sys.executable, __file__, server.kind, str(server.port)]
+    """The shell command of an entry."""
+    words = [__file__, server.kind, str(server.port)]
     words += ["--server", str(server.pid), "--figure", figure]
     words += ["--plumb", str(tools.plumb), "--limit", str(tools.limit)]
     words += ["--connections", str(load.connections), "--depth", str(load.depth)]
-    words += ["--seconds", str(load.seconds), "--client", shlex.join(place)]
-    words += ["--family", ",".join(map(str, family))]
-    return f"exec {shlex.join(words)}"
+    words += ["--seconds", str(load.seconds)]
+    return entries.command(words, place, family)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,21 +52,10 @@ def main(arguments: Sequence[str]) -> int:
     server = Server(options.kind, options.port, options.server)
     load = Load(options.connections, options.depth, options.seconds)
     tools = Tools(options.plumb, options.limit)
-    # Parents only wait; what little they do is the bench's own.
-    family = {*options.family, *process.parents(until=options.family)}
-    before = foreign.look(family)
-    try:
-        figure = measured(server, load, tools, shlex.split(options.client), options.figure)
-    except BenchFailure as failure:
-        say(" ".join(str(failure).split()))
-        return FAILED
-    disturbed = foreign.between(before, foreign.look(family)).reason()
-    if disturbed is not None:
-        time.sleep(CALM_SECONDS)
-        say(disturbed)
-        return DISTURBED
-    print(figure)
-    return 0
+    return entries.watched(
+        lambda: measured(server, load, tools, options.client, options.figure),
+        options.family, CALM_SECONDS,
+    )  # fmt: skip
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -88,15 +71,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--connections", type=int, default=1, help="each with locks of its own: %(default)s")
     add("--depth", type=int, default=1, help="requests under way on each: %(default)s")
     add("--seconds", type=float, default=1.0, help="how long: %(default)s")
-    add("--client", default="", help="words in front of the client, such as 'taskset -c 0'")
-    add("--family", type=process_ids, default=[],
-        help="processes that are not foreign, the server and the bench")  # fmt: skip
+    entries.add_shared(parser)
     return parser.parse_args(arguments)
-
-
-def process_ids(text: str) -> list[int]:
-    """Reads a comma-separated list."""
-    return [int(word) for word in text.split(",")]
 
 
 def measured(

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -22,19 +22,15 @@ sys.path.insert(0, str(BENCH))
 import checks  # noqa: E402
 import entry  # noqa: E402
 import peers  # noqa: E402
-from checks import Check  # noqa: E402
 from entry import CPU, PAIRS  # noqa: E402
-from lib import build, console, experiment, machine, process, results  # noqa: E402
+from lib import build, console, experiment, machine, process  # noqa: E402
 from lib.console import say  # noqa: E402
-from lib.experiment import Comparison  # noqa: E402
-from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
+from lib.outcome import AGAIN, Outcome, Row, compared  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
-from lib.table import figure, level, ratio, table  # noqa: E402
-from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
+from lib.verdict import Target, at_most, exit_status  # noqa: E402
 from peers import LIMIT, PLUMB, REDIS, Load, Server, Tools  # noqa: E402
 
-AGAIN = "again"
 LOADS = ((1, 1), (5, 1), (50, 1), (1, 16), (1, 64))
 # `pairs` is all of these: each figure at each load.
 PAIRS_CELLS = {
@@ -54,8 +50,7 @@ SECONDS = 0.6
 # a target a few rounds do.
 TIMES = {PAIRS: 35.0, CPU: 55.0}
 TIME_WITHOUT_TARGET = 10.0
-HEAD = ("cell", "baseline", "baseline's", "plumb's", "plumb/baseline", "A/A", "interval", "kept",
-        "thrown", "target", "verdict")  # fmt: skip
+TITLE = "Time of a pair, and processor time of the server for an operation: median; in ns"
 
 
 @dataclass(frozen=True)
@@ -67,34 +62,6 @@ class Cell:
     load: Load
     baseline: str
     target: Target | None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One cell after it was measured."""
-
-    cell: str
-    baseline: str
-    comparison: Comparison | None
-    target: Target | None
-    verdict: Verdict | None
-    errors: Sequence[str]
-
-
-@dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
-
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
-    rows: list[Row] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-
-    def verdicts(self) -> list[Verdict]:
-        """One for each target."""
-        judged = [row.verdict for row in self.rows if row.verdict is not None]
-        return judged + [check.verdict for check in self.checks if check.verdict is not None]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -112,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         run(options, tools, outcome)
     finally:
-        print_outcome(outcome)
+        outcome.show("lock", TITLE)
     return exit_status(outcome.verdicts())
 
 
@@ -182,59 +149,10 @@ def measured(
     usual = TIMES[cell.figure] if cell.target else TIME_WITHOUT_TARGET
     time = f"{round(1000 * (options.time or usual))}ms"
     words = ["--exec", "--time", time, "--seed", str(seed)]
-    try:
-        found = experiment.compare(tools.plumb, commands, words)
-    except BenchFailure as failure:
-        verdict = cell.target and Verdict.UNKNOWN
-        return Row(cell.name, cell.baseline, None, cell.target, verdict, [str(failure)])
-    return Row(cell.name, cell.baseline, found, cell.target, judged(cell, found), found.faults())
-
-
-def judged(cell: Cell, found: Comparison) -> Verdict | None:
-    """A comparison in which an entry went wrong judges nothing."""
-    if cell.target is None:
-        return None
-    effect = found.effect(PLUMB, cell.baseline)
-    if effect is None or found.faults():
-        return Verdict.UNKNOWN
-    return cell.target.judge(effect.interval)
-
-
-def print_outcome(outcome: Outcome) -> None:
-    """The tables on standard output, everything else in the results."""
-    if not outcome.rows and not outcome.checks:
-        return
-    path = results.write("lock", outcome)
-    if outcome.rows:
-        print("Time of a pair, and processor time of the server for an operation: median; in ns")
-        print(table(HEAD, [cells_of(row) for row in outcome.rows]))
-        for row in outcome.rows:
-            for error in row.errors:
-                print(f"{row.cell} against {row.baseline}: {error}")
-    for check in outcome.checks:
-        verdict = check.verdict.value if check.verdict else "no target"
-        print("\n".join([f"{check.cell}: {verdict}", *(f"  {it}" for it in check.found)]))
-    print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(build.REPOSITORY)}")
-
-
-def cells_of(row: Row) -> list[str]:
-    """One line of the table."""
-    found = row.comparison
-    effect = found.effect(PLUMB, row.baseline) if found else None
-    noise = found.effect(AGAIN, row.baseline) if found else None
-    return [
-        row.cell,
-        row.baseline,
-        figure(effect and effect.baseline),
-        figure(effect and effect.candidate),
-        ratio(effect),
-        ratio(noise),
-        level(effect),
-        str(found.kept()) if found else "-",
-        str(found.thrown()) if found else "-",
-        str(row.target or "-"),
-        row.verdict.value if row.verdict else "-",
-    ]
+    return compared(
+        cell.name, cell.baseline, cell.target,
+        lambda: experiment.compare(tools.plumb, commands, words),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 from lib import echo, process
 from lib.echo import Figures
 from lib.failure import BenchFailure
+from lib.outcome import Check
 from lib.placement import PINNED, placed
 from lib.table import mebibytes
 from lib.verdict import Verdict
@@ -26,16 +27,6 @@ MEMORY_EARLY_SHARE = 0.1
 IDLE_CONNECTIONS, IDLE_OPERATIONS = 5_000, 600_000
 PATIENCE_SECONDS = 600.0
 IDLE_PROGRAM = Path(__file__).with_name("idle.py")
-
-
-@dataclass(frozen=True)
-class Check:
-    """A cell with one outcome, what it found in words, and all it read."""
-
-    cell: str
-    verdict: Verdict
-    found: tuple[str, ...]
-    raw: Mapping[str, object]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ and with 1 when the client failed; why is the last line of standard error.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
-import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -20,49 +18,33 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 import peers  # noqa: E402
-from lib import console, foreign, process  # noqa: E402
-from lib.console import say  # noqa: E402
-from lib.echo import Figures  # noqa: E402
-from lib.experiment import DISTURBED  # noqa: E402
-from lib.failure import BenchFailure  # noqa: E402
+from lib import console, entries  # noqa: E402
 from peers import Endpoint, Load, Peer  # noqa: E402
 
-FAILED = 1
-# Foreign load comes in bursts; an entry begun at once would meet the same one.
+# An entry that was disturbed waits so long before the next one begins.
 CALM_SECONDS = 1.0
 
 
 def command(
     peer: Peer, endpoint: Endpoint, load: Load, figure: str, family: Collection[int]
 ) -> str:
-    """The shell command of an entry; the shell gives way to it, so that whoever
-    ends the command ends the entry itself, and waits for it."""
-    words = [sys.executable, __file__, *peer.words, endpoint.address, "--figure", figure]
+    """The shell command of an entry."""
+    words = [__file__, *peer.words, endpoint.address, "--figure", figure]
     words += ["--size", str(load.size), "--connections", str(load.connections)]
-    words += ["--response", str(load.response)]
-    words += ["--seconds", str(load.seconds), "--client", shlex.join(endpoint.client)]
-    words += ["--family", ",".join(map(str, family))]
-    return f"exec {shlex.join(words)}"
+    words += ["--response", str(load.response), "--seconds", str(load.seconds)]
+    return entries.command(words, endpoint.client, family)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one client while it watches the machine; the exit status."""
     options = parse(arguments)
     host, _, port = options.address.rpartition(":")
-    endpoint = Endpoint(tuple(shlex.split(options.client)), host, int(port))
+    endpoint = Endpoint(tuple(options.client), host, int(port))
     peer = peers.named(options.kind, options.program, options.ca)
     load = Load(options.size, options.connections, options.seconds, options.response)
-    try:
-        figures, disturbed = watched(peer, endpoint, load, options.family)
-    except BenchFailure as failure:
-        say(" ".join(str(failure).split()))
-        return FAILED
-    if disturbed is not None:
-        time.sleep(CALM_SECONDS)
-        say(disturbed)
-        return DISTURBED
-    print(figures[options.figure])
-    return 0
+    return entries.watched(
+        lambda: peer.ping(endpoint, load)[options.figure], options.family, CALM_SECONDS
+    )
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -78,26 +60,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--response", type=int, default=0, help="payload bytes of the answer; 0: an echo")
     add("--connections", type=int, default=1, help="one message in flight on each: %(default)s")
     add("--seconds", type=float, default=0.6, help="how long: %(default)s")
-    add("--client", default="", help="words in front of the client, such as 'taskset -c 0'")
-    add("--family", type=process_ids, default=[],
-        help="processes that are not foreign, the servers and the bench")  # fmt: skip
+    entries.add_shared(parser)
     return parser.parse_args(arguments)
-
-
-def process_ids(text: str) -> list[int]:
-    """Reads a comma-separated list."""
-    return [int(word) for word in text.split(",")]
-
-
-def watched(
-    peer: Peer, endpoint: Endpoint, load: Load, family: Collection[int]
-) -> tuple[Figures, str | None]:
-    """What the client printed, and why it does not count."""
-    # Parents only wait; what little they do is the bench's own.
-    family = {*family, *process.parents(until=family)}
-    before = foreign.look(family)
-    figures = peer.ping(endpoint, load)
-    return figures, foreign.between(before, foreign.look(family)).reason()
 
 
 if __name__ == "__main__":

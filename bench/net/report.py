@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from checks import Check
 from comparisons import (
     AGAIN,
     BITS,
@@ -87,8 +86,3 @@ def progress(row: Row) -> str:
         for baseline, comparison in row.comparisons.items()
     ]
     return f"{row.placement}, {row.cell}: {'; '.join([*outcomes, *row.errors])}"
-
-
-def check(found: Check) -> str:
-    """The outcome of a check, then what it found, a line each."""
-    return "\n".join([f"{found.cell}: {found.verdict.value}", *(f"  {it}" for it in found.found)])

@@ -21,12 +21,12 @@ import comparisons  # noqa: E402
 import report  # noqa: E402
 import streams  # noqa: E402
 import tls  # noqa: E402
-from checks import Check  # noqa: E402
 from comparisons import AGAIN, LIMIT, PLUMB, SOCKPERF, Effort, Group, Row  # noqa: E402
 from lib import build, console, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, numbers, positive  # noqa: E402
+from lib.outcome import Check  # noqa: E402
 from lib.placement import LOOPBACK, PLACEMENTS  # noqa: E402
 from lib.verdict import Verdict, exit_status  # noqa: E402
 from peers import Limit, Peer, Plumb, Sockperf  # noqa: E402
@@ -55,19 +55,16 @@ class TlsTools:
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     rows: list[Row] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
 
     def verdicts(self) -> list[Verdict]:
         """One for each target of each cell."""
         judged = [judged.verdict for row in self.rows for judged in row.judged]
-        return judged + [check.verdict for check in self.checks]
+        return judged + [check.verdict for check in self.checks if check.verdict is not None]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -197,7 +194,7 @@ def print_outcome(outcome: Outcome) -> None:
     if outcome.rows:
         print(report.comparisons(outcome.rows))
     for check in outcome.checks:
-        print(report.check(check))
+        print(check)
     print(f"seed {outcome.options['seed']}, all figures in {path.relative_to(build.REPOSITORY)}")
 
 

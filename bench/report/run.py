@@ -43,12 +43,9 @@ class Taken:
 
 
 @dataclass
-class Outcome:
-    """All that was measured so far, as it is written to the results."""
+class Outcome(results.Outcome):
+    """All that was measured so far."""
 
-    machine: dict[str, object]
-    options: dict[str, object]
-    complete: bool = False
     reports: list[Taken] = field(default_factory=list)
     targets: list[tuple[str, Verdict]] = field(default_factory=list)
 

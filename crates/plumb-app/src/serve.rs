@@ -1,12 +1,11 @@
 //! `plumb app serve`: threads, listeners, and the way they end.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 use std::time::Duration;
 
-use plumb_engine::clock;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -56,10 +55,7 @@ impl Serve {
         let (events, told) = mpsc::channel();
         let instance = Arc::new(Instance::new(self.config.clone(), target, events)?);
         let runtime = runtime(self.config.front.threads)?;
-        for listener in &listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()?;
+        announce(&listeners, out)?;
         let (tell_stop, stopped) = watch::channel(false);
         let (present, mut everybody) = tokio::sync::mpsc::channel(1);
         let doors = Doors {
@@ -70,7 +66,13 @@ impl Serve {
         };
         let quiet = self.quiet;
         std::thread::scope(|threads| {
-            threads.spawn(move || write_log(&told, log, quiet));
+            threads.spawn(move || {
+                if quiet {
+                    note_all(&told, &mut io::sink());
+                } else {
+                    note_all(&told, log);
+                }
+            });
             threads.spawn(|| {
                 // a kernel that refuses to wait ends the server, as if asked
                 let _ = stop.wait_until(u64::MAX);
@@ -165,15 +167,5 @@ fn is_local(listen: &str) -> bool {
             Endpoint::Unix(_) | Endpoint::Own => true,
         }),
         Err(_) => true, // refused later
-    }
-}
-
-/// Writes events as they come, until everybody who could tell one is gone.
-fn write_log(events: &Receiver<String>, log: &mut (dyn Write + Send), quiet: bool) {
-    while let Ok(event) = events.recv() {
-        if !quiet {
-            // a log that cannot be written must not end the service
-            let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
-        }
     }
 }

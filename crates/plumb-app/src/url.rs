@@ -1,6 +1,4 @@
-//! URLs as this server reads them: the segment of the session in a path, and percent signs.
-
-use std::borrow::Cow;
+//! URLs as this server reads them: the segment of the session in a path.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,49 +40,6 @@ pub(crate) fn mangled(language: &str, client: &str, rest: &str) -> String {
     format!("/sap({}){rest}", STANDARD.encode(format!("l={language}&c={client}")))
 }
 
-/// `text` without percent signs; `None` where what follows one is no pair of digits, or what comes
-/// out is no UTF-8.
-pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
-        return Some(text.into());
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        if first == b'%' {
-            let digits = behind.get(..2).filter(|pair| pair.iter().all(u8::is_ascii_hexdigit))?;
-            let digits = std::str::from_utf8(digits).ok()?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = &behind[2..];
-        } else {
-            bytes.push(first);
-            rest = behind;
-        }
-    }
-    String::from_utf8(bytes).ok().map(Cow::Owned)
-}
-
-/// A value of a query, where a plus sign means a space.
-pub(crate) fn query_value(text: &str) -> Option<Cow<'_, str>> {
-    if text.contains('+') {
-        return decoded(&text.replace('+', " ")).map(|value| Cow::Owned(value.into_owned()));
-    }
-    decoded(text)
-}
-
-/// `text` as part of a path or query.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -112,28 +67,12 @@ mod tests {
         assert_eq!(SapPath::parse(&script).unwrap().value("l"), None);
     }
 
-    #[test]
-    fn percent_signs_are_read() {
-        assert_eq!(decoded("a%20b%27").unwrap(), "a b'");
-        assert_eq!(query_value("a+b%2B").unwrap(), "a b+");
-        for wrong in ["%", "%2", "%zz", "%ff", "%+1"] {
-            assert_eq!(decoded(wrong), None, "{wrong}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn what_was_encoded_is_decoded(text: String) {
-            let code = encoded(&text);
-            prop_assert_eq!(decoded(&code).unwrap(), text);
-        }
-
         #[test]
         fn any_path_is_read_or_refused(text: String) {
             if let Some(path) = SapPath::parse(&text) {
                 let _ = path.value("l");
             }
-            let _ = query_value(&text);
         }
     }
 }

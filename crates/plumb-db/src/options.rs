@@ -117,7 +117,7 @@ impl PingOptions {
                  at a time, and one thread drives them all; use --pool and --callers",
             );
         }
-        if load.nagle {
+        if load.driver.nagle {
             return wrong("--nagle is not for databases: every statement is sent at once");
         }
         let own = self.statement.is_some() || self.file.is_some();

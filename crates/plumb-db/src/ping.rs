@@ -277,7 +277,7 @@ impl Measure for Ping {
             open: options.load.rate.is_some(),
             seed: self.seed,
             target: format!("{}/{}", self.login.server(), self.login.database),
-            pin: options.load.pin.clone(),
+            pin: options.load.driver.pin.clone(),
             points: self.points.len(),
             takes: LoadPlan::takes_all(plans),
         }

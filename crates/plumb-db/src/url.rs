@@ -1,6 +1,9 @@
 //! `postgres://[USER@]HOST[:PORT][/DATABASE][?NAME=VALUE&...]`, as `psql` reads it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode_str;
 
 use crate::DbError;
 
@@ -126,25 +129,15 @@ fn given(text: &str) -> Result<Option<String>, DbError> {
 
 /// `text` without its `%` escapes.
 fn decoded(text: &str) -> Result<String, DbError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
+    for behind in text.split('%').skip(1) {
+        let digits = behind.as_bytes().get(..2);
+        let digits = digits.ok_or_else(|| wrong("a % without two digits behind it"))?;
+        if digits == b"00" || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return Err(wrong("a % is not followed by two hexadecimal digits other than 00"));
         }
-        let (digits, behind) =
-            rest.split_at_checked(2).ok_or_else(|| wrong("a % without two digits behind it"))?;
-        let value = std::str::from_utf8(digits).ok().and_then(|it| u8::from_str_radix(it, 16).ok());
-        bytes.push(
-            value.filter(|byte| *byte > 0).ok_or_else(|| {
-                wrong("a % is not followed by two hexadecimal digits other than 00")
-            })?,
-        );
-        rest = behind;
     }
-    String::from_utf8(bytes).map_err(|_| wrong("its % escapes are not UTF-8"))
+    let decoded = percent_decode_str(text).decode_utf8();
+    decoded.map(Cow::into_owned).map_err(|_| wrong("its % escapes are not UTF-8"))
 }
 
 fn wrong(complaint: &str) -> DbError {
@@ -192,6 +185,9 @@ mod tests {
             ("postgres://a/x?sslmod=require", "`sslmod` is not understood"),
             ("postgres://a%4/x", "% without two digits"),
             ("postgres://a%zz/x", "two hexadecimal digits"),
+            ("postgres://a%+1/x", "two hexadecimal digits"),
+            ("postgres://a%00/x", "other than 00"),
+            ("postgres://a%ff/x", "not UTF-8"),
         ] {
             let error = Url::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected) && !error.contains("sesame"), "{text}: {error}");

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::Write;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::mpsc::Receiver;
 
 use clap::{ArgMatches, Command};
 use plumb_measure::{Floor, ResultRecord, Span, Transport};
 use serde_json::Value;
 
+use crate::clock;
 use crate::load::Sampler;
 use crate::options::OutputOptions;
 use crate::stop::Stop;
+use crate::transport::Listener;
 
 /// Why a job did not run. The message is one line with cause and remedy.
 pub type JobError = Box<dyn Error + Send + Sync>;
@@ -147,5 +151,29 @@ pub trait Server {
     /// True when it did what it was asked, and found something that wants attention.
     fn has_findings(&self) -> bool {
         false
+    }
+}
+
+/// Says on `out` where `listeners` listen, a line each: whoever started the server waits for them.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn announce(listeners: &[Listener], out: &mut dyn Write) -> io::Result<()> {
+    for listener in listeners {
+        writeln!(out, "listening on {}", listener.local())?;
+    }
+    out.flush()
+}
+
+/// Writes what happened just now into the log of a service, behind the time. A log that cannot be
+/// written does not end the service.
+pub fn note(log: &mut dyn Write, event: impl Display) {
+    let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+}
+
+/// [`note`]s events as they come, until everybody who could tell one is gone.
+pub fn note_all(events: &Receiver<String>, log: &mut dyn Write) {
+    while let Ok(event) = events.recv() {
+        note(log, event);
     }
 }

@@ -32,6 +32,7 @@ pub mod serve;
 mod service;
 mod stop;
 pub mod tcp_info;
+pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod timer;

@@ -1,31 +1,33 @@
 //! The null protocol: what the tool itself costs.
 
-use std::num::NonZeroUsize;
-
 use plumb_measure::{Answer, Distribution, Floor, Span};
 
 use crate::load::{self, Stage};
-use crate::plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
+use crate::plan::{LoadPlan, Waiting};
 use crate::protocol::{Next, Op, Protocol, Step, Then};
 use crate::{Endpoint, EngineError, Plain, Stop};
 
-const MESSAGE: &[u8] = b"null";
+/// What the floor sends.
+const MESSAGE: [u8; 4] = *b"null";
 /// Round trips that the floor is taken from, and those before it that are not recorded.
 const FLOOR_OPERATIONS: u64 = 20_000;
 const FLOOR_WARMUP: Span = Span::from_ms(20);
 
-/// Four bytes there and the same four bytes back.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Null;
+/// A message of `N` bytes there, and as many back.
+#[derive(Clone, Copy, Debug)]
+pub struct Null<const N: usize>(
+    /// The message.
+    pub [u8; N],
+);
 
-impl Protocol for Null {
+impl<const N: usize> Protocol for Null<N> {
     type User = ();
     type Wire = ();
 
     fn user(&mut self, _: usize) {}
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
-        out.extend_from_slice(MESSAGE);
+        out.extend_from_slice(&self.0);
         Next::Send(Op { label: 0, tag: 0 })
     }
 
@@ -37,11 +39,11 @@ impl Protocol for Null {
         bytes: &[u8],
         _: &mut Vec<u8>,
     ) -> Step {
-        if bytes.len() < MESSAGE.len() {
+        if bytes.len() < N {
             return Step::Need { consumed: 0 };
         }
-        let answer = Answer::ok(MESSAGE.len() as u64);
-        Step::Done { consumed: MESSAGE.len(), answer, then: Then::Keep }
+        let answer = Answer::ok(N as u64);
+        Step::Done { consumed: N, answer, then: Then::Keep }
     }
 }
 
@@ -51,26 +53,14 @@ impl Protocol for Null {
 /// # Errors
 /// When the socket cannot be made.
 pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floor>, EngineError> {
-    let one = NonZeroUsize::MIN;
-    let second = Span::from_ms(1_000);
     let plan = LoadPlan {
-        connections: one,
-        threads: one,
-        depth: one,
-        pace: Pace::AsFast,
-        extent: Extent::Count(FLOOR_OPERATIONS),
         warmup: FLOOR_WARMUP,
-        connect_timeout: second,
-        operation_timeout: second,
-        lag_bound: second,
         waiting,
         pin: pin.to_vec(),
-        netns: Vec::new(),
-        interval: second,
-        nagle: Nagle::Off,
+        ..LoadPlan::lone(FLOOR_OPERATIONS, Span::from_ms(1_000))
     };
     let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [] };
-    let result = load::run(&plan, &mut stage, 1, Null::default, Plain::default)?;
+    let result = load::run(&plan, &mut stage, 1, || Null(MESSAGE), Plain::default)?;
     let service = result.recorder.rows().first().map(|row| &row.service);
     Ok(service.and_then(Distribution::of).map(|service_ns| Floor {
         method: format!(

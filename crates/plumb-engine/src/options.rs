@@ -49,9 +49,9 @@ pub struct LoadOptions {
     #[arg(long)]
     pub spin: bool,
 
-    /// Run on these processors, one a thread in turn
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-    pub pin: Vec<usize>,
+    /// How its threads run, and how they are judged.
+    #[command(flatten)]
+    pub driver: DriverOptions,
 
     /// Enter these network namespaces (names of `ip netns`, or paths), one a thread in turn
     ///
@@ -67,18 +67,6 @@ pub struct LoadOptions {
     /// A connection must stand within this
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub connect_timeout: Span,
-
-    /// The scheduling lag, at its 99th percentile, beyond which the driver counts as the limit
-    #[arg(long, value_name = "TIME", default_value = "1ms")]
-    pub lag: Span,
-
-    /// Length of the intervals in which the run is written down
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: Span,
-
-    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
-    #[arg(long, help_heading = "Transport")]
-    pub nagle: bool,
 
     /// Seed of the random order in which a sweep is measured [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -112,12 +100,12 @@ impl LoadOptions {
             warmup: self.warmup,
             connect_timeout: self.connect_timeout,
             operation_timeout: self.timeout,
-            lag_bound: self.lag,
+            lag_bound: self.driver.lag,
             waiting,
-            pin: self.pin.clone(),
+            pin: self.driver.pin.clone(),
             netns: self.netns.clone(),
-            interval: self.interval,
-            nagle: self.nagle.into(),
+            interval: self.driver.interval,
+            nagle: self.driver.nagle.into(),
         }
     }
 
@@ -140,16 +128,47 @@ impl LoadOptions {
         put("warmup", json!(self.warmup));
         put("threads", json!(self.threads));
         put("spin", json!(self.spin));
-        put("pin", json!(self.pin));
         if !self.netns.is_empty() {
             put("netns", json!(self.netns));
         }
         put("timeout", json!(self.timeout));
         put("connect-timeout", json!(self.connect_timeout));
-        put("lag", json!(self.lag));
-        put("interval", json!(self.interval));
-        put("nagle", json!(self.nagle));
         put("seed", json!(seed));
+        options.extend(self.driver.in_force());
+        options
+    }
+}
+
+/// How the threads of a load run, and how they are judged.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub struct DriverOptions {
+    /// Run on these processors, one a thread in turn
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub pin: Vec<usize>,
+
+    /// The scheduling lag, at its 99th percentile, beyond which the driver counts as the limit
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub lag: Span,
+
+    /// Length of the intervals in which the run is written down
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Span,
+
+    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
+    #[arg(long, help_heading = "Transport")]
+    pub nagle: bool,
+}
+
+impl DriverOptions {
+    /// Every option with the value in force, for the run record.
+    #[must_use]
+    pub fn in_force(&self) -> Map<String, Value> {
+        let mut options = Map::new();
+        options.insert("pin".into(), json!(self.pin));
+        options.insert("lag".into(), json!(self.lag));
+        options.insert("interval".into(), json!(self.interval));
+        options.insert("nagle".into(), json!(self.nagle));
         options
     }
 }

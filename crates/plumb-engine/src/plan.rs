@@ -105,6 +105,29 @@ pub struct LoadPlan {
 }
 
 impl LoadPlan {
+    /// One connection that is asked one thing after the other, at once and `count` times in all;
+    /// nothing takes longer than `patience`.
+    #[must_use]
+    pub fn lone(count: u64, patience: Span) -> Self {
+        let one = NonZeroUsize::MIN;
+        Self {
+            connections: one,
+            threads: one,
+            depth: one,
+            pace: Pace::AsFast,
+            extent: Extent::Count(count),
+            warmup: Span::from_ns(0),
+            connect_timeout: patience,
+            operation_timeout: patience,
+            lag_bound: patience,
+            waiting: Waiting::Receive,
+            pin: Vec::new(),
+            netns: Vec::new(),
+            interval: Span::from_ms(1_000),
+            nagle: Nagle::Off,
+        }
+    }
+
     /// Checks what no single option can know.
     ///
     /// # Errors
@@ -240,20 +263,9 @@ pub(crate) mod tests {
     /// One connection, as fast as possible, 100 operations.
     pub(crate) fn plan() -> LoadPlan {
         LoadPlan {
-            connections: NonZeroUsize::MIN,
-            threads: NonZeroUsize::MIN,
-            depth: NonZeroUsize::MIN,
-            pace: Pace::AsFast,
-            extent: Extent::Count(100),
-            warmup: Span::from_ns(0),
-            connect_timeout: Span::from_ms(5_000),
-            operation_timeout: Span::from_ms(5_000),
             lag_bound: Span::from_ms(1),
             waiting: Waiting::Epoll,
-            pin: Vec::new(),
-            netns: Vec::new(),
-            interval: Span::from_ms(1_000),
-            nagle: Nagle::Off,
+            ..LoadPlan::lone(100, Span::from_ms(5_000))
         }
     }
 

@@ -55,6 +55,24 @@ pub struct ServePlan {
     pub nagle: Nagle,
 }
 
+impl ServePlan {
+    /// At most `max_clients`, wherever they come from and however long they are silent; what one
+    /// began must go on within `stall`.
+    #[must_use]
+    pub fn new(max_clients: usize, stall: Span) -> Self {
+        Self {
+            max_clients,
+            idle: None,
+            stall,
+            quit_after: None,
+            allow: Vec::new(),
+            spin: false,
+            pin: None,
+            nagle: Nagle::Off,
+        }
+    }
+}
+
 /// Serves the clients of `listeners` until `stop` is set or the plan says so. `link` makes the
 /// link of one connection.
 ///
@@ -349,16 +367,22 @@ where
         self.slots[index].client.as_mut()
     }
 
-    fn close(&mut self, index: usize, ended: Ended) {
+    /// Takes the client out of its slot, which is free then.
+    fn vacate(&mut self, index: usize) -> Option<Client<S::Conn, L>> {
         let slot = &mut self.slots[index];
-        let Some(client) = slot.client.take() else {
-            return;
-        };
+        let client = slot.client.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
         if self.lone.client == Some(index) {
             self.lone = Lone::default();
         }
+        Some(client)
+    }
+
+    fn close(&mut self, index: usize, ended: Ended) {
+        let Some(client) = self.vacate(index) else {
+            return;
+        };
         if let Some(conn) = client.conn {
             self.clients -= 1;
             self.service.close(conn, client.closing.unwrap_or(ended));
@@ -375,15 +399,9 @@ where
         if !ready {
             return self.close(index, Ended::Broken);
         }
-        let slot = &mut self.slots[index];
-        let Some(client) = slot.client.take() else {
+        let Some(client) = self.vacate(index) else {
             return;
         };
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(index);
-        if self.lone.client == Some(index) {
-            self.lone = Lone::default();
-        }
         // a socket that is not in the set needs no removal
         let _ = self.poll.remove(client.channel.socket());
         let (socket, unread) = client.channel.into_parts();

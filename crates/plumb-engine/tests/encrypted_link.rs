@@ -1,6 +1,8 @@
 //! TLS as a link: both loops, unchanged, over encrypted connections.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+mod mirror;
+
 use std::io::Read as _;
 use std::net::TcpStream;
 use std::num::NonZeroUsize;
@@ -8,73 +10,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use mirror::{Bulk, Mirror};
 use plumb_engine::tls::{ServerTlsOptions, TrustOptions};
 use plumb_engine::{
-    Ended, Endpoint, EngineError, Extent, Listener, LoadPlan, LoadResult, Nagle, Next, Op, Pace,
-    Peer, Protocol, ServePlan, Served, Service, Stage, Step, Stop, Then, TlsAcceptor, TlsConnector,
-    Waiting, load, serve,
+    Ended, Endpoint, EngineError, Extent, Listener, LoadPlan, LoadResult, ServePlan, Stage, Stop,
+    TlsAcceptor, TlsConnector, Waiting, load, serve,
 };
-use plumb_measure::{Answer, Span};
-
-/// Sends so many bytes, and demands as many back; no greeting.
-#[derive(Clone, Copy, Debug)]
-struct Bulk(usize);
-
-impl Protocol for Bulk {
-    type User = ();
-    type Wire = usize;
-
-    fn user(&mut self, _: usize) {}
-
-    fn encode(&mut self, (): &mut (), _: &mut usize, out: &mut Vec<u8>) -> Next {
-        out.resize(out.len() + self.0, b'x');
-        Next::Send(Op { label: 0, tag: 0 })
-    }
-
-    fn decode(
-        &mut self,
-        (): &mut (),
-        seen: &mut usize,
-        _: Option<Op>,
-        bytes: &[u8],
-        _: &mut Vec<u8>,
-    ) -> Step {
-        let consumed = bytes.len().min(self.0 - *seen);
-        *seen += consumed;
-        if *seen < self.0 {
-            return Step::Need { consumed };
-        }
-        *seen = 0;
-        Step::Done { consumed, answer: Answer::ok(self.0 as u64), then: Then::Keep }
-    }
-}
-
-/// Sends everything back, and notes why handshakes failed.
-#[derive(Default)]
-struct Mirror {
-    complaints: Vec<String>,
-    ended: Vec<Ended>,
-}
-
-impl Service for Mirror {
-    type Conn = ();
-
-    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
-        Ok(())
-    }
-
-    fn serve(&mut self, (): &mut (), bytes: &[u8], _: &mut Vec<u8>) -> Served {
-        Served { consumed: bytes.len(), echo: bytes.len(), close: false }
-    }
-
-    fn unsecured(&mut self, (): &mut (), error: &std::io::Error) {
-        self.complaints.push(error.to_string());
-    }
-
-    fn close(&mut self, (): (), ended: Ended) {
-        self.ended.push(ended);
-    }
-}
+use plumb_measure::Span;
 
 /// The files of a certificate that vouches for itself.
 struct Identity {
@@ -119,39 +61,19 @@ impl Identity {
 fn plan() -> LoadPlan {
     LoadPlan {
         connections: NonZeroUsize::new(3).unwrap(),
-        threads: NonZeroUsize::MIN,
         depth: NonZeroUsize::new(2).unwrap(),
-        pace: Pace::AsFast,
-        extent: Extent::Count(300),
-        warmup: Span::from_ns(0),
-        connect_timeout: Span::from_ms(30_000),
-        operation_timeout: Span::from_ms(30_000),
-        lag_bound: Span::from_ms(1_000),
         waiting: Waiting::Epoll,
-        pin: Vec::new(),
-        netns: Vec::new(),
-        interval: Span::from_ms(1_000),
-        nagle: Nagle::Off,
+        ..LoadPlan::lone(300, Span::from_ms(30_000))
     }
 }
 
 /// One conversation that blocks in its receive.
 fn alone() -> LoadPlan {
-    let one = NonZeroUsize::MIN;
-    LoadPlan { connections: one, depth: one, waiting: Waiting::Receive, ..plan() }
+    LoadPlan::lone(300, Span::from_ms(30_000))
 }
 
 fn serve_plan(stall: Span) -> ServePlan {
-    ServePlan {
-        max_clients: 9,
-        idle: None,
-        stall,
-        quit_after: Some(Span::from_ms(30_000)),
-        allow: Vec::new(),
-        spin: false,
-        pin: None,
-        nagle: Nagle::Off,
-    }
+    ServePlan { quit_after: Some(Span::from_ms(30_000)), ..ServePlan::new(9, stall) }
 }
 
 /// Runs `work` beside a server, and gives back what the server saw.

@@ -1,34 +1,15 @@
 //! One client alone, then a second beside it: both are served, whichever way the server waits.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+mod mirror;
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
 
-use plumb_engine::{
-    Ended, Endpoint, Listener, Nagle, Peer, Plain, ServePlan, Served, Service, Stop, serve,
-};
+use mirror::Mirror;
+use plumb_engine::{Ended, Endpoint, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::Span;
-
-struct Mirror {
-    ended: Vec<Ended>,
-}
-
-impl Service for Mirror {
-    type Conn = ();
-
-    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
-        Ok(())
-    }
-
-    fn serve(&mut self, (): &mut (), bytes: &[u8], _: &mut Vec<u8>) -> Served {
-        Served { consumed: bytes.len(), echo: bytes.len(), close: false }
-    }
-
-    fn close(&mut self, (): (), ended: Ended) {
-        self.ended.push(ended);
-    }
-}
 
 fn exchange(stream: &mut TcpStream, messages: u32) {
     for number in 0..messages {
@@ -45,18 +26,12 @@ fn whoever_comes_to_a_busy_pair_is_served_and_both_may_pause() {
     let listeners = [Listener::bind(&any).unwrap()];
     let address = listeners[0].local();
     let stop = Stop::new().unwrap();
-    let mut service = Mirror { ended: Vec::new() };
+    let mut service = Mirror::default();
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             let plan = ServePlan {
-                max_clients: 9,
-                idle: None,
-                stall: Span::from_ms(60_000),
                 quit_after: Some(Span::from_ms(60_000)),
-                allow: Vec::new(),
-                spin: false,
-                pin: None,
-                nagle: Nagle::Off,
+                ..ServePlan::new(9, Span::from_ms(60_000))
             };
             serve(&plan, &listeners, &mut service, Plain::default, &stop).unwrap();
         });

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use plumb_engine::{
-    Ending, Endpoint, EngineError, Extent, LoadPlan, LoadResult, Nagle, Next, Op, Pace, Plain,
-    Protocol, Stage, Step, Stop, Then, load,
+    Ending, Endpoint, EngineError, LoadPlan, LoadResult, Next, Op, Pace, Plain, Protocol, Stage,
+    Step, Stop, Then, load,
 };
 use plumb_measure::{Answer, FailureKind, Span};
 
@@ -144,25 +144,13 @@ fn run(
     threads: usize,
     protocol: fn() -> Counter,
 ) -> Result<LoadResult<Counter>, EngineError> {
-    let one = NonZeroUsize::MIN;
+    let connections = NonZeroUsize::new(connections).unwrap();
     let plan = LoadPlan {
-        connections: NonZeroUsize::new(connections).unwrap(),
+        connections,
         threads: NonZeroUsize::new(threads).unwrap(),
-        depth: one,
-        pace: Pace::AsFast,
-        extent: Extent::Count(1_000_000), // the users end it
-        warmup: Span::from_ns(0),
-        connect_timeout: Span::from_ms(5_000),
-        operation_timeout: Span::from_ms(5_000),
-        lag_bound: Span::from_ms(1_000),
-        waiting: LoadPlan::suitable_waiting(one, one, Pace::AsFast),
-        pin: Vec::new(),
-        netns: Vec::new(),
-        interval: Span::from_ms(1_000),
-        nagle: Nagle::Off,
+        waiting: LoadPlan::suitable_waiting(connections, NonZeroUsize::MIN, Pace::AsFast),
+        ..LoadPlan::lone(1_000_000, Span::from_ms(5_000)) // the users end it
     };
-    let plan =
-        LoadPlan { waiting: LoadPlan::suitable_waiting(plan.connections, one, plan.pace), ..plan };
     let endpoint = Endpoint::Tcp(server());
     let stop = Stop::new().unwrap();
     let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };

@@ -9,9 +9,12 @@
     reason = "a test that cannot go on should end, and its figures are exact"
 )]
 
+mod cases;
+
 use std::fs;
 use std::path::Path;
 
+use cases::cases;
 use plumb_host::check::{self, Figure, Style};
 use proptest::prelude::*;
 
@@ -28,14 +31,6 @@ fn corpus() -> Vec<(String, String)> {
         .collect();
     files.sort();
     files
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(usual))
-    }
 }
 
 fn judge(text: &str) -> bool {

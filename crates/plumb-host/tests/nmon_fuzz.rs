@@ -8,9 +8,12 @@
     reason = "a test that cannot go on should end, and its figures are exact"
 )]
 
+mod cases;
+
 use std::fs;
 use std::path::Path;
 
+use cases::cases;
 use plumb_host::check;
 use plumb_host::nmon::{self, Nmon, Options, ReadError, Series};
 use proptest::prelude::*;
@@ -27,14 +30,6 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
         .collect();
     files.sort();
     files
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(usual))
-    }
 }
 
 /// Reads, and asks for everything that can be asked.

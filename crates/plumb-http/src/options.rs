@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::Expected;
+use crate::proxy::Proxy;
 
 /// What is asked of whom, how often.
 #[derive(Args, Clone, Debug)]
@@ -36,10 +37,6 @@ pub struct PingOptions {
     /// Whether every answer of a URL must be as long as the others
     #[arg(long, value_name = "RULE", value_enum, default_value = "same")]
     pub length: LengthRule,
-
-    /// Content that an answer may have; more is a failure
-    #[arg(long, value_name = "SIZE")]
-    pub max_body: Option<ByteSize>,
 
     /// What is sent and how.
     #[command(flatten)]
@@ -98,10 +95,6 @@ pub struct RequestOptions {
     #[arg(long, value_name = "METHOD")]
     pub method: Option<String>,
 
-    /// A further header line; it stands in the record, so it may hold no secret
-    #[arg(long, value_name = "NAME: VALUE")]
-    pub header: Vec<String>,
-
     /// Send the content of this file
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
@@ -124,12 +117,45 @@ pub struct RequestOptions {
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
 
+    /// What holds for every request.
+    #[command(flatten)]
+    pub exchange: ExchangeOptions,
+}
+
+/// What holds for every request and its answer, in a ping and in a scenario.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Request")]
+pub struct ExchangeOptions {
+    /// A further header line of every request; it stands in the record, so it may hold no secret
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+
     /// Send every request through this proxy: http://HOST:PORT
     ///
-    /// An https URL is reached through a tunnel (CONNECT). A proxy that asks who you are is told
-    /// PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD from the environment.
+    /// An https URL is reached through a tunnel (CONNECT) for each connection. A proxy that asks
+    /// who you are is told PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD from the environment.
     #[arg(long, value_name = "URL")]
     pub proxy: Option<String>,
+
+    /// Content that an answer may have; more is a failure
+    #[arg(long, value_name = "SIZE")]
+    pub max_body: Option<ByteSize>,
+}
+
+impl ExchangeOptions {
+    /// Bytes of content that an answer may have.
+    pub(crate) fn body_bytes_max(&self) -> u64 {
+        self.max_body.map_or(u64::MAX, |size| size.bytes())
+    }
+
+    /// Every option with the value in force, for the run record; `proxy` as it was understood.
+    pub(crate) fn in_force(&self, proxy: Option<&Proxy>) -> Map<String, Value> {
+        let mut options = Map::new();
+        options.insert("header".into(), json!(self.header));
+        options.insert("proxy".into(), json!(proxy.map(|proxy| proxy.url().to_string())));
+        options.insert("max-body".into(), json!(self.max_body));
+        options
+    }
 }
 
 /// Whether answers of one length were asked for.

@@ -64,7 +64,7 @@ impl Ping {
             return Err(HttpError::Depth { depth });
         }
         let means = Means {
-            proxy: options.request.proxy.as_deref(),
+            proxy: options.request.exchange.proxy.as_deref(),
             transport: &options.transport,
             trust: &options.trust,
             connect_timeout: options.load.connect_timeout,
@@ -139,7 +139,7 @@ impl Ping {
     fn limits(&self) -> Limits {
         Limits {
             expected: self.options.expect_status.clone(),
-            body_bytes_max: self.options.max_body.map_or(u64::MAX, |size| size.bytes()),
+            body_bytes_max: self.options.request.exchange.body_bytes_max(),
         }
     }
 
@@ -221,16 +221,13 @@ impl Measure for Ping {
         in_force.insert("connections".into(), json!(options.connections));
         in_force.insert("expect-status".into(), json!(options.expect_status));
         in_force.insert("length".into(), json!(options.length));
-        in_force.insert("max-body".into(), json!(options.max_body));
         in_force.extend(options.export.in_force());
         in_force.insert("method".into(), json!(self.request.method()));
-        in_force.insert("header".into(), json!(options.request.header));
         in_force.insert("body".into(), json!(options.request.body));
         in_force.insert("close".into(), json!(options.request.close));
         in_force.insert("as-given".into(), json!(options.request.as_given));
         in_force.insert("credentials".into(), json!(options.request.credentials));
-        in_force
-            .insert("proxy".into(), json!(self.ways.proxy().map(|proxy| proxy.url().to_string())));
+        in_force.extend(options.request.exchange.in_force(self.ways.proxy()));
         in_force.extend(options.transport.in_force());
         let encrypted = self.urls.iter().any(|url| url.scheme() == Scheme::Https);
         if encrypted || options.trust.unused().is_err() {
@@ -244,7 +241,7 @@ impl Measure for Ping {
             open: options.load.rate.is_some(),
             seed: self.seed,
             target: target_of(&urls),
-            pin: options.load.pin.clone(),
+            pin: options.load.driver.pin.clone(),
             points: self.connections.len(),
             takes: LoadPlan::takes_all(plans),
         }
@@ -289,7 +286,7 @@ fn request(options: &PingOptions) -> Result<Request, HttpError> {
     };
     let usual = if body.is_some() { "POST" } else { "GET" };
     let method = options.request.method.as_deref().unwrap_or(usual);
-    let mut request = Request::new(method, &options.request.header, body)?;
+    let mut request = Request::new(method, &options.request.exchange.header, body)?;
     if options.request.close {
         request = request.closing();
     }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_engine::{Next, Op, Protocol, Stage, Step, Stop, Then};
+use plumb_engine::{LoadPlan, Next, Op, Protocol, Stage, Step, Stop, Then};
 use plumb_measure::{Answer, FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
 use crate::LockError;
 use crate::load::{LIMITS, shown};
-use crate::target::{Target, lone};
+use crate::target::Target;
 
 /// Nobody waits longer for an answer.
 pub(crate) const PATIENCE: Span = Span::from_ms(5_000);
@@ -74,7 +74,13 @@ struct Questions {
 }
 
 /// The answer to a password is not one of those that were asked for.
-const HELLO: u16 = 1;
+pub(crate) const HELLO: u16 = 1;
+
+/// Names the password on the only connection, if one is wanted.
+pub(crate) fn hello(password: &mut Option<Vec<u8>>, out: &mut Vec<u8>) -> Option<Op> {
+    resp::push_command(out, &[b"AUTH", &password.take()?]);
+    Some(Op { label: 0, tag: HELLO })
+}
 
 impl Protocol for Questions {
     type User = ();
@@ -83,9 +89,7 @@ impl Protocol for Questions {
     fn user(&mut self, _: usize) {}
 
     fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        let password = self.password.take()?; // there is one connection
-        resp::push_command(out, &[b"AUTH", &password]);
-        Some(Op { label: 0, tag: HELLO })
+        hello(&mut self.password, out)
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {
@@ -155,7 +159,7 @@ impl Target {
             complaint: None,
         };
         let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [] };
-        let plan = lone(commands.len() as u64, patience);
+        let plan = LoadPlan::lone(commands.len() as u64, patience);
         let load = self.drive(&plan, &mut stage, 1, || questions.clone())?;
         let complaint = load.protocols.iter().find_map(Protocol::complaint);
         let said = load.protocols.into_iter().next().map(|it| it.said).unwrap_or_default();

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Server, announce, note};
 use plumb_engine::tls::ServerTlsOptions;
-use plumb_engine::{Cidr, EngineError, Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_engine::{Cidr, EngineError, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_wire::resp;
 
@@ -121,14 +121,11 @@ impl ServeOptions {
     #[must_use]
     pub fn plan(&self) -> ServePlan {
         ServePlan {
-            max_clients: self.max_clients,
             idle: (self.idle.ns() > 0).then_some(self.idle),
-            stall: self.stall,
-            quit_after: None,
             allow: self.allow.clone(),
             spin: self.spin,
             pin: self.pin,
-            nagle: Nagle::Off,
+            ..ServePlan::new(self.max_clients, self.stall)
         }
     }
 
@@ -213,15 +210,11 @@ impl Serve {
             grace_ns: options.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
         };
-        for listener in &listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()?;
+        announce(&listeners, out)?;
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {
             if !quiet {
-                // a log that cannot be written must not end the service
-                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+                note(log, event);
             }
         };
         let mut server = LockServer::new(plan, (restored, notes), MonotonicClock, &mut tell);

@@ -1,15 +1,11 @@
 //! Where a lock server is, and how it is talked to.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::{TlsConnector, TlsOptions};
-use plumb_engine::{
-    Endpoint, Extent, LoadPlan, LoadResult, Nagle, Pace, Plain, Protocol, Stage, Stop, Waiting,
-    load, reachable,
-};
+use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, load, reachable};
 use plumb_measure::Span;
 use serde_json::{Map, Value};
 
@@ -102,26 +98,5 @@ impl Target {
             None => load::run(plan, stage, rows, protocol, Plain::default)?,
             Some(tls) => load::run(plan, stage, rows, protocol, || tls.link())?,
         })
-    }
-}
-
-/// A load of one connection that ends after `count` answers.
-pub(crate) fn lone(count: u64, patience: Span) -> LoadPlan {
-    let one = NonZeroUsize::MIN;
-    LoadPlan {
-        connections: one,
-        threads: one,
-        depth: one,
-        pace: Pace::AsFast,
-        extent: Extent::Count(count),
-        warmup: Span::from_ns(0),
-        connect_timeout: patience,
-        operation_timeout: patience,
-        lag_bound: patience,
-        waiting: Waiting::Receive,
-        pin: Vec::new(),
-        netns: Vec::new(),
-        interval: Span::from_ms(1_000),
-        nagle: Nagle::Off,
     }
 }

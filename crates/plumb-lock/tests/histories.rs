@@ -1,32 +1,14 @@
 //! The lock table against a model that is obviously right, over seeded random histories.
 
 mod model;
+mod numbers;
 
 use model::{Model, Row, Say, Want};
+use numbers::Numbers;
 use plumb_lock::table::{
     Answer, Change, Changes, Element, Fault, Impossible, Inherited, Limits, Lock, Mode, Request,
     Rules, Scope, Selector, Sound, Table,
 };
-
-/// SplitMix64: the same numbers every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).expect("few")]
-    }
-}
 
 /// Copies the changes to a second table.
 struct Replica(Table, Option<Impossible>);
@@ -72,7 +54,7 @@ impl<R: Rules> Trial<R> {
     fn new(seed: u64, shape: Shape) -> Self {
         let limits = Limits { rows: shape.room, scan: 1_000_000 };
         Self {
-            numbers: Numbers(seed),
+            numbers: Numbers::new(seed),
             shape,
             table: Table::with_rules(limits),
             model: Model::new(shape.room as usize),

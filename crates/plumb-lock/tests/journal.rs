@@ -1,24 +1,15 @@
 //! A table that is read back from its journal is the table that was written, whenever the server
 //! went, and however many snapshots were made meanwhile.
 
+mod numbers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use numbers::Numbers;
 use plumb_lock::journal::{Kind, Lasting, Notes, Pace, Policy, Restored, files, outlook, repair};
 use plumb_lock::table::{Element, Limits, Mode, Request, Scope, Table};
 use tempfile::tempdir;
-
-/// SplitMix64: the same numbers every time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
 
 const LIMITS: Limits = Limits { rows: 1000, scan: 1000 };
 
@@ -57,7 +48,7 @@ fn step(numbers: &mut Numbers, table: &mut Table, notes: &mut Notes) {
 fn live(folder: &Path, policy: Policy, seed: u64) -> (Vec<String>, u64, u64) {
     let (mut notes, restored) = Notes::open(folder, policy, LIMITS, seed).expect("it is sound");
     notes.set_pace(Pace { journal_bytes: 2_000, slice: 7 });
-    let (mut table, mut numbers) = (restored.table, Numbers(seed));
+    let (mut table, mut numbers) = (restored.table, Numbers::new(seed));
     for _ in 0..numbers.below(3_000) {
         step(&mut numbers, &mut table, &mut notes);
         if numbers.below(3) == 0 {
@@ -149,7 +140,7 @@ fn an_end_in_order_keeps_the_epoch_while_a_snapshot_is_written() {
     let policy = Policy::Interval(1_000_000);
     let (mut notes, restored) = open(folder.path(), policy, 5).expect("it is sound");
     notes.set_pace(Pace { journal_bytes: 500, slice: 1 });
-    let (mut table, mut numbers) = (restored.table, Numbers(5));
+    let (mut table, mut numbers) = (restored.table, Numbers::new(5));
     while notes.wake_at() != Some(0) {
         step(&mut numbers, &mut table, &mut notes);
         notes.settle(0, &table, restored.epoch).expect("it is sound");
@@ -178,7 +169,7 @@ fn newest(folder: &Path, kind: Kind) -> PathBuf {
 /// held then.
 fn written(folder: &Path, policy: Policy, seed: u64) -> (Vec<u8>, Vec<(usize, Vec<String>)>) {
     let (mut notes, restored) = open(folder, policy, seed).expect("it is sound");
-    let (mut table, mut numbers) = (restored.table, Numbers(seed));
+    let (mut table, mut numbers) = (restored.table, Numbers::new(seed));
     let file = newest(folder, Kind::Journal);
     let mut batches = Vec::new();
     for _ in 0..150 {
@@ -201,7 +192,7 @@ fn whatever_a_crash_leaves_of_a_journal_no_batch_is_there_in_part() {
         let (bytes, batches) = written(folder.path(), policy, seed);
         let snapshot = newest(folder.path(), Kind::Snapshot);
         let journal = newest(folder.path(), Kind::Journal);
-        let mut numbers = Numbers(seed);
+        let mut numbers = Numbers::new(seed);
         let first = batches[0].0;
         for _ in 0..CUTS {
             let left = (bytes.len() - first) as u64;

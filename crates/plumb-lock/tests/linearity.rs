@@ -5,6 +5,7 @@
 mod linear;
 #[allow(dead_code, reason = "other tests ask it for more")]
 mod model;
+mod numbers;
 
 use linear::call::{Call, Reply};
 use linear::{Event, clients, contradiction};

@@ -42,10 +42,7 @@ impl Comparison {
     /// The record as indented JSON with a line end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        match serde_json::to_string_pretty(self) {
-            Ok(text) => text + "\n",
-            Err(error) => unreachable!("a comparison is made of plain values: {error}"),
-        }
+        crate::run::written(self)
     }
 
     /// The widest half of an interval of a primary figure, as a share of the baseline; `None`

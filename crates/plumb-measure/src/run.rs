@@ -62,10 +62,7 @@ impl RunRecord {
     /// The record as indented JSON with a line end.
     #[must_use]
     pub fn to_json(&self) -> String {
-        match serde_json::to_string_pretty(self) {
-            Ok(text) => text + "\n",
-            Err(error) => unreachable!("a run record is made of plain values: {error}"),
-        }
+        written(self)
     }
 
     /// Reads a record.
@@ -74,6 +71,14 @@ impl RunRecord {
     /// [`RecordError::Json`] names line and column; [`RecordError::Schema`] names the version.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
         read_versioned(text, SCHEMA)
+    }
+}
+
+/// A record as indented JSON with a line end.
+pub(crate) fn written(record: &impl Serialize) -> String {
+    match serde_json::to_string_pretty(record) {
+        Ok(text) => text + "\n",
+        Err(error) => unreachable!("a record is made of plain values: {error}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Server, announce, note};
 use plumb_engine::{
     Address, Cidr, Endpoint, Family, Idle, Limit, Listener, LossPlan, PathPlan, PathTotals,
     RelayEvent, RelayPlan, RelayTotals, Stop, clock, relay,
@@ -185,28 +185,21 @@ impl Server for Delay {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let listeners = Listener::bind_all(&self.options.listen, 0)?;
-        for listener in &listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()?;
+        announce(&listeners, out)?;
         let quiet = self.options.quiet;
-        let mut say = |text: &dyn std::fmt::Display| {
-            // a log that cannot be written must not end the service
-            let _ = writeln!(log, "{} {text}", clock::utc(clock::wall_ns()));
-        };
         if !quiet {
-            say(&Line(&self.plan, &self.options.target));
+            note(log, Line(&self.plan, &self.options.target));
         }
         let totals = {
             let mut tell = |event: RelayEvent<'_>| {
                 if !quiet {
-                    say(&event);
+                    note(log, event);
                 }
             };
             relay(&self.plan, &listeners, &self.target, &mut tell, stop)?
         };
         for line in summary(&totals) {
-            say(&line);
+            note(log, line);
         }
         Ok(())
     }

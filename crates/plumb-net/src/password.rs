@@ -1,18 +1,13 @@
 //! The passwords of a route: asked for on the terminal, or taken from the environment. They go to
 //! the router and nowhere else.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-
+use plumb_engine::terminal::Terminal;
 use plumb_wire::route::{Route, Secret};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::NetError;
 
 /// The environment variable that holds the passwords, a line for each `-` of the route.
 pub const PASSWORD_VARIABLE: &str = "PLUMB_ROUTE_PASSWORD";
-/// Characters of a password at most.
-const PASSWORD_MAX: usize = 256;
 
 /// What becomes of a password that stands in the command line itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +45,9 @@ fn fill(route: &mut Route, known: Option<String>) -> Result<(), NetError> {
     }
     let places = route.passwords().filter(|(_, secret)| secret.is_asked_for());
     let Some(known) = known else {
-        let mut terminal = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/tty")
-            .map_err(|_| NetError::NoTerminal { asked })?;
+        let mut terminal = Terminal::open().map_err(|_| NetError::NoTerminal { asked })?;
         for (host, secret) in places {
-            let told = ask(&mut terminal, &host);
+            let told = terminal.ask_unseen(&format!("Password for {host}"));
             *secret = Secret::new(told.map_err(|cause| NetError::Terminal { host, cause })?);
         }
         return Ok(());
@@ -69,74 +60,6 @@ fn fill(route: &mut Route, known: Option<String>) -> Result<(), NetError> {
         *secret = Secret::new(line);
     }
     Ok(())
-}
-
-/// Asks for the password of `host`. Nothing that is typed is shown.
-fn ask(terminal: &mut File, host: &str) -> io::Result<String> {
-    let shown: String = host.chars().filter(|c| !c.is_control()).collect();
-    write!(terminal, "Password for {shown}: ")?;
-    terminal.flush()?;
-    let silence = Silence::over(terminal)?;
-    let typed = read_line(&mut silence.terminal.try_clone()?);
-    drop(silence);
-    writeln!(terminal)?;
-    typed
-}
-
-/// A terminal that shows nothing and makes no signals, until this is dropped: an interruption
-/// would otherwise leave it silent.
-struct Silence {
-    terminal: File,
-    before: Termios,
-}
-
-impl Silence {
-    fn over(terminal: &File) -> io::Result<Self> {
-        let terminal = terminal.try_clone()?;
-        let before = tcgetattr(&terminal)?;
-        let mut silent = before.clone();
-        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
-        Ok(Self { terminal, before })
-    }
-}
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        // a terminal that is gone needs no echo
-        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
-    }
-}
-
-/// What is typed up to the end of the line, with the usual keys to take it back.
-fn read_line(keys: &mut impl io::Read) -> io::Result<String> {
-    const INTERRUPT: u8 = 0x03;
-    const END: u8 = 0x04;
-    const BACKSPACE: u8 = 0x08;
-    const CLEAR: u8 = 0x15;
-    const DELETE: u8 = 0x7f;
-    let mut typed: Vec<u8> = Vec::new();
-    let mut key = [0];
-    // byte by byte: what follows the line is for whoever reads next
-    while keys.read(&mut key)? > 0 {
-        match key[0] {
-            b'\r' | b'\n' => break,
-            INTERRUPT => return Err(io::Error::other("interrupted")),
-            END if typed.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-            END => break,
-            CLEAR => typed.clear(),
-            BACKSPACE | DELETE => {
-                // a character of several bytes goes as a whole
-                while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
-            }
-            byte if typed.len() < PASSWORD_MAX => typed.push(byte),
-            _ => return Err(io::Error::other("a password has at most 256 bytes")),
-        }
-    }
-    match String::from_utf8(typed) {
-        Ok(text) if !text.is_empty() && !text.contains('\0') => Ok(text),
-        _ => Err(io::Error::other("no password was typed")),
-    }
 }
 
 #[cfg(test)]
@@ -166,16 +89,5 @@ mod tests {
         let route = route_of("/H/r/W/hush/H/db", 3298, Literal::Taken).unwrap().unwrap();
         assert_eq!(route.to_string(), "/H/r/W/***/H/db/S/3298");
         assert!(route_of("db:3298", 3298, Literal::Refused).unwrap().is_none());
-    }
-
-    #[test]
-    fn keys_can_be_taken_back() {
-        let typed = |mut keys: &[u8]| read_line(&mut keys).ok();
-        assert_eq!(typed(b"hush\n"), Some("hush".into()));
-        assert_eq!(typed(b"hu\xc3\xa4\x7fsh\r"), Some("hush".into()));
-        assert_eq!(typed(b"wrong\x15right\n"), Some("right".into()));
-        assert_eq!(typed(b"half\x03"), None);
-        assert_eq!(typed(b"\n"), None);
-        assert_eq!(typed(b"\x04"), None);
     }
 }

@@ -321,7 +321,7 @@ impl Measure for Ping {
                 Some(route) => route.to_string(),
                 None => options.transport.target(&options.host),
             },
-            pin: options.load.pin.clone(),
+            pin: options.load.driver.pin.clone(),
             points: self.points.len(),
             takes: LoadPlan::takes_all(plans),
         }

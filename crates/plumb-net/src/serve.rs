@@ -7,7 +7,7 @@ use std::thread;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Server, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, UnitError, show_ns};
@@ -153,10 +153,7 @@ impl Server for Serve {
     ) -> Result<(), JobError> {
         let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;
-        for listener in &listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()?;
+        announce(&listeners, out)?;
         thread::scope(|scope| {
             let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
             let log = scope.spawn(move || {

@@ -9,7 +9,7 @@ use crate::figures::{ABSENT, Pick, grouped, time_of, total};
 use crate::merged::Merged;
 use crate::points::Points;
 use crate::scenarios;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, Kind, Table, end_of};
 use crate::tables::{label_cells, label_columns};
 use crate::verdict::{Noun, Trust, capitalised};
 
@@ -520,7 +520,7 @@ fn names(parts: &[PartRecord]) -> Vec<String> {
         parts.iter().all(|part| server(&part.name).is_some_and(|at| part.name[..at] == **first))
     });
     let skipped = same.map_or(0, |server| server.len());
-    let short = parts.iter().map(|part| cut(&part.name[skipped..]));
+    let short = parts.iter().map(|part| end_of(&part.name[skipped..], NAME_MAX));
     let short: Vec<String> = short.collect();
     let mut told_apart = short.clone();
     told_apart.sort();
@@ -538,20 +538,10 @@ fn names_of_steps(parts: &[PartRecord]) -> Option<Vec<String>> {
     let first = parts.first().and_then(scenario)?;
     let several = parts.iter().any(|part| scenario(part).is_some_and(|other| other != first));
     let name = |part: &PartRecord| match scenario(part) {
-        Some(scenario) if several => cut(&format!("{scenario}/{}", part.name)),
-        _ => cut(&part.name),
+        Some(scenario) if several => end_of(&format!("{scenario}/{}", part.name), NAME_MAX),
+        _ => end_of(&part.name, NAME_MAX),
     };
     Some(parts.iter().map(name).collect())
-}
-
-/// The end of a long name, which says more than its beginning.
-fn cut(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= NAME_MAX {
-        return name.into();
-    }
-    let tail: String = name.chars().skip(count - NAME_MAX + 3).collect();
-    format!("...{tail}")
 }
 
 #[cfg(test)]
@@ -600,7 +590,7 @@ mod tests {
         let long = |c: char| format!("http://a/{c}{}", "x".repeat(60));
         let names = named(&[&long('a'), &long('b')]);
         assert!(names[0].starts_with("1. ...") && names[1].starts_with("2. ..."), "{names:?}");
-        assert_eq!(cut(&"y".repeat(50)).chars().count(), NAME_MAX);
+        assert_eq!(end_of(&"y".repeat(50), NAME_MAX).chars().count(), NAME_MAX);
     }
 
     #[test]

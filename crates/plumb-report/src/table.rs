@@ -198,6 +198,17 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// At most the last `most` characters of a name, which say more than the first.
+pub(crate) fn end_of(name: &str, most: usize) -> String {
+    const CUT: &str = "...";
+    let count = name.chars().count();
+    if count <= most {
+        return name.into();
+    }
+    let tail: String = name.chars().skip(count + CUT.len() - most).collect();
+    format!("{CUT}{tail}")
+}
+
 /// Text that Markdown shows as it is, on lines of its own. Ends with a line end.
 pub(crate) fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);

@@ -67,6 +67,23 @@ impl FindError {
     }
 }
 
+/// Where a step of a path looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// At what is directly in the value or element.
+    Children,
+    /// At what is in it, however deep.
+    Descendants,
+}
+
+/// All that `find` gives, which takes how many it may give at most.
+pub(crate) fn not_too_many(
+    find: impl FnOnce(usize) -> Result<Vec<String>, FindError>,
+) -> Result<Vec<String>, FindError> {
+    let found = find(MATCHES_MAX + 1)?;
+    if found.len() > MATCHES_MAX { Err(FindError::TooManyMatches) } else { Ok(found) }
+}
+
 /// The text of a document.
 pub(crate) fn text_of(document: &[u8]) -> Result<&str, FindError> {
     let text = std::str::from_utf8(document)

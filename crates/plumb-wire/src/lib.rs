@@ -7,6 +7,7 @@ pub mod extension;
 pub mod http;
 pub mod jsonpath;
 pub mod ni;
+pub mod percent;
 pub mod postgres;
 pub mod prometheus;
 pub mod resp;

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+mod cases;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
+use cases::cases;
 use plumb_wire::extension::{
     Answer, Carried, ClientTotals, Cpu, Direction, Exchange, Request, Stream, Totals, Traffic,
 };
@@ -102,14 +105,6 @@ fn what_is_written_is_read_again_and_a_cut_or_longer_message_is_not() {
     }
 }
 
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(5_000))
-    }
-}
-
 /// Whatever is read is written as it was read.
 fn read_and_write(payload: &[u8]) {
     let mut frame = Vec::new();
@@ -125,7 +120,7 @@ fn read_and_write(payload: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(5_000))]
 
     #[test]
     fn noise_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

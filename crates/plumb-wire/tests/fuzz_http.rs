@@ -3,6 +3,9 @@
 //!
 //! `PLUMB_FUZZ_CASES` sets the number of cases of each property.
 
+mod cases;
+
+use cases::cases;
 use plumb_wire::http::{Ask, Body, Memo, RawHead, Url, basic_realm, told};
 use proptest::prelude::*;
 
@@ -129,12 +132,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![3 => several(), 2 => bent, 1 => noise]
 }
 
-fn cases() -> u32 {
-    std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #![proptest_config(cases(2_000))]
 
     #[test]
     fn the_same_is_seen_however_the_bytes_are_cut(

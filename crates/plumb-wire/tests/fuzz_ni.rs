@@ -4,9 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+mod cases;
+
 use std::fs;
 use std::path::Path;
 
+use cases::cases;
 use plumb_wire::ni::{self, HEADER_BYTES, Message, Payload};
 use proptest::prelude::*;
 
@@ -80,14 +83,6 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(5_000))
-    }
-}
-
 #[test]
 fn the_corpus_reads_as_it_is_meant() {
     let read: Vec<(String, Vec<Seen>)> =
@@ -127,7 +122,7 @@ fn pieces_of_any_size_give_the_same_frames() {
 }
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(5_000))]
 
     #[test]
     fn noise_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -1,5 +1,8 @@
 //! Any bytes, in pieces of any size, are the same messages of PostgreSQL, and no panic.
 
+mod cases;
+
+use cases::cases;
 use plumb_wire::postgres::{Malformed, Message, message};
 use proptest::prelude::*;
 
@@ -75,16 +78,8 @@ fn rows() -> impl Strategy<Value = (Vec<u8>, Vec<Option<Vec<u8>>>)> {
     })
 }
 
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(5_000))
-    }
-}
-
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(5_000))]
 
     #[test]
     fn noise_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

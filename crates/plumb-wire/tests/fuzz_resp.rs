@@ -1,5 +1,8 @@
 //! Any bytes, in pieces of any size, give the same commands, and no panic.
 
+mod cases;
+
+use cases::cases;
 use plumb_wire::resp::{
     Limits, Malformed, Reply, ReplyLimits, Words, command, push_array, push_bulk, push_command,
     push_error, push_null, push_signed, push_simple, reply,
@@ -39,14 +42,6 @@ fn read_one_by_one(bytes: &[u8]) -> Read {
         }
     }
     (commands, None)
-}
-
-fn cases() -> ProptestConfig {
-    let asked = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(asked.unwrap_or(5_000))
-    }
 }
 
 fn frames() -> impl Strategy<Value = Vec<u8>> {
@@ -149,7 +144,7 @@ fn replies() -> impl Strategy<Value = (Vec<u8>, String)> {
 }
 
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(cases(5_000))]
 
     #[test]
     fn noise_instead_of_replies_is_read_without_harm(

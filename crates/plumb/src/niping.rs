@@ -11,8 +11,8 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::load::{self, Stage};
 use plumb_engine::options::{TransportKind, TransportOptions};
 use plumb_engine::{
-    Address, Endpoint, EngineError, Extent, Family, IntervalRecords, LoadPlan, Nagle, Pace, Plain,
-    Sampler, ServePlan, reachable, serve,
+    Address, Endpoint, EngineError, Family, IntervalRecords, LoadPlan, Pace, Plain, Sampler,
+    ServePlan, reachable, serve,
 };
 use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
 use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, Routed, listeners};
@@ -169,20 +169,9 @@ impl Words {
             ms => Pace::Delay(Span::from_ms(ms)),
         };
         LoadPlan {
-            connections: one,
-            threads: one,
-            depth: one,
             pace,
-            extent: Extent::Count(self.loops),
-            warmup: Span::from_ns(0),
-            connect_timeout: PATIENCE,
-            operation_timeout: PATIENCE,
-            lag_bound: PATIENCE,
             waiting: LoadPlan::suitable_waiting(one, one, pace),
-            pin: Vec::new(),
-            netns: Vec::new(),
-            interval: Span::from_ms(1_000),
-            nagle: Nagle::Off,
+            ..LoadPlan::lone(self.loops, PATIENCE)
         }
     }
 }
@@ -214,14 +203,8 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
     }
     out.flush()?;
     let plan = ServePlan {
-        max_clients: 1_000,
-        idle: None,
-        stall: PATIENCE,
         quit_after: (words.idle_s > 0).then_some(Span::from_ms(words.idle_s.saturating_mul(1_000))),
-        allow: Vec::new(),
-        spin: false,
-        pin: None,
-        nagle: Nagle::Off,
+        ..ServePlan::new(1_000, PATIENCE)
     };
     let mut tell = |event: Event<'_>| {
         let time = clock::ctime(clock::wall_ns());

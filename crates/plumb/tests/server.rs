@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use kit::Server;
 use kit::ni::{Client, INVALID, PING, PONG, REFUSED, TOO_BIG, error, frame};
+use plumb_measure::statistics::SplitMix64;
 use tempfile::tempdir;
 
 /// The words behind `... gone after 1.23 ms: `.
@@ -16,15 +17,12 @@ fn account(line: &str) -> &str {
     after.split_once(": ").expect("a time, then the account").1
 }
 
-/// SplitMix64: the same numbers every time.
-struct Numbers(u64);
+/// The same numbers every time.
+struct Numbers(SplitMix64);
 
 impl Numbers {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.next_u64() % limit
     }
 
     fn bytes(&mut self, most: u64) -> Vec<u8> {
@@ -364,7 +362,7 @@ fn a_server_without_descriptors_serves_those_it_has_and_takes_others_later() {
 fn garbage_from_two_hundred_clients_does_not_end_the_server() {
     let server = Server::start(&["--quiet", "--max-message", "1kB"]);
     let mut healthy = server.client();
-    let mut numbers = Numbers(20_261_121);
+    let mut numbers = Numbers(SplitMix64::new(20_261_121));
     for _ in 0..200 {
         let mut client = server.client();
         let garbage = match numbers.below(4) {

@@ -1,5 +1,7 @@
 //! The flights: 16 connections on 25 days, the same on every machine.
 
+use plumb_measure::statistics::SplitMix64;
+
 use super::Value;
 
 /// Carrier, name, currency, page.
@@ -186,9 +188,9 @@ pub(super) fn connections() -> impl Iterator<Item = Vec<Value>> {
 pub(super) fn flights() -> impl Iterator<Item = Vec<Value>> {
     CONNECTIONS.iter().enumerate().flat_map(|(line, it)| {
         (0..DAYS).map(move |number| {
-            let mut mixer = Mixer((line as u64) << 32 | number);
+            let mut random = SplitMix64::new((line as u64) << 32 | number);
             let (plane, seats) = PLANES[it.plane];
-            let taken = seats.map(|seats| mixer.up_to(seats));
+            let taken = seats.map(|seats| up_to(&mut random, seats));
             let [economy, business, first] = taken;
             let paid = it.price * (economy + 2 * business + 3 * first);
             let currency = CARRIERS.iter().find(|carrier| carrier[0] == it.key[0]);
@@ -218,18 +220,10 @@ fn day(since_1970: u64) -> String {
     moment.strftime("%Y-%m-%d").to_string()
 }
 
-/// Numbers that look drawn and are the same everywhere (`SplitMix64`).
-struct Mixer(u64);
-
-impl Mixer {
-    fn up_to(&mut self, most: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let range = u64::try_from(most).unwrap_or(0) + 1;
-        i64::try_from((bits ^ (bits >> 31)) % range).unwrap_or(0)
-    }
+/// A number from 0 to `most` that looks drawn.
+fn up_to(random: &mut SplitMix64, most: i64) -> i64 {
+    let range = u64::try_from(most).unwrap_or(0) + 1;
+    i64::try_from(random.next_u64() % range).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The same data without a protocol around it: small JSON.
 
+use plumb_wire::percent::decoded;
+
 use super::data::Data;
 use super::entity::{Entity, decimal};
 use super::json::text;
@@ -8,7 +10,6 @@ use super::model::FLIGHT;
 use crate::answer::{Answer, Failure, JSON};
 use crate::database::{Row, Value};
 use crate::step::Step;
-use crate::url::decoded;
 
 /// The answer to a request for what lies `below` `/rest/flights`.
 ///

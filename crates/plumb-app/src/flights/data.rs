@@ -1,9 +1,10 @@
 //! The reads of the service, from the database here or through the back end.
 
+use plumb_wire::percent::encoded;
+
 use crate::answer::Failure;
 use crate::database::{Row, Value};
 use crate::step::Step;
-use crate::url::encoded;
 
 /// One read, which the back end knows by the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +129,8 @@ fn only(words: Vec<String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_wire::percent::decoded;
+
     use super::*;
 
     #[test]
@@ -146,7 +149,7 @@ mod tests {
             let path = read.path();
             let mut words = path.strip_prefix("/rest/flights/data/").unwrap().split('/');
             let name = words.next().unwrap();
-            let words = words.map(|word| crate::url::decoded(word).unwrap().into_owned()).collect();
+            let words = words.map(|word| decoded(word).unwrap().into_owned()).collect();
             assert_eq!(Data::from_words(name, words), Some(read));
         }
         assert_eq!(Data::from_words("flight", vec!["AA".into()]), None);

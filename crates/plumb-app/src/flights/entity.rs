@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use plumb_wire::percent::encoded;
+
 use super::model::{EntityType, Kind};
 use crate::database::{Row, Value};
-use crate::url::encoded;
 
 /// One entity.
 #[derive(Clone, Debug)]
@@ -51,7 +52,8 @@ impl Entity {
         let keys: Vec<String> = (0..self.kind.keys)
             .map(|place| {
                 let property = &self.kind.properties[place];
-                let value = encoded(&self.text(place).replace('\'', "''"));
+                let value = self.text(place).replace('\'', "''");
+                let value = encoded(&value);
                 let literal = match property.kind {
                     Kind::Date => format!("datetime'{value}T00%3A00%3A00'"),
                     _ => format!("'{value}'"),

@@ -1,9 +1,10 @@
 //! The query of a URL.
 
+use plumb_wire::percent::form_decoded;
+
 use super::filter::{Expression, Order};
 use super::model::EntityType;
 use crate::answer::Failure;
-use crate::url::query_value;
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,11 @@ impl Options {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let wrong = || Failure::bad_request(format!("`{pair}` is badly encoded"));
-            let name = query_value(name).ok_or_else(wrong)?;
+            let name = form_decoded(name).ok_or_else(wrong)?;
             if !name.starts_with('$') {
                 continue; // options of others: sap-client, sap-statistics
             }
-            let value = query_value(value).ok_or_else(wrong)?;
+            let value = form_decoded(value).ok_or_else(wrong)?;
             let refused =
                 |problem: String| Failure::bad_request(format!("{name}={value}: {problem}"));
             if seen.iter().any(|seen| *seen == *name) {
@@ -177,7 +178,7 @@ mod tests {
             ]),
             value: String,
         ) {
-            let query = format!("${name}={}", crate::url::encoded(&value));
+            let query = format!("${name}={}", plumb_wire::percent::encoded(&value));
             if let Err(failure) = Options::parse(&FLIGHT, &query) {
                 prop_assert_eq!(failure.status, hyper::StatusCode::BAD_REQUEST);
             }

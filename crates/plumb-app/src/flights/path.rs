@@ -1,9 +1,10 @@
 //! The path of a URL behind the root of the service.
 
+use plumb_wire::percent::decoded;
+
 use super::key;
 use super::model::{self, EntityType, NAMESPACE};
 use crate::answer::Failure;
-use crate::url::decoded;
 
 /// What a path leads to.
 #[derive(Debug)]

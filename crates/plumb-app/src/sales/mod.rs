@@ -8,6 +8,7 @@ mod order;
 
 use hyper::{Method, StatusCode};
 use plumb_engine::clock;
+use plumb_wire::percent::form_decoded;
 use serde::Deserialize;
 
 use crate::answer::{Answer, Failure, JSON};
@@ -128,7 +129,7 @@ fn issue(step: &mut Step<'_>, context: &Context, delivery: i64) -> Result<Answer
 
 fn list(step: &mut Step<'_>) -> Result<Answer, Failure> {
     let customer = step.request.query().split('&').find_map(|pair| pair.strip_prefix("customer="));
-    let customer = customer.and_then(crate::url::query_value);
+    let customer = customer.and_then(form_decoded);
     let customer = customer.ok_or_else(|| Failure::bad_request("say whose: ?customer=NAME"))?;
     let document = order::list(step.database, &customer, LIST)?;
     Ok(Answer::new(JSON, document.to_string()))

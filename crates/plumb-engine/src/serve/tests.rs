@@ -9,18 +9,12 @@ use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
 use crate::service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
-use crate::{Endpoint, Link, Listener, Nagle, Plain, Received, Stop};
+use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
 
 fn plan() -> ServePlan {
     ServePlan {
-        max_clients: 10,
-        idle: None,
-        stall: Span::from_ms(1_000),
         quit_after: Some(Span::from_ms(60_000)),
-        allow: Vec::new(),
-        spin: false,
-        pin: None,
-        nagle: Nagle::Off,
+        ..ServePlan::new(10, Span::from_ms(1_000))
     }
 }
 

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
-use plumb_engine::{Cidr, Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::layer::{JobError, Server, announce, note};
+use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::Span;
 
 use super::PORT;
@@ -70,14 +70,9 @@ impl FarServeOptions {
 
     fn plan(&self) -> ServePlan {
         ServePlan {
-            max_clients: self.max_clients,
             idle: (self.idle.ns() > 0).then_some(self.idle),
-            stall: STALL,
-            quit_after: None,
             allow: self.allow.clone(),
-            spin: false,
-            pin: None,
-            nagle: Nagle::Off,
+            ..ServePlan::new(self.max_clients, STALL)
         }
     }
 }
@@ -106,15 +101,11 @@ impl FarServe {
     ) -> Result<(), HostError> {
         let monitor = self.options.watched().plan()?;
         let listeners = Listener::bind_all(&self.options.listen, PORT)?;
-        for listener in &listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()?;
+        announce(&listeners, out)?;
         let quiet = self.options.quiet;
         let mut tell = |event: Event<'_>| {
             if !quiet {
-                // a log that cannot be written must not end the service
-                let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
+                note(log, event);
             }
         };
         let every_ns = self.options.every.ns();

@@ -2,9 +2,12 @@
 
 use std::io::{self, Write};
 
-use rustix::termios::tcgetwinsize;
+use plumb_engine::terminal;
 
 use super::{History, Paint, render};
+
+/// Columns and lines of a terminal that does not say how many it has.
+const SIZE: (usize, usize) = (80, 24);
 
 /// A terminal that shows a screen of its own, until this is dropped.
 pub(crate) struct Screen<'a> {
@@ -29,7 +32,7 @@ impl<'a> Screen<'a> {
 
     /// Shows `history` as the terminal is large now.
     pub(crate) fn draw(&mut self, history: &History) -> io::Result<()> {
-        let (width, height) = size();
+        let (width, height) = terminal::size(io::stdout()).unwrap_or(SIZE);
         let text = render(history, width, height, self.paint);
         // written over what stands there, line by line, and in one piece: nothing flickers
         let mut frame = String::with_capacity(text.len() + 16 * height);
@@ -52,15 +55,5 @@ impl Drop for Screen<'_> {
         // a terminal that is gone needs nothing back
         let _ = self.out.write_all(b"\x1b[?25h\x1b[?1049l");
         let _ = self.out.flush();
-    }
-}
-
-/// Columns and lines of the terminal.
-fn size() -> (usize, usize) {
-    match tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
-            (usize::from(size.ws_col), usize::from(size.ws_row))
-        }
-        _ => (80, 24),
     }
 }

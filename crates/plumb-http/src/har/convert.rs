@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
 use plumb_wire::http::Url;
+use plumb_wire::percent::form_encoded;
 
 use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
 use super::model::{Entry, Har, Pair};
@@ -18,7 +19,7 @@ use crate::import::note::Place;
 use crate::import::origin::{Origins, base_of};
 use crate::import::secrets::{Login, Secrets};
 use crate::import::source::Source;
-use crate::import::template::{form_encoded, literal};
+use crate::import::template::literal;
 use crate::scenario::file::{Check, Pairs, Scenario, Step, Think};
 
 /// Makes a scenario of a recording.

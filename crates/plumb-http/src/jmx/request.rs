@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plumb_wire::http::Url;
+use plumb_wire::percent::form_encoded;
 
 use super::element::Element;
 use super::scope::{Role, Scope, role};
@@ -12,7 +13,6 @@ use crate::har::{is_left_out, is_sendable};
 use crate::import::body::{masked_target_template, masked_template};
 use crate::import::draft::{DraftStep, placed};
 use crate::import::origin::base_of;
-use crate::import::template::form_encoded;
 use crate::scenario::extract::Extractor;
 use crate::scenario::file::{Check, Extract, Pairs, Step, Think};
 use crate::scenario::variables::Names;

@@ -1,5 +1,7 @@
 //! Pairs as forms and queries write them: `a=1&b=2`.
 
+use plumb_wire::percent::form_decoded_lossy as decoded;
+
 use crate::har::model::Pair;
 
 /// The pairs of `text`, decoded. What has no `=` is a name without a value.
@@ -11,30 +13,6 @@ pub(crate) fn pairs(text: &str) -> Vec<Pair> {
             Pair { name: decoded(name), value: decoded(value) }
         })
         .collect()
-}
-
-/// `text` with its `+` and percent signs resolved. A percent sign that begins no pair of digits
-/// stands for itself, and bytes that are not UTF-8 become replacement characters.
-pub(crate) fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let (byte, length) = match (first, behind) {
-            (b'+', _) => (b' ', 1),
-            (b'%', [high, low, ..]) => match (digit(*high), digit(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, 3),
-                _ => (b'%', 1),
-            },
-            (byte, _) => (*byte, 1),
-        };
-        bytes.push(byte);
-        rest = &rest[length..];
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -65,8 +43,5 @@ mod tests {
                 pair("u", "ü")
             ]
         );
-        assert_eq!(decoded("100%"), "100%");
-        assert_eq!(decoded("%zz%4"), "%zz%4");
-        assert_eq!(decoded("%ff"), "\u{fffd}");
     }
 }

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
 use super::archive::Archive;
@@ -95,14 +94,6 @@ fn listed(names: &[&str]) -> String {
     match names.len().checked_sub(SHOWN) {
         Some(more) if more > 0 => format!("{} and {more} more", names[..SHOWN].join(", ")),
         _ => names.join(", "),
-    }
-}
-
-/// Writes the log as events come, until everybody who could tell one is gone.
-pub(crate) fn write_log(events: &Receiver<String>, log: &mut (dyn Write + Send)) {
-    while let Ok(event) = events.recv() {
-        // a log that cannot be written must not end the service
-        let _ = writeln!(log, "{} {event}", clock::utc(clock::wall_ns()));
     }
 }
 

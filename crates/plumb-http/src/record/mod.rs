@@ -20,7 +20,7 @@ mod doors;
 mod entry;
 mod error;
 mod exchange;
-pub(crate) mod form;
+mod form;
 mod hops;
 mod intercept;
 mod kept;
@@ -39,7 +39,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop, tls};
 use plumb_measure::{Clock as _, Span};
 use rustls::ClientConfig;
@@ -157,10 +157,7 @@ impl Record {
             let file = ready.archive.path().display();
             writeln!(log, "plumb: {file} will hold passwords, cookies and tokens as they are")?;
         }
-        for listener in &ready.listeners {
-            writeln!(out, "listening on {}", listener.local())?;
-        }
-        out.flush()
+        announce(&ready.listeners, out)
     }
 
     /// Records until it is told to stop, or its time is over.
@@ -178,9 +175,9 @@ impl Record {
         std::thread::scope(|threads| {
             threads.spawn(move || {
                 if quiet {
-                    ledger::write_log(&told, &mut io::sink());
+                    note_all(&told, &mut io::sink());
                 } else {
-                    ledger::write_log(&told, log);
+                    note_all(&told, log);
                 }
             });
             let scribe = threads.spawn(move || scribe.work(&written));

@@ -63,7 +63,7 @@ impl ScenarioLoad {
         let book = Book::read(&options.scenario)?;
         let file = book.file();
         let means = Means {
-            proxy: options.proxy.as_deref(),
+            proxy: options.exchange.proxy.as_deref(),
             transport: &options.transport,
             trust: &options.trust,
             connect_timeout: options.drive.connect_timeout(file),
@@ -73,10 +73,10 @@ impl ScenarioLoad {
         let origin = origin(&book, options.base.as_deref(), proxy.as_ref())?;
         let ways = Ways::new(means, std::slice::from_ref(origin.url()))?;
         let wishes = Wishes {
-            headers: Wishes::headers(&options.header)?,
+            headers: Wishes::headers(&options.exchange.header)?,
             exclude: Patterns::new(&options.exclude),
             credentials: options.credentials.clone(),
-            body_bytes_max: options.max_body.map_or(u64::MAX, |size| size.bytes()),
+            body_bytes_max: options.exchange.body_bytes_max(),
         };
         let drawn = || clock::wall_ns() & SEED_MASK;
         let seed = options.drive.seed.or(file.seed).unwrap_or_else(drawn);
@@ -230,13 +230,10 @@ impl Measure for ScenarioLoad {
         in_force.insert("scenario".into(), json!(self.book.path()));
         in_force.insert("scenario-text".into(), json!(masked::text(file)));
         in_force.insert("base".into(), json!(self.origin.url().to_string()));
-        in_force.insert("header".into(), json!(options.header));
         in_force.insert("exclude".into(), json!(options.exclude));
         in_force.insert("users".into(), json!(options.users));
         in_force.insert("credentials".into(), json!(options.credentials));
-        in_force.insert("max-body".into(), json!(options.max_body));
-        in_force
-            .insert("proxy".into(), json!(self.ways.proxy().map(|proxy| proxy.url().to_string())));
+        in_force.extend(options.exchange.in_force(self.ways.proxy()));
         in_force.extend(options.export.in_force());
         in_force.extend(options.transport.in_force());
         if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
@@ -250,7 +247,7 @@ impl Measure for ScenarioLoad {
             open,
             seed: self.seed,
             target: target(&self.origin, file.name.as_deref()),
-            pin: options.drive.pin.clone(),
+            pin: options.drive.driver.pin.clone(),
             points: self.points.len(),
             takes: self.takes(),
         }
@@ -270,7 +267,7 @@ impl Measure for ScenarioLoad {
         let rows = self.cast(&extracted)?.rows;
         let mut jtl = self.jtl(&rows)?;
         watch.rows(&names(&rows));
-        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.pin, stop)? {
+        if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
             watch.floor(floor);
         }
         for point in &self.points {

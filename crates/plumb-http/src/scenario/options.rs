@@ -5,14 +5,14 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_engine::options::{OutputOptions, TransportOptions};
+use plumb_engine::options::{DriverOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
-use plumb_measure::{ByteSize, Span};
+use plumb_measure::Span;
 use serde_json::{Value, json};
 
 use super::file::ScenarioFile;
-use crate::options::ExportOptions;
+use crate::options::{ExchangeOptions, ExportOptions};
 
 /// The usual limits, where neither the file nor the command line names one.
 const TIMEOUT: Span = Span::from_ms(30_000);
@@ -29,10 +29,6 @@ pub struct ScenarioOptions {
     #[arg(long, value_name = "URL")]
     pub base: Option<String>,
 
-    /// A further header line of every request; it stands in the record, so it may hold no secret
-    #[arg(long, value_name = "NAME: VALUE")]
-    pub header: Vec<String>,
-
     /// Leave out the steps whose path holds this, or is like it where it has a *
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
@@ -46,19 +42,12 @@ pub struct ScenarioOptions {
     ///
     /// Without any the environment is looked at (PLUMB_HTTP_USER and PLUMB_HTTP_PASSWORD). What is
     /// found is sent with every request.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Request")]
     pub credentials: Option<PathBuf>,
 
-    /// Send every request through this proxy: http://HOST:PORT
-    ///
-    /// An https server is reached through a tunnel (CONNECT) for each connection. A proxy that asks who
-    /// you are is told PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD from the environment.
-    #[arg(long, value_name = "URL")]
-    pub proxy: Option<String>,
-
-    /// Content that an answer may have; more is a failure
-    #[arg(long, value_name = "SIZE")]
-    pub max_body: Option<ByteSize>,
+    /// What holds for every request.
+    #[command(flatten)]
+    pub exchange: ExchangeOptions,
 
     /// Show what would be done, and ask for nothing
     #[arg(long, conflicts_with = "markdown")]
@@ -101,9 +90,9 @@ pub struct DriveOptions {
     #[arg(long, value_name = "N", default_value = "1")]
     pub threads: NonZeroUsize,
 
-    /// Run on these processors, one a thread in turn
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-    pub pin: Vec<usize>,
+    /// How its threads run, and how they are judged.
+    #[command(flatten)]
+    pub driver: DriverOptions,
 
     /// An answer must be complete within this, in place of the file's [default: 30s]
     #[arg(long, value_name = "TIME")]
@@ -112,18 +101,6 @@ pub struct DriveOptions {
     /// A connection must stand within this, in place of the file's [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub connect_timeout: Option<Span>,
-
-    /// The scheduling lag, at its 99th percentile, beyond which the driver counts as the limit
-    #[arg(long, value_name = "TIME", default_value = "1ms")]
-    pub lag: Span,
-
-    /// Length of the intervals in which the run is written down
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: Span,
-
-    /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
-    #[arg(long, help_heading = "Transport")]
-    pub nagle: bool,
 
     /// Seed of everything that is drawn, in place of the file's [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -142,12 +119,12 @@ impl DriveOptions {
             warmup: self.warmup.or(file.warmup).unwrap_or(Span::from_ns(0)),
             connect_timeout: self.connect_timeout(file),
             operation_timeout: self.timeout.or(file.timeout).unwrap_or(TIMEOUT),
-            lag_bound: self.lag,
+            lag_bound: self.driver.lag,
             waiting: Waiting::Epoll,
-            pin: self.pin.clone(),
+            pin: self.driver.pin.clone(),
             netns: Vec::new(),
-            interval: self.interval,
-            nagle: self.nagle.into(),
+            interval: self.driver.interval,
+            nagle: self.driver.nagle.into(),
         }
     }
 
@@ -164,17 +141,15 @@ impl DriveOptions {
     /// Every option with the value in force, for the run record.
     pub(crate) fn in_force(&self, file: &ScenarioFile, seed: u64) -> BTreeMap<String, Value> {
         let plan = self.plan(file);
-        BTreeMap::from([
+        let mut options = BTreeMap::from([
             ("for".into(), json!(self.length(file))),
             ("warmup".into(), json!(plan.warmup)),
             ("threads".into(), json!(self.threads)),
-            ("pin".into(), json!(self.pin)),
             ("timeout".into(), json!(plan.operation_timeout)),
             ("connect-timeout".into(), json!(plan.connect_timeout)),
-            ("lag".into(), json!(self.lag)),
-            ("interval".into(), json!(self.interval)),
-            ("nagle".into(), json!(self.nagle)),
             ("seed".into(), json!(seed)),
-        ])
+        ]);
+        options.extend(self.driver.in_force());
+        options
     }
 }

@@ -1,5 +1,7 @@
 //! Texts with variables in them.
 
+use plumb_wire::percent::encoded;
+
 use super::variables::{Names, Slot, Value, Variables};
 
 /// A text in which `${NAME}` stands for the value of a variable.
@@ -179,22 +181,12 @@ fn write_variable(
             out.extend_from_slice(list.len().to_string().as_bytes());
         }
         (Value::Text(text), Form::Plain) => out.extend_from_slice(text.as_bytes()),
-        (Value::Text(text), Form::Url) => text.bytes().for_each(|byte| write_encoded(byte, out)),
+        (Value::Text(text), Form::Url) => {
+            encoded(text).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+        }
         (Value::List(_), Form::Plain | Form::Url) => return Err(Missing::IsList(slot)),
     }
     Ok(())
-}
-
-/// # Source
-/// RFC 3986, section 2.3: what is not encoded.
-fn write_encoded(byte: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        out.push(byte);
-    } else {
-        let digit = |value: u8| DIGITS[usize::from(value & 15)];
-        out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
-    }
 }
 
 #[cfg(test)]

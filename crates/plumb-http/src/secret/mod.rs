@@ -8,9 +8,9 @@ mod xml;
 
 use std::ops::Range;
 
-pub(crate) use name::{is_forgery_token, is_secret};
+use plumb_wire::percent::form_decoded_lossy;
 
-use crate::record::form::decoded;
+pub(crate) use name::{is_forgery_token, is_secret};
 
 /// What stands in the place of a secret that is not shown.
 pub(crate) const MASK: &str = "MASKED";
@@ -142,7 +142,8 @@ pub(crate) fn replaced(
 /// `name=value&name=value`, which begins at the byte `from` of its text.
 fn in_pairs(text: &str, from: usize) -> Vec<Found> {
     let pairs = split_at(text, '&').filter_map(|pair| assigned(text, pair));
-    let secrets = pairs.map(|(name, at)| (decoded(name), at)).filter(|(name, _)| is_secret(name));
+    let secrets =
+        pairs.map(|(name, at)| (form_decoded_lossy(name), at)).filter(|(name, _)| is_secret(name));
     secrets.map(|(name, at)| Found::text(name, from + at.start..from + at.end)).collect()
 }
 

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::{LoadOptions, OutputOptions};
 use plumb_engine::{
-    Endpoint, Extent, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor,
-    part_record, result_record,
+    Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
+    result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Figure, ResultRecord, Span};
@@ -22,7 +22,7 @@ use super::script::{Keeper, SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload
 use super::walk::Walk;
 use crate::LockError;
 use crate::digest::KEY_BYTES;
-use crate::target::{Target, lone};
+use crate::target::Target;
 
 /// A seed from the clock stays exact in every JSON reader.
 const SEED_MASK: u64 = (1 << 53) - 1;
@@ -164,11 +164,10 @@ impl LoadJob {
         let plan = LoadPlan {
             connections,
             depth,
-            extent: Extent::Count(total), // clients say themselves when they are done
             pin: options.pin.clone(),
             waiting: LoadPlan::suitable_waiting(connections, depth, plumb_engine::Pace::AsFast),
             interval: Span::from_ms(100),
-            ..lone(total, options.timeout)
+            ..LoadPlan::lone(total, options.timeout) // clients say themselves when they are done
         };
         plan.check()?;
         let mut in_force: BTreeMap<_, _> = options.target.in_force().into_iter().collect();
@@ -254,7 +253,8 @@ impl LoadJob {
     fn round_trip(&self, place: &Place<'_>) -> Result<Option<u64>, LockError> {
         let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
         let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [] };
-        let load = self.target.drive(&lone(PINGS, crate::ask::PATIENCE), &mut stage, 1, probe)?;
+        let plan = LoadPlan::lone(PINGS, crate::ask::PATIENCE);
+        let load = self.target.drive(&plan, &mut stage, 1, probe)?;
         let service = load.recorder.rows().first().map(|row| &row.service);
         Ok(service.filter(|times| !times.is_empty()).map(|times| times.quantile(0.5)))
     }

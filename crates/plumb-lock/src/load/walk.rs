@@ -10,6 +10,7 @@ use plumb_wire::resp::{self, Items, Reply};
 
 use super::probe::{LIMITS, shown};
 use super::script::{FILL_NAME, fill_argument, fill_owner};
+use crate::ask::{HELLO, hello};
 use crate::digest::{self, Digest, Digester, KEY_BYTES};
 use crate::table::{Held, Lock};
 
@@ -39,8 +40,6 @@ enum Phase {
     List(Vec<bool>),
     Over,
 }
-
-const HELLO: u16 = 1;
 
 impl Walk {
     /// Of so many `owners` with so many `locks` each. The `key` is drawn anew for each
@@ -193,9 +192,7 @@ impl Protocol for Walk {
     fn user(&mut self, _: usize) {}
 
     fn hello(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Option<Op> {
-        let password = self.password.take()?; // there is one connection
-        resp::push_command(out, &[b"AUTH", &password]);
-        Some(Op { label: 0, tag: HELLO })
+        hello(&mut self.password, out)
     }
 
     fn encode(&mut self, (): &mut (), (): &mut (), out: &mut Vec<u8>) -> Next {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Listener, Nagle, Plain, ServePlan, Stop, serve};
+use plumb_engine::{Listener, Plain, ServePlan, Stop, serve};
 use plumb_lock::journal::{Notes, Restored};
 use plumb_lock::table::{Fault, Limits, Mode, Rules, Scope};
 use plumb_lock::{Event as Told, LockServer, ServerPlan};
@@ -19,6 +19,7 @@ use plumb_wire::resp;
 use super::Event;
 use super::call::{Call, Reply, listed};
 use crate::model::{Row, Want};
+use crate::numbers::Numbers;
 
 /// Clients at the same time, calls of each between two pauses, and pauses.
 const CLIENTS: usize = 4;
@@ -28,22 +29,6 @@ const ROUNDS: u64 = 30;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What is read of one answer at most.
 const LIMITS: resp::ReplyLimits = resp::ReplyLimits { bytes: 1 << 20, items: 100_000 };
-
-/// Numbers that are the same for the same seed.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    fn one<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).expect("few")].clone()
-    }
-}
 
 thread_local! {
     /// The mistake that tables of this thread make.
@@ -98,16 +83,7 @@ pub(crate) fn history(seed: u64, room: u32, fault: Option<Fault>) -> (Vec<Event>
 
 fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &Stop) {
     PLANTED.set(fault);
-    let plan = ServePlan {
-        max_clients: 100,
-        idle: None,
-        stall: Span::from_ms(30_000),
-        quit_after: None,
-        allow: Vec::new(),
-        spin: false,
-        pin: None,
-        nagle: Nagle::Off,
-    };
+    let plan = ServePlan::new(100, Span::from_ms(30_000));
     let server = ServerPlan {
         limits: resp::Limits { words: 100, word_bytes: 300, command_bytes: 10_000 },
         wait_ns_max: u64::MAX >> 1,
@@ -139,7 +115,7 @@ impl<'a> Client<'a> {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         stream.set_nodelay(true).expect("a socket of TCP");
-        let numbers = Numbers(seed * 1_000 + number as u64);
+        let numbers = Numbers::new(seed * 1_000 + number as u64);
         Self { stream, kept: Vec::new(), number, numbers, moments, granted: vec![], seen: vec![] }
     }
 

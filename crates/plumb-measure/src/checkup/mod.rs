@@ -6,7 +6,7 @@ mod sentence;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::read_versioned;
+use crate::run::{read_versioned, written};
 use crate::{HostFacts, Program, RecordError, Status};
 
 pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
@@ -164,10 +164,7 @@ impl Checkup {
     /// The checkup as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        match serde_json::to_string_pretty(self) {
-            Ok(text) => text + "\n",
-            Err(error) => unreachable!("a checkup is made of plain values: {error}"),
-        }
+        written(self)
     }
 
     /// Reads a checkup back.

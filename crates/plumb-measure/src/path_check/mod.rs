@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::read_versioned;
+use crate::run::{read_versioned, written};
 use crate::{Program, RecordError, ResultRecord};
 
 /// Version of the form of [`PathCheck`].
@@ -224,10 +224,7 @@ impl PathCheck {
     /// The check as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        match serde_json::to_string_pretty(self) {
-            Ok(text) => text + "\n",
-            Err(error) => unreachable!("a check is made of plain values: {error}"),
-        }
+        written(self)
     }
 
     /// Reads a check back.

@@ -3,7 +3,7 @@
 use plumb_measure::{CheckupOutcome, CheckupPart, show_ns};
 
 use crate::figures::{ABSENT, grouped, per_second, with_unit};
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, Kind, Table, end_of};
 use crate::verdict::Trust;
 
 /// Characters of an operation in a table: that of a page is its path.
@@ -23,7 +23,7 @@ pub(super) fn parts(parts: &[&CheckupPart]) -> Table {
     columns.push(Column::new(Kind::Verdict, "verdict"));
     let mut table = Table::new(columns);
     for part in parts {
-        let mut cells = vec![cut(&format!("{}, {}", part.operation, part.how))];
+        let mut cells = vec![end_of(&format!("{}, {}", part.operation, part.how), NAME_MAX)];
         let outcome = part.outcome.as_ref().filter(|outcome| outcome.error.is_none());
         cells.extend(outcome.map_or_else(|| [ABSENT; 3].map(String::from), figures));
         cells.extend(
@@ -69,13 +69,4 @@ fn word(part: &CheckupPart) -> Option<&'static str> {
         Some(outcome) if outcome.not_offered => Some("not offered"),
         Some(outcome) => outcome.error.as_ref().map(|_| "not measured"),
     }
-}
-
-fn cut(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= NAME_MAX {
-        return name.into();
-    }
-    let tail: String = name.chars().skip(count - NAME_MAX + 3).collect();
-    format!("...{tail}")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plumb_measure::{Checkup, PathCheck};
 
 use super::error::FolderError;
-use super::place::{NAMES_MAX, Place};
+use super::place::Place;
 use super::{CHECK, CHECKUP, REPORT};
 
 const PARTS: &str = "parts";
@@ -57,20 +57,8 @@ impl CheckFolder {
     /// [`FolderError::Create`] when `parts` cannot be made, [`FolderError::NamesTaken`] after a
     /// thousand attempts.
     pub fn part(&self, name: &str) -> Result<(String, PathBuf), FolderError> {
-        let parts = self.path().join(PARTS);
-        fs::create_dir_all(&parts)
-            .map_err(|cause| FolderError::Create { path: parts.clone(), cause })?;
-        let names = (1..=NAMES_MAX).map(|attempt| match attempt {
-            1 => name.to_owned(),
-            _ => format!("{name}-{attempt}"),
-        });
-        for name in names {
-            let path = parts.join(&name);
-            if path.symlink_metadata().is_err() {
-                return Ok((format!("{PARTS}/{name}"), path));
-            }
-        }
-        Err(FolderError::NamesTaken { parent: parts, stem: name.into() })
+        let (name, path) = self.place.free_below(PARTS, name)?;
+        Ok((format!("{PARTS}/{name}"), path))
     }
 
     /// Writes `check.json`. A reader sees the state before or after, never a part of it.

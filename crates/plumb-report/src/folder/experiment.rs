@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plumb_measure::Comparison;
 
 use super::error::FolderError;
-use super::place::{NAMES_MAX, Place};
+use super::place::Place;
 use super::{COMPARISON, EXPERIMENT, ORDER, REPORT};
 
 const BLOCKS: &str = "blocks";
@@ -63,17 +63,8 @@ impl ExperimentFolder {
     /// [`FolderError::Create`] when `blocks` cannot be made, [`FolderError::NamesTaken`] after a
     /// thousand attempts.
     pub fn block(&self, number: u64, variant: &str) -> Result<PathBuf, FolderError> {
-        let blocks = self.path().join(BLOCKS);
-        fs::create_dir_all(&blocks)
-            .map_err(|cause| FolderError::Create { path: blocks.clone(), cause })?;
         let stem = format!("{number:03}-{}", file_name(variant));
-        let names = (1..=NAMES_MAX).map(|attempt| match attempt {
-            1 => stem.clone(),
-            _ => format!("{stem}-{attempt}"),
-        });
-        let mut free = names.map(|name| blocks.join(name));
-        let free = free.find(|path| path.symlink_metadata().is_err());
-        free.ok_or(FolderError::NamesTaken { parent: blocks, stem })
+        self.place.free_below(BLOCKS, &stem).map(|(_, path)| path)
     }
 
     /// Makes the folder for the files that commands leave beside the run in `block`: `files/` and

@@ -13,9 +13,9 @@ mod run;
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use plumb_measure::{Checkup, Comparison, PathCheck, RunRecord, hdr};
+use plumb_measure::{Checkup, Comparison, PathCheck, RecordError, RunRecord, hdr};
 
 pub use check::CheckFolder;
 pub use error::FolderError;
@@ -48,9 +48,7 @@ const REPORT: &str = "report.html";
 /// [`FolderError::NoRun`] when nothing is there, [`FolderError::Read`] when it cannot be read,
 /// [`FolderError::Record`] when it is no record of this version.
 pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
-    let file = if path.is_dir() { path.join(RECORD) } else { path.into() };
-    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
-    RunRecord::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+    read(path, RECORD, RunRecord::from_json, |path| FolderError::NoRun { path })
 }
 
 /// True when `path` is the folder of a run or its record.
@@ -64,9 +62,7 @@ pub(crate) fn is_run(path: &Path) -> bool {
 /// # Errors
 /// As those of [`read_record`].
 pub(crate) fn read_responses(path: &Path) -> Result<Responses, FolderError> {
-    let file = if path.is_dir() { path.join(RECORD) } else { path.into() };
-    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
-    Responses::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+    read(path, RECORD, Responses::from_json, |path| FolderError::NoRun { path })
 }
 
 /// Reads which blocks the experiment in the folder `path` has.
@@ -110,9 +106,7 @@ pub fn read_order(path: &Path) -> Result<String, FolderError> {
 /// [`FolderError::NoComparison`] when nothing is there, [`FolderError::Read`] when it cannot be
 /// read, [`FolderError::Record`] when it is no comparison of this version.
 pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
-    let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
-    let text = text_of(&file, || FolderError::NoComparison { path: path.into() })?;
-    Comparison::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+    read(path, COMPARISON, Comparison::from_json, |path| FolderError::NoComparison { path })
 }
 
 /// True when the folder `path` holds the check of a network path.
@@ -127,9 +121,7 @@ pub fn is_check(path: &Path) -> bool {
 /// [`FolderError::NoCheck`] when nothing is there, [`FolderError::Read`] when it cannot be read,
 /// [`FolderError::Record`] when it is no check of this version.
 pub fn read_check(path: &Path) -> Result<PathCheck, FolderError> {
-    let file = if path.is_dir() { path.join(CHECK) } else { path.into() };
-    let text = text_of(&file, || FolderError::NoCheck { path: path.into() })?;
-    PathCheck::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+    read(path, CHECK, PathCheck::from_json, |path| FolderError::NoCheck { path })
 }
 
 /// True when the folder `path` holds the checkup of a landscape.
@@ -144,9 +136,19 @@ pub fn is_checkup(path: &Path) -> bool {
 /// [`FolderError::NoCheckup`] when nothing is there, [`FolderError::Read`] when it cannot be read,
 /// [`FolderError::Record`] when it is no checkup of this version.
 pub fn read_checkup(path: &Path) -> Result<Checkup, FolderError> {
-    let file = if path.is_dir() { path.join(CHECKUP) } else { path.into() };
-    let text = text_of(&file, || FolderError::NoCheckup { path: path.into() })?;
-    Checkup::from_json(&text).map_err(|cause| FolderError::Record { path: file, cause })
+    read(path, CHECKUP, Checkup::from_json, |path| FolderError::NoCheckup { path })
+}
+
+/// Reads what `form` understands: `path` is the file, or the folder that holds it under `name`.
+fn read<T>(
+    path: &Path,
+    name: &str,
+    form: impl FnOnce(&str) -> Result<T, RecordError>,
+    missing: impl FnOnce(PathBuf) -> FolderError,
+) -> Result<T, FolderError> {
+    let file = if path.is_dir() { path.join(name) } else { path.into() };
+    let text = text_of(&file, || missing(path.into()))?;
+    form(&text).map_err(|cause| FolderError::Record { path: file, cause })
 }
 
 fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {

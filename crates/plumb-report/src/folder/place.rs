@@ -33,11 +33,8 @@ impl Place {
     pub(super) fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
         let mut made =
             make(parent).map_err(|cause| FolderError::Create { path: parent.into(), cause })?;
-        for number in 1..=NAMES_MAX {
-            let path = match number {
-                1 => parent.join(stem),
-                _ => parent.join(format!("{stem}-{number}")),
-            };
+        for name in names(stem) {
+            let path = parent.join(name);
             match fs::create_dir(&path) {
                 Ok(()) => {
                     made.insert(0, path.clone());
@@ -58,6 +55,23 @@ impl Place {
     /// Where the folder is.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A name below `folder` of this one where nothing is yet, and its path: `stem`, or `stem-2` and
+    /// so on.
+    pub(super) fn free_below(
+        &self,
+        folder: &str,
+        stem: &str,
+    ) -> Result<(String, PathBuf), FolderError> {
+        let parent = self.path.join(folder);
+        fs::create_dir_all(&parent)
+            .map_err(|cause| FolderError::Create { path: parent.clone(), cause })?;
+        let free = names(stem).find_map(|name| {
+            let path = parent.join(&name);
+            path.symlink_metadata().is_err().then_some((name, path))
+        });
+        free.ok_or_else(|| FolderError::NamesTaken { parent, stem: stem.into() })
     }
 
     /// Writes a file beside its place and renames it there: a reader sees the file before or
@@ -84,6 +98,14 @@ impl Place {
         }
         take_back(&self.made);
     }
+}
+
+/// `stem`, `stem-2`, `stem-3` and so on.
+fn names(stem: &str) -> impl Iterator<Item = String> {
+    (1..=NAMES_MAX).map(move |number| match number {
+        1 => stem.to_owned(),
+        _ => format!("{stem}-{number}"),
+    })
 }
 
 /// Makes a folder and those above it that are lacking; the folders that it made, each before the

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::percent::visible;
+
 /// Bytes of a URL that are read at most.
 const URL_BYTES_MAX: usize = 8 << 10;
 
@@ -119,7 +121,7 @@ impl Url {
                 without_dots(&format!("{folder}{reference}"))
             }
         };
-        Ok(Self { target: encoded(&target), ..self.clone() })
+        Ok(Self { target: visible(&target), ..self.clone() })
     }
 
     /// Everything behind `scheme://`.
@@ -144,7 +146,7 @@ impl Url {
         };
         let target = target.split('#').next().unwrap_or_default();
         let target =
-            if target.starts_with('/') { encoded(target) } else { encoded(&format!("/{target}")) };
+            if target.starts_with('/') { visible(target) } else { visible(&format!("/{target}")) };
         Ok(Self { scheme, host: host.to_ascii_lowercase(), port, target })
     }
 
@@ -239,19 +241,6 @@ fn split_port(authority: &str) -> Result<(&str, Option<&str>), UrlError> {
         Some((host, port)) => Ok((host, Some(port))),
         None => Ok((authority, None)),
     }
-}
-
-/// Visible ASCII as it is, everything else percent-encoded.
-fn encoded(target: &str) -> String {
-    let mut out = String::with_capacity(target.len());
-    for byte in target.bytes() {
-        if byte.is_ascii_graphic() {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 /// A path without its `.` and `..` segments; the query is left alone.

@@ -15,6 +15,7 @@ mod parse;
 mod scan;
 
 pub use crate::expression::{FindError, MATCHES_MAX, PathError};
+use crate::expression::{Reach, not_too_many};
 
 /// A path that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,15 +28,6 @@ pub struct Path {
 struct Segment {
     reach: Reach,
     selectors: Vec<Selector>,
-}
-
-/// Where the selectors of a step are applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// To the value itself.
-    Children,
-    /// To the value and to everything in it.
-    Descendants,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +60,7 @@ impl Path {
     /// [`FindError`] when the document is no JSON, is nested too deep, has more than
     /// [`MATCHES_MAX`] matches, or takes too much work.
     pub fn find(&self, document: &[u8]) -> Result<Vec<String>, FindError> {
-        let found = evaluate::find(self, document, MATCHES_MAX + 1)?;
-        if found.len() > MATCHES_MAX { Err(FindError::TooManyMatches) } else { Ok(found) }
+        not_too_many(|most| evaluate::find(self, document, most))
     }
 
     /// The first of the values that are meant, at most `most`; the search ends with the last of

@@ -15,6 +15,7 @@ mod evaluate;
 mod parse;
 
 pub use crate::expression::{FindError, MATCHES_MAX, PathError};
+use crate::expression::{Reach, not_too_many};
 
 /// A path that has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +29,6 @@ struct Step {
     reach: Reach,
     node: NodeTest,
     predicates: Vec<Predicate>,
-}
-
-/// Where a step looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// `/`.
-    Children,
-    /// `//`: children of the node and of everything in it.
-    Descendants,
 }
 
 /// What a step looks for.
@@ -103,8 +95,7 @@ impl Path {
     /// [`FindError`] when the document is no XML, has a DOCTYPE, is too deep or too large, or has
     /// more than [`MATCHES_MAX`] matches.
     pub fn find(&self, document: &[u8]) -> Result<Vec<String>, FindError> {
-        let found = evaluate::find(self, document, MATCHES_MAX + 1)?;
-        if found.len() > MATCHES_MAX { Err(FindError::TooManyMatches) } else { Ok(found) }
+        not_too_many(|most| evaluate::find(self, document, most))
     }
 
     /// The first of the values that are meant, at most `most`.

@@ -5,7 +5,7 @@ mod options;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
-use crate::experiment::{self, Nobody, Plan, Rounds};
+use crate::experiment;
 use crate::signals;
 use options::AbOptions;
 
@@ -34,17 +34,9 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = AbOptions::from_arg_matches(words)?;
     let file = options.file()?;
-    let plan = Plan::of(&file, options.wishes())?;
     let stop = signals::stop()?;
-    let folder = experiment::open_folder(options.output.out.as_deref(), "ab")?;
-    let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(&file)?)?;
-    if let Err(error) = rounds.run(&stop, &mut Nobody) {
-        drop(rounds);
-        folder.discard();
-        return Err(error);
-    }
-    let compared = rounds.compare()?;
-    experiment::keep(&compared, &folder)?;
+    let place = (options.output.out.as_deref(), "ab");
+    let (compared, folder) = experiment::take(&file, options.wishes(), place, &stop)?;
     experiment::print(&compared, &options.output, Some(folder.path()))?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

@@ -23,15 +23,16 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
+use plumb_engine::{Stop, clock};
 use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::{ExperimentFolder, comparison};
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
 pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
-pub(crate) use rounds::{Nobody, Rounds, Standing, Watcher};
+use rounds::Nobody;
+pub(crate) use rounds::{Rounds, Standing, Watcher};
 
 use crate::exit::Exit;
 
@@ -56,6 +57,28 @@ pub(crate) fn open_folder(out: Option<&Path>, name: &str) -> anyhow::Result<Expe
             ExperimentFolder::create_in(Path::new("plumb-runs"), &format!("{time}-{name}"))?
         }
     })
+}
+
+/// Takes all that `file` asks for, within `wishes`, into a folder `out`, or one called after `name`.
+/// When that fails no folder is left that holds nothing.
+pub(crate) fn take(
+    file: &ExperimentFile,
+    wishes: Wishes,
+    (out, name): (Option<&Path>, &str),
+    stop: &Stop,
+) -> anyhow::Result<(Comparison, ExperimentFolder)> {
+    let plan = Plan::of(file, wishes)?;
+    let folder = open_folder(out, name)?;
+    let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
+    if let Err(error) = rounds.run(stop, &mut Nobody) {
+        drop(rounds);
+        folder.discard();
+        return Err(error);
+    }
+    let compared = rounds.compare()?;
+    drop(rounds); // its servers have nothing more to do
+    keep(&compared, &folder)?;
+    Ok((compared, folder))
 }
 
 /// Leaves the comparison and its page in the folder.

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::file::{ProbeSection, Scalar, VariantSection};
 use super::names::{FOLDER, Scope, Values};
 use super::template::Template;
-use super::words::{depth, leaf, split, with_options};
+use super::words::{depth, known, leaf, split, with_options};
 use super::{inputs, printed};
 use crate::job::{measurement, parse};
 use crate::measure::{measure, plain};
@@ -78,7 +78,7 @@ impl Probe {
         inputs.extend(inputs::of_command(&words));
         let (layer, matches) = parse(&words)?;
         let depth = depth(&matches);
-        let options = Options(leaf(&matches));
+        let options = Options { known: &known(&layer, &matches), given: leaf(&matches) };
         options.refuse_ours(at(FOLDER).as_deref())?;
         if options.lacks("for_time") && !options.says("count") && !says_length(&layer, &matches)? {
             words.insert(depth, format!("--for={block}"));
@@ -150,15 +150,19 @@ impl Probe {
 
 /// The options of a command line of ours, by their names in its definition.
 #[derive(Clone, Copy)]
-struct Options<'a>(&'a ArgMatches);
+struct Options<'a> {
+    /// Those that the command takes.
+    known: &'a BTreeSet<String>,
+    given: &'a ArgMatches,
+}
 
 impl Options<'_> {
     fn takes(self, id: &str) -> bool {
-        self.0.try_contains_id(id).is_ok()
+        self.known.contains(id)
     }
 
     fn says(self, id: &str) -> bool {
-        self.takes(id) && self.0.value_source(id) == Some(ValueSource::CommandLine)
+        self.takes(id) && self.given.value_source(id) == Some(ValueSource::CommandLine)
     }
 
     fn lacks(self, id: &str) -> bool {
@@ -167,7 +171,7 @@ impl Options<'_> {
 
     /// A time in nanoseconds; 0 where the command has no such option, or no value for it.
     fn span_ns(self, id: &str) -> u64 {
-        self.0.try_get_one::<Span>(id).ok().flatten().map_or(0, |span| span.ns())
+        self.given.try_get_one::<Span>(id).ok().flatten().map_or(0, |span| span.ns())
     }
 
     /// Refuses what belongs to the experiment, and a file that all blocks would share; `folder`
@@ -177,7 +181,7 @@ impl Options<'_> {
             let option = id.replace('_', "-");
             bail!("--{option} belongs to the experiment, not to one of its commands");
         }
-        let jtl = self.0.try_get_one::<PathBuf>("jtl").ok().flatten();
+        let jtl = self.given.try_get_one::<PathBuf>("jtl").ok().flatten();
         let shared =
             |path: &PathBuf| folder.is_none_or(|folder| !path.to_string_lossy().contains(folder));
         if jtl.is_some_and(shared) {

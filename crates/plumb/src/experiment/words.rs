@@ -1,9 +1,10 @@
 //! The words of a command line of ours, as an experiment uses them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use anyhow::anyhow;
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 
 use crate::job::told;
 use crate::{commands, options_file};
@@ -46,4 +47,20 @@ pub(super) fn is_command(command: &str) -> anyhow::Result<()> {
 /// The options of the innermost command.
 pub(super) fn leaf(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, inner)| leaf(inner))
+}
+
+/// The options that the innermost command of `layer` takes, by their names in its definition: what
+/// was given says nothing of those that were not.
+pub(super) fn known(layer: &str, of_layer: &ArgMatches) -> BTreeSet<String> {
+    fn innermost<'a>(command: &'a Command, matches: &ArgMatches) -> Option<&'a Command> {
+        match matches.subcommand() {
+            Some((name, inner)) => innermost(command.find_subcommand(name)?, inner),
+            None => Some(command),
+        }
+    }
+    let all = commands::all();
+    let command = all.find_subcommand(layer).and_then(|command| innermost(command, of_layer));
+    command.map_or_else(BTreeSet::new, |command| {
+        command.get_arguments().map(|option| option.get_id().to_string()).collect()
+    })
 }

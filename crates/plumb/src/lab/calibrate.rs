@@ -11,9 +11,7 @@ use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::experiment::{
-    self, ExperimentFile, Nobody, Plan, ProbeSection, Rounds, VariantSection, Wishes, unplaced,
-};
+use crate::experiment::{self, ExperimentFile, ProbeSection, VariantSection, Wishes, unplaced};
 use crate::loopback::with_echo_server;
 use crate::signals;
 
@@ -83,17 +81,10 @@ fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
 
 fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
     let file = file(command, options);
-    let plan = Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::Refuse })?;
+    let wishes = Wishes { rounds: None, seed: None, faults: Faults::Refuse };
     let stop = signals::stop()?;
-    let folder = experiment::open_folder(options.output.out.as_deref(), "calibrate")?;
-    let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(&file)?)?;
-    if let Err(error) = rounds.run(&stop, &mut Nobody) {
-        drop(rounds);
-        folder.discard();
-        return Err(error);
-    }
-    let compared = rounds.compare()?;
-    experiment::keep(&compared, &folder)?;
+    let place = (options.output.out.as_deref(), "calibrate");
+    let (compared, _) = experiment::take(&file, wishes, place, &stop)?;
     let Some(calibration) = calibrate(&effects(&compared)) else {
         if stop.asked() {
             return Ok(Exit::Interrupted);

@@ -36,7 +36,7 @@ impl Foreign {
         let file = folder.path().join("nginx.conf");
         fs::write(&file, config).expect("a file");
         let words = ["-e", "stderr", "-c", &file.display().to_string()];
-        let program = place.enter("nginx", &words, folder.path());
+        let program = place.start_as("nginx", &words, folder.path());
         // it says on which system it runs once its socket listens
         while !program.log_line().contains("OS: Linux") {}
         Ok(Self { _program: program, _folder: folder, address: format!("{host}:80") })
@@ -47,7 +47,7 @@ impl Foreign {
         installed("redis-server", "redis-server")?;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let words = ["--port", "6379", "--bind", host, "--save", "", "--protected-mode", "no"];
-        let program = place.enter("redis-server", &words, folder.path());
+        let program = place.start_as("redis-server", &words, folder.path());
         while !program.line().contains("eady to accept connections") {}
         Ok(Self { _program: program, _folder: folder, address: format!("{host}:6379") })
     }

@@ -9,10 +9,58 @@ use super::{PLUMB, Program};
 /// Addresses of the two ends.
 pub(crate) const ENDS: [&str; 2] = ["10.91.0.1", "10.91.0.2"];
 
-/// A network namespace, held by a process that waits for its standard input to end.
+/// What could be made; says why where this machine does not allow it.
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was not tried")]
+pub(crate) fn allowed<T>(made: Result<T, String>) -> Option<T> {
+    made.inspect_err(|reason| eprintln!("not tried: {reason}")).ok()
+}
+
+/// A process in a namespace of its own; it waits until its standard input ends.
+#[derive(Debug)]
+struct Holder(Child);
+
+impl Holder {
+    /// In a new namespace of this `kind`, as `unshare` calls it, behind what the shell is to do
+    /// first with `arguments`.
+    fn start(kind: &str, first: &str, arguments: &[&str]) -> Result<Self, String> {
+        let line = format!("{first} && echo ready && exec cat");
+        let mut child = Command::new("unshare")
+            .arg(format!("--{kind}"))
+            .args(["sh", "-c", &line])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("cannot start unshare: {error}"))?;
+        let mut said = [0; 6];
+        let ready = match &mut child.stdout {
+            Some(out) => io::Read::read_exact(out, &mut said),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        let holder = Self(child);
+        match ready {
+            Ok(()) => Ok(holder),
+            Err(_) => Err(format!("unshare makes no {kind} namespace: are we root?")),
+        }
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A network namespace.
 #[derive(Debug)]
 pub(crate) struct Namespace {
-    holder: Child,
+    holder: Holder,
 }
 
 impl Namespace {
@@ -32,23 +80,7 @@ impl Namespace {
     }
 
     fn new() -> Result<Self, String> {
-        let mut holder = Command::new("unshare")
-            .args(["--net", "sh", "-c", "echo ready; exec cat"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("cannot start unshare: {error}"))?;
-        let mut said = [0; 6];
-        let ready = match &mut holder.stdout {
-            Some(out) => io::Read::read_exact(out, &mut said),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        let namespace = Self { holder };
-        match ready {
-            Ok(()) => Ok(namespace),
-            Err(_) => Err("unshare makes no network namespace: are we root?".into()),
-        }
+        Holder::start("net", "true", &[]).map(|holder| Self { holder })
     }
 
     /// Starts `plumb` within, in `folder`.
@@ -58,8 +90,7 @@ impl Namespace {
 
     /// Starts `program` within, in `folder`.
     pub(crate) fn start_as(&self, program: &str, words: &[&str], folder: &Path) -> Program {
-        let net = self.net();
-        Program::start_as(Path::new("nsenter"), &[&[net.as_str(), program], words].concat(), folder)
+        self.start_with(program, words, folder, &[])
     }
 
     /// Takes the cable out of this end: what is sent from either side is lost without a word.
@@ -74,16 +105,19 @@ impl Namespace {
         folder: &Path,
         told: &[(&str, &str)],
     ) -> Program {
-        let net = self.net();
-        let words = [&[net.as_str(), PLUMB], words].concat();
-        Program::start_told(Path::new("nsenter"), &words, folder, told)
+        self.start_with(PLUMB, words, folder, told)
     }
 
-    /// Starts another program within, in `folder`.
-    pub(crate) fn enter(&self, program: &str, words: &[&str], folder: &Path) -> Program {
+    fn start_with(
+        &self,
+        program: &str,
+        words: &[&str],
+        folder: &Path,
+        told: &[(&str, &str)],
+    ) -> Program {
         let net = self.net();
         let words = [&[net.as_str(), program], words].concat();
-        Program::start_as(Path::new("nsenter"), &words, folder)
+        Program::start_told(Path::new("nsenter"), &words, folder, told)
     }
 
     fn ip(&self, words: &[&str]) -> Result<(), String> {
@@ -108,17 +142,10 @@ impl Namespace {
     }
 }
 
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
-    }
-}
-
 /// A disk in memory, seen by whoever is started on it.
 #[derive(Debug)]
 pub(crate) struct SmallDisk {
-    holder: Child,
+    holder: Holder,
     folder: String,
 }
 
@@ -127,24 +154,9 @@ impl SmallDisk {
     /// does not allow that.
     pub(crate) fn new(folder: &Path, size: &str) -> Result<Self, String> {
         let folder = folder.display().to_string();
-        let line = "mount -t tmpfs -o size=\"$1\" tmpfs \"$0\" && echo ready && exec cat";
-        let mut holder = Command::new("unshare")
-            .args(["--mount", "sh", "-c", line, &folder, size])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("cannot start unshare: {error}"))?;
-        let mut said = [0; 6];
-        let ready = match &mut holder.stdout {
-            Some(out) => io::Read::read_exact(out, &mut said),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        let disk = Self { holder, folder };
-        match ready {
-            Ok(()) => Ok(disk),
-            Err(_) => Err("unshare makes no mount namespace: are we root?".into()),
-        }
+        let mount = "mount -t tmpfs -o size=\"$1\" tmpfs \"$0\"";
+        let holder = Holder::start("mount", mount, &[&folder, size])?;
+        Ok(Self { holder, folder })
     }
 
     /// Starts `plumb` where the disk is seen, in `folder`.
@@ -164,12 +176,5 @@ impl SmallDisk {
 
     fn mount(&self) -> String {
         format!("--mount=/proc/{}/ns/mnt", self.holder.id())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
     }
 }

@@ -65,7 +65,7 @@ impl Postgres {
         let folder = lay_down(&format!("listen_addresses = '{host}'"), &everybody);
         let (path, words) = serving(folder.path(), USUAL_PORT);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let program = place.enter(&shown(&path), &words, folder.path());
+        let program = place.start_as(&shown(&path), &words, folder.path());
         assert!(ready(&program), "nobody else listens there");
         let address = format!("{host}:{USUAL_PORT}");
         Ok(Self { program: Some(program), folder, address })

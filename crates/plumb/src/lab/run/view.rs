@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use plumb_engine::terminal;
 use plumb_lab::Extent;
 use plumb_measure::{Comparison, Contrast, Endpoint};
-use rustix::termios::tcgetwinsize;
 
 use super::prediction::Prediction;
 use crate::experiment::{Standing, Watcher};
@@ -45,9 +45,7 @@ impl Watcher for View {
             return Ok(());
         }
         progress::clear();
-        let size = tcgetwinsize(&err).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
-        let (rows, columns) =
-            size.map_or((24, 80), |size| (usize::from(size.ws_row), usize::from(size.ws_col)));
+        let (columns, rows) = terminal::size(&err).unwrap_or((80, 24));
         let beyond = lines.len().saturating_sub(rows.saturating_sub(LINES_LEFT).max(1));
         if beyond > 0 {
             lines.truncate(lines.len() - beyond - 1);

@@ -1,0 +1,157 @@
+//! The terminal of whoever sits there: how large it is, and what is answered on it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::fd::AsFd;
+
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+/// Bytes of an answer at most: as many as the kernel keeps of a line.
+const ANSWER_BYTES_MAX: usize = 4_096;
+
+/// Columns and lines of the terminal `file`; `None` when it is none, or does not say.
+pub fn size(file: impl AsFd) -> Option<(usize, usize)> {
+    let size = tcgetwinsize(file).ok()?;
+    let known = size.ws_col > 0 && size.ws_row > 0;
+    known.then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+/// The terminal from which the process was started, wherever its input and output go.
+#[derive(Debug)]
+pub struct Terminal {
+    file: File,
+}
+
+impl Terminal {
+    /// The terminal.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open() -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        Ok(Self { file })
+    }
+
+    /// Shows a line, without what a terminal would obey.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn show(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.file, "{}", plain(line))
+    }
+
+    /// Asks `question`; what is typed is seen.
+    ///
+    /// # Errors
+    /// When nothing is answered, or more than 4,096 bytes.
+    pub fn ask(&mut self, question: &str) -> io::Result<String> {
+        write!(self.file, "{}: ", plain(question))?;
+        read_line(&mut self.file)
+    }
+
+    /// Asks `question`; nothing that is typed is shown. Ctrl-C interrupts the process, once the
+    /// terminal is as it was.
+    ///
+    /// # Errors
+    /// As those of [`ask`](Self::ask), and when it is interrupted.
+    pub fn ask_unseen(&mut self, question: &str) -> io::Result<String> {
+        // before the question: what answers it at once is not shown either
+        let silence = Silence::over(&self.file)?;
+        write!(self.file, "{}: ", plain(question))?;
+        let typed = read_line(&mut self.file);
+        drop(silence);
+        writeln!(self.file)?;
+        if typed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            kill_process(getpid(), Signal::INT)?; // as the terminal does that is not silent
+        }
+        typed
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// A terminal that shows nothing and makes no signals, until this is dropped: an interruption
+/// would otherwise leave it silent.
+struct Silence {
+    terminal: File,
+    before: Termios,
+}
+
+impl Silence {
+    fn over(terminal: &File) -> io::Result<Self> {
+        let terminal = terminal.try_clone()?;
+        let before = tcgetattr(&terminal)?;
+        let mut silent = before.clone();
+        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // a terminal that is gone needs no echo
+        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
+    }
+}
+
+/// What is typed up to the end of the line, with the usual keys to take it back.
+fn read_line(keys: &mut impl Read) -> io::Result<String> {
+    const INTERRUPT: u8 = 0x03;
+    const END: u8 = 0x04;
+    const BACKSPACE: u8 = 0x08;
+    const CLEAR: u8 = 0x15;
+    const DELETE: u8 = 0x7f;
+    let mut typed: Vec<u8> = Vec::new();
+    let mut key = [0];
+    // byte by byte: what follows the line is for whoever reads next
+    while keys.read(&mut key)? > 0 {
+        match key[0] {
+            b'\r' | b'\n' => break,
+            INTERRUPT => return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")),
+            END if typed.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
+            END => break,
+            CLEAR => typed.clear(),
+            BACKSPACE | DELETE => {
+                // a character of several bytes goes as a whole
+                while typed.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+            }
+            byte if typed.len() < ANSWER_BYTES_MAX => typed.push(byte),
+            _ => return Err(io::Error::other("an answer has at most 4096 bytes")),
+        }
+    }
+    match String::from_utf8(typed) {
+        Ok(text) if !text.is_empty() && !text.contains('\0') => Ok(text),
+        _ => Err(io::Error::other("nothing was typed")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_can_be_taken_back() {
+        let typed = |mut keys: &[u8]| read_line(&mut keys).ok();
+        assert_eq!(typed(b"hush\n"), Some("hush".into()));
+        assert_eq!(typed(b"hu\xc3\xa4\x7fsh\r"), Some("hush".into()));
+        assert_eq!(typed(b"wrong\x15right\n"), Some("right".into()));
+        assert_eq!(typed(b"half\x03"), None);
+        assert_eq!(typed(b"\n"), None);
+        assert_eq!(typed(b"\x04"), None);
+        assert_eq!(typed(&[b'x'; ANSWER_BYTES_MAX + 1]), None);
+    }
+
+    #[test]
+    fn nothing_that_a_terminal_would_obey_is_shown() {
+        assert_eq!(plain("a\x1b[2Jb\r\n"), "a[2Jb");
+    }
+
+    #[test]
+    fn what_is_no_terminal_has_no_size() {
+        assert_eq!(size(File::open("/dev/null").unwrap()), None);
+    }
+}
