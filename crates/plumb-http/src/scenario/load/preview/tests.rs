@@ -85,7 +85,7 @@ fn what_is_said_of_a_load_follows_from_its_file() {
         "  data         users.csv: 2 lines, one for each script, then again from the first",
         "  variable     user from users.csv",
         "  variable     pages = /it03",
-        "  variable     password = ***",
+        "  variable     password = MASKED",
         "  variable     token is empty",
         "    line 22   timed as one: click",
         "      line 25   part: GET /it03/a?u=${user}&$${pages}",
