@@ -132,14 +132,8 @@ impl Histogram {
     /// `v` is the upper end of its bucket, at most 1/1,024 above the exact order statistic, and
     /// never outside the exact minimum and maximum.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts stay far below 2^53, and the rank is clamped to 1..=total"
-    )]
     pub fn quantile(&self, q: f64) -> u64 {
-        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        let rank = rank(q, self.total);
         let mut seen = 0;
         for (index, count) in self.counts.iter().enumerate() {
             seen += count;
@@ -223,6 +217,17 @@ pub(crate) fn lowest_in(index: usize) -> u64 {
 /// The largest value of counter `index`.
 pub(crate) fn highest_in(index: usize) -> u64 {
     lowest_in(index) + (1 << exponent_of(index)) - 1
+}
+
+/// The place, from 1, of the quantile `q` (0 to 1) among `total` values in order.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts stay far below 2^53, and the rank is clamped to 1..=total"
+)]
+pub(crate) fn rank(q: f64, total: u64) -> u64 {
+    ((q * total as f64).ceil() as u64).clamp(1, total.max(1))
 }
 
 #[cfg(test)]

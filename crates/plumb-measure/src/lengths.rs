@@ -1,6 +1,7 @@
 //! Content lengths: exact as long as there are few.
 
 use crate::Histogram;
+use crate::histogram::rank;
 
 /// Lengths that are told apart, beside the last one; a histogram takes what is more.
 const FEW: usize = 32;
@@ -40,12 +41,6 @@ impl Lengths {
     /// The smallest length that at least the share `q`, from 0 to 1, does not exceed; 0 when there
     /// is none. Of many lengths to within 1/1,024 upwards, as of any histogram.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts stay far below 2^53, and the rank is clamped to 1..=total"
-    )]
     pub fn quantile(&self, q: f64) -> u64 {
         if self.many.is_some() {
             return self.histogram().quantile(q);
@@ -54,7 +49,7 @@ impl Lengths {
         all.push((self.value, self.repeats));
         all.sort_unstable();
         let total: u64 = all.iter().map(|(_, count)| count).sum();
-        let rank = ((q * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let rank = rank(q, total);
         let mut seen = 0;
         let found = all.iter().find(|(_, count)| {
             seen += count;

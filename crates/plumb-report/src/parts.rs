@@ -1,8 +1,8 @@
 //! The parts of a load: its URLs, one row each.
 
-use plumb_measure::{
-    Distribution, PairDifference, PartRecord, ResultRecord, RunRecord, show_count, show_ns,
-};
+pub(crate) mod pair;
+
+use plumb_measure::{Distribution, PartRecord, ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::facts::Fact;
 use crate::figures::{ABSENT, Pick, grouped, time_of, total};
@@ -171,22 +171,6 @@ pub(crate) fn errors(record: &RunRecord) -> Option<Section> {
     })
 }
 
-/// What the first pair says of whole answers, in a sentence; `None` without one.
-pub(crate) fn pair_sentence(result: &ResultRecord) -> Option<String> {
-    let pair = result.pair.as_ref()?;
-    let times = pair.last_byte.as_ref()?;
-    let shown = |name: &String| {
-        let mut called = result.parts.iter().zip(names(&result.parts));
-        called.find(|(part, _)| part.name == *name).map_or_else(|| name.clone(), |(_, short)| short)
-    };
-    let (verb, size) = difference(times);
-    Some(format!(
-        "{} {verb} than {} to its last byte by {size}.",
-        shown(&pair.dynamic),
-        shown(&pair.fixed)
-    ))
-}
-
 /// How each URL was resolved, and what the pair says.
 pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
     let mut facts = Vec::new();
@@ -209,7 +193,7 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
         let said: Vec<String> = times
             .iter()
             .filter_map(|(name, times)| {
-                let (verb, size) = difference(times.as_ref()?);
+                let (verb, size) = pair::difference(times.as_ref()?);
                 Some(format!("its {name} {verb} by {size}"))
             })
             .collect();
@@ -260,30 +244,8 @@ pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
              quote the median."
         ));
     }
-    notes.extend(record.results.iter().find_map(pair_lengths));
+    notes.extend(record.results.iter().find_map(pair::lengths));
     notes
-}
-
-/// Pages of a pair whose lengths differ by more than this, bytes, do not take the same time on the
-/// wire.
-const PAIR_APART_BYTES: u64 = 1_024;
-
-/// What a pair of pages of different lengths compares beside the work.
-fn pair_lengths(result: &ResultRecord) -> Option<String> {
-    let pair = result.pair.as_ref()?;
-    let median = |name: &str| {
-        let part = result.parts.iter().find(|part| part.name == name)?;
-        Some(part.length?.p50)
-    };
-    let (dynamic, fixed) = (median(&pair.dynamic)?, median(&pair.fixed)?);
-    (dynamic.abs_diff(fixed) > PAIR_APART_BYTES).then(|| {
-        format!(
-            "The pages of the pair are {} and {} bytes long at the median: the difference of their \
-             times holds that of their transfer, too. Name a static file of about the same length.",
-            grouped(dynamic),
-            grouped(fixed)
-        )
-    })
 }
 
 /// A chart's title, and its curves: one a part of the only result, of the time by which the parts
@@ -477,35 +439,6 @@ fn with(correct: Option<&Distribution>, failed: &Distribution) -> Option<Distrib
     both.distribution().filter(|_| whole)
 }
 
-/// Which way two pages differ and by how much: `takes longer`, `1.25 ms (95 % interval 1.20 ms to
-/// 1.31 ms)`. Of a page that is the quicker one the interval is turned round, too.
-fn difference(times: &PairDifference) -> (&'static str, String) {
-    let quicker = times.ns <= -0.5;
-    let (verb, side) = if quicker { ("is quicker", -1.0) } else { ("takes longer", 1.0) };
-    let estimate = signed(side * times.ns);
-    let ends = if quicker { (times.high_ns, times.low_ns) } else { (times.low_ns, times.high_ns) };
-    let text = match (ends, times.level) {
-        ((Some(low), Some(high)), Some(level)) => format!(
-            "{estimate} ({:.1} % interval {} to {})",
-            level * 100.0,
-            signed(side * low),
-            signed(side * high)
-        ),
-        _ => format!("{estimate} (no interval: it takes 6 blocks or more)"),
-    };
-    (verb, text)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the size of a difference of times; a cast to an integer saturates"
-)]
-fn signed(ns: f64) -> String {
-    let size = show_ns(ns.abs().round() as u64);
-    if ns <= -0.5 { format!("-{size}") } else { size }
-}
-
 /// The names of the parts: without the server, when all have the same.
 fn names(parts: &[PartRecord]) -> Vec<String> {
     if let Some(names) = names_of_steps(parts) {
@@ -547,7 +480,7 @@ fn names_of_steps(parts: &[PartRecord]) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::{Histogram, LengthFigures, PairRecord};
+    use plumb_measure::Histogram;
 
     fn named(names_: &[&str]) -> Vec<String> {
         let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
@@ -562,56 +495,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_of_pages_of_different_lengths_is_remarked() {
-        let note = |fixed: u64| {
-            let part = |name: &str, p50| PartRecord {
-                name: name.into(),
-                length: Some(LengthFigures { min: p50, p50, max: p50 }),
-                ..PartRecord::default()
-            };
-            let pair = PairRecord {
-                dynamic: "/page".into(),
-                fixed: "/image".into(),
-                method: String::new(),
-                blocks: 20,
-                first_byte: None,
-                last_byte: None,
-            };
-            let parts = vec![part("/page", 1_026), part("/image", fixed)];
-            pair_lengths(&ResultRecord { parts, pair: Some(pair), ..ResultRecord::default() })
-        };
-        assert_eq!(note(2_050), None);
-        let said = note(35_000).unwrap();
-        assert!(said.starts_with("The pages of the pair are 1,026 and 35,000 bytes"), "{said}");
-    }
-
-    #[test]
     fn long_names_are_cut_and_still_told_apart() {
         let long = |c: char| format!("http://a/{c}{}", "x".repeat(60));
         let names = named(&[&long('a'), &long('b')]);
         assert!(names[0].starts_with("1. ...") && names[1].starts_with("2. ..."), "{names:?}");
         assert_eq!(end_of(&"y".repeat(50), NAME_MAX).chars().count(), NAME_MAX);
-    }
-
-    #[test]
-    fn a_difference_has_its_interval_and_says_which_page_is_the_quicker_one() {
-        let times = PairDifference {
-            ns: 1_500.0,
-            low_ns: Some(-1_000.0),
-            high_ns: Some(2_000.0),
-            level: Some(0.9531),
-        };
-        let (verb, size) = difference(&times);
-        assert_eq!(verb, "takes longer");
-        assert_eq!(size, "1.50 us (95.3 % interval -1.00 us to 2.00 us)");
-        assert!(difference(&PairDifference { level: None, ..times }).1.contains("no interval"));
-        let turned = PairDifference {
-            ns: -1_500.0,
-            low_ns: Some(-2_000.0),
-            high_ns: Some(1_000.0),
-            ..times
-        };
-        assert_eq!(difference(&turned), ("is quicker", size));
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn measured_once(record: &RunRecord, result: &ResultRecord) -> String {
         capitalised(&counts(record)),
         per_second(result.throughput_per_s),
     );
-    match parts::pair_sentence(result) {
+    match parts::pair::sentence(result) {
         Some(pair) => format!("{pair} {said}"),
         None => said,
     }

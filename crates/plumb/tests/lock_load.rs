@@ -9,27 +9,11 @@ use std::path::Path;
 
 use kit::authority::Authority;
 use kit::foreign::installed;
-use kit::locks::Client;
+use kit::locks::Server;
 use kit::{Ended, PLUMB, Program, names_in, plumb};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::tempdir;
-
-/// A lock server on a free port of 127.0.0.1.
-struct Server {
-    _program: Program,
-    address: String,
-}
-
-impl Server {
-    fn start(words: &[&str], folder: &Path) -> Self {
-        let words = [&["lock", "serve", "--listen", "127.0.0.1:0", "--quiet"], words].concat();
-        let program = Program::start(&words, folder);
-        let line = program.line();
-        let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
-        Self { _program: program, address }
-    }
-}
 
 fn lock(words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["lock"], words].concat(), folder)
@@ -130,7 +114,7 @@ fn a_table_is_verified_part_by_part_and_what_is_wrong_in_it_is_named() {
     let verified = verify();
     assert_eq!(failures(&verified), 0, "{verified:#}");
     assert_eq!(count(&verified["operations"]), 3); // others are served in between
-    let mut client = Client::connect(&server.address).expect("it listens");
+    let mut client = server.client();
     let mut say = |command: &str| client.ask(command).expect("it answers");
     for (command, undo, named) in [
         ("ENQ stranger S PLUMBFILL x", "DEQALL stranger", "stranger x"),
@@ -189,7 +173,7 @@ fn whoever_sits_at_a_terminal_is_asked_before_locks_are_removed() {
     }
     let folder = tempdir().expect("a temporary folder");
     let server = Server::start(&[], folder.path());
-    let mut client = Client::connect(&server.address).expect("it listens");
+    let mut client = server.client();
     client.number("ENQ a E T 1 E T 2 S V 3");
     client.number("ENQ b S V 3");
     let asked = |answer: &str| {
@@ -249,7 +233,7 @@ fn a_password_and_tls_are_asked_for_by_every_verb() {
     let secret = secret.to_str().expect("a plain path");
     let words = [&signed.shown()[..], &["--password-file", secret]].concat();
     let server = Server::start(&words, folder.path());
-    let port = server.address.rsplit(':').next().expect("a port");
+    let port = server.place().1;
     let host = format!("localhost:{port}");
     let ca = authority.ca();
     let known = ["--tls", "--ca", &ca, "--ipv4", "--password-file", secret];
@@ -279,7 +263,7 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     let server = Server::start(&[], folder.path());
     let enqt = folder.path().join("enqt");
     symlink(PLUMB, &enqt).expect("a link");
-    let port = server.address.rsplit(':').next().expect("a port");
+    let port = server.place().1;
     let profile = folder.path().join("profile");
     let text = format!("# central services\nSAPSYSTEM = 01\nenque/encni/port = {port}\n");
     fs::write(&profile, text).expect("it can be written");

@@ -7,7 +7,7 @@ mod kit;
 use std::path::Path;
 
 use kit::Program;
-use kit::locks::{Client, number};
+use kit::locks::{Client, Server, number};
 use kit::namespace::{ENDS, Namespace, SmallDisk, allowed};
 use rustix::process::Signal;
 use tempfile::tempdir;
@@ -21,33 +21,6 @@ say "$2"; echo "${said%$'\r'}"
 while [ "$said" != $':0\r' ]; do say "$3"; done
 echo lost
 "#;
-
-struct Server {
-    program: Program,
-    address: String,
-}
-
-impl Server {
-    fn start(words: &[&str], folder: &Path) -> Self {
-        let words = [&["lock", "serve", "--listen", "127.0.0.1:0", "--quiet"], words].concat();
-        Self::ready(Program::start(&words, folder))
-    }
-
-    fn ready(program: Program) -> Self {
-        let line = program.line();
-        let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
-        Self { program, address }
-    }
-
-    fn client(&self) -> Client {
-        Client::connect(&self.address).expect("it listens")
-    }
-
-    /// Host and port.
-    fn place(&self) -> (&str, &str) {
-        self.address.rsplit_once(':').expect("an address of TCP")
-    }
-}
 
 /// The fence number that a client in a process of its own was given.
 fn fence(client: &Program) -> u64 {

@@ -33,6 +33,10 @@ pub struct ScenarioOptions {
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
 
+    /// Show what would be done, and ask for nothing
+    #[arg(long, conflicts_with = "markdown")]
+    pub dry_run: bool,
+
     /// Users of all scenarios without a rate together, in the proportions of the file; a list makes
     /// a sweep
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
@@ -48,10 +52,6 @@ pub struct ScenarioOptions {
     /// What holds for every request.
     #[command(flatten)]
     pub exchange: ExchangeOptions,
-
-    /// Show what would be done, and ask for nothing
-    #[arg(long, conflicts_with = "markdown")]
-    pub dry_run: bool,
 
     /// How the load is driven.
     #[command(flatten)]

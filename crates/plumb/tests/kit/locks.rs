@@ -1,10 +1,41 @@
-//! A client of a lock server that speaks by hand, over TCP or a socket file.
+//! A lock server, and a client that speaks to it by hand, over TCP or a socket file.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
-use super::PATIENCE;
+use super::{PATIENCE, Program};
+
+/// A lock server that listens.
+pub(crate) struct Server {
+    pub(crate) program: Program,
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// One on a free port of 127.0.0.1, started in `folder` with further `words`.
+    pub(crate) fn start(words: &[&str], folder: &Path) -> Self {
+        let words = [&["lock", "serve", "--listen", "127.0.0.1:0", "--quiet"], words].concat();
+        Self::ready(Program::start(&words, folder))
+    }
+
+    /// The server `program`, once it says where it listens.
+    pub(crate) fn ready(program: Program) -> Self {
+        let line = program.line();
+        let address = line.strip_prefix("listening on ").expect("where it listens").to_owned();
+        Self { program, address }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(&self.address).expect("it listens")
+    }
+
+    /// Host and port.
+    pub(crate) fn place(&self) -> (&str, &str) {
+        self.address.rsplit_once(':').expect("an address of TCP")
+    }
+}
 
 trait Stream: Read + Write + Send {}
 
