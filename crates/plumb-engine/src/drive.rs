@@ -223,6 +223,9 @@ where
     fn pass(&mut self) -> Result<(), EngineError> {
         let idle;
         if self.receives() {
+            if self.job.plan.waiting == Waiting::Receive {
+                self.poll.hold_tick(self.now);
+            }
             let found = self.read(0)?;
             idle = Some(!found || self.job.plan.waiting == Waiting::Receive);
         } else {

@@ -35,6 +35,7 @@ pub mod tcp_info;
 pub mod terminal;
 #[cfg(test)]
 mod testing;
+mod tick;
 mod timer;
 pub mod tls;
 mod transport;

@@ -1,7 +1,7 @@
 //! Waiting for sockets and for time, together.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use plumb_measure::Clock;
 use rustix::event::epoll;
@@ -12,13 +12,14 @@ use rustix::time::{
 
 use crate::clock::MonotonicClock;
 use crate::stop::Stop;
+use crate::tick::Tick;
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
 /// A wait that ends within this is timed by the wait itself; a longer one by an alarm that stays
 /// set from wait to wait, because a timer set and cancelled around every message would cost more
 /// than all else the loop does for it.
-const ALARM_NS: u64 = 20_000_000;
+const ALARM_NS: u64 = 50_000;
 /// The token of the alarm and of a request to stop: they are no sockets of anybody.
 const NOBODY: Token = Token { index: u32::MAX as usize, generation: u32::MAX };
 
@@ -56,8 +57,9 @@ pub struct Poll {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
     alarm: OwnedFd,
-    /// When the alarm goes off; `None` while it is not set.
-    alarm_at: Option<u64>,
+    /// When the alarm goes off or went off.
+    alarm_at: u64,
+    tick: Tick,
 }
 
 impl std::fmt::Debug for Poll {
@@ -72,10 +74,17 @@ impl Poll {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let alarm = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        for source in [alarm.as_fd(), stop.socket()] {
-            epoll::add(&epoll, source, NOBODY.pack(), epoll::EventFlags::IN)?;
-        }
-        Ok(Self { epoll, events: Vec::with_capacity(EVENTS_MAX), alarm, alarm_at: None })
+        epoll::add(&epoll, stop.socket(), NOBODY.pack(), epoll::EventFlags::IN)?;
+        // told once when it goes off, it need not be silenced
+        let once = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &alarm, NOBODY.pack(), once)?;
+        Ok(Self {
+            epoll,
+            events: Vec::with_capacity(EVENTS_MAX),
+            alarm,
+            alarm_at: 0,
+            tick: Tick::new()?,
+        })
     }
 
     /// Adds a connection: edge-triggered, and for writing too, once and for all. Arming the
@@ -127,11 +136,7 @@ impl Poll {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let found = self.events.len();
         self.events.retain(|event| Token::unpack(event.data) != NOBODY);
-        if self.events.len() < found && rustix::io::read(&self.alarm, &mut [0; 8]).is_ok() {
-            self.alarm_at = None; // it has gone off, and is silent now
-        }
         Ok(())
     }
 
@@ -143,6 +148,12 @@ impl Poll {
         self.wait(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))
     }
 
+    /// Makes a short wait for one socket, by a receive that blocks, cheaper; call it at `now`.
+    #[inline]
+    pub(crate) fn hold_tick(&mut self, now: u64) {
+        self.tick.hold(now);
+    }
+
     /// Waits until `deadline` on the monotonic clock, which is at `now`; or for ever.
     pub(crate) fn wait_until(&mut self, now: u64, deadline: Option<u64>) -> io::Result<()> {
         let Some(deadline) = deadline else {
@@ -152,11 +163,11 @@ impl Poll {
         if left_ns <= ALARM_NS {
             return self.wait(Some(timespec(left_ns)));
         }
-        let set_in_time = self.alarm_at.is_some_and(|at| at > now && at <= deadline);
+        let set_in_time = self.alarm_at > now && self.alarm_at <= deadline;
         if !set_in_time {
             let time = Itimerspec { it_interval: timespec(0), it_value: timespec(deadline) };
-            timerfd_settime(&self.alarm, TimerfdTimerFlags::ABSTIME, &time)?; // and silences it
-            self.alarm_at = Some(deadline);
+            timerfd_settime(&self.alarm, TimerfdTimerFlags::ABSTIME, &time)?;
+            self.alarm_at = deadline;
         }
         self.wait(None)
     }

@@ -40,6 +40,7 @@ where
         let Some(index) = self.lone.client else {
             return true;
         };
+        self.poll.hold_tick(self.now);
         let heard = self.read(index);
         self.now = self.time.now_ns();
         if !heard {
