@@ -24,7 +24,9 @@ STALL_AFTER_SECONDS, STALL_SECONDS = 4.0, 1.0
 # Of all that is due in 10 s, the tenth that is due in the stall waits evenly
 # from 1 s down to nothing.
 STALL_TRUTH_NS = {"p95": 500e6, "p99": 900e6}
-STALL_TOLERANCE = 0.02
+# What has gathered takes some time to be worked off, which moves the middle of
+# the stall more than its end.
+STALL_TOLERANCE = {"p95": 0.05, "p99": 0.02}
 
 MEMORY_REQUESTS, MEMORY_CONNECTIONS = 10_000_000, 50
 MEMORY_BYTES_MAX = 30 * 1000 * 1000
@@ -48,7 +50,7 @@ def stall(plumb: Plumb, site: Site, place: Sequence[str]) -> Check:
     assert isinstance(times, Mapping)
     right, found = True, []
     for name, truth in STALL_TRUTH_NS.items():
-        right &= abs(times[name] - truth) <= STALL_TOLERANCE * truth
+        right &= abs(times[name] - truth) <= STALL_TOLERANCE[name] * truth
         found.append(f"{name}: {times[name] / 1e6:.0f} ms, expected {truth / 1e6:.0f} ms")
     verdict = Verdict.MET if right else Verdict.MISSED
     return Check("stall", verdict, tuple(found), {"response_ns": times})

@@ -3,8 +3,9 @@
 
 First both play it once: two users ask for a list and its 400 details, and the counts and the
 lengths must agree. Then they take turns at the same plan with more loops, and the processor
-time of the client for a request is compared once each is warm. Exits with 0 when all is met,
-1 when something is missed, and 2 when it could not be judged.
+time of the client for a request is compared once each is warm; `limit_users.c`, which only waits,
+sends and receives, shows what no client can save. Exits with 0 when all is met, 1 when something
+is missed, and 2 when it could not be judged.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.outcome import AGAIN, PLUMB, cells  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
-from lib.table import table  # noqa: E402
+from lib.table import figure, ratio, table  # noqa: E402
 from lib.verdict import Verdict, at_most, exit_status  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
@@ -40,9 +41,10 @@ FLIGHTS, USERS, THINK_MS, REQUESTS = 400, 2, 2, 802
 # Users and milliseconds between two requests at most. With two users who wait, sleeping and
 # waking up costs both clients more than their own work.
 LOADS = {"as it is": (USERS, THINK_MS), "50 users who do not wait": (50, 0)}
-JMETER = "jmeter"
+JMETER, LIMIT = "jmeter", "limit"
+LIMIT_SECONDS = 60.0
 ROUNDS, SECONDS, LOOPS = 7, 3.0, 100_000
-WARM_SECONDS = {JMETER: 8.0, AGAIN: 8.0, PLUMB: 1.0}
+WARM_SECONDS = {JMETER: 8.0, AGAIN: 8.0, PLUMB: 1.0, LIMIT: 1.0}
 BEGIN_SECONDS_MAX = 30.0
 TARGET = at_most(0.30)
 
@@ -174,14 +176,19 @@ def entry(words: Sequence[str], port: int, server: int, warm: float, seconds: fl
 
 
 def in_turns(
-    program: Path, home: Path, site: web.Site, jmx: Path, options: argparse.Namespace
+    program: Path, home: Path, site: web.Site, folder: Path, load: str, options: argparse.Namespace
 ) -> Comparison:
-    """JMeter, JMeter again, and plumb."""
-    folder = jmx.parent
+    """JMeter, JMeter again, plumb, and the limit."""
+    users, think_ms = LOADS[load]
+    jmx = plan(folder, site.port, LOOPS, users, think_ms)
     theirs = jmeter(home, jmx, folder)
+    limit = build.c_program(HERE / "limit_users.c", build.TARGET / "bench")
+    least = [limit, site.port, users, think_ms, FLIGHTS, LIMIT_SECONDS]
     ours = plays(program, imported(program, jmx), folder / "run")
     commands = {}
-    for name, words in ((JMETER, theirs), (AGAIN, theirs), (PLUMB, ours)):
+    for name, words in (
+        (JMETER, theirs), (AGAIN, theirs), (PLUMB, ours), (LIMIT, [str(it) for it in least]),
+    ):  # fmt: skip
         line = [sys.executable, str(HERE / "jmeter.py"), "--entry", str(site.port)]
         line += ["--server", str(site.pid), "--warm", str(WARM_SECONDS[name])]
         line += ["--seconds", str(options.seconds), "--", *on_cpu(0), *words]
@@ -221,8 +228,7 @@ def main(arguments: Sequence[str]) -> int:
         once(program, home, site, Path(scratch), outcome)
         say("played once by both")
         for name in options.loads:
-            jmx = plan(Path(scratch), site.port, LOOPS, *LOADS[name])
-            found = in_turns(program, home, site, jmx, options)
+            found = in_turns(program, home, site, Path(scratch), name, options)
             effect = found.effect(PLUMB, JMETER)
             known = effect is not None and not found.faults()
             outcome.cpu[name] = found
@@ -246,6 +252,8 @@ def print_outcome(outcome: Outcome) -> None:
     ]
     print(table(head, rows))
     for name, found in outcome.cpu.items():
+        least = found.effect(LIMIT, JMETER)
+        print(f"{name}, the limit: {figure(least and least.candidate)} ns, {ratio(least)} of JMeter's")
         for fault in found.faults():
             print(f"{name}: {fault}")
     print(f"all figures in {results.write('jmeter', outcome)}")
