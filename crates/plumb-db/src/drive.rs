@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, LoadPlan, Outlet, Stop};
+use plumb_engine::{Driven, Ending, LoadPlan, Outlet, Stop, Tick};
 use plumb_measure::{Clock as _, Slowest};
 use tokio::runtime::{Builder, Runtime};
 
@@ -53,17 +53,24 @@ pub(crate) struct Yield {
     pub(crate) observed: u64,
 }
 
-/// A runtime of one thread.
+/// A runtime of one thread, which holds `tick` while it waits.
 ///
 /// # Errors
 /// When no descriptors are left.
-pub(crate) fn runtime(passes: &Arc<Passes>) -> Result<Runtime, DbError> {
+pub(crate) fn runtime(passes: &Arc<Passes>, tick: Option<Tick>) -> Result<Runtime, DbError> {
     let (asleep, awake) = (Arc::new(AtomicU64::new(0)), Arc::clone(passes));
     let since = Arc::clone(&asleep);
+    let tick = tick.map(Mutex::new);
     Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        .on_thread_park(move || asleep.store(MonotonicClock.now_ns(), Ordering::Relaxed))
+        .on_thread_park(move || {
+            let now = MonotonicClock.now_ns();
+            asleep.store(now, Ordering::Relaxed);
+            if let Some(Ok(mut tick)) = tick.as_ref().map(Mutex::lock) {
+                tick.hold(now);
+            }
+        })
         .on_thread_unpark(move || {
             let slept_ns = MonotonicClock.now_ns() - since.load(Ordering::Relaxed);
             awake.all.fetch_add(1, Ordering::Relaxed);
@@ -80,7 +87,16 @@ pub(crate) fn runtime(passes: &Arc<Passes>) -> Result<Runtime, DbError> {
 /// later is data.
 pub(crate) fn drive(load: &Load<'_>, outlet: Outlet) -> Result<(Driven<()>, Yield), DbError> {
     let passes = Arc::<Passes>::default();
-    runtime(&passes)?.block_on(run(load, outlet, passes))
+    let tick = if load.callers == 1 { Some(held_tick()?) } else { None };
+    runtime(&passes, tick)?.block_on(run(load, outlet, passes))
+}
+
+/// For the waits of a single caller, which are short and many.
+///
+/// # Errors
+/// When no descriptors are left.
+pub(crate) fn held_tick() -> Result<Tick, DbError> {
+    Tick::new().map_err(DbError::system("set a timer"))
 }
 
 async fn run(

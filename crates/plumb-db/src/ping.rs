@@ -102,7 +102,7 @@ impl Ping {
             _ => Family::Any,
         };
         let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
-        let runtime = runtime(&Arc::default())?;
+        let runtime = runtime(&Arc::default(), None)?;
         let door = |login: &Login, access| Door::new(endpoint.clone(), login, access, patience);
         let mut onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
         if self.login.password.is_none()

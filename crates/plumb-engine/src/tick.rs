@@ -20,20 +20,24 @@ const AHEAD_NS: u64 = 1_000_000;
 /// A timer that nobody waits for. It is set at most once a wait, so that whoever waits for long
 /// pays for one expiry.
 #[derive(Debug)]
-pub(crate) struct Tick {
+pub struct Tick {
     timer: OwnedFd,
     until: u64,
 }
 
 impl Tick {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// A timer that is not set.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn new() -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         Ok(Self { timer, until: 0 })
     }
 
-    /// Call before a wait that may be short, with the time on the monotonic clock.
+    /// Call before a wait that may be short, with the nanoseconds of the monotonic clock.
     #[inline]
-    pub(crate) fn hold(&mut self, now: u64) {
+    pub fn hold(&mut self, now: u64) {
         if self.until < now + AHEAD_NS / 2 {
             self.until = now + AHEAD_NS;
             let time = Itimerspec { it_interval: timespec(0), it_value: timespec(self.until) };
