@@ -223,11 +223,12 @@ where
     fn pass(&mut self) -> Result<(), EngineError> {
         let idle;
         if self.receives() {
-            if self.job.plan.waiting == Waiting::Receive {
+            let blocks = self.job.plan.waiting == Waiting::Receive;
+            if blocks {
                 self.poll.hold_tick(self.now);
             }
             let found = self.read(0)?;
-            idle = Some(!found || self.job.plan.waiting == Waiting::Receive);
+            idle = Some(blocks || !found);
         } else {
             idle = self.wait()?;
             for at in 0..self.poll.found() {

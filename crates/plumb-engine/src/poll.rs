@@ -165,12 +165,18 @@ impl Poll {
         }
         let set_in_time = self.alarm_at > now && self.alarm_at <= deadline;
         if !set_in_time {
-            let time = Itimerspec { it_interval: timespec(0), it_value: timespec(deadline) };
-            timerfd_settime(&self.alarm, TimerfdTimerFlags::ABSTIME, &time)?;
+            set_timer(&self.alarm, deadline)?;
             self.alarm_at = deadline;
         }
         self.wait(None)
     }
+}
+
+/// Lets `timer` go off once, at nanoseconds of the monotonic clock.
+pub(crate) fn set_timer(timer: &OwnedFd, at_ns: u64) -> io::Result<()> {
+    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(at_ns) };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &time)?;
+    Ok(())
 }
 
 pub(crate) fn timespec(ns: u64) -> Timespec {
