@@ -35,6 +35,10 @@ pub struct HostUse {
     /// clock ticks to say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign_pct: Option<f64>,
+    /// The processes that took most of that, the largest share first, at most
+    /// [`FOREIGN_MAX`](Self::FOREIGN_MAX).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub foreign: Vec<ForeignProcess>,
     /// Processes under test that were found at the other end of the connection.
     pub tested: Vec<u32>,
     /// Pages swapped in or out; absent when nobody counted.
@@ -54,6 +58,17 @@ pub struct HostUse {
     pub seats: Option<Seats>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
+}
+
+/// A process that was not part of the measurement and took processor time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ForeignProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the kernel keeps it: up to fifteen characters.
+    pub name: String,
+    /// Its share of all processors, percent.
+    pub share_pct: f64,
 }
 
 /// How the work of receiving was spread over the processors: `effective = (sum x)^2 / sum x^2`,
@@ -93,6 +108,9 @@ pub struct FarHost {
 }
 
 impl HostUse {
+    /// Foreign processes that are named at most.
+    pub const FOREIGN_MAX: usize = 3;
+
     /// What takes figures away: `limit` is the share of all processors, from 0 to 1, that others or
     /// the hypervisor may take. `whose` stands before each text.
     pub(crate) fn disturbances(&self, limit: f64, whose: &str) -> Vec<Finding> {

@@ -48,7 +48,7 @@ pub use comparison::{
     Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
 };
 pub use histogram::Histogram;
-pub use host_use::{FarHost, HostUse, ReceiveUse};
+pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};
 pub use lengths::Lengths;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};

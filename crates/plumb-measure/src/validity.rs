@@ -11,6 +11,8 @@ use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, grouped, show_n
 pub enum Scope {
     /// Nothing may be concluded from the run.
     Everything,
+    /// Something that can take every figure away could not be checked: unknown is not valid.
+    Unchecked,
     /// Throughput stands as a lower bound, latency does not.
     Latency,
     /// Every figure stands; the reader should know.
@@ -37,7 +39,8 @@ pub enum FindingKind {
     LengthVaries,
     /// The run ended before the plan did.
     CutShort,
-    /// Processes that were not part of the measurement took processor time.
+    /// Processes that were not part of the measurement took processor time, or nobody knows
+    /// whether they did.
     ForeignLoad,
     /// The hypervisor took processor time.
     Steal,
@@ -81,7 +84,7 @@ pub struct Finding {
 /// The verdict on a run or on one of its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validity {
-    /// False when a finding takes everything away.
+    /// False when a finding takes everything away, or something could not be checked.
     pub valid: bool,
     /// False when the latency figures must not be used.
     pub latency_valid: bool,
@@ -255,6 +258,14 @@ impl Validity {
         self.and(evidence.findings())
     }
 
+    /// False when the only thing against the figures is that something could not be checked.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        let scopes = || self.reasons.iter().map(|finding| finding.scope);
+        scopes().all(|scope| scope != Scope::Unchecked)
+            || scopes().any(|scope| scope == Scope::Everything)
+    }
+
     fn and(self, more: impl IntoIterator<Item = Finding>) -> Self {
         Self::from_findings(self.reasons.into_iter().chain(more))
     }
@@ -263,7 +274,9 @@ impl Validity {
         let mut reasons: Vec<Finding> = findings.collect();
         reasons.sort_by_key(|finding| finding.scope as u8);
         Self {
-            valid: reasons.iter().all(|finding| finding.scope != Scope::Everything),
+            valid: reasons
+                .iter()
+                .all(|finding| !matches!(finding.scope, Scope::Everything | Scope::Unchecked)),
             latency_valid: reasons.iter().all(|finding| finding.scope == Scope::Nothing),
             reasons,
         }

@@ -169,6 +169,7 @@ pub(crate) fn ending(record: &RunRecord) -> Option<&'static str> {
 pub(crate) fn reason(finding: &Finding) -> (&'static str, &str) {
     let word = match finding.scope {
         Scope::Everything => "invalid",
+        Scope::Unchecked => "not checked",
         Scope::Latency => "no latency",
         Scope::Nothing => "remark",
     };

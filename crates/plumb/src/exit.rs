@@ -12,6 +12,8 @@ pub(crate) enum Exit {
     Finding,
     /// It did not run, or refused to.
     DidNotRun,
+    /// It ran, and cannot answer what was asked: untestable, or not checked.
+    Unanswered,
     /// A signal ended it.
     Interrupted,
 }
@@ -22,6 +24,7 @@ impl From<Exit> for ExitCode {
             Exit::Ran => 0,
             Exit::Finding => 1,
             Exit::DidNotRun => 2,
+            Exit::Unanswered => 3,
             Exit::Interrupted => 130,
         })
     }

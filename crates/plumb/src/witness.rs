@@ -180,6 +180,7 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         iowait_pct: usage.cpu_iowait_pct.map(|it| it.mean),
         steal_pct: usage.steal_pct.map(|it| it.mean),
         foreign_pct: None,
+        foreign: Vec::new(),
         tested: Vec::new(),
         seats: None,
         swapped_pages: swapped.reduce(u64::saturating_add),
