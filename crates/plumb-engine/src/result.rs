@@ -72,6 +72,7 @@ pub fn result_record<P>(
         thresholds: Vec::new(),
         pair: None,
         clients: Vec::new(),
+        overlap: None,
         stream: None,
         figures: Vec::new(),
         attribution: None,

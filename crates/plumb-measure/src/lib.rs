@@ -41,7 +41,7 @@ pub use checkup::{
     CHECKUP_SCHEMA, Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, LayerState,
     LayerVerdict, LeftOutLayer, Middle, OwnTime, PartRole,
 };
-pub use clients::{ClientFigures, counts_differ};
+pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
 pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,

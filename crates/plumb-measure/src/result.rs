@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, PairRecord,
+    Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, Overlap, PairRecord,
     PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Validity,
     hdr,
 };
@@ -83,6 +83,9 @@ pub struct ResultRecord {
     /// Each client, where several ran at the same time.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub clients: Vec<ClientFigures>,
+    /// What they did while all of them ran; absent where they did not run at the same time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub overlap: Option<Overlap>,
     /// What streams have carried; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stream: Option<StreamFigures>,

@@ -8,7 +8,10 @@ use plumb_engine::{
     Ending, EngineError, IntervalRecords, Link, LoadPlan, LoadResult, Protocol, Sampler, Stage,
     load,
 };
-use plumb_measure::{ByteSize, ClientFigures, NipingFigures, Row, SlowSample, Transport};
+use plumb_measure::{
+    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, Row, SlowSample, Transport,
+    carried_kb_s,
+};
 use plumb_wire::extension::Totals;
 
 /// What came of each of several clients, never of none.
@@ -119,12 +122,14 @@ pub(crate) fn figures<P>(
         let row: Option<&Row> = load.recorder.rows().first();
         let times = row.map(|row| &row.response).filter(|times| !times.is_empty());
         let operations = load.recorder.operations();
+        let throughput_per_s = operations as f64 * 1e9 / load.duration_ns.max(1) as f64;
         ClientFigures {
             client,
             address: load.transport.as_ref().map(|transport| transport.local.clone()),
             operations,
             failures: load.recorder.failures().total(),
-            throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
+            throughput_per_s,
+            carried_kb_s: echo.map(|size| carried_kb_s(size.bytes(), throughput_per_s)),
             p50: times.map(|times| times.quantile(0.5)),
             p99: times.map(|times| times.quantile(0.99)),
             niping: echo
@@ -136,6 +141,14 @@ pub(crate) fn figures<P>(
         }
     };
     (1..).zip(loads).map(of).collect()
+}
+
+/// What all clients did while all of them ran.
+pub(crate) fn overlap<P>(loads: &[LoadResult<P>], echo: Option<ByteSize>) -> Option<Overlap> {
+    let recorded =
+        loads.iter().map(|load| Recorded { began_ns: load.began_ns, intervals: &load.intervals });
+    let clients: Vec<Recorded<'_>> = recorded.collect();
+    Overlap::of(&clients, echo.map(ByteSize::bytes))
 }
 
 /// Adds what the server counted of each client that it can be told by: by the address of its only

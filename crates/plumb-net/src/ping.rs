@@ -250,6 +250,7 @@ impl Ping {
         };
         let echo = point.terms.is_none().then_some(point.size);
         let each = clients::figures(&loads, echo, point.connections.get() as u64);
+        let overlap = clients::overlap(&loads, echo);
         let load = clients::together(loads, point.connections.get() as u64);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
@@ -258,6 +259,7 @@ impl Ping {
             Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
         }
         if clients > 1 {
+            result.overlap = overlap;
             result.driver.threads *= clients as u64;
             result.batches = None; // operations of several clients have no common order
             result.niping = None; // a rate of niping is that of one client

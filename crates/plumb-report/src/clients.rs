@@ -1,4 +1,4 @@
-//! Several clients at one server: a row each, and their sum.
+//! Several clients at one server: a row each, and what all did at the same time.
 
 use plumb_measure::{ClientFigures, NipingFigures, ResultRecord, RunRecord, show_count, show_ns};
 
@@ -15,6 +15,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         points.results.iter().flat_map(|result| &result.clients).any(of)
     };
     let niping = any(|client| client.niping.is_some());
+    let carried = any(|client| client.carried_kb_s.is_some());
     let counted = any(|client| client.messages_at_server.is_some());
     let mut columns = label_columns(&points);
     columns.push(Column::words("client"));
@@ -24,7 +25,11 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     columns.extend(["p50", "p99"].map(Column::latency));
     if niping {
         columns.push(Column::latency("avg").giving_way(3));
-        columns.extend(["av2", "tr2"].map(Column::latency));
+        columns.push(Column::latency("av2"));
+        columns.push(Column::latency("tr2").giving_way(1)); // av2 says the same
+    }
+    if carried {
+        columns.push(Column::latency("carried"));
     }
     if counted {
         columns.push(Column::figure("at server"));
@@ -36,12 +41,15 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
             let mut cells = label_cells(&points, result);
             cells.extend(of_one(client));
             cells.extend(niping.then(|| of_niping(client.niping.as_ref())).into_iter().flatten());
+            cells.extend(carried.then(|| rate(client.carried_kb_s)));
             cells.extend(counted.then(|| counts(client)));
             table.push_trusted(cells, trust);
         }
         let mut cells = label_cells(&points, result);
         cells.extend(of_all(result));
-        cells.extend(niping.then(|| niping_of_all(result)).into_iter().flatten());
+        // a transfer rate of niping is made of the times of one client
+        cells.extend(niping.then(|| of_niping(None)).into_iter().flatten());
+        cells.extend(carried.then(|| rate(result.overlap.and_then(|it| it.carried_kb_s))));
         cells.extend(counted.then(|| counts_of_all(result)));
         table.push_trusted(cells, trust);
     }
@@ -67,7 +75,7 @@ fn of_all(result: &ResultRecord) -> [String; 6] {
         "all".into(),
         grouped(result.operations),
         grouped(total(result.failures.values().copied())),
-        show_count(result.throughput_per_s),
+        result.overlap.map_or_else(|| ABSENT.into(), |it| show_count(it.throughput_per_s)),
         time(times.map(|times| times.p50)),
         time(times.map(|times| times.p99)),
     ]
@@ -80,13 +88,6 @@ fn of_niping(figures: Option<&NipingFigures>) -> [String; 3] {
         time(figures.and_then(|it| it.av2_ms)),
         rate(figures.and_then(|it| it.tr2_kb_s)),
     ]
-}
-
-/// Times as of one client; what all transferred is the sum of what each did.
-fn niping_of_all(result: &ResultRecord) -> [String; 3] {
-    let [avg, av2, _] = of_niping(result.niping.as_ref());
-    let each = result.clients.iter().map(|client| client.niping.as_ref()?.tr2_kb_s);
-    [avg, av2, rate(each.sum())]
 }
 
 fn rate(kb_s: Option<f64>) -> String {
@@ -102,14 +103,38 @@ fn counts_of_all(result: &ResultRecord) -> String {
     of_sent(result.clients.iter().map(|client| client.messages_at_server).sum(), sent)
 }
 
-/// What `at server` means; `None` where no server told.
-pub(crate) fn note(record: &RunRecord) -> Option<String> {
-    let clients = record.results.iter().flat_map(|result| &result.clients);
-    clients.into_iter().any(|client| client.messages_at_server.is_some()).then(|| {
+/// What the columns and the last row mean; none without several clients.
+pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
+    let all = || record.results.iter().filter(|result| !result.clients.is_empty());
+    let any = |of: fn(&ClientFigures) -> bool| all().flat_map(|result| &result.clients).any(of);
+    let carried = any(|client| client.carried_kb_s.is_some()).then(|| {
+        "Carried: the payload of both directions, 2 * size * messages / time / 1024, each client \
+         over its own time."
+            .into()
+    });
+    let counted = any(|client| client.messages_at_server.is_some()).then(|| {
         "At server: what the server counted of all messages sent, the first of a connection and \
          the warm-up included."
             .into()
-    })
+    });
+    let together = all().any(|result| result.overlap.is_some()).then(|| together(record));
+    let apart = all().any(|result| result.overlap.is_none()).then(|| {
+        "No sum of the rates: over no whole interval (--interval) did all clients run at the same \
+         time. Run longer, or take a shorter interval."
+            .into()
+    });
+    [carried, together, apart, counted].into_iter().flatten().collect()
+}
+
+/// Over which time the rates of all are.
+fn together(record: &RunRecord) -> String {
+    let spans = record.results.iter().filter_map(|result| result.overlap);
+    let spans: Vec<String> = spans.map(|overlap| show_ns(overlap.span_ns)).collect();
+    format!(
+        "All clients: the rates are those of the {} in which all of them ran; count and times are \
+         of every message.",
+        spans.join(", ")
+    )
 }
 
 /// What the server counted of the messages that were sent.

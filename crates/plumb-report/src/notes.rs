@@ -23,7 +23,6 @@ pub(crate) fn of(record: &RunRecord) -> Vec<String> {
         left_out(&points),
         failed(&points),
         quiet_closes(&points),
-        clients::note(record),
         listed(&points, |result| receiving(result.host.as_ref()?))
             .map(|list| format!("Receiving on the machine that drove the load: {list}.")),
         listed(&points, |result| receiving(result.far.as_ref()?))
@@ -31,6 +30,7 @@ pub(crate) fn of(record: &RunRecord) -> Vec<String> {
     ]
     .into_iter()
     .flatten()
+    .chain(clients::notes(record))
     .chain(parts::notes(record))
     .collect()
 }

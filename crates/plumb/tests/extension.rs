@@ -220,6 +220,35 @@ fn several_clients_have_a_row_each_and_both_sides_count_the_same() {
 }
 
 #[test]
+fn the_sum_of_several_clients_is_what_the_server_carried_while_all_of_them_ran() {
+    let server = Server::start(&["--quiet"]);
+    let folder = folder();
+    let words = ["--clients", "3", "--for", "1s", "--size", "50000B"];
+    let ended = ping(&server.address, &[CALM, &words].concat(), folder.path()).with(0);
+    let record = record(&only_run(folder.path()));
+    let result = &record["results"][0];
+    let counted: u64 = result["clients"]
+        .as_array()
+        .expect("clients")
+        .iter()
+        .map(|client| client["messages_at_server"].as_u64().expect("it tells"))
+        .sum();
+    let overlap = &result["overlap"];
+    if overlap.is_null() {
+        // a machine so slow that connecting took a tenth of an interval
+        assert!(ended.stdout.contains("No sum of the rates"), "{}", ended.stdout);
+        return;
+    }
+    let operations = overlap["operations"].as_u64().expect("a count");
+    // the server counted the first message of each connection as well
+    assert!(operations > 0 && operations <= counted - 3, "{overlap} of {counted}");
+    let seconds = overlap["span_ns"].as_f64().expect("a time") / 1e9;
+    let carried = overlap["carried_kb_s"].as_f64().expect("a rate") * 1024.0 * seconds;
+    let bytes = operations as f64 * 2.0 * 50_000.0;
+    assert!((carried - bytes).abs() < 1.0, "{carried} of {bytes}");
+}
+
+#[test]
 fn several_clients_measure_a_plain_echo_too_without_its_counts() {
     let server = Server::start(&["--quiet", "--echo-only"]);
     let folder = folder();

@@ -193,6 +193,7 @@ impl Load {
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
             clients: Vec::new(),
+            overlap: None,
             stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
             parts: Vec::new(),

@@ -8,9 +8,9 @@ mod scenarios;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, ClientFigures, Estimate, FarHost, FindingKind, HostUse, OneWay, Part,
-    PartKind, Portion, Reading, ReceiveUse, ResultRecord, RunRecord, Scope, Status, StreamFigures,
-    StreamInterval, Target, Transport, Validity, counts_differ,
+    Advice, Attribution, ClientFigures, Estimate, FarHost, FindingKind, HostUse, OneWay, Overlap,
+    Part, PartKind, Portion, Reading, ReceiveUse, ResultRecord, RunRecord, Scope, Status,
+    StreamFigures, StreamInterval, Target, Transport, Validity, carried_kb_s, counts_differ,
 };
 use serde_json::json;
 
@@ -67,6 +67,7 @@ pub(crate) fn four_clients() -> RunRecord {
         address: Some(format!("10.20.0.{client}:40000")),
         operations: 13_000,
         throughput_per_s: 1_300.0,
+        carried_kb_s: Some(carried_kb_s(1_000, 1_300.0)),
         p50: Some(180_000 + client * 1_000),
         p99: Some(290_000),
         niping: result.niping,
@@ -75,6 +76,12 @@ pub(crate) fn four_clients() -> RunRecord {
         ..ClientFigures::default()
     };
     result.clients = (1..=4).map(each).collect();
+    result.overlap = Some(Overlap {
+        span_ns: 9_000_000_000,
+        operations: 46_800,
+        throughput_per_s: 5_200.0,
+        carried_kb_s: Some(carried_kb_s(1_000, 5_200.0)),
+    });
     result.niping = None;
     result.validity = Validity::of(counts_differ(52_804, 52_805));
     record.validity = Validity::of_all([("", &result.validity)]);
