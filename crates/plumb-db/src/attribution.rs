@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, BatchMeans, Distribution, Estimate, Histogram, Part, PartKind, Reading,
-    Series, show_ns,
+    Advice, Attribution, BatchMeans, CannotBeSplit, Distribution, Estimate, Histogram, Part,
+    PartKind, PartShare, Reading, Series, Split, show_ns,
 };
 
 use crate::ledger::Observations;
@@ -31,29 +31,25 @@ pub(crate) struct Known<'a> {
     pub(crate) open: bool,
 }
 
-/// Attributes the time; `None` when no call was answered or none was looked into.
+/// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
     let found = known.found;
-    if known.response.is_empty() || found.wire.times.is_empty() {
+    let unseen = found.wire.times.is_empty() || found.statement.times.is_empty();
+    if known.response.is_empty() || unseen {
         return None;
     }
-    let client = Estimate::of(known.response, known.batches.as_ref());
-    let mut parts = parts(&known);
-    let taken: Vec<Estimate> = parts.iter().map(|part| part.time).collect();
-    parts.push(Part {
-        kind: PartKind::Rest,
-        time: client.less(&taken),
-        how: "what the other parts leave: the driver, and whatever nobody measured".into(),
-    });
-    let mut attribution = Attribution {
+    let attribution = Attribution {
         subject: known.statement.text.clone(),
-        client,
-        parts,
+        client: Estimate::of(known.response, known.batches.as_ref()),
+        parts: parts(&known),
+        cannot_be_split: None,
         observed: known.observed,
         times: times(&known),
         readings: Vec::new(),
         advice: Vec::new(),
     };
+    let mut attribution =
+        attribution.settled("what the other parts leave: the driver, and whatever nobody measured");
     attribution.advice = advice(&known, &attribution);
     attribution.readings = known.readings;
     Some(attribution)
@@ -61,19 +57,19 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 
 fn parts(known: &Known<'_>) -> Vec<Part> {
     let found = known.found;
-    let bracket = found.bracket.estimate();
     let mut parts = vec![
         Part {
             kind: PartKind::Server,
-            time: bracket.less(&[found.clock.estimate()]),
+            time: found.statement.estimate().less(&[found.empty.estimate()]),
             how: "between two readings of the server's clock, sent at once with the statement in \
-                  between, less two readings that follow each other"
+                  between, less two readings with a message in between that asks for no work (Sync)"
                 .into(),
         },
         Part {
             kind: PartKind::Wire,
             time: found.wire.estimate(),
-            how: "a message that asks for no work (Sync), there and back".into(),
+            how: "a message that asks for no work (Sync), there and back in the place of a call"
+                .into(),
         },
     ];
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
@@ -95,8 +91,8 @@ fn times(known: &Known<'_>) -> BTreeMap<String, Distribution> {
     let connects = known.over == Over::Connect;
     let all: [(&str, Option<&Histogram>); 9] = [
         ("wire", Some(&found.wire.times)),
-        ("server, with a reading of its clock", Some(&found.bracket.times)),
-        ("a reading of the server's clock", Some(&found.clock.times)),
+        ("server, with a reading of its clock", Some(&found.statement.times)),
+        ("an empty message at the server, with a reading of its clock", Some(&found.empty.times)),
         ("statement and answer", Some(&found.exchange.times)),
         ("queue of the pool", Some(&found.queue.times).filter(|_| pooled)),
         ("making a connection", Some(&found.connect.times).filter(|_| connects)),
@@ -118,43 +114,49 @@ const WIRE_MIN_NS: u64 = 1_000_000;
 
 /// What stands out, the largest first.
 fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
-    let whole = attribution.client.mean_ns.max(1);
-    let mut parts: Vec<&Part> = attribution.parts.iter().collect();
-    parts.sort_by_key(|part| std::cmp::Reverse(part.time.mean_ns));
-    let mut found: Vec<Advice> = parts
-        .into_iter()
-        .filter(|part| real(at_least(part.time)) >= LARGE * real(whole))
-        .map(|part| Advice {
-            finding: format!(
-                "{:.0} % of the time, {}, is {}",
-                100.0 * real(part.time.mean_ns) / real(whole),
-                shown(part.time.mean_ns),
-                spent_on(part.kind)
-            ),
-            next: next(known, part.kind),
-        })
-        .collect();
+    let mut found = match attribution.split() {
+        Ok(split) => large(known, &split),
+        Err(reason) => vec![not_split(reason)],
+    };
     found.extend(nearer(known));
-    found.extend(floor(known, whole));
+    found.extend(floor(known, attribution.client.mean_ns));
     found
 }
 
-/// The lower end of the interval: what stands out by chance is no finding.
-fn at_least(time: Estimate) -> i64 {
-    let half =
-        time.half_width_ns.map_or(time.mean_ns, |half| i64::try_from(half).unwrap_or(i64::MAX));
-    time.mean_ns.saturating_sub(half)
+/// The parts that are large, the largest first. What stands out by chance is no finding.
+fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
+    let least = LARGE * real(split.whole.mean_ns);
+    let stands_out = |share: &&PartShare<PartKind>| {
+        share.share >= LARGE && share.time.low_ns().is_some_and(|low_ns| real(low_ns) >= least)
+    };
+    let mut large: Vec<_> = split.all().filter(stands_out).collect();
+    large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
+    let advice = |share: &PartShare<PartKind>| Advice {
+        finding: format!(
+            "{:.0} % of the time, {}, is {}",
+            100.0 * share.share,
+            show_ns(share.time.mean_ns.unsigned_abs()),
+            share.of.describe()
+        ),
+        next: next(known, share.of),
+    };
+    large.into_iter().map(advice).collect()
 }
 
-fn spent_on(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Server => "the server's own work",
-        PartKind::Wire => "the way there and back",
-        PartKind::Due => "waiting for a caller that is free",
-        PartKind::Queue => "waiting for a connection of the pool",
-        PartKind::Connect => "making the connection",
-        PartKind::Rest => "explained by nothing that was measured",
-    }
+fn not_split(reason: CannotBeSplit) -> Advice {
+    let next = match reason {
+        CannotBeSplit::TooFew { .. } => {
+            "Measure for longer (--for): one call in eight is looked into at most."
+        }
+        CannotBeSplit::LessThanNothing { .. } => {
+            "Was the server's clock set meanwhile? Measure again."
+        }
+        CannotBeSplit::MoreThanTheWhole { .. } => {
+            "Calls and looks did not meet the same machine: was it, or the server's, busy with \
+             something else for a while? Measure again, and for longer (--for)."
+        }
+    };
+    Advice { finding: format!("The time cannot be split: {reason}"), next: next.into() }
 }
 
 fn next(known: &Known<'_>, kind: PartKind) -> String {
@@ -217,14 +219,10 @@ fn nearer(known: &Known<'_>) -> Option<Advice> {
 fn floor(known: &Known<'_>, whole: i64) -> Option<Advice> {
     let floor_ns = i64::try_from(known.floor_ns?).ok()?;
     (2 * floor_ns >= whole).then(|| Advice {
-        finding: format!("The driver itself takes {} of it", shown(floor_ns)),
+        finding: format!("The driver itself takes {}", show_ns(floor_ns.unsigned_abs())),
         next: "There is little to find below this: measure with another driver to go further."
             .into(),
     })
-}
-
-fn shown(ns: i64) -> String {
-    format!("{}{}", if ns < 0 { "-" } else { "" }, show_ns(ns.unsigned_abs()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
@@ -247,8 +245,8 @@ mod tests {
             response.record(50 * MS);
             found.queue.record(5 * MS);
             found.wire.record(40 * MS);
-            found.bracket.record(3 * MS + 20_000);
-            found.clock.record(20_000);
+            found.statement.record(3 * MS + 20_000);
+            found.empty.record(20_000);
         }
         Known {
             statement,

@@ -9,21 +9,14 @@ use plumb_engine::{LoadPlan, Pace};
 use plumb_measure::{Clock as _, FailureKind};
 
 use crate::alarm::Alarm;
-use crate::exchange::{Answered, Exchange, Limits, NoAnswer, Observed};
+use crate::exchange::{Answered, Exchange, Limits, Look, NoAnswer, Seen};
 use crate::ledger::{Call, Ledger};
+use crate::looks::Looks;
 use crate::patience::Patience;
 use crate::pool::{Pool, Turn};
 use crate::session::{Access, Door, NotOpened, Opened, failure};
 use crate::statement::Statement;
 
-/// One in so many calls that make a connection of their own is looked into.
-const OBSERVE_EVERY: u32 = 8;
-/// Between two looks of the session that looks on passes so much time ...
-const LOOK_PAUSE_NS: u64 = 25_000_000;
-/// ... or less at the beginning, this part of the time that the load has run ...
-const LOOK_PART: u64 = 16;
-/// ... but always so many times as much as the server works on a look.
-const LOOK_PAUSES: u64 = 9;
 /// Between two attempts to reach a server that is gone.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -37,15 +30,15 @@ pub(crate) struct Office<'a> {
     pub(crate) limits: Limits,
     /// The connections; `None` when each call makes one of its own.
     pub(crate) pool: Option<Pool>,
-    /// A session beside the pool that looks on; `None` when each call makes a connection.
-    pub(crate) onlooker: Option<Exchange>,
+    /// Which calls are looked into.
+    pub(crate) looks: RefCell<Looks>,
     pub(crate) ledger: RefCell<Ledger>,
 }
 
 /// How a call ended.
 enum Came {
     Answer(Answered),
-    Insight(Observed),
+    Insight(Seen),
     Nothing(FailureKind),
 }
 
@@ -59,10 +52,7 @@ impl Office<'_> {
             Pace::AsFast => None,
             Pace::Delay(_) | Pace::Rate(_) => Some(Alarm::new()?),
         };
-        let mut memory = Memory {
-            insight: Insight::default(),
-            patience: Patience::new(self.plan.operation_timeout),
-        };
+        let mut patience = Patience::new(self.plan.operation_timeout);
         let mut free_ns = MonotonicClock.now_ns();
         while let Some(due) = self.due(alarm.as_mut(), free_ns).await? {
             let taken = MonotonicClock.now_ns();
@@ -70,9 +60,9 @@ impl Office<'_> {
             match &self.pool {
                 Some(pool) => {
                     let Some(mut turn) = pool.turn().await else { break };
-                    self.over_kept(&mut turn, due, taken, &mut memory).await;
+                    self.over_kept(&mut turn, due, taken, &mut patience).await;
                 }
-                None => self.over_new(due, taken, &mut memory).await,
+                None => self.over_new(due, taken, &mut patience).await,
             }
             free_ns = MonotonicClock.now_ns();
         }
@@ -103,11 +93,11 @@ impl Office<'_> {
     }
 
     /// A call over a connection of the pool.
-    async fn over_kept(&self, turn: &mut Turn<'_>, due: u64, taken: u64, memory: &mut Memory) {
+    async fn over_kept(&self, turn: &mut Turn<'_>, due: u64, taken: u64, patience: &mut Patience) {
         let sent = MonotonicClock.now_ns();
         let call = Call { due, taken, sent, opened: None };
         if let Some(exchange) = &turn.exchange {
-            let came = self.ask(exchange, false, memory).await;
+            let came = self.ask(exchange, patience).await;
             if self.book(&call, &came)
                 && let Some(broken) = turn.exchange.take()
             {
@@ -120,7 +110,7 @@ impl Office<'_> {
     }
 
     /// A call over a connection of its own.
-    async fn over_new(&self, due: u64, taken: u64, memory: &mut Memory) {
+    async fn over_new(&self, due: u64, taken: u64, patience: &mut Patience) {
         let sent = MonotonicClock.now_ns();
         match self.door.open().await {
             Err(trouble) => {
@@ -130,8 +120,7 @@ impl Office<'_> {
                 self.ledger.borrow_mut().connected(opened);
                 let call = Call { due, taken, sent, opened: Some(opened) };
                 let exchange = Exchange::by_text(session, self.access, self.limits);
-                let look = memory.insight.wanted();
-                let came = self.ask(&exchange, look, memory).await;
+                let came = self.ask(&exchange, patience).await;
                 if self.book(&call, &came) {
                     self.door.abandon(exchange.session).await;
                 }
@@ -139,49 +128,33 @@ impl Office<'_> {
         }
     }
 
-    /// Looks into calls of its own, beside those of the callers, until the load is over: what it
-    /// asks keeps nobody waiting for a connection, and the server busy for a tenth of its time.
-    ///
-    /// # Errors
-    /// When the kernel refuses a timer.
-    pub(crate) async fn look_on(&self) -> std::io::Result<()> {
-        let Some(onlooker) = &self.onlooker else { return Ok(()) };
-        let (mut alarm, mut patience) = (Alarm::new()?, Patience::new(self.plan.operation_timeout));
-        let began_ns = MonotonicClock.now_ns();
-        loop {
-            let due = MonotonicClock.now_ns();
-            if self.ledger.borrow().over(due) {
-                return Ok(());
-            }
-            let look = async {
-                onlooker.rouse().await?;
-                onlooker.observe(self.statement).await
-            };
-            let Some(Ok(seen)) = patience.with(due, look).await else {
-                return Ok(()); // the callers will say what is wrong
-            };
-            let call = Call { due, taken: due, sent: due, opened: None };
-            let now = MonotonicClock.now_ns();
-            self.ledger.borrow_mut().looked(&call, seen);
-            let pause_ns = LOOK_PAUSE_NS.min((now - began_ns) / LOOK_PART);
-            alarm.wait_until(now + pause_ns.max(LOOK_PAUSES * seen.bracket_ns)).await?;
-        }
-    }
-
-    async fn ask(&self, exchange: &Exchange, observe: bool, memory: &mut Memory) -> Came {
+    async fn ask(&self, exchange: &Exchange, patience: &mut Patience) -> Came {
+        let now = MonotonicClock.now_ns();
+        let look = self.looks.borrow_mut().wanted(now);
         let call = async {
-            if observe {
-                exchange.observe(self.statement).await.map(Came::Insight)
-            } else {
-                exchange.ask(self.statement).await.map(Came::Answer)
+            match look {
+                Some(look) => self.look(exchange, look).await.map(Came::Insight),
+                None => exchange.ask(self.statement).await.map(Came::Answer),
             }
         };
-        match memory.patience.with(MonotonicClock.now_ns(), call).await {
+        match patience.with(now, call).await {
             None => Came::Nothing(FailureKind::TimedOut),
             Some(Ok(came)) => came,
             Some(Err(NoAnswer::TooLarge)) => Came::Nothing(FailureKind::Garbled),
             Some(Err(NoAnswer::Driver(error))) => Came::Nothing(failure(&error)),
         }
+    }
+
+    async fn look(&self, exchange: &Exchange, look: Look) -> Result<Seen, NoAnswer> {
+        let began_ns = MonotonicClock.now_ns();
+        let seen = exchange.observe(self.statement, look).await?;
+        let now = MonotonicClock.now_ns();
+        let extra_ns = match seen {
+            Seen::Wire(ns) => ns,
+            Seen::Server { statement_ns, .. } => (now - began_ns).saturating_sub(statement_ns),
+        };
+        self.looks.borrow_mut().looked(now, extra_ns);
+        Ok(seen)
     }
 
     /// Writes down what came of a call; true when its connection must not be used again.
@@ -241,27 +214,6 @@ impl Office<'_> {
     }
 }
 
-/// Which of the calls that make a connection of their own are looked into.
-#[derive(Debug, Default)]
-struct Insight {
-    calls: u32,
-}
-
-/// What a caller keeps from call to call.
-#[derive(Debug)]
-struct Memory {
-    insight: Insight,
-    patience: Patience,
-}
-
-impl Insight {
-    /// Whether this call is looked into: the second, and every eighth after it.
-    fn wanted(&mut self) -> bool {
-        self.calls += 1;
-        self.calls % OBSERVE_EVERY == 2
-    }
-}
-
 /// What it takes to make a connection ready.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening<'a> {
@@ -298,17 +250,5 @@ impl NotReady {
             Self::Closed(trouble) => trouble.kind(),
             Self::Statement(error) => failure(error),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_eighth_call_is_looked_into() {
-        let mut insight = Insight::default();
-        let wanted: Vec<u32> = (1..=20).filter(|_| insight.wanted()).collect();
-        assert_eq!(wanted, [2, 10, 18]);
     }
 }

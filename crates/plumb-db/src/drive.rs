@@ -130,16 +130,8 @@ async fn run(
     let now = MonotonicClock.now_ns();
     let mut ledger = Ledger::new(load.plan, now, outlet, passes, traffic);
     opened.into_iter().for_each(|times| ledger.connected(times));
-    let onlooker = match load.over {
-        Over::Connect => None,
-        Over::Kept | Over::Pool => {
-            // its traffic is no part of the load
-            let opened = load.opening.open().await;
-            Some(opened.map_err(|trouble| explain(load, &trouble))?.0)
-        }
-    };
     let office = Office {
-        onlooker,
+        looks: RefCell::default(),
         plan: load.plan,
         door: &door,
         statement: opening.statement,
@@ -149,8 +141,8 @@ async fn run(
         ledger: RefCell::new(ledger),
     };
     let interrupted = everybody(&office, load).await.map_err(DbError::system("set a timer"))?;
-    let Office { ledger, pool, onlooker, .. } = office;
-    drop((pool, onlooker));
+    let Office { ledger, pool, .. } = office;
+    drop(pool);
     let ledger = ledger.into_inner();
     let gave_up = ledger.gave_up;
     let closed = ledger.close();
@@ -183,18 +175,8 @@ async fn everybody(office: &Office<'_>, load: &Load<'_>) -> io::Result<bool> {
             tokio::time::sleep(STOP_EVERY).await;
         }
     };
-    let looking = async {
-        office.look_on().await?;
-        std::future::pending::<io::Result<()>>().await // the callers decide when it is over
-    };
-    let callers = async {
-        match select(Box::pin(callers), Box::pin(looking)).await {
-            Either::Left((ended, _)) => ended.into_iter().collect(),
-            Either::Right((refused, _)) => refused,
-        }
-    };
     match select(Box::pin(callers), Box::pin(stopped)).await {
-        Either::Left((ended, _)) => ended.map(|()| false),
+        Either::Left((ended, _)) => ended.into_iter().collect::<io::Result<()>>().map(|()| false),
         Either::Right(_) => Ok(true),
     }
 }

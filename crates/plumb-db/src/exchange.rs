@@ -1,9 +1,9 @@
-//! One statement and its answer; and the same between two readings of the server's clock.
+//! One statement and its answer, and the looks that say where its time goes.
 
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
-use futures_util::future::{join3, join4};
+use futures_util::future::{join3, join5};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{ByteSize, Clock as _};
 use tokio_postgres::types::{FromSql, Type};
@@ -33,15 +33,28 @@ pub(crate) struct Answered {
     pub(crate) bytes: u64,
 }
 
-/// What a call tells that was looked into.
+/// How a call is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// A message that asks for no work goes there and back in the place of the call; the statement
+    /// follows.
+    Wire,
+    /// The statement goes out between readings of the server's clock.
+    Server,
+}
+
+/// What a look tells.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Observed {
-    /// A message there and back that asks for no work, nanoseconds.
-    pub(crate) wire_ns: u64,
-    /// Between two readings of the server's clock that follow each other, nanoseconds.
-    pub(crate) clock_ns: u64,
-    /// Between two readings of the server's clock around the statement, nanoseconds.
-    pub(crate) bracket_ns: u64,
+pub(crate) enum Seen {
+    /// How long a message takes there and back that asks for no work, nanoseconds.
+    Wire(u64),
+    /// What the server's clock says, nanoseconds.
+    Server {
+        /// Between two readings around the statement.
+        statement_ns: u64,
+        /// Between two readings around a message that asks for no work.
+        empty_ns: u64,
+    },
 }
 
 /// Why there is no answer.
@@ -123,44 +136,57 @@ impl Exchange {
         self.session.drive(self.within(self.answer(statement))).await
     }
 
-    /// Sends a message that asks for nothing, and waits for it to come back. Then asks between two
-    /// readings of the server's clock, all of it sent at once; a third reading, right behind the
-    /// second, tells what a reading costs. The cost is read last, so that a new session, where
-    /// everything takes longer the first time, does not seem to spend less than nothing.
+    /// Looks into a call, and carries it out. What is measured stands where the call would stand,
+    /// over its connection and after the same pause, so that it is met by the same server, awake or
+    /// asleep.
     ///
     /// # Errors
     /// [`NoAnswer`].
-    pub(crate) async fn observe(&self, statement: &Statement) -> Result<Observed, NoAnswer> {
-        self.session.drive(self.look_into(statement)).await
+    pub(crate) async fn observe(
+        &self,
+        statement: &Statement,
+        look: Look,
+    ) -> Result<Seen, NoAnswer> {
+        match look {
+            Look::Wire => self.session.drive(self.there_and_back(statement)).await,
+            Look::Server => self.session.drive(self.by_its_clock(statement)).await,
+        }
     }
 
-    /// Wakes the session on both sides: after a pause the first message takes longer than one
-    /// among many.
-    ///
-    /// # Errors
-    /// [`NoAnswer`].
-    pub(crate) async fn rouse(&self) -> Result<(), NoAnswer> {
-        let twice = async {
-            self.client().check_connection().await?;
-            self.client().check_connection().await
-        };
-        Ok(self.session.drive(twice).await?)
-    }
-
-    async fn look_into(&self, statement: &Statement) -> Result<Observed, NoAnswer> {
+    async fn there_and_back(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
         let began_ns = MonotonicClock.now_ns();
-        self.client().check_connection().await?;
+        self.empty().await?;
         let wire_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        let bracket = async {
-            // each is sent when it is first asked, and they are asked in this order
-            let (before, answer, after, behind) =
-                join4(self.clock(), self.answer(statement), self.clock(), self.clock()).await;
-            answer?;
-            Ok((before?, after?, behind?))
-        };
-        let (before, after, behind) = self.within(bracket).await?;
+        self.within(self.answer(statement)).await?;
+        Ok(Seen::Wire(wire_ns))
+    }
+
+    /// Sends, at once, the statement between two readings of the server's clock, and an empty
+    /// message between the second and a third. The server answers both with a write to its socket,
+    /// so the difference is what the statement takes longer than an empty message: added to the way
+    /// of an empty message, it counts nothing twice. The empty message comes last, so that a new
+    /// session, where everything takes longer the first time, does not seem to spend less than
+    /// nothing.
+    async fn by_its_clock(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        // each is sent when it is first asked, and they are asked in this order
+        let (before, answer, between, empty, after) = join5(
+            self.clock(),
+            self.within(self.answer(statement)),
+            self.clock(),
+            self.empty(),
+            self.clock(),
+        )
+        .await;
+        answer?;
+        empty?;
+        let (before, between, after) = (before?, between?, after?);
         let micros = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0) * 1_000;
-        Ok(Observed { wire_ns, bracket_ns: micros(before, after), clock_ns: micros(after, behind) })
+        Ok(Seen::Server { statement_ns: micros(before, between), empty_ns: micros(between, after) })
+    }
+
+    /// A message that asks for no work, there and back.
+    async fn empty(&self) -> Result<(), NoAnswer> {
+        Ok(self.client().check_connection().await?)
     }
 
     fn client(&self) -> &Client {

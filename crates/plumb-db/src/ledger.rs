@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plumb_engine::{Extent, LoadPlan, Outlet, Pace, Pacer, clock};
 use plumb_measure::{Answer, FailureKind, Moments, Recorder, Series};
 
-use crate::exchange::Observed;
+use crate::exchange::Seen;
 use crate::session::Opened;
 use crate::stream::Traffic;
 
@@ -25,10 +25,10 @@ pub(crate) struct Observations {
     pub(crate) exchange: Series,
     /// A message there and back that asks for no work.
     pub(crate) wire: Series,
-    /// Between two readings of the server's clock.
-    pub(crate) clock: Series,
-    /// The same with the statement in between.
-    pub(crate) bracket: Series,
+    /// Between two readings of the server's clock, the statement in between.
+    pub(crate) statement: Series,
+    /// The same with a message in between that asks for no work.
+    pub(crate) empty: Series,
 }
 
 /// The moments of one call, nanoseconds on the monotonic clock.
@@ -255,24 +255,20 @@ impl Ledger {
     }
 
     /// Books what a call told that was looked into.
-    pub(crate) fn observed(&mut self, call: &Call, seen: Observed, now: u64) {
+    pub(crate) fn observed(&mut self, call: &Call, seen: Seen, now: u64) {
         if call.due < self.from {
             self.warm_up_operations += 1;
             return;
         }
-        self.looked(call, seen);
-        self.pass(now);
-    }
-
-    /// Books what a session told that looks on; its calls are no part of the load.
-    pub(crate) fn looked(&mut self, call: &Call, seen: Observed) {
-        if call.due < self.from {
-            return;
-        }
         self.observed += 1;
-        self.found.wire.record(seen.wire_ns);
-        self.found.clock.record(seen.clock_ns);
-        self.found.bracket.record(seen.bracket_ns);
+        match seen {
+            Seen::Wire(ns) => self.found.wire.record(ns),
+            Seen::Server { statement_ns, empty_ns } => {
+                self.found.statement.record(statement_ns);
+                self.found.empty.record(empty_ns);
+            }
+        }
+        self.pass(now);
     }
 
     /// Books a call that failed.

@@ -27,6 +27,7 @@ mod exchange;
 mod floor;
 mod ledger;
 mod login;
+mod looks;
 mod options;
 mod patience;
 mod ping;

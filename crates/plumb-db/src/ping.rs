@@ -191,9 +191,7 @@ impl Ping {
             watch.reached(transport.clone());
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);
-        if point.over == Over::Connect {
-            record.operations += came.as_ref().map_or(0, |came| came.observed);
-        }
+        record.operations += came.as_ref().map_or(0, |came| came.observed);
         name_driver(&mut record);
         let onlooker = &ground.onlooker;
         let asked = onlooker.drive(counter.reading(&onlooker.client));

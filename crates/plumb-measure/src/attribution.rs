@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::half_width;
-use crate::{BatchMeans, Batches, Distribution, Histogram};
+use crate::{BatchMeans, Batches, CannotBeSplit, Distribution, Histogram, Split};
 
 /// Times of one kind, as a distribution and in their order.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,21 @@ impl Estimate {
         }
     }
 
+    /// A mean over `count` operations that is told by these operations themselves, the very ones of
+    /// the whole: it is as exact as the whole.
+    #[must_use]
+    pub fn exact(mean_ns: u64, count: u64) -> Self {
+        let mean_ns = i64::try_from(mean_ns).unwrap_or(i64::MAX);
+        Self { mean_ns, half_width_ns: Some(0), count }
+    }
+
+    /// The lower end of the interval, nanoseconds; `None` where it is not known.
+    #[must_use]
+    pub fn low_ns(self) -> Option<i64> {
+        let half = i64::try_from(self.half_width_ns?).unwrap_or(i64::MAX);
+        Some(self.mean_ns.saturating_sub(half))
+    }
+
     /// What is left of this when the others are taken away. The terms are measured on different
     /// operations, so the squares of their half widths add up.
     #[must_use]
@@ -119,6 +134,21 @@ pub enum PartKind {
     Rest,
 }
 
+impl PartKind {
+    /// What it is spent on, behind "is".
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Server => "the server's own work",
+            Self::Wire => "the way there and back, waking the server's process included",
+            Self::Due => "waiting for a caller that is free",
+            Self::Queue => "waiting for a connection of the pool",
+            Self::Connect => "making the connection",
+            Self::Rest => "explained by nothing that was measured",
+        }
+    }
+}
+
 /// One part of the time of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
@@ -160,8 +190,12 @@ pub struct Attribution {
     pub subject: String,
     /// The whole, as the client sees it, from the due time.
     pub client: Estimate,
-    /// The parts; their means add up to that of the whole.
+    /// The parts that were measured; where they can be parts of the whole, the rest is the last, and
+    /// their means add up to that of the whole.
     pub parts: Vec<Part>,
+    /// Why the whole cannot be split into these parts; absent where it can.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cannot_be_split: Option<String>,
     /// How often the target was looked into meanwhile. These looks are no part of any distribution
     /// of the result.
     pub observed: u64,
@@ -176,6 +210,30 @@ pub struct Attribution {
 }
 
 impl Attribution {
+    /// The whole split into the parts that were measured and the rest that they leave.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit`] when the intervals do not allow these parts to be parts of the whole.
+    pub fn split(&self) -> Result<Split<PartKind>, CannotBeSplit> {
+        let measured = self.parts.iter().filter(|part| part.kind != PartKind::Rest);
+        Split::of(self.client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
+    }
+
+    /// The same with what follows from its measured parts: the rest, or why there is none.
+    #[must_use]
+    pub fn settled(mut self, how: &str) -> Self {
+        self.parts.retain(|part| part.kind != PartKind::Rest);
+        match self.split() {
+            Ok(split) => {
+                let rest = Part { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
+                self.parts.push(rest);
+                self.cannot_be_split = None;
+            }
+            Err(reason) => self.cannot_be_split = Some(reason.to_string()),
+        }
+        self
+    }
+
     /// The mean of a part, nanoseconds; 0 where the operation has no such part.
     #[must_use]
     pub fn mean_ns(&self, kind: PartKind) -> i64 {

@@ -27,6 +27,7 @@ mod result;
 mod run;
 mod scenario;
 mod seats;
+mod split;
 mod stalls;
 pub mod statistics;
 mod stream;
@@ -65,6 +66,7 @@ pub use run::{
 };
 pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use seats::{Seat, Seats};
+pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};

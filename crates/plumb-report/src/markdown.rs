@@ -111,7 +111,7 @@ fn whereabouts(record: &RunRecord) -> String {
         out += &format!("- {}\n", escaped(&said));
     }
     for (title, table) in [
-        ("Means that add up", attribution::parts(record)),
+        ("Means of the parts", attribution::parts(record)),
         ("What to look at next", attribution::findings(record)),
         ("What the server says of its own time", attribution::readings(record)),
         ("The times behind the parts", attribution::times(record)),

@@ -1,12 +1,12 @@
 //! What the verdicts say, for people.
 
 use super::{CheckupLayer, LayerState, LayerVerdict};
-use crate::show_ns;
+use crate::{Estimate, Split, show_ns};
 
 /// Parts of a server's own account that are named.
 const TOLD_MAX: usize = 2;
 /// Parts that are smaller, in percent of the mean, are not worth a word.
-const TOLD_MIN: u64 = 5;
+const TOLD_MIN: f64 = 5.0;
 
 /// The verdict in a sentence or two; `layers` in their order.
 pub(super) fn of(layers: &[LayerVerdict]) -> String {
@@ -54,18 +54,20 @@ fn takes(layer: &LayerVerdict) -> String {
 /// What the server says of its own time.
 fn account(layer: &LayerVerdict) -> String {
     let Some(mean_ns) = layer.mean_ns.filter(|ns| *ns > 0) else { return String::new() };
-    let mean = u128::from(mean_ns);
-    let percent = |ns: u64| u64::try_from((u128::from(ns) * 100 + mean / 2) / mean); // the nearest
-    let mut told: Vec<(&str, u64)> = layer
-        .told_ns
+    let times = layer.told_ns.iter().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
+    let Ok(split) = Split::of(Estimate::exact(mean_ns, 1), times, "rest") else {
+        return "; by the server's own account its times add up to more than the mean".into();
+    };
+    let mut told: Vec<(&str, f64)> = split
+        .parts
         .iter()
-        .filter_map(|(name, ns)| Some((name.as_str(), percent(*ns).ok()?)))
+        .map(|part| (part.of, (part.share * 100.0).round()))
         .filter(|(_, share)| *share >= TOLD_MIN)
         .collect();
     if told.is_empty() {
         return String::new();
     }
-    told.sort_by_key(|(_, share)| std::cmp::Reverse(*share));
+    told.sort_by(|one, other| other.1.total_cmp(&one.1));
     let names = told.iter().take(TOLD_MAX).enumerate().map(|(at, (name, share))| match at {
         0 => format!("{name} is {share} % of the mean"),
         _ => format!("{name} {share} %"),
@@ -157,6 +159,26 @@ mod tests {
             "a flight list takes 1.90 ms at the median; by the server's own account render is 65 % \
              of the mean, database 24 %"
         );
+    }
+
+    #[test]
+    fn times_that_contain_each_other_are_no_shares() {
+        let layer = LayerVerdict {
+            layer: CheckupLayer::Pages,
+            server: "application server".into(),
+            state: LayerState::Judged,
+            why: None,
+            slowest: false,
+            operation: Some("a flight list".into()),
+            median: Some(Middle { ns: 1_900_000, ..Middle::default() }),
+            own: None,
+            mean_ns: Some(2_000_000),
+            told_ns: [("database", 475_000), ("total", 1_900_000)]
+                .map(|(name, ns)| (name.to_owned(), ns))
+                .into(),
+        };
+        let text = takes(&layer);
+        assert!(text.ends_with("its times add up to more than the mean"), "{text}");
     }
 
     #[test]

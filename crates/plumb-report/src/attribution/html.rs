@@ -1,9 +1,9 @@
 //! The parts as bars, each as long as its whole.
 
 use maud::{Markup, html};
-use plumb_measure::{Attribution, PartKind, RunRecord, show_ns};
+use plumb_measure::{PartKind, RunRecord, Split, show_ns};
 
-use super::{KINDS, findings, name, parts, readings, sentences, signed, tables, times};
+use super::{KINDS, findings, name, parts, readings, sentences, tables, times};
 use crate::figures::typeset;
 use crate::html::sheet;
 use crate::points::Points;
@@ -42,7 +42,9 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
                 @if let Some(attribution) = &result.attribution {
                     div class="stack" {
                         @if !named.is_empty() { h3 { (named) } }
-                        (bar(attribution, Trust::of(&result.validity)))
+                        @if let Ok(split) = attribution.split() {
+                            (bar(&split, Trust::of(&result.validity)))
+                        }
                         p { (typeset(sentence)) }
                     }
                 }
@@ -51,7 +53,7 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
                 "Means, because means add up and medians do not; behind +- half of the 95 % "
                 "interval. Every bar is as long as its own whole."
             }
-            (sheet::table("Means that add up, one row a result", &table))
+            (sheet::table("Means of the parts, one row a result", &table))
             dl class="formulas" {
                 @for (kind, how) in &hows { dt { (name(*kind)) } dd { (how) } }
             }
@@ -85,21 +87,18 @@ fn hows(record: &RunRecord) -> Vec<(PartKind, &str)> {
         .collect()
 }
 
-/// One bar. A part that is less than nothing has no length; the others then share the bar.
-fn bar(attribution: &Attribution, trust: Trust) -> Markup {
-    let ordered = || {
-        let of = |kind: PartKind| attribution.parts.iter().filter(move |part| part.kind == kind);
-        KINDS.into_iter().flat_map(of).filter(|part| part.time.mean_ns > 0)
-    };
-    let whole: f64 = ordered().map(|part| signed(part.time.mean_ns)).sum();
+/// One bar, as long as all shares together.
+fn bar(split: &Split<PartKind>, trust: Trust) -> Markup {
+    let ordered = KINDS.into_iter().flat_map(|kind| split.all().filter(move |it| it.of == kind));
     let mut at = 0.0;
-    let rects: Vec<(f64, f64, PartKind, String)> = ordered()
+    let rects: Vec<(f64, f64, PartKind, String)> = ordered
+        .filter(|part| part.share > 0.0)
         .map(|part| {
-            let width = signed(part.time.mean_ns) / whole.max(1.0) * WIDTH;
+            let width = part.share * WIDTH;
             let from = at;
             at += width;
             let shown = show_ns(part.time.mean_ns.unsigned_abs());
-            (from, width, part.kind, format!("{} {shown}", name(part.kind)))
+            (from, width, part.of, format!("{} {shown}", name(part.of)))
         })
         .collect();
     let spoken: Vec<&str> = rects.iter().map(|(_, _, _, words)| words.as_str()).collect();

@@ -3,7 +3,7 @@
 mod html;
 mod tables;
 
-use plumb_measure::{Attribution, PartKind, RunRecord};
+use plumb_measure::{Attribution, Estimate, PartKind, PartShare, RunRecord, Split, show_ns};
 
 pub(crate) use html::{section, styles};
 pub(crate) use tables::{findings, parts, readings, times};
@@ -50,38 +50,118 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The answer, then the figures behind it.
+fn sentence(attribution: &Attribution) -> String {
+    let looks = format!(
+        "means of {} calls; looked into {} times",
+        grouped(attribution.client.count),
+        grouped(attribution.observed)
+    );
+    match attribution.split() {
+        Ok(split) => {
+            format!("Network or database? {} {} ({looks}).", answer(&split), figures(&split))
+        }
+        Err(reason) => {
+            let measured = attribution.parts.iter().filter(|part| part.kind != PartKind::Rest);
+            let parts: Vec<String> =
+                measured.map(|part| format!("{} {}", name(part.kind), spread(part.time))).collect();
+            format!(
+                "Network or database? It cannot be split: {reason}. At the client {}; measured \
+                 beside it: {} ({looks}).",
+                spread(attribution.client),
+                parts.join(", ")
+            )
+        }
+    }
+}
+
+/// A part with less of the time is not named where none has most of it.
+const NAMED: f64 = 0.1;
+
+/// Who has most of the time, as far as the intervals tell.
+fn answer(split: &Split<PartKind>) -> String {
+    let Some(most) = split.largest().filter(|share| share.share >= 0.5) else {
+        return no_part_has_most(split);
+    };
+    let whose = match most.of {
+        PartKind::Server => "The database",
+        PartKind::Wire => "The network",
+        PartKind::Due | PartKind::Queue => "Neither",
+        PartKind::Connect => "Connecting, which takes both",
+        PartKind::Rest => "It cannot be told",
+    };
+    format!("{whose}: {} of the time is {}.", percent(most.share), most.of.describe())
+}
+
+fn no_part_has_most(split: &Split<PartKind>) -> String {
+    let mut named: Vec<&PartShare<PartKind>> =
+        split.all().filter(|share| share.share >= NAMED && !share.may_be_zero()).collect();
+    named.sort_by(|one, other| other.share.total_cmp(&one.share));
+    let named: Vec<String> = named
+        .into_iter()
+        .map(|share| format!("{} {}", percent(share.share), name(share.of)))
+        .collect();
+    if named.is_empty() {
+        return "No part is told apart from zero.".into();
+    }
+    format!("No part has clearly most of the time: {}.", named.join(", "))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
 /// The whole and its parts: `51.2 ms at the client: 3.4 server, 0.1 wire, 47.7 waiting before the
 /// server saw it (queue of the pool)`.
-fn sentence(attribution: &Attribution) -> String {
-    let scale = Scale::of(attribution.client.mean_ns);
-    let mean = |kind: PartKind| attribution.mean_ns(kind);
-    let has = |kind: &PartKind| attribution.parts.iter().any(|part| part.kind == *kind);
-    let mut words = vec![
-        format!("{} server", scale.figure(mean(PartKind::Server))),
-        format!("{} wire", scale.figure(mean(PartKind::Wire))),
-    ];
-    let before: Vec<PartKind> = BEFORE.into_iter().filter(has).collect();
+fn figures(split: &Split<PartKind>) -> String {
+    let scale = Scale::of(split.whole.mean_ns);
+    let part = |kind: PartKind| split.parts.iter().find(|share| share.of == kind);
+    let mut words: Vec<String> = [PartKind::Server, PartKind::Wire]
+        .into_iter()
+        .filter_map(part)
+        .map(|share| figure(&scale, share))
+        .collect();
+    let before: Vec<&PartShare<PartKind>> = BEFORE.into_iter().filter_map(part).collect();
     if !before.is_empty() {
-        let sum = before.iter().map(|kind| mean(*kind)).sum();
+        let sum = before.iter().map(|share| share.time.mean_ns).sum();
         let each: Vec<String> = match before.as_slice() {
-            [only] => vec![name(*only).into()],
+            [only] => vec![name(only.of).into()],
             all => all
                 .iter()
-                .map(|kind| format!("{} {}", scale.figure(mean(*kind)), name(*kind)))
+                .map(|share| format!("{} {}", scale.figure(share.time.mean_ns), name(share.of)))
                 .collect(),
         };
         let figure = scale.figure(sum);
         words.push(format!("{figure} waiting before the server saw it ({})", each.join(", ")));
     }
-    words.push(format!("{} rest", scale.figure(mean(PartKind::Rest))));
-    format!(
-        "{} {} at the client: {} (means of {} calls; looked into {} times).",
-        scale.figure(attribution.client.mean_ns),
-        scale.unit,
-        words.join(", "),
-        grouped(attribution.client.count),
-        grouped(attribution.observed)
-    )
+    words.push(figure(&scale, &split.rest));
+    let whole = scale.figure(split.whole.mean_ns);
+    format!("{whole} {} at the client: {}", scale.unit, words.join(", "))
+}
+
+/// One part in the unit of the whole; of what may be zero, its bound.
+fn figure(scale: &Scale, share: &PartShare<PartKind>) -> String {
+    if share.may_be_zero() {
+        let most = scale.figure(high_ns(share.time));
+        return format!("{} not told apart from zero (at most {most})", name(share.of));
+    }
+    format!("{} {}", scale.figure(share.time.mean_ns), name(share.of))
+}
+
+/// The upper end of an interval, never below zero.
+fn high_ns(time: Estimate) -> i64 {
+    let half = i64::try_from(time.half_width_ns.unwrap_or(0)).unwrap_or(i64::MAX);
+    time.mean_ns.saturating_add(half).max(0)
+}
+
+/// A mean with half its interval: `3.40 ms +-12.0 us`.
+fn spread(known: Estimate) -> String {
+    let sign = if known.mean_ns < 0 { "-" } else { "" };
+    let mean = format!("{sign}{}", show_ns(known.mean_ns.unsigned_abs()));
+    match known.half_width_ns {
+        Some(half) => format!("{mean} +-{}", show_ns(half)),
+        None => mean,
+    }
 }
 
 /// One unit for the whole and its parts, so that they can be added up by eye.
@@ -122,48 +202,118 @@ fn signed(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use plumb_measure::{Estimate, Part};
     use std::collections::BTreeMap;
 
+    use plumb_measure::Part;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Each known to a hundredth.
     fn of(client_us: i64, parts: &[(PartKind, i64)]) -> Attribution {
-        let time = |us: i64| Estimate { mean_ns: us * 1_000, half_width_ns: None, count: 1_234 };
-        Attribution {
+        let time = |us: i64| Estimate {
+            mean_ns: us * 1_000,
+            half_width_ns: Some(us.unsigned_abs() * 10),
+            count: 1_234,
+        };
+        let attribution = Attribution {
             subject: "SELECT 1".into(),
             client: time(client_us),
             parts: parts
                 .iter()
                 .map(|(kind, us)| Part { kind: *kind, time: time(*us), how: String::new() })
                 .collect(),
+            cannot_be_split: None,
             observed: 80,
             times: BTreeMap::new(),
             readings: Vec::new(),
             advice: Vec::new(),
-        }
+        };
+        attribution.settled("what they leave")
     }
 
     #[test]
-    fn the_sentence_adds_up_in_one_unit() {
-        let parts = [
-            (PartKind::Server, 3_400),
-            (PartKind::Wire, 100),
-            (PartKind::Queue, 47_650),
-            (PartKind::Rest, 50),
-        ];
+    fn the_sentence_answers_and_adds_up_in_one_unit() {
+        let parts = [(PartKind::Server, 3_400), (PartKind::Wire, 100), (PartKind::Queue, 45_600)];
         assert_eq!(
             sentence(&of(51_200, &parts)),
-            "51.2 ms at the client: 3.4 server, 0.1 wire, 47.6 waiting before the server saw it \
-             (queue of the pool), 0.1 rest (means of 1,234 calls; looked into 80 times)."
+            "Network or database? Neither: 89 % of the time is waiting for a connection of the \
+             pool. 51.2 ms at the client: 3.4 server, 0.1 wire, 45.6 waiting before the server \
+             saw it (queue of the pool), 2.1 rest (means of 1,234 calls; looked into 80 times)."
         );
     }
 
     #[test]
     fn what_waits_for_several_things_says_how_long_for_each() {
-        let parts = [(PartKind::Due, 5), (PartKind::Queue, 7), (PartKind::Rest, -1)];
-        let text = sentence(&of(11, &parts));
+        let text = sentence(&of(13, &[(PartKind::Due, 5), (PartKind::Queue, 7)]));
         let waiting = "12.0 waiting before the server saw it (5.0 waiting for a caller, 7.0 queue \
-                       of the pool), -1.0 rest";
+                       of the pool), 1.0 rest";
         assert!(text.contains(waiting), "{text}");
         assert_eq!(Scale::of(50_000_000).figure(-1_000), "0.0");
+    }
+
+    #[test]
+    fn the_answer_names_who_has_most_of_the_time() {
+        let answered = |whole, server, wire| {
+            let parts = [(PartKind::Server, server), (PartKind::Wire, wire)];
+            sentence(&of(whole, &parts))
+        };
+        for (parts, expected) in [
+            ((5_210, 5_050, 120), "The database: 97 % of the time is the server's own work."),
+            ((4_210, 50, 4_120), "The network: 98 % of the time is the way there and back"),
+            ((100, 10, 20), "It cannot be told: 70 % of the time is explained by nothing"),
+            ((100, 50, 49), "No part has clearly most of the time: 50 % server, 49 % wire."),
+            ((100, 45, 40), "No part has clearly most of the time: 45 % server, 40 % wire, 15 %"),
+        ] {
+            let text = answered(parts.0, parts.1, parts.2);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rest_whose_interval_contains_zero_is_no_figure() {
+        for whole in [1_001, 999] {
+            let text = sentence(&of(whole, &[(PartKind::Wire, 900), (PartKind::Server, 100)]));
+            assert!(text.contains("rest not told apart from zero (at most 0.0"), "{text}");
+            assert!(!text.contains('-'), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_split_says_why_and_shows_no_share() {
+        let text = sentence(&of(59, &[(PartKind::Server, 38), (PartKind::Wire, 124)]));
+        assert_eq!(
+            text,
+            "Network or database? It cannot be split: the parts were measured on other operations \
+             and add up to more than the whole, 162 us of 59.0 us. At the client 59.0 us +-590 ns; \
+             measured beside it: server 38.0 us +-380 ns, wire 124 us +-1.24 us (means of 1,234 \
+             calls; looked into 80 times)."
+        );
+        assert!(!text.contains('%'));
+    }
+
+    fn any_parts() -> impl Strategy<Value = Vec<(PartKind, i64)>> {
+        let time = || -20_i64..2_000;
+        (time(), time(), time(), time()).prop_map(|(server, wire, queue, connect)| {
+            vec![
+                (PartKind::Server, server),
+                (PartKind::Wire, wire),
+                (PartKind::Queue, queue),
+                (PartKind::Connect, connect),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_share_that_is_printed_exceeds_the_whole(whole in 1_i64..3_000, parts in any_parts()) {
+            let text = sentence(&of(whole, &parts));
+            let shares: Vec<u32> = text
+                .split(" %")
+                .filter_map(|before| before.rsplit(' ').next()?.parse().ok())
+                .collect();
+            prop_assert!(shares.iter().all(|share| *share <= 100), "{}", text);
+            prop_assert!(shares.iter().sum::<u32>() <= 102, "{}", text); // rounded
+        }
     }
 }

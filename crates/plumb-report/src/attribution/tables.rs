@@ -1,10 +1,8 @@
 //! The tables behind the sentence.
 
-use plumb_measure::{
-    Attribution, Distribution, Estimate, PartKind, ResultRecord, RunRecord, show_ns,
-};
+use plumb_measure::{Attribution, Distribution, PartKind, ResultRecord, RunRecord, show_ns};
 
-use super::{KINDS, name};
+use super::{KINDS, high_ns, name, spread};
 use crate::figures::{ABSENT, Pick, grouped};
 use crate::points::Points;
 use crate::table::{Column, Table};
@@ -26,7 +24,7 @@ pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
     KINDS.into_iter().filter(has).collect()
 }
 
-/// Means that add up, a row a result; `None` when nothing was looked into.
+/// The means of the parts, a row a result; `None` when nothing was looked into.
 pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
     let kinds = kinds(record);
@@ -36,23 +34,27 @@ pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
         let mut row = label_cells(&points, result);
-        row.push(estimate(attribution.client));
-        row.extend(kinds.iter().map(|kind| {
-            let part = attribution.parts.iter().find(|part| part.kind == *kind);
-            part.map_or_else(|| ABSENT.into(), |part| estimate(part.time))
+        row.push(spread(attribution.client));
+        row.extend(kinds.iter().map(|kind| match kind {
+            PartKind::Rest => rest(attribution),
+            measured => {
+                let part = attribution.parts.iter().find(|part| part.kind == *measured);
+                part.map_or_else(|| ABSENT.into(), |part| spread(part.time))
+            }
         }));
         table.push_trusted(row, Trust::of(&result.validity));
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A mean with half its interval: `3.40 ms +-12.0 us`.
-fn estimate(known: Estimate) -> String {
-    let sign = if known.mean_ns < 0 { "-" } else { "" };
-    let mean = format!("{sign}{}", show_ns(known.mean_ns.unsigned_abs()));
-    match known.half_width_ns {
-        Some(half) => format!("{mean} +-{}", show_ns(half)),
-        None => mean,
+/// What the parts leave, its bound where it may be zero; nothing where the time cannot be split.
+fn rest(attribution: &Attribution) -> String {
+    match attribution.split() {
+        Ok(split) if split.rest.may_be_zero() => {
+            format!("at most {}", show_ns(high_ns(split.rest.time).unsigned_abs()))
+        }
+        Ok(split) => spread(split.rest.time),
+        Err(_) => ABSENT.into(),
     }
 }
 

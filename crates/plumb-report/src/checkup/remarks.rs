@@ -1,7 +1,8 @@
 //! What is said of a server below its table: a name and a text each.
 
 use plumb_measure::{
-    Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime, PairDifference, show_ns,
+    Checkup, CheckupLayer, CheckupPart, Estimate, LayerVerdict, OwnTime, PairDifference, Split,
+    show_ns,
 };
 
 use super::Server;
@@ -71,10 +72,16 @@ pub(super) fn time(ns: i64) -> String {
 fn account(verdict: &LayerVerdict) -> Option<String> {
     let mean_ns = verdict.mean_ns.filter(|_| !verdict.told_ns.is_empty())?;
     let told = verdict.told_ns.iter().filter(|(_, ns)| **ns > 0);
-    let parts: Vec<String> = told
-        .map(|(name, ns)| format!("{name} {} ({})", show_ns(*ns), share(*ns, mean_ns)))
-        .collect();
-    Some(format!("means, of a mean of {}: {}", show_ns(mean_ns), parts.join(", ")))
+    let times = told.clone().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
+    // times that contain each other have no shares
+    let apart = Split::of(Estimate::exact(mean_ns, 1), times, "rest").is_ok();
+    let part = |(name, ns): (&String, &u64)| match apart {
+        true => format!("{name} {} ({})", show_ns(*ns), share(*ns, mean_ns)),
+        false => format!("{name} {}", show_ns(*ns)),
+    };
+    let parts: Vec<String> = told.map(part).collect();
+    let more = if apart { "" } else { "; they add up to more" };
+    Some(format!("means, of a mean of {}: {}{more}", show_ns(mean_ns), parts.join(", ")))
 }
 
 /// What a page takes longer than one that is ready.

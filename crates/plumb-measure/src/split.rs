@@ -1,0 +1,270 @@
+//! A whole and its parts, each known to an interval: which shares may be told.
+
+use thiserror::Error;
+
+use crate::{Estimate, show_ns};
+
+/// What a part takes of the whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PartShare<K> {
+    /// Which part.
+    pub of: K,
+    /// Its time, as it was measured.
+    pub time: Estimate,
+    /// Its share, 0 to 1.
+    pub share: f64,
+}
+
+impl<K> PartShare<K> {
+    /// True when the part is not told apart from zero: its interval reaches down to it.
+    #[must_use]
+    pub fn may_be_zero(&self) -> bool {
+        self.time.low_ns().is_none_or(|low_ns| low_ns <= 0)
+    }
+}
+
+/// A whole as the sum of its parts and of the rest that they leave.
+///
+/// The times add up to that of the whole, the shares to 1. Where the parts are more than the whole,
+/// by no more than is known of them, their shares are those of their sum and the rest has none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split<K> {
+    /// The whole.
+    pub whole: Estimate,
+    /// The parts, in the order in which they were given.
+    pub parts: Vec<PartShare<K>>,
+    /// What they leave.
+    pub rest: PartShare<K>,
+}
+
+/// Why shares of a whole cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CannotBeSplit {
+    /// There are too few operations behind the whole or a part to know how well it is known.
+    #[error("there are too few operations to know the parts: {fewest} of one of them")]
+    TooFew {
+        /// Operations behind the term with the fewest.
+        fewest: u64,
+    },
+    /// A part is less than nothing, by more than is not known of it.
+    #[error("a part was measured as less than nothing, -{} +- {}", show_ns(*.below_ns), show_ns(*.half_ns))]
+    LessThanNothing {
+        /// How far below zero it is, nanoseconds.
+        below_ns: u64,
+        /// Half its interval, nanoseconds.
+        half_ns: u64,
+    },
+    /// The parts add up to more than the whole, by more than is not known of both.
+    #[error(
+        "the parts were measured on other operations and add up to more than the whole, {} of {}",
+        show_ns(*.parts_ns), show_ns(*.whole_ns)
+    )]
+    MoreThanTheWhole {
+        /// The sum of the parts, nanoseconds.
+        parts_ns: u64,
+        /// The whole, nanoseconds.
+        whole_ns: u64,
+    },
+}
+
+impl<K: Copy> Split<K> {
+    /// Sets `parts` against the `whole`, and calls what they leave `rest`.
+    ///
+    /// The terms may be measured on different operations: the squares of their half widths add up.
+    /// What is told by the very operations of the whole has an interval of no width.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit`] where the intervals do not allow the parts to be parts of the whole.
+    pub fn of(
+        whole: Estimate,
+        parts: impl IntoIterator<Item = (K, Estimate)>,
+        rest: K,
+    ) -> Result<Self, CannotBeSplit> {
+        let parts: Vec<(K, Estimate)> = parts.into_iter().collect();
+        let times: Vec<Estimate> = parts.iter().map(|(_, time)| *time).collect();
+        let left = whole.less(&times);
+        let Some(left_half_ns) = left.half_width_ns else {
+            return Err(CannotBeSplit::TooFew { fewest: left.count });
+        };
+        times.iter().try_for_each(|time| not_below(*time))?;
+        if left.mean_ns < 0 && left.mean_ns.unsigned_abs() > left_half_ns {
+            return Err(CannotBeSplit::MoreThanTheWhole {
+                parts_ns: positive(whole.mean_ns.saturating_sub(left.mean_ns)),
+                whole_ns: positive(whole.mean_ns),
+            });
+        }
+        let sum: u64 = times.iter().map(|time| positive(time.mean_ns)).sum();
+        let base = sum.max(positive(whole.mean_ns));
+        let share = |of, time: Estimate, ns: u64| PartShare { of, time, share: ratio(ns, base) };
+        Ok(Self {
+            whole,
+            parts: parts
+                .into_iter()
+                .map(|(of, time)| share(of, time, positive(time.mean_ns)))
+                .collect(),
+            rest: share(rest, left, base - sum),
+        })
+    }
+
+    /// The parts, then the rest.
+    pub fn all(&self) -> impl Iterator<Item = &PartShare<K>> {
+        self.parts.iter().chain([&self.rest])
+    }
+
+    /// The part, or the rest, that is longer than every other, by more than is not known of both;
+    /// `None` where none is.
+    #[must_use]
+    pub fn largest(&self) -> Option<&PartShare<K>> {
+        let largest = self.all().max_by_key(|share| share.time.mean_ns)?;
+        let others = self.all().filter(|other| !std::ptr::eq(*other, largest));
+        let longer = |other: &PartShare<K>| {
+            largest.time.less(&[other.time]).low_ns().is_some_and(|low_ns| low_ns > 0)
+        };
+        (!largest.may_be_zero() && others.into_iter().all(longer)).then_some(largest)
+    }
+}
+
+fn not_below(time: Estimate) -> Result<(), CannotBeSplit> {
+    let half_ns = time.half_width_ns.unwrap_or(0);
+    let below_ns = time.mean_ns.unsigned_abs();
+    if time.mean_ns < 0 && below_ns > half_ns {
+        return Err(CannotBeSplit::LessThanNothing { below_ns, half_ns });
+    }
+    Ok(())
+}
+
+fn positive(ns: i64) -> u64 {
+    u64::try_from(ns).unwrap_or(0)
+}
+
+/// `part` of `whole`, 0 to 1; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share is shown to a percent")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn us(mean: i64, half: u64) -> Estimate {
+        Estimate { mean_ns: mean * 1_000, half_width_ns: Some(half * 1_000), count: 100 }
+    }
+
+    fn split(whole: Estimate, parts: &[Estimate]) -> Result<Split<usize>, CannotBeSplit> {
+        Split::of(whole, parts.iter().copied().enumerate(), usize::MAX)
+    }
+
+    fn percent(split: &Split<usize>) -> Vec<f64> {
+        split.all().map(|share| (share.share * 100.0).round()).collect()
+    }
+
+    #[test]
+    fn shares_are_those_of_the_whole_and_the_rest_is_one_of_them() {
+        let split = split(us(100, 1), &[us(70, 2), us(20, 1)]).unwrap();
+        assert_eq!(percent(&split), [70.0, 20.0, 10.0]);
+        assert_eq!(split.rest.time.mean_ns, 10_000);
+        assert!(!split.rest.may_be_zero());
+        assert_eq!(split.largest().map(|share| share.of), Some(0));
+    }
+
+    #[test]
+    fn a_rest_whose_interval_contains_zero_may_be_zero() {
+        for whole in [us(91, 3), us(89, 3)] {
+            let split = split(whole, &[us(70, 2), us(20, 1)]).unwrap();
+            assert!(split.rest.may_be_zero(), "{split:?}");
+            let all: f64 = split.all().map(|share| share.share).sum();
+            assert!((all - 1.0).abs() < 1e-9, "{split:?}");
+        }
+    }
+
+    #[test]
+    fn parts_that_exceed_the_whole_beyond_the_intervals_are_no_parts_of_it() {
+        // a statement of 59 us beside a message of 124 us and 38 us at the server
+        let refused = split(us(59, 1), &[us(38, 2), us(124, 5)]).unwrap_err();
+        assert_eq!(
+            refused,
+            CannotBeSplit::MoreThanTheWhole { parts_ns: 162_000, whole_ns: 59_000 }
+        );
+        assert_eq!(
+            refused.to_string(),
+            "the parts were measured on other operations and add up to more than the whole, \
+             162 us of 59.0 us"
+        );
+    }
+
+    #[test]
+    fn a_part_below_zero_is_refused_unless_its_interval_contains_zero() {
+        let refused = split(us(50, 1), &[us(-3, 1)]).unwrap_err();
+        assert_eq!(refused, CannotBeSplit::LessThanNothing { below_ns: 3_000, half_ns: 1_000 });
+        assert!(refused.to_string().ends_with("-3.00 us +- 1.00 us"), "{refused}");
+        let near = split(us(50, 1), &[us(-1, 1), us(50, 1)]).unwrap();
+        assert_eq!(percent(&near), [0.0, 100.0, 0.0]);
+        assert!(near.parts[0].may_be_zero());
+    }
+
+    #[test]
+    fn without_an_interval_nothing_is_told() {
+        let alone = Estimate { mean_ns: 5_000, half_width_ns: None, count: 1 };
+        assert_eq!(split(us(50, 1), &[alone]), Err(CannotBeSplit::TooFew { fewest: 1 }));
+        assert_eq!(split(alone, &[us(1, 1)]), Err(CannotBeSplit::TooFew { fewest: 1 }));
+    }
+
+    #[test]
+    fn parts_that_are_equal_to_their_intervals_have_no_largest() {
+        let equal = split(us(100, 1), &[us(51, 2), us(49, 2)]).unwrap();
+        assert_eq!(equal.largest(), None);
+        let rest = split(us(100, 1), &[us(10, 2), us(9, 2)]).unwrap();
+        assert_eq!(rest.largest().map(|share| share.of), Some(usize::MAX));
+    }
+
+    #[test]
+    fn a_whole_of_nothing_has_no_shares() {
+        let nothing = split(us(0, 0), &[us(0, 0)]).unwrap();
+        assert_eq!(percent(&nothing), [0.0, 0.0]);
+        assert_eq!(nothing.largest(), None);
+    }
+
+    fn any_estimate() -> impl Strategy<Value = Estimate> {
+        (-1_000_i64..1_000_000, proptest::option::weighted(0.9, 0_u64..500_000))
+            .prop_map(|(mean_ns, half_width_ns)| Estimate { mean_ns, half_width_ns, count: 9 })
+    }
+
+    proptest! {
+        #[test]
+        fn no_share_exceeds_the_whole_and_all_add_up(
+            whole in any_estimate(),
+            parts in proptest::collection::vec(any_estimate(), 0..6),
+        ) {
+            let Ok(split) = split(whole, &parts) else { return Ok(()) };
+            for share in split.all() {
+                prop_assert!((0.0..=1.0).contains(&share.share), "{:?}", split);
+            }
+            let shares: f64 = split.all().map(|share| share.share).sum();
+            prop_assert!(shares < 1.0 + 1e-9);
+            prop_assert!(shares > 1.0 - 1e-9 || whole.mean_ns <= 0, "{:?}", split);
+            let times: i64 = split.all().map(|share| share.time.mean_ns).sum();
+            prop_assert_eq!(times, whole.mean_ns);
+            // what lies below zero is never told as a fact
+            for share in split.all().filter(|share| share.time.mean_ns <= 0) {
+                prop_assert!(share.may_be_zero());
+            }
+            if let Some(largest) = split.largest() {
+                prop_assert!(split.all().all(|share| share.share <= largest.share));
+            }
+        }
+
+        #[test]
+        fn parts_of_a_whole_are_never_refused(
+            parts in proptest::collection::vec((0_i64..1_000_000, 0_u64..1_000), 1..6),
+            rest in 0_i64..1_000_000,
+        ) {
+            let of = |mean_ns, half| Estimate { mean_ns, half_width_ns: Some(half), count: 9 };
+            let whole = of(rest + parts.iter().map(|(ns, _)| ns).sum::<i64>(), 0);
+            let parts: Vec<Estimate> = parts.into_iter().map(|(ns, half)| of(ns, half)).collect();
+            prop_assert!(split(whole, &parts).is_ok());
+        }
+    }
+}
