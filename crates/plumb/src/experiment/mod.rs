@@ -13,8 +13,10 @@ mod plan;
 mod printed;
 mod probe;
 mod rounds;
+mod rounds_needed;
 mod servers;
 mod shell;
+mod surroundings;
 mod template;
 mod words;
 
@@ -30,13 +32,15 @@ use plumb_report::{ExperimentFolder, comparison};
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
+pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Variant, Wishes};
 use rounds::Nobody;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
+pub(crate) use rounds_needed::remark as rounds_remark;
+pub(crate) use surroundings::changes as surrounding_changes;
 
 use crate::exit::Exit;
 
-/// What makes the exit code 1.
+/// What makes the exit code 1, and 3 when nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// A candidate is worse than the baseline.
@@ -68,6 +72,9 @@ pub(crate) fn take(
     stop: &Stop,
 ) -> anyhow::Result<(Comparison, ExperimentFolder)> {
     let plan = Plan::of(file, wishes)?;
+    if let Some(remark) = rounds_remark(&plan, None) {
+        writeln!(io::stderr(), "{remark}")?;
+    }
     let folder = open_folder(out, name)?;
     let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
     if let Err(error) = rounds.run(stop, &mut Nobody) {
@@ -108,18 +115,18 @@ pub(crate) fn print(
     out.flush().context("standard output cannot be written")
 }
 
-/// What a comparison means for whoever called.
+/// What a comparison means for whoever called: a difference that was asked about stands before an
+/// answer that is lacking.
 pub(crate) fn exit(compared: &Comparison, fail_on: Option<FailOn>) -> Exit {
     let primary = || {
         compared.contrasts.iter().map(|contrast| {
-            contrast
-                .endpoints
-                .first()
-                .and_then(|endpoint| endpoint.verdict)
-                .unwrap_or(Verdict::None)
+            let endpoint = contrast.endpoints.first();
+            endpoint.and_then(|endpoint| endpoint.verdict).unwrap_or(Verdict::None)
         })
     };
-    let undecided = compared.contrasts.is_empty() || primary().any(|it| it == Verdict::None);
-    let worse = fail_on == Some(FailOn::Worse) && primary().any(|it| it == Verdict::Worse);
-    if undecided || worse { Exit::Finding } else { Exit::Ran }
+    if fail_on == Some(FailOn::Worse) && primary().any(|it| it == Verdict::Worse) {
+        return Exit::Finding;
+    }
+    let answered = !compared.contrasts.is_empty() && primary().all(Verdict::is_answer);
+    if answered { Exit::Ran } else { Exit::Unanswered }
 }
