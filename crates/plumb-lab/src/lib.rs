@@ -20,9 +20,7 @@ mod sentence;
 
 pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreign_load};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
-pub use compare::{
-    Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate,
-};
+pub use compare::{Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate};
 pub use contrast::{Detail, LEVEL, Pair, Question, Tests, contrast, judge, pairs_needed};
 pub use course::{CROWDED_MAX, Course, FAILURES_MAX, Fate};
 pub use error::LabError;

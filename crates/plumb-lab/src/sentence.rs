@@ -254,7 +254,10 @@ mod tests {
         let calm = same(Verdict::NoDifferenceShown);
         assert!(calm.starts_with(begin) && calm.contains("is the noise here"), "{calm}");
         let chance = same(Verdict::Better);
-        assert!(chance.starts_with(begin) && chance.contains("nothing differs: chance"), "{chance}");
+        assert!(
+            chance.starts_with(begin) && chance.contains("nothing differs: chance"),
+            "{chance}"
+        );
     }
 
     #[test]

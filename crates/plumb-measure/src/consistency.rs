@@ -38,7 +38,8 @@ impl ResultRecord {
             ("tls_ns", &self.tls_ns),
             ("failed_ns", &self.failed_ns),
         ];
-        let found = distributions.into_iter().find_map(|(name, it)| it.as_ref()?.contradiction(name));
+        let found =
+            distributions.into_iter().find_map(|(name, it)| it.as_ref()?.contradiction(name));
         if found.is_some() {
             return found;
         }

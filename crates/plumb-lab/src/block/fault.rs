@@ -150,8 +150,7 @@ mod tests {
             results: Vec::new(),
         };
         let log = crate::block::LazyLog { folder: std::path::PathBuf::new() };
-        let points =
-            vec![crate::block::Point::of(&ResultRecord::default(), &log).unwrap()];
+        let points = vec![crate::block::Point::of(&ResultRecord::default(), &log).unwrap()];
         Block { turn: Turn { cell: 0, variant: 0 }, round: 1, record, points }
     }
 

@@ -5,9 +5,9 @@ use plumb_measure::{Better, Contrast, RunRecord};
 use super::differences::{Named, same_kind};
 use super::interleaved::{Experiment, VariantBlocks};
 use super::points::{Labels, common_labels, in_order, matched};
+use crate::LabError;
 use crate::block::{Block, Point};
 use crate::contrast::{Pair, Question, contrast};
-use crate::LabError;
 use crate::experiment::{CellRecord, Failure};
 
 /// A contrast, and what went wrong beside it.

@@ -75,12 +75,11 @@ fn tests(design: &Design) -> String {
     let (Some(count), Some(needed)) = (design.tests, design.rounds_needed) else {
         return String::new();
     };
-    let figures = if count == 1 { "primary figure" } else { "primary figures" };
-    format!(
-        "{} {figures}; a difference in each can be shown with {} complete rounds or more",
-        grouped(count),
-        grouped(needed)
-    )
+    let what = match count {
+        1 => "1 primary figure; a difference".into(),
+        count => format!("{} primary figures; a difference in each", grouped(count)),
+    };
+    format!("{what} can be shown with {} complete rounds or more", grouped(needed))
 }
 
 fn margin(design: &Design) -> String {

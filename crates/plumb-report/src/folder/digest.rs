@@ -26,7 +26,8 @@ const PIECE: usize = 1 << 16;
 pub(super) fn seal_run(place: &Place) -> Result<(), FolderError> {
     let mut names = vec![RECORD.to_owned(), INTERVALS.to_owned()];
     let entries = fs::read_dir(place.path());
-    let entries = entries.map_err(|cause| FolderError::Read { path: place.path().into(), cause })?;
+    let entries =
+        entries.map_err(|cause| FolderError::Read { path: place.path().into(), cause })?;
     let mut samples: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().extension().is_some_and(|end| end == SAMPLES))

@@ -41,7 +41,15 @@ type Outline = (&'static str, &'static str, FigureUnit, Better, Role, f64, f64);
 
 const OUTLINES: [Outline; 7] = [
     ("p50", "median response time", FigureUnit::Ns, Better::Lower, Role::Primary, 1.0, 1.0),
-    ("throughput", "throughput", FigureUnit::PerSecond, Better::Higher, Role::Described, -0.95, 0.0),
+    (
+        "throughput",
+        "throughput",
+        FigureUnit::PerSecond,
+        Better::Higher,
+        Role::Described,
+        -0.95,
+        0.0,
+    ),
     (
         "client-cpu",
         "client CPU an operation",

@@ -146,7 +146,8 @@ impl AbOptions {
         // what the shell means by `${NAME}` stays its own
         let before = before.map(|before| unplaced(before.replace("${", "$${")));
         let name = self.names.get(at).cloned().unwrap_or_else(|| default_name(at));
-        let set = BTreeMap::from([(COMMAND.to_owned(), unplaced(Scalar::Text(command.to_owned())))]);
+        let set =
+            BTreeMap::from([(COMMAND.to_owned(), unplaced(Scalar::Text(command.to_owned())))]);
         VariantSection { before, set, ..VariantSection::called(&name) }
     }
 

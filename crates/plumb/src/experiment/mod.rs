@@ -101,18 +101,22 @@ pub(crate) fn print(
     output: &OutputOptions,
     folder: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", compared.to_json())?;
+    let mut text = if output.json {
+        compared.to_json()
     } else if output.markdown {
-        write!(out, "{}", comparison::markdown(compared))?;
+        comparison::markdown(compared)
     } else {
-        write!(out, "{}", comparison::terminal(compared))?;
-        if let Some(folder) = folder {
-            writeln!(out, "report: {}", folder.join("report.html").display())?;
-        }
+        comparison::terminal(compared)
+    };
+    if let Some(folder) = folder.filter(|_| !output.json && !output.markdown) {
+        text += &format!("report: {}\n", folder.join("report.html").display());
     }
-    out.flush().context("standard output cannot be written")
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // whoever has read enough still gets the exit code
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output cannot be written"),
+    }
 }
 
 /// What a comparison means for whoever called: a difference that was asked about stands before an

@@ -151,7 +151,10 @@ impl Plan {
         let timeout = file.command_timeout.as_ref().filter(|_| !self.runs_shell());
         let block = file.block.as_ref().filter(|_| file.probe.iter().all(|it| it.run.is_none()));
         let idle = [
-            (settle, "nothing is switched before a block: leave `settle` out, or give a variant `before`"),
+            (
+                settle,
+                "nothing is switched before a block: leave `settle` out, or give a variant `before`",
+            ),
             (timeout, "there is no shell command: leave `command-timeout` out"),
             (block, "a shell command ends by itself: leave `block` out"),
         ];

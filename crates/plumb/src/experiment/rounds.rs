@@ -382,7 +382,9 @@ impl<'a> Rounds<'a> {
             load if load.is_empty() => "by processes that are not known".into(),
             load => load,
         };
-        format!("the first {CROWDED_MAX} blocks all met foreign load, {load}: end it or wait for it")
+        format!(
+            "the first {CROWDED_MAX} blocks all met foreign load, {load}: end it or wait for it"
+        )
     }
 
     fn cut_short(&mut self, reason: &str) -> anyhow::Result<()> {
@@ -402,10 +404,7 @@ fn same_machine(variants: &[VariantBlocks]) -> anyhow::Result<()> {
         return Ok(());
     };
     let (then, now) = (&block.record.host, host::facts(&[]));
-    let facts = [
-        ("host", &then.name, &now.name),
-        ("kernel", &then.kernel, &now.kernel),
-    ];
+    let facts = [("host", &then.name, &now.name), ("kernel", &then.kernel, &now.kernel)];
     for (what, then, now) in facts {
         anyhow::ensure!(
             then == now,

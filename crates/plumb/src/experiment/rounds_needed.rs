@@ -22,7 +22,9 @@ pub(crate) fn remark(plan: &Plan, expected: Option<u64>) -> Option<String> {
         ));
     }
     (plan.own_extent && rounds > ROUNDS).then(|| {
-        format!("{rounds} rounds, so that a difference can be shown in each of {tests} tests at once")
+        format!(
+            "{rounds} rounds, so that a difference can be shown in each of {tests} tests at once"
+        )
     })
 }
 
@@ -57,8 +59,12 @@ mod tests {
         let many = plan(FILE);
         assert_eq!((many.tests(), many.rounds_needed(), many.extent), (36, 11, Extent::Pairs(11)));
         let said = remark(&many, None).unwrap();
-        assert_eq!(said, "11 rounds, so that a difference can be shown in each of 36 tests at once");
-        let few = plan(&FILE.replace(", 2, 3, 4]", "]").replace("[1, 2, 3, 4, 5, 6, 7, 8, 9]", "[1]"));
+        assert_eq!(
+            said,
+            "11 rounds, so that a difference can be shown in each of 36 tests at once"
+        );
+        let few =
+            plan(&FILE.replace(", 2, 3, 4]", "]").replace("[1, 2, 3, 4, 5, 6, 7, 8, 9]", "[1]"));
         assert_eq!((few.tests(), few.extent, remark(&few, None)), (1, Extent::Pairs(10), None));
     }
 

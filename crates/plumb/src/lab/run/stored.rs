@@ -82,8 +82,8 @@ fn as_it_was(path: &Path, asked: Option<&str>, text: &str) -> anyhow::Result<()>
     let Some(asked) = asked else {
         return Ok(()); // an earlier version wrote down the commands of the variants only
     };
-    let changes = changes::between(asked, text)
-        .with_context(|| format!("{} is no TOML", path.display()))?;
+    let changes =
+        changes::between(asked, text).with_context(|| format!("{} is no TOML", path.display()))?;
     ensure!(
         changes.is_empty(),
         "{} is not what its blocks were taken with: {}; put it back, or begin anew",
