@@ -12,7 +12,8 @@ use crate::contrast::Tests;
 pub struct Around {
     /// The tests it was one of; `None` where nothing was tested.
     pub tests: Option<Tests>,
-    /// What went wrong in switching between its variants, without an end; `None` when nothing did.
+    /// What went wrong, in switching between its variants or with the whole experiment, without an
+    /// end; `None` when nothing did.
     pub trouble: Option<String>,
 }
 

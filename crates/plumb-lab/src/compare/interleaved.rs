@@ -151,7 +151,7 @@ pub fn interleaved(
     for cell in &cells {
         found.extend(cell.contrasts(variants)?);
     }
-    let (contrasts, tests) = judged(found, experiment.margin);
+    let (contrasts, tests) = judged(found, experiment);
     let complete = cells.iter().flat_map(Cell::pairs).min().unwrap_or(0);
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.into(),
@@ -223,13 +223,15 @@ fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
 }
 
 /// Adjusts the tests, draws the verdicts, and says them.
-fn judged(found: Vec<Found>, margin: Option<f64>) -> (Vec<Contrast>, Tests) {
+fn judged(found: Vec<Found>, experiment: &Experiment) -> (Vec<Contrast>, Tests) {
     let (mut contrasts, troubles): (Vec<Contrast>, Vec<Option<String>>) =
         found.into_iter().map(|it| (it.contrast, it.trouble)).unzip();
     let mut primaries: Vec<&mut Endpoint> =
         contrasts.iter_mut().filter_map(|contrast| contrast.endpoints.first_mut()).collect();
-    let tests = judge(&mut primaries, margin);
+    let tests = judge(&mut primaries, experiment.margin);
     for (contrast, trouble) in contrasts.iter_mut().zip(troubles) {
+        let ended = experiment.cut_short.clone().filter(|_| contrast.endpoints.is_empty());
+        let trouble = trouble.or(ended);
         contrast.sentence = sentence(contrast, &Around { tests: Some(tests), trouble });
     }
     (contrasts, tests)

@@ -17,7 +17,9 @@ pub(super) fn warnings(
     tests: Tests,
 ) -> Vec<String> {
     let mut warnings: Vec<String> = few_pairs(experiment, cells, tests).into_iter().collect();
-    warnings.extend(same_treatment(variants));
+    if contrasts.len() > 1 {
+        warnings.extend(same_treatment(variants)); // the sentence of a single one says so
+    }
     warnings.extend(not_measured(variants, cells));
     warnings.extend(driver_warning(cells));
     for cell in cells {

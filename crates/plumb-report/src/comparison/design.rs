@@ -76,6 +76,7 @@ fn tests(design: &Design) -> String {
         return String::new();
     };
     let what = match count {
+        0 => return "none: there is no pair".into(),
         1 => "1 primary figure; a difference".into(),
         count => format!("{} primary figures; a difference in each", grouped(count)),
     };

@@ -4,6 +4,7 @@
 //! An [`ExperimentFile`] says what is asked for, a [`Plan`] is that file checked, [`Rounds`] carry
 //! it out and leave a folder that `plumb compare` reads.
 
+mod cells;
 mod fault;
 mod file;
 mod guard;

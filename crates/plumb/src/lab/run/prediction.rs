@@ -104,7 +104,6 @@ mod tests {
     const FILE: &str = r#"
         rounds = 8
         block = "300ms"
-        settle = "1s"
         [[variant]]
         name = "a"
         [[variant]]
@@ -135,7 +134,11 @@ mod tests {
         assert!(words.starts_with("8 rounds of 4 blocks, about "), "{words}");
         assert!(!words.contains(';'), "{words}");
         // a variant that is switched to makes all blocks wait, so that they stay alike
-        let (switched, words) = predicted(&FILE.replace("\"b\"", "\"b\"\nbefore = \"true\""));
+        let (switched, words) = predicted(
+            &FILE
+                .replace("\"b\"", "\"b\"\nbefore = \"true\"")
+                .replace("block =", "settle = \"1s\"\nblock ="),
+        );
         assert_eq!(switched.round_ns, plain.round_ns + 4_000_000_000);
         assert!(words.contains("commands before and after blocks are not in it"), "{words}");
     }
