@@ -38,7 +38,9 @@ pub fn sentence(contrast: &Contrast, around: &Around) -> String {
     let mut parts = vec![first_part(contrast, primary, around)];
     let aside = contrast.endpoints[1..].iter();
     parts.extend(aside.filter(|it| AROUND.contains(&it.key.as_str())).filter_map(second_part));
-    let has_sign = parts.iter().any(|part| part.contains(" %)") || part.contains(" %,"));
+    let in_words =
+        matches!(primary.verdict, None | Some(Verdict::Better | Verdict::Worse | Verdict::None));
+    let has_sign = parts.len() > 1 || primary.interval.is_some() || !in_words;
     parts.extend(around.trouble.clone());
     let convention = if has_sign { format!("; {CONVENTION}") } else { String::new() };
     format!("{place}{}{convention}.", parts.join(", "))
@@ -242,6 +244,18 @@ mod tests {
              (11 would do for 36 tests at once): -1,280 % as measured (95.75 % interval -1,310 to \
              -1,240 %); + is better."
         );
+    }
+
+    #[test]
+    fn a_sign_is_explained_wherever_one_stands() {
+        let short = |verdict| {
+            let time = endpoint("p50", 10.0, 9.0, 11.0, Some(verdict));
+            of(vec![Endpoint { interval: None, ..time }])
+        };
+        let few = short(Verdict::Untestable);
+        assert!(few.contains("-900 % as measured; + is better."), "{few}");
+        let none = short(Verdict::None);
+        assert_eq!(none, "no verdict on candidate: 900 % slower at the median as measured.");
     }
 
     #[test]

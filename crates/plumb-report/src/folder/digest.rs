@@ -101,6 +101,20 @@ pub fn record_digest(path: &Path) -> Result<String, FolderError> {
     digest(&path).map_err(|cause| FolderError::Read { path, cause })
 }
 
+/// Refuses the run in the folder `path` when its record is not the one of which the order of its
+/// experiment has the digest `taken`.
+///
+/// # Errors
+/// [`FolderError::Another`], and [`FolderError::Read`] when it cannot be read.
+pub(crate) fn verify_block(path: &Path, taken: Option<&str>) -> Result<(), FolderError> {
+    match taken {
+        Some(taken) if record_digest(path)? != taken => {
+            Err(FolderError::Another { path: path.into() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn digest(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut context = Context::new(&SHA256);
@@ -131,6 +145,10 @@ mod tests {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(record_digest(at.path()).unwrap(), expected);
         assert_eq!(record_digest(&path).unwrap(), expected);
+        verify_block(at.path(), Some(expected)).unwrap();
+        verify_block(at.path(), None).unwrap();
+        let refused = verify_block(at.path(), Some("another")).unwrap_err().to_string();
+        assert!(refused.contains("is not the run that its experiment took there"), "{refused}");
     }
 
     #[test]

@@ -117,6 +117,15 @@ pub enum FolderError {
         /// The file.
         path: PathBuf,
     },
+    /// The run is not the one that its experiment took.
+    #[error(
+        "{path} is not the run that its experiment took there (order.json has another digest): copy \
+         the folder again from where it was measured"
+    )]
+    Another {
+        /// The folder of the block.
+        path: PathBuf,
+    },
     /// Figures of a record contradict each other, as no run leaves them.
     #[error(
         "{path} contradicts itself: {contradiction}; it was altered: copy the folder again from \

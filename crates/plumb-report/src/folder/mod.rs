@@ -20,6 +20,7 @@ use plumb_measure::{Checkup, Comparison, PathCheck, RecordError, RunRecord, hdr}
 
 pub use check::CheckFolder;
 pub use digest::record_digest;
+pub(crate) use digest::verify_block;
 pub use error::FolderError;
 pub use experiment::ExperimentFolder;
 pub use host_track::{Counter, HostTrack, TrackPlace, read_host_tracks};

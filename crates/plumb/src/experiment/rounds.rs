@@ -273,40 +273,48 @@ impl<'a> Rounds<'a> {
             Block::read(&path, turn, round)
                 .map_err(|error| (Failure::Measurement, anyhow::Error::from(error)))
         });
+        let taken = read.map_err(|(failure, error)| {
+            let failure = if error.is::<Disturbed>() { Failure::Disturbed } else { failure };
+            (failure, format!("{error:#}"))
+        });
         let took_ns = MonotonicClock.now_ns() - began_ns;
-        let (failed, failure) = match &read {
-            Ok(_) => (None, None),
-            Err((failure, error)) => {
-                let failure = if error.is::<Disturbed>() { Failure::Disturbed } else { *failure };
-                (Some(format!("{error:#}")), Some(failure))
-            }
-        };
-        let folder = path.strip_prefix(self.folder.path()).unwrap_or(&path).display().to_string();
-        let (cell, variant) = (turn.cell, turn.variant);
-        let record = read.is_ok().then(|| record_digest(&path)).transpose()?;
-        self.order.blocks.push(BlockRecord {
+        self.keep((round, turn), &path, took_ns, taken)
+    }
+
+    /// Writes down what became of a block, whose run folder is `path`.
+    fn keep(
+        &mut self,
+        (round, turn): (u64, Turn),
+        path: &Path,
+        took_ns: u64,
+        taken: Result<Block, (Failure, String)>,
+    ) -> anyhow::Result<()> {
+        let Turn { cell, variant } = turn;
+        let folder = path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
+        let blank = BlockRecord {
             round,
             cell,
             variant,
             folder,
-            record,
+            record: None,
             took_ns,
-            failed: failed.clone(),
-            failure,
-        });
-        let taken = &mut self.variants[variant];
-        let fate = match read {
+            failed: None,
+            failure: None,
+        };
+        let of_variant = &mut self.variants[variant];
+        let (record, fate) = match taken {
             Ok(block) => {
                 let fate = fate(&block, self.plan.faults);
-                taken.blocks.push(block);
-                fate
+                of_variant.blocks.push(block);
+                (BlockRecord { record: Some(record_digest(path)?), ..blank }, fate)
             }
-            Err((raw, _)) => {
-                let reason = failed.unwrap_or_default();
-                taken.failed.push(FailedBlock { round, cell, failure, reason });
-                failure.unwrap_or(raw).into()
+            Err((failure, reason)) => {
+                let failed = Some(reason.clone());
+                of_variant.failed.push(FailedBlock { round, cell, failure: Some(failure), reason });
+                (BlockRecord { failed, failure: Some(failure), ..blank }, failure.into())
             }
         };
+        self.order.blocks.push(record);
         self.course.took(round, turn, fate);
         self.folder.write_order(&self.order.to_json())?;
         Ok(())
