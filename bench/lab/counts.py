@@ -50,7 +50,7 @@ def of_equal(variants: str, effects: Sequence[Effect | None], planned: int) -> l
 
 def decided(effects: Sequence[Effect | None]) -> list[Effect]:
     """Those of experiments that came to a verdict."""
-    return [it for it in effects if it is not None and it.interval and it.verdict != UNDECIDED]
+    return [it for it in effects if it is not None and it.interval and it.verdict not in UNDECIDED]
 
 
 def _covers(ratio: float) -> Callable[[Effect], bool]:

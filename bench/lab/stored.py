@@ -17,10 +17,14 @@ Record = Mapping[str, Any]
 Labels = Mapping[str, str]
 
 # Exit statuses of `plumb lab run` after which there is a comparison.
-COMPARED = (0, 1)
+COMPARED = (0, 1, 3)
 SECONDS_MAX = 3600.0
 NOTHING = "-"
-VERDICTS = {"no-difference-shown": "no difference shown", "none": "no verdict"}
+VERDICTS = {
+    "no-difference-shown": "no difference shown",
+    "untestable": "cannot be tested",
+    "none": "no verdict",
+}
 
 
 @dataclass(frozen=True)

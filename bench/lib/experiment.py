@@ -14,13 +14,13 @@ from lib import process
 from lib.failure import BenchFailure
 
 # Exit statuses of `plumb ab` after which there is a comparison.
-COMPARED = (0, 1)
+COMPARED = (0, 1, 3)
 # Of an entry that somebody disturbed, EX_TEMPFAIL of sysexits.h: its round is
 # repeated. Any other failure of an entry is a fault.
 DISTURBED = 75
 # How `plumb ab` begins the reason for a block that ended so.
 DISTURBED_MARK = "disturbed: "
-UNDECIDED = "none"
+UNDECIDED = ("none", "untestable")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _effect(endpoints: Sequence[Mapping[str, Any]]) -> Effect | None:
         candidate=primary["candidate"],
         ratio=primary.get("ratio"),
         interval=found and Interval(found["low"], found["high"], found["level"]),
-        verdict=primary.get("verdict", UNDECIDED),
+        verdict=primary.get("verdict", UNDECIDED[0]),
     )
 
 

@@ -1,5 +1,7 @@
 //! A block: one run of one variant, and the figures that stand for it.
 
+mod fault;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -7,8 +9,7 @@ use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
-    BatchMeans, Distribution, Finding, FindingKind, Histogram, NipingFigures, ResultRecord,
-    RunRecord, Scope, StreamFigures, hdr,
+    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, StreamFigures, hdr,
 };
 use plumb_report::{read_intervals, read_record};
 
@@ -19,6 +20,8 @@ use crate::order::Turn;
 const BATCHES_MIN: usize = 20;
 /// Rank correlation with time from which on times moved one way.
 const ONE_WAY: f64 = 0.5;
+
+pub use fault::{BlockFault, foreign_load};
 
 /// One run of one variant.
 #[derive(Clone, Debug)]
@@ -111,39 +114,6 @@ impl Block {
             .map(|result| Point::of(result, &log))
             .collect::<Result<_, _>>()?;
         Ok(Self { turn, round, record, points })
-    }
-
-    /// Why this block does not count; `None` when it does. What disturbed it for a moment, foreign
-    /// load or paging, may leave the next one alone.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        let disturbs = |found: &&Finding| {
-            found.scope == Scope::Everything || found.kind == FindingKind::Paging
-        };
-        if let Some(found) = self.record.validity.reasons.iter().find(disturbs) {
-            return Some(found.text.clone());
-        }
-        if self.points.is_empty() {
-            return Some("the run has no result".into());
-        }
-        let unsettled = self.points.iter().find(|point| point.settling == Settling::Never)?;
-        let place = match self.points.len() {
-            1 => String::new(),
-            _ => format!(" at {:?}", unsettled.labels),
-        };
-        Some(format!(
-            "response times{place} never settled: they still moved one way in the second half of \
-             the block"
-        ))
-    }
-}
-
-impl Block {
-    /// True when the load generator was the limit: its response times say nothing.
-    #[must_use]
-    pub fn is_driver_limited(&self) -> bool {
-        let mut reasons = self.record.validity.reasons.iter();
-        reasons.any(|found| found.scope == Scope::Latency && found.kind != FindingKind::Paging)
     }
 }
 
@@ -320,59 +290,8 @@ impl OrderFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_measure::{HostFacts, Interval, Plan, Program, SCHEMA, Status, Target, Validity};
+    use plumb_measure::Interval;
     use plumb_report::RunFolder;
-
-    /// A block of one result, of which something was found.
-    fn block(kind: FindingKind, scope: Scope) -> Block {
-        let log = LazyLog { folder: PathBuf::new() };
-        let text = |text: &str| text.to_owned();
-        let record = RunRecord {
-            schema: SCHEMA.into(),
-            plumb: Program { version: text("0.0.0") },
-            started: text("2026-11-21T08:30:48Z"),
-            status: Status::Complete,
-            plan: Plan {
-                layer: text("net"),
-                verb: text("ping"),
-                command: Vec::new(),
-                options: BTreeMap::new(),
-                load: text("closed"),
-                seed: 1,
-            },
-            host: HostFacts {
-                name: text("here"),
-                kernel: text("Linux"),
-                cpus: 2,
-                placement: text("not pinned"),
-                clock: text("CLOCK_MONOTONIC"),
-                clock_read_ns: 20,
-                facts: BTreeMap::new(),
-            },
-            far: None,
-            target: Target { address: text("there"), transport: None, server: None },
-            validity: Validity::of([Finding { kind, scope, text: text("found") }]),
-            floor: None,
-            results: Vec::new(),
-        };
-        let points = vec![Point::of(&ResultRecord::default(), &log).unwrap()];
-        Block { turn: Turn { cell: 0, variant: 0 }, round: 1, record, points }
-    }
-
-    #[test]
-    fn a_moment_of_trouble_takes_a_block_away_and_the_limit_of_the_driver_its_times() {
-        let paged = block(FindingKind::Paging, Scope::Latency);
-        assert_eq!((paged.fault().as_deref(), paged.is_driver_limited()), (Some("found"), false));
-        let limited = block(FindingKind::DriverLimited, Scope::Latency);
-        assert_eq!((limited.fault(), limited.is_driver_limited()), (None, true));
-        let foreign = block(FindingKind::ForeignLoad, Scope::Everything);
-        assert_eq!(
-            (foreign.fault().as_deref(), foreign.is_driver_limited()),
-            (Some("found"), false)
-        );
-        let remarked = block(FindingKind::Complaint, Scope::Nothing);
-        assert_eq!((remarked.fault(), remarked.is_driver_limited()), (None, false));
-    }
 
     fn batches(mean_ns: impl Iterator<Item = u64>) -> BatchMeans {
         BatchMeans { operations: 5, mean_ns: mean_ns.collect() }

@@ -8,6 +8,9 @@ use crate::order::Turn;
 /// A block that failed so often and never worked is not tried again.
 pub const FAILURES_MAX: u64 = 3;
 
+/// An experiment of which the first so many blocks all met foreign load ends: so would the others.
+pub const CROWDED_MAX: u64 = 6;
+
 /// What became of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -15,6 +18,8 @@ pub enum Fate {
     Sound,
     /// It was measured and does not count.
     Faulty,
+    /// It was measured and does not count because of foreign load.
+    Crowded,
     /// It came to nothing for a moment: another time it may work.
     Disturbed,
     /// Its measurement came to nothing.
@@ -42,6 +47,8 @@ pub struct Course {
     tallies: Vec<Vec<Tally>>,
     /// By variant, over all cells: failed switches, until one worked.
     switches: Vec<Option<u64>>,
+    /// Blocks that met foreign load, until one was measured without.
+    crowded: Option<u64>,
 }
 
 impl Course {
@@ -53,7 +60,14 @@ impl Course {
             taken: BTreeSet::new(),
             tallies: vec![vec![Tally::default(); variants]; cells],
             switches: vec![Some(0); variants],
+            crowded: Some(0),
         }
+    }
+
+    /// The same course when somebody goes on with it: the foreign load may be gone.
+    #[must_use]
+    pub fn resumed(self) -> Self {
+        Self { crowded: Some(0), ..self }
     }
 
     /// A block of `round`, from one, was taken.
@@ -62,10 +76,15 @@ impl Course {
         let tally = &mut self.tallies[turn.cell][turn.variant];
         let switches = &mut self.switches[turn.variant];
         match fate {
-            Fate::Sound | Fate::Faulty => tally.worked = true,
+            Fate::Sound | Fate::Faulty | Fate::Crowded => tally.worked = true,
             Fate::Failed => tally.failures += 1,
             Fate::NotSwitched => *switches = switches.map(|failures| failures + 1),
             Fate::Disturbed => {}
+        }
+        match fate {
+            Fate::Sound | Fate::Faulty => self.crowded = None,
+            Fate::Crowded => self.crowded = self.crowded.map(|blocks| blocks + 1),
+            Fate::Disturbed | Fate::Failed | Fate::NotSwitched => {}
         }
         if fate == Fate::Sound {
             tally.sound.insert(round);
@@ -95,6 +114,12 @@ impl Course {
         let tally = &self.tallies[turn.cell][turn.variant];
         let switches = self.switches[turn.variant].unwrap_or(0);
         switches >= FAILURES_MAX || !tally.worked && tally.failures >= FAILURES_MAX
+    }
+
+    /// True when every block so far, and at least [`CROWDED_MAX`] of them, met foreign load.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.crowded.is_some_and(|blocks| blocks >= CROWDED_MAX)
     }
 
     /// True when no candidate is left to compare with the baseline.
@@ -190,6 +215,23 @@ mod tests {
         }
         assert!(course.given_up(turn(0, 0)), "nothing is left to compare it with");
         assert!(!course.is_hopeless());
+    }
+
+    #[test]
+    fn foreign_load_in_every_block_ends_it_and_in_some_does_not() {
+        let crowd = |course: &mut Course, blocks: u64| {
+            for round in 1..=blocks {
+                assert!(!course.is_crowded());
+                course.took(round, turn(0, 0), Fate::Crowded);
+            }
+        };
+        let mut course = Course::new(1, 2);
+        crowd(&mut course, CROWDED_MAX);
+        assert!(course.is_crowded() && !course.is_hopeless());
+        let mut course = course.resumed();
+        course.took(9, turn(0, 1), Fate::Sound);
+        crowd(&mut course, 3 * CROWDED_MAX);
+        assert!(!course.is_crowded(), "one was measured without");
     }
 
     #[test]

@@ -29,6 +29,30 @@ pub enum LabError {
     /// A block of the order is of no variant or of no cell.
     #[error("not the order of an experiment: {0}: copy it again from where it was measured")]
     Stray(String),
+    /// A block was not measured where the others of its variant were, or is not the one that the
+    /// experiment took.
+    #[error("{block} does not belong to the other blocks of {variant}: {difference}; {remedy}")]
+    Origin {
+        /// Its folder.
+        block: String,
+        /// Its variant.
+        variant: String,
+        /// In what it differs.
+        difference: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Something that can take every figure of a run away could not be checked.
+    #[error(
+        "the validity of {name} is not checked: {reason}; measure again where it can be, or add \
+         --accept-unchecked"
+    )]
+    Unchecked {
+        /// The run.
+        name: String,
+        /// What could not be checked.
+        reason: String,
+    },
     /// A run may not be compared.
     #[error("{name} is not valid: {reason}; measure again, or add --accept-invalid")]
     Invalid {

@@ -35,6 +35,13 @@ pub struct OrderRecord {
     pub cells: Vec<CellRecord>,
     /// The variants; the first is the baseline.
     pub variants: Vec<VariantRecord>,
+    /// What was asked for, as `experiment.toml` had it when it began; absent where that was not
+    /// written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub asked: Option<String>,
+    /// What shell commands find around them; absent without any, or where that was not written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub surroundings: Option<Surroundings>,
     /// The files that commands name, as they were when it began.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub inputs: Vec<InputRecord>,
@@ -75,12 +82,25 @@ pub struct VariantRecord {
     pub name: String,
     /// What is run, as one line.
     pub command: String,
+    /// True for a candidate whose commands and settings are those of the baseline.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub same_as_baseline: bool,
     /// The shell command that switches the system to it; absent without one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub before: Option<String>,
     /// The shell command behind each of its blocks; absent without one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub after: Option<String>,
+}
+
+/// What shell commands find around them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The folder in which they are run.
+    pub folder: String,
+    /// The variables of the environment that they name: the SHA-256 digest of each value with the
+    /// seed before it, `unset` for one that is not there.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// A file that a command names.
@@ -105,6 +125,10 @@ pub struct BlockRecord {
     pub variant: usize,
     /// Its run folder, relative to the experiment.
     pub folder: String,
+    /// The SHA-256 digest of its record, hexadecimal; absent when it came to nothing, or where that
+    /// was not written down.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub record: Option<String>,
     /// How long it took with all that belongs to it, nanoseconds; 0 where that was not written
     /// down.
     #[serde(default)]
@@ -217,6 +241,8 @@ pub struct Progress {
     pub elapsed_ns: u64,
     /// The widest half of an interval of a primary figure, as a share; `None` without one yet.
     pub half_width: Option<f64>,
+    /// The fewest pairs with which a difference can be shown in every primary figure.
+    pub needed: u64,
 }
 
 impl Extent {
@@ -234,6 +260,7 @@ impl Extent {
             Self::Precision(share) => {
                 progress.rounds >= PRECISION_ROUNDS_MAX
                     || progress.rounds >= PRECISION_ROUNDS_MIN
+                        && progress.complete >= progress.needed
                         && progress.half_width.is_some_and(|half| half <= share)
             }
         }
@@ -258,12 +285,15 @@ mod tests {
                 better: None,
             }],
             variants: Vec::new(),
+            asked: None,
+            surroundings: None,
             inputs: vec![InputRecord { path: "s.toml".into(), state: "sha256 0a".into() }],
             blocks: vec![BlockRecord {
                 round: 3,
                 cell: 0,
                 variant: 1,
                 folder: "blocks/001-on".into(),
+                record: None,
                 took_ns: 5,
                 failed: Some("no luck".into()),
                 failure: Some(Failure::Switch),
@@ -287,7 +317,7 @@ mod tests {
     }
 
     fn after(rounds: u64, elapsed_ns: u64, half_width: Option<f64>) -> Progress {
-        Progress { rounds, complete: rounds, elapsed_ns, half_width }
+        Progress { rounds, complete: rounds, elapsed_ns, half_width, needed: 6 }
     }
 
     #[test]
@@ -306,6 +336,8 @@ mod tests {
         let extent = Extent::Precision(0.01);
         assert!(!extent.reached(after(9, 0, Some(0.001))));
         assert!(extent.reached(after(10, 0, Some(0.001))));
+        let many = Progress { needed: 11, ..after(10, 0, Some(0.001)) };
+        assert!(!extent.reached(many), "a difference in each of many figures needs more");
         assert!(!extent.reached(after(50, 0, Some(0.02))));
         assert!(!extent.reached(after(50, 0, None)));
         assert!(extent.reached(after(200, 0, None)));

@@ -1,6 +1,6 @@
 //! Which figures are compared, and how each is got from a block.
 
-use plumb_measure::{Better, FigureUnit, Role};
+use plumb_measure::{Better, FigureUnit};
 
 use crate::block::Point;
 
@@ -11,25 +11,23 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) unit: FigureUnit,
     pub(crate) better: Better,
-    pub(crate) role: Role,
     /// A response time: it says nothing about a load whose driver was the limit.
     pub(crate) latency: bool,
     pub(crate) of: fn(&Point) -> Option<f64>,
 }
 
-/// A response time in nanoseconds, shown but not tested.
+/// A response time in nanoseconds.
 const TIME: Figure = Figure {
     key: "",
     name: "",
     unit: FigureUnit::Ns,
     better: Better::Lower,
-    role: Role::Described,
     latency: true,
     of: |_| None,
 };
 
 /// Processor time in nanoseconds.
-const CPU: Figure = Figure { role: Role::Tested, latency: false, ..TIME };
+const CPU: Figure = Figure { latency: false, ..TIME };
 
 /// The key of the figure whose interval is a bootstrap's.
 pub(crate) const TAIL: &str = "p99";
@@ -41,20 +39,16 @@ pub(crate) const PRINTED: &str = "figure";
 
 /// The keys of the figures that can decide a comparison: those with an exact test.
 pub fn deciding() -> impl Iterator<Item = &'static str> {
-    FIGURES.iter().filter(|figure| figure.role != Role::Approximate).map(|figure| figure.key)
+    FIGURES.iter().map(|figure| figure.key).filter(|key| *key != TAIL)
 }
 
-/// The figures in the order in which they are shown, and what each is for: the one with the key
-/// `wanted` decides, or else the first that there is.
+/// The figures in the order in which they are shown. The first that a run has decides: the one with
+/// the key `wanted` stands before all others.
 pub(crate) fn in_order(wanted: Option<&str>) -> Vec<Figure> {
     let mut figures = FIGURES.to_vec();
-    let Some(at) = figures.iter().position(|figure| Some(figure.key) == wanted) else {
-        return figures;
-    };
-    let beside = figures.iter_mut().filter(|figure| figure.role == Role::Primary);
-    beside.for_each(|figure| figure.role = Role::Tested);
-    let decides = Figure { role: Role::Primary, ..figures.remove(at) };
-    figures.insert(0, decides);
+    if let Some(at) = figures.iter().position(|figure| Some(figure.key) == wanted) {
+        figures[..=at].rotate_right(1);
+    }
     figures
 }
 
@@ -63,7 +57,6 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure {
         key: "p50",
         name: "median response time",
-        role: Role::Primary,
         of: |point| Some(point.response.as_ref()?.p50),
         ..TIME
     },
@@ -71,7 +64,6 @@ pub(crate) const FIGURES: &[Figure] = &[
         key: PRINTED,
         name: "printed figure",
         unit: FigureUnit::Plain,
-        role: Role::Primary,
         latency: false,
         of: |point| point.figure,
         ..TIME
@@ -81,7 +73,6 @@ pub(crate) const FIGURES: &[Figure] = &[
         name: "bits carried",
         unit: FigureUnit::PerSecond,
         better: Better::Higher,
-        role: Role::Primary,
         latency: false,
         of: |point| point.bits_per_s.filter(|bits| *bits > 0.0),
     },
@@ -90,14 +81,12 @@ pub(crate) const FIGURES: &[Figure] = &[
         name: "throughput",
         unit: FigureUnit::PerSecond,
         better: Better::Higher,
-        role: Role::Tested,
         latency: false,
         of: |point| (point.throughput_per_s > 0.0).then_some(point.throughput_per_s),
     },
     Figure {
         key: "p95",
         name: "95th percentile",
-        role: Role::Tested,
         of: |point| Some(point.response.as_ref()?.p95),
         ..TIME
     },
@@ -116,7 +105,6 @@ pub(crate) const FIGURES: &[Figure] = &[
     Figure {
         key: TAIL,
         name: "99th percentile",
-        role: Role::Approximate,
         of: |point| Some(point.response.as_ref()?.p99),
         ..TIME
     },
@@ -142,10 +130,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figure_that_is_wanted_decides_and_the_others_stand_beside_it() {
+    fn the_figure_that_is_wanted_stands_first_and_the_others_keep_their_order() {
         let figures = in_order(Some("mean"));
-        assert_eq!((figures[0].key, figures[0].role), ("mean", Role::Primary));
-        assert!(figures[1..].iter().all(|figure| figure.role != Role::Primary));
+        assert_eq!((figures[0].key, figures[1].key), ("mean", "p50"));
         assert_eq!(figures.len(), FIGURES.len());
         let own = in_order(None);
         assert!(own.iter().zip(FIGURES).all(|(one, other)| one.key == other.key));

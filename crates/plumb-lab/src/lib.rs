@@ -18,30 +18,43 @@ mod figures;
 mod order;
 mod sentence;
 
-pub use block::{Block, OrderFacts, Point, Response, Settling};
+pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreign_load};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
-pub use compare::{
-    Experiment, FailedBlock, PAIRS_MIN, SeparateRun, VariantBlocks, interleaved, separate,
-};
-pub use contrast::{Detail, LEVEL, Pair, Question, contrast, pairs_needed, verdict};
-pub use course::{Course, FAILURES_MAX, Fate};
+pub use compare::{Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate};
+pub use contrast::{Detail, LEVEL, Pair, Question, Tests, contrast, judge, pairs_needed};
+pub use course::{CROWDED_MAX, Course, FAILURES_MAX, Fate};
 pub use error::LabError;
 pub use experiment::{
     BlockRecord, CellRecord, Extent, Failure, InputRecord, ORDER_SCHEMA, OrderRecord,
-    PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, Progress, ROUNDS_A_PAIR_MAX, VariantRecord,
+    PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, Progress, ROUNDS_A_PAIR_MAX, Surroundings,
+    VariantRecord,
 };
 pub use figures::deciding;
 pub use order::{Order, Turn};
-pub use sentence::sentence;
+pub use sentence::{Around, sentence};
 
 /// Name, in a run record, of the figure that a command of the user printed.
 pub const FIGURE: &str = "printed figure";
 
-/// What becomes of blocks and runs that are not valid.
+/// What becomes of blocks and runs whose figures may not be used as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Faults {
-    /// They are left out, or refused.
+pub struct Faults {
+    /// Of those that are not valid.
+    pub invalid: Admission,
+    /// Of those of which something could not be checked.
+    pub unchecked: Admission,
+}
+
+impl Faults {
+    /// Neither counts.
+    pub const REFUSE: Self = Self { invalid: Admission::Refuse, unchecked: Admission::Refuse };
+}
+
+/// Whether something counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It is left out, or refused.
     Refuse,
-    /// They count, and the comparison says so.
+    /// It counts, and the comparison says so.
     Accept,
 }

@@ -1,91 +1,123 @@
 //! The answer in one sentence.
+//!
+//! A change in it reads as in the tables: an improvement in percent of the baseline, plus is better.
+//! What is only said in words, such as "5.2 % slower", has no sign.
 
-use plumb_measure::{Better, Contrast, Endpoint, Verdict};
+use plumb_measure::{Better, CONVENTION, Contrast, Endpoint, Verdict, signed};
+
+use crate::contrast::Tests;
+
+/// What stands around a contrast.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// The tests it was one of; `None` where nothing was tested.
+    pub tests: Option<Tests>,
+    /// What went wrong, in switching between its variants or with the whole experiment, without an
+    /// end; `None` when nothing did.
+    pub trouble: Option<String>,
+}
 
 /// What a contrast says, primary figure first, processor time behind it.
 #[must_use]
-pub fn sentence(contrast: &Contrast) -> String {
-    let place = match contrast.name() {
+pub fn sentence(contrast: &Contrast, around: &Around) -> String {
+    let mut place = match contrast.name() {
         name if name.is_empty() => String::new(),
         name => format!("At {name}: "),
     };
-    let Some(primary) = contrast.endpoints.first() else {
-        return format!("{place}no figure that both have could be compared.");
+    let primary = contrast.endpoints.first().filter(|primary| primary.ratio.is_some());
+    let Some(primary) = primary else {
+        let trouble = around.trouble.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+        return format!("{place}{trouble}{}.", nothing(contrast));
     };
-    let mut parts = vec![first_part(contrast, primary)];
-    for key in ["client-cpu", "server-cpu"] {
-        parts.extend(
-            contrast
-                .endpoints
-                .iter()
-                .find(|it| it.key == key)
-                .filter(|it| it.verdict.is_some())
-                .map(second_part),
+    if contrast.same_treatment {
+        place += &format!(
+            "A/A comparison, {} and {} have the same commands and settings: ",
+            contrast.candidate, contrast.baseline
         );
     }
-    format!("{place}{}.", parts.join(", "))
+    let mut parts = vec![first_part(contrast, primary, around)];
+    let aside = contrast.endpoints[1..].iter();
+    parts.extend(aside.filter(|it| AROUND.contains(&it.key.as_str())).filter_map(second_part));
+    let in_words =
+        matches!(primary.verdict, None | Some(Verdict::Better | Verdict::Worse | Verdict::None));
+    let has_sign = parts.len() > 1 || primary.interval.is_some() || !in_words;
+    parts.extend(around.trouble.clone());
+    let convention = if has_sign { format!("; {CONVENTION}") } else { String::new() };
+    format!("{place}{}{convention}.", parts.join(", "))
 }
 
-fn first_part(contrast: &Contrast, primary: &Endpoint) -> String {
-    let (name, place) = (&contrast.candidate, place_of(primary));
-    let Some(ratio) = primary.ratio else {
-        return format!(
-            "{name} cannot be compared with {}: no pair is complete",
-            contrast.baseline
-        );
-    };
-    let change = primary.improvement(ratio);
+/// The keys of the figures that are said beside the primary one: its price.
+const AROUND: [&str; 2] = ["client-cpu", "server-cpu"];
+
+fn nothing(contrast: &Contrast) -> String {
+    match contrast.endpoints.first() {
+        None => format!(
+            "{} cannot be compared with {}: there is no figure of a pair of both",
+            contrast.candidate, contrast.baseline
+        ),
+        Some(_) => format!(
+            "{} cannot be compared with {}: no pair is complete",
+            contrast.candidate, contrast.baseline
+        ),
+    }
+}
+
+fn first_part(contrast: &Contrast, primary: &Endpoint, around: &Around) -> String {
+    let (name, baseline, place) = (&contrast.candidate, &contrast.baseline, place_of(primary));
+    let change = primary.improvement(primary.ratio.unwrap_or(1.0));
+    let signed = primary.change_words().unwrap_or_else(|| "an unknown change".into());
     let interval = interval(primary);
+    let in_words = format!("{} {}", unsigned(change), word(primary, change));
+    let same = contrast.same_treatment;
     match primary.verdict {
-        Some(Verdict::Better | Verdict::Worse) => {
+        Some(Verdict::Better | Verdict::Worse) if same => format!(
+            "{name} is {in_words} {place}{interval} although nothing differs: chance, which is \
+             allowed 5 %, or something that the experiment does not hold still"
+        ),
+        Some(Verdict::Better | Verdict::Worse) => format!("{name} is {in_words} {place}{interval}"),
+        Some(Verdict::Equivalent) => {
             format!(
-                "{name} is {} {} {place}{interval}",
-                percent(change.abs()),
-                word(primary, change)
+                "{name} is equivalent to {baseline} within the margin {place}: {signed}{interval}"
             )
         }
-        Some(Verdict::Equivalent) => format!(
-            "{name} is equivalent to {} within the margin {place}: {}{interval}",
-            contrast.baseline,
-            signed(change)
-        ),
+        Some(Verdict::NoDifferenceShown) if same => {
+            format!("no difference is shown {place}: {signed}{interval} is the noise here")
+        }
         Some(Verdict::NoDifferenceShown) => format!(
-            "no difference between {name} and {} is shown {place}: {}{interval}",
-            contrast.baseline,
-            signed(change)
+            "no difference between {name} and {baseline} is shown {place}: {signed}{interval}"
         ),
-        Some(Verdict::None) | None => format!(
-            "no verdict on {name}: {} {} {place} as measured{interval}",
-            percent(change.abs()),
-            word(primary, change)
+        Some(Verdict::Untestable) => format!(
+            "whether {name} differs from {baseline} {place} cannot be tested with {}: {signed} as \
+             measured{interval}",
+            too_few(primary, around)
         ),
+        Some(Verdict::None) | None => {
+            format!("no verdict on {name}: {in_words} {place} as measured{interval}")
+        }
     }
 }
 
-fn second_part(endpoint: &Endpoint) -> String {
-    let range = endpoint.improvement_interval().map_or(String::new(), |(low, high)| {
-        // more processor time is a plus on paper, though not an improvement
-        format!(" ({:+.1}..{:+.1} %)", -high, -low)
-    });
-    match (endpoint.verdict, endpoint.ratio) {
-        (Some(Verdict::Better | Verdict::Worse), Some(ratio)) => {
-            format!("{} {}{range}", endpoint.name, signed(100.0 * (ratio - 1.0)))
+/// `10 rounds, 36 tests at once need 11`.
+fn too_few(primary: &Endpoint, around: &Around) -> String {
+    let pairs = primary.blocks.iter().filter(|block| block.ratio().is_some()).count();
+    let rounds = if pairs == 1 { "round" } else { "rounds" };
+    match around.tests {
+        Some(Tests { count: 1, needed }) => format!("{pairs} {rounds} ({needed} would do)"),
+        Some(Tests { count, needed }) => {
+            format!("{pairs} {rounds} ({needed} would do for {count} tests at once)")
         }
-        (Some(Verdict::Equivalent), _) => format!("{} equivalent{range}", endpoint.name),
-        (Some(Verdict::NoDifferenceShown), Some(ratio)) if excludes_one(endpoint) => format!(
-            "{} {}{range}, not beyond chance among several tests",
-            endpoint.name,
-            signed(100.0 * (ratio - 1.0))
-        ),
-        (Some(Verdict::NoDifferenceShown), _) => {
-            format!("no difference shown in {}{range}", endpoint.name)
-        }
-        _ => format!("no verdict on {}", endpoint.name),
+        None => format!("{pairs} {rounds}"),
     }
 }
 
-fn excludes_one(endpoint: &Endpoint) -> bool {
-    endpoint.interval.is_some_and(|interval| interval.low > 1.0 || interval.high < 1.0)
+/// A figure that was not tested: its change and interval, and no verdict.
+fn second_part(endpoint: &Endpoint) -> Option<String> {
+    let name = &endpoint.name;
+    let change = endpoint.change_words()?;
+    Some(match endpoint.interval_words() {
+        Some(interval) => format!("{name} {change} ({interval}), not tested"),
+        None => format!("{name} {change}, not tested"),
+    })
 }
 
 fn place_of(endpoint: &Endpoint) -> String {
@@ -106,39 +138,28 @@ fn word(endpoint: &Endpoint, change: f64) -> &'static str {
     }
 }
 
-/// ` (95.75 % interval 14.1..15.5)`, in the direction of the words before it.
+/// ` (95.75 % interval +14.1 to +15.5 %)`, as the tables have it.
 fn interval(endpoint: &Endpoint) -> String {
-    let (Some((low, high)), Some(interval), Some(ratio)) =
-        (endpoint.improvement_interval(), endpoint.interval, endpoint.ratio)
-    else {
-        return String::new();
-    };
-    let decided = matches!(endpoint.verdict, Some(Verdict::Better | Verdict::Worse));
-    let level = 100.0 * interval.level;
-    if decided && endpoint.improvement(ratio) < 0.0 {
-        format!(" ({level:.2} % interval {:.1}..{:.1})", -high, -low)
-    } else if decided {
-        format!(" ({level:.2} % interval {low:.1}..{high:.1})")
-    } else {
-        format!(" ({level:.2} % interval {low:+.1}..{high:+.1} %, plus is better)")
+    match (endpoint.level_words(), endpoint.interval_words()) {
+        (Some(level), Some(interval)) => format!(" ({level} interval {interval})"),
+        _ => String::new(),
     }
 }
 
-fn percent(value: f64) -> String {
-    if value < 0.095 { format!("{value:.2} %") } else { format!("{value:.1} %") }
-}
-
-fn signed(value: f64) -> String {
-    if value.abs() < 0.095 { format!("{value:+.2} %") } else { format!("{value:+.1} %") }
+/// A change whose direction is said in words.
+fn unsigned(change: f64) -> String {
+    let shown = signed(change).unwrap_or_else(|| "?".into());
+    format!("{} %", shown.trim_start_matches(['+', '-']))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use plumb_measure::statistics::Interval;
-    use plumb_measure::{Checks, FigureUnit, Role};
+    use plumb_measure::{BlockFigures, Checks, FigureUnit, Role};
 
-    fn endpoint(key: &str, ratio: f64, low: f64, high: f64, verdict: Verdict) -> Endpoint {
+    fn endpoint(key: &str, ratio: f64, low: f64, high: f64, verdict: Option<Verdict>) -> Endpoint {
+        let pair = BlockFigures { round: 1, baseline: Some(1.0), candidate: Some(ratio) };
         Endpoint {
             key: key.into(),
             name: match key {
@@ -149,62 +170,148 @@ mod tests {
             .into(),
             unit: FigureUnit::Ns,
             better: if key == "throughput" { Better::Higher } else { Better::Lower },
-            role: Role::Primary,
+            role: verdict.map_or(Role::Described, |_| Role::Primary),
             baseline: 1.0,
             candidate: ratio,
-            blocks: Vec::new(),
+            blocks: vec![pair; 10],
             ratio: Some(ratio),
             interval: Some(Interval { low, high, level: 0.9575 }),
-            p: Some(0.001),
-            p_adjusted: Some(0.001),
-            verdict: Some(verdict),
+            p: verdict.map(|_| 0.001),
+            p_adjusted: verdict.map(|_| 0.001),
+            verdict,
         }
     }
 
-    fn of(endpoints: Vec<Endpoint>) -> String {
-        sentence(&Contrast {
+    fn contrast(endpoints: Vec<Endpoint>) -> Contrast {
+        Contrast {
             baseline: "baseline".into(),
             candidate: "candidate".into(),
             labels: std::collections::BTreeMap::new(),
+            same_treatment: false,
             sentence: String::new(),
             endpoints,
             checks: Checks::default(),
             tails: Vec::new(),
-        })
+        }
+    }
+
+    fn of(endpoints: Vec<Endpoint>) -> String {
+        sentence(&contrast(endpoints), &Around::default())
     }
 
     #[test]
     fn faster_is_said_with_the_true_level_and_the_price_behind_it() {
-        let time = endpoint("p50", 0.852, 0.845, 0.859, Verdict::Better);
-        let cpu = endpoint("client-cpu", 1.001, 0.996, 1.006, Verdict::NoDifferenceShown);
+        let time = endpoint("p50", 0.852, 0.845, 0.859, Some(Verdict::Better));
+        let cpu = endpoint("client-cpu", 1.001, 0.996, 1.006, None);
         assert_eq!(
             of(vec![time, cpu]),
-            "candidate is 14.8 % faster at the median (95.75 % interval 14.1..15.5), no difference \
-             shown in CPU per operation (-0.4..+0.6 %)."
+            "candidate is 14.8 % faster at the median (95.75 % interval +14.1 to +15.5 %), CPU per \
+             operation -0.10 % (-0.60 to +0.40 %), not tested; + is better."
         );
     }
 
     #[test]
     fn slower_and_lower_throughput_are_counted_from_the_baseline() {
-        let time = endpoint("p50", 1.052, 1.05, 1.054, Verdict::Worse);
+        let time = endpoint("p50", 1.052, 1.05, 1.054, Some(Verdict::Worse));
         assert_eq!(
             of(vec![time]),
-            "candidate is 5.2 % slower at the median (95.75 % interval 5.0..5.4)."
+            "candidate is 5.2 % slower at the median (95.75 % interval -5.4 to -5.0 %); + is better."
         );
-        let rate = endpoint("throughput", 0.9, 0.88, 0.92, Verdict::Worse);
+        let rate = endpoint("throughput", 0.9, 0.88, 0.92, Some(Verdict::Worse));
         assert_eq!(
             of(vec![rate]),
-            "candidate is 10.0 % lower in throughput (95.75 % interval 8.0..12.0)."
+            "candidate is 10.0 % lower in throughput (95.75 % interval -12.0 to -8.0 %); + is better."
         );
     }
 
     #[test]
     fn no_difference_is_not_called_equal() {
-        let time = endpoint("p50", 0.999, 0.98, 1.02, Verdict::NoDifferenceShown);
+        let time = endpoint("p50", 0.999, 0.98, 1.02, Some(Verdict::NoDifferenceShown));
         assert_eq!(
             of(vec![time]),
-            "no difference between candidate and baseline is shown at the median: +0.1 % (95.75 % \
-             interval -2.0..+2.0 %, plus is better)."
+            "no difference between candidate and baseline is shown at the median: +0.10 % (95.75 % \
+             interval -2.0 to +2.0 %); + is better."
         );
+    }
+
+    #[test]
+    fn what_cannot_be_tested_says_with_how_many_rounds_it_can() {
+        let time = endpoint("p50", 13.8, 13.4, 14.1, Some(Verdict::Untestable));
+        let tests = Some(Tests { count: 36, needed: 11 });
+        assert_eq!(
+            sentence(&contrast(vec![time]), &Around { tests, trouble: None }),
+            "whether candidate differs from baseline at the median cannot be tested with 10 rounds \
+             (11 would do for 36 tests at once): -1,280 % as measured (95.75 % interval -1,310 to \
+             -1,240 %); + is better."
+        );
+    }
+
+    #[test]
+    fn a_sign_is_explained_wherever_one_stands() {
+        let short = |verdict| {
+            let time = endpoint("p50", 10.0, 9.0, 11.0, Some(verdict));
+            of(vec![Endpoint { interval: None, ..time }])
+        };
+        let few = short(Verdict::Untestable);
+        assert!(few.contains("-900 % as measured; + is better."), "{few}");
+        let none = short(Verdict::None);
+        assert_eq!(none, "no verdict on candidate: 900 % slower at the median as measured.");
+    }
+
+    #[test]
+    fn equal_variants_are_an_a_a_comparison() {
+        let same = |verdict| {
+            let time = endpoint("p50", 0.9, 0.88, 0.92, Some(verdict));
+            let contrast = Contrast { same_treatment: true, ..contrast(vec![time]) };
+            sentence(&contrast, &Around::default())
+        };
+        let begin = "A/A comparison, candidate and baseline have the same commands and settings: ";
+        let calm = same(Verdict::NoDifferenceShown);
+        assert!(calm.starts_with(begin) && calm.contains("is the noise here"), "{calm}");
+        let chance = same(Verdict::Better);
+        assert!(
+            chance.starts_with(begin) && chance.contains("nothing differs: chance"),
+            "{chance}"
+        );
+    }
+
+    #[test]
+    fn a_switch_that_failed_is_in_the_sentence() {
+        let trouble = Some("switching to candidate failed 3 times (no such switch)".to_owned());
+        let around = Around { tests: None, trouble };
+        assert_eq!(
+            sentence(&contrast(Vec::new()), &around),
+            "switching to candidate failed 3 times (no such switch): candidate cannot be compared \
+             with baseline: there is no figure of a pair of both."
+        );
+        let time = endpoint("p50", 0.9, 0.88, 0.92, Some(Verdict::Better));
+        let said = sentence(&contrast(vec![time]), &around);
+        assert!(said.contains("(no such switch); + is better."), "{said}");
+    }
+
+    /// What a sentence and the tables say of the same figure has the same sign.
+    #[test]
+    fn sentence_and_table_agree_whichever_way_a_figure_is_good() {
+        for (better, key) in [(Better::Lower, "client-cpu"), (Better::Higher, "server-cpu")] {
+            let time = endpoint("p50", 0.9, 0.88, 0.92, Some(Verdict::Better));
+            let aside = Endpoint { better, ..endpoint(key, 0.913, 0.748, 1.087, None) };
+            let (change, interval) =
+                (aside.change_words().unwrap(), aside.interval_words().unwrap());
+            let expected = match better {
+                Better::Lower => ("+8.7 %", "-8.7 to +25.2 %"),
+                Better::Higher => ("-8.7 %", "-25.2 to +8.7 %"),
+            };
+            assert_eq!((change.as_str(), interval.as_str()), expected);
+            let said = of(vec![time.clone(), aside]);
+            assert!(said.contains(&format!("{change} ({interval}), not tested")), "{said}");
+            for verdict in
+                [Verdict::Better, Verdict::NoDifferenceShown, Verdict::Untestable, Verdict::None]
+            {
+                let primary = Endpoint { verdict: Some(verdict), ..time.clone() };
+                let table = primary.interval_words().unwrap();
+                let said = of(vec![primary]);
+                assert!(said.contains(&table), "{said}");
+            }
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! The comparison record: what came of an experiment, written down, versioned.
 //!
-//! Every ratio is candidate over baseline, every percentage relative to the baseline. What could
-//! not be computed is absent.
+//! Every ratio is candidate over baseline, every percentage relative to the baseline. A change is
+//! shown as an improvement everywhere: plus is better, minus is worse. What could not be computed
+//! is absent.
+
+mod change;
 
 use std::collections::BTreeMap;
 
@@ -9,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::{Drift, Interval};
 use crate::{Program, RecordError};
+
+pub use change::{CONVENTION, signed};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const COMPARISON_SCHEMA: &str = "plumb.comparison/1";
@@ -77,6 +82,14 @@ pub struct Design {
     pub rounds: u64,
     /// Rounds in which every variant has a valid block: the pairs.
     pub complete_rounds: u64,
+    /// Primary figures that are tested together: p values are adjusted for so many. Absent for
+    /// runs that were not interleaved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tests: Option<u64>,
+    /// The fewest complete rounds with which a difference can be shown in each of them; absent for
+    /// runs that were not interleaved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rounds_needed: Option<u64>,
     /// Why the experiment ended before its plan; absent when it did not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cut_short: Option<String>,
@@ -103,10 +116,19 @@ pub struct Variant {
     pub name: String,
     /// What was run, as one line.
     pub command: String,
+    /// True for a candidate with the commands and settings of the baseline: comparing the two is
+    /// an A/A comparison.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub same_as_baseline: bool,
     /// Blocks that count.
     pub blocks: u64,
     /// Blocks that do not, and why.
     pub left_out: Vec<LeftOut>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A block that does not count.
@@ -136,6 +158,10 @@ pub struct Contrast {
     pub candidate: String,
     /// The point: `size`, `connections`, ...; empty when there is only one and it differs.
     pub labels: BTreeMap<String, String>,
+    /// True when both have the same commands and settings: an A/A comparison, which shows the noise
+    /// of the machine.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub same_treatment: bool,
     /// The answer in one sentence.
     pub sentence: String,
     /// The figures compared, the primary one first.
@@ -171,9 +197,9 @@ pub enum Better {
 pub enum Role {
     /// The question: its verdict is the answer.
     Primary,
-    /// Tested beside it; its verdict uses the p adjusted for all tests.
+    /// Tested beside it, with a p adjusted for all tests: in records of earlier versions only.
     Tested,
-    /// Shown, because readers know it; not tested.
+    /// Shown with its interval; not tested.
     Described,
     /// Without rank theory: its interval is a bootstrap's, approximate.
     Approximate,
@@ -223,7 +249,7 @@ pub struct Endpoint {
     /// Two-sided exact p; absent when it was not tested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
-    /// The p after Holm, over the primary endpoints of all contrasts or over all tests.
+    /// The p after Holm, over the primary endpoints of all contrasts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p_adjusted: Option<f64>,
     /// What follows; absent when it was not tested.
@@ -282,13 +308,21 @@ pub enum Verdict {
     Worse,
     /// The interval lies within the margin given beforehand.
     Equivalent,
-    /// Neither was shown. That is not equality.
+    /// Neither was shown, and a difference could have been. That is not equality.
     NoDifferenceShown,
-    /// Too few blocks, or a design that cannot answer.
+    /// With so few pairs no difference, however large, can be shown in so many tests.
+    Untestable,
+    /// No pair, or a design that cannot answer.
     None,
 }
 
 impl Verdict {
+    /// True when it answers the question; a gate that was to decide by it cannot otherwise.
+    #[must_use]
+    pub fn is_answer(self) -> bool {
+        !matches!(self, Self::Untestable | Self::None)
+    }
+
     /// In the words of the reports.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -297,6 +331,7 @@ impl Verdict {
             Self::Worse => "worse",
             Self::Equivalent => "equivalent",
             Self::NoDifferenceShown => "no difference shown",
+            Self::Untestable => "cannot be tested",
             Self::None => "no verdict",
         }
     }

@@ -13,6 +13,7 @@ mod checkup;
 mod clients;
 mod clock;
 mod comparison;
+mod consistency;
 pub mod hdr;
 pub mod hgrm;
 mod histogram;
@@ -45,8 +46,8 @@ pub use checkup::{
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
 pub use comparison::{
-    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
-    Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
+    Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
+    DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
 };
 pub use histogram::Histogram;
 pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};

@@ -54,5 +54,5 @@ mod wrap;
 pub use folder::{
     CheckFolder, Counter, ExperimentFolder, FolderError, HostTrack, RunFolder, TrackPlace,
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison,
-    read_host_tracks, read_intervals, read_order, read_record,
+    read_host_tracks, read_intervals, read_order, read_record, record_digest,
 };

@@ -6,7 +6,9 @@ mod records;
 use std::fs;
 use std::path::Path;
 
-use plumb_report::{ExperimentFolder, FolderError, RunFolder, read_comparison, read_record};
+use plumb_report::{
+    ExperimentFolder, FolderError, RunFolder, read_comparison, read_order, read_record,
+};
 
 #[test]
 fn a_record_that_was_written_is_read_from_the_folder_and_from_its_file() {
@@ -26,7 +28,7 @@ fn a_later_record_takes_the_place_of_the_earlier_one_and_leaves_nothing_beside()
     let last = records::interrupted();
     folder.write_record(&last).unwrap();
     assert!(read_record(folder.path()).unwrap() == last);
-    assert_eq!(names_in(folder.path()), ["run.json"]);
+    assert_eq!(names_in(folder.path()), ["SHA256SUMS", "run.json"]);
 }
 
 #[test]
@@ -40,6 +42,7 @@ fn an_empty_folder_is_taken_and_one_with_a_run_or_a_file_is_not() {
     assert!(matches!(error, FolderError::HoldsRun { .. }), "{error}");
 
     fs::remove_file(path.join("run.json")).unwrap();
+    fs::remove_file(path.join("SHA256SUMS")).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
     let error = RunFolder::create_new(&path).unwrap_err();
     assert!(matches!(error, FolderError::NotEmpty { .. }), "{error}");
@@ -127,6 +130,51 @@ fn a_run_that_came_to_nothing_leaves_no_folder_and_takes_no_record_with_it() {
 }
 
 #[test]
+fn what_was_altered_is_refused_by_its_digest_and_by_what_it_says_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create_new(&place.path().join("run")).unwrap();
+    let record = records::single_ping();
+    folder.write_record(&record).unwrap();
+    let file = folder.path().join("run.json");
+    let text = fs::read_to_string(&file).unwrap();
+    // nothing else contradicts it
+    fs::write(&file, text.replacen("\"seed\": ", "\"seed\": 1", 1)).unwrap();
+    for path in [folder.path(), &file] {
+        let error = read_record(path).unwrap_err();
+        assert!(matches!(error, FolderError::Altered { .. }), "{error}");
+    }
+    let p50 = record.results[0].response_ns.as_ref().unwrap().p50;
+    let faster = text.replacen(&format!("\"p50\": {p50}"), "\"p50\": 1000", 1);
+    assert_ne!(faster, text);
+    fs::write(&file, faster).unwrap();
+    fs::remove_file(folder.path().join("SHA256SUMS")).unwrap();
+    let error = read_record(folder.path()).unwrap_err();
+    assert!(matches!(error, FolderError::Contradiction { .. }), "{error}");
+    assert!(error.to_string().contains("p50 is 1000"), "{error}");
+    fs::write(&file, text).unwrap();
+    assert!(read_record(folder.path()).unwrap() == record, "one of an earlier version has none");
+}
+
+#[test]
+fn a_comparison_and_an_order_that_were_altered_are_refused_until_they_are_written_again() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = ExperimentFolder::create_new(&place.path().join("experiment")).unwrap();
+    folder.write_order("[]\n").unwrap();
+    folder.write_comparison(&comparisons::better()).unwrap();
+    let file = folder.path().join("comparison.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"better\"", "\"worse\"", 1)).unwrap();
+    let error = read_comparison(folder.path()).unwrap_err();
+    assert!(matches!(error, FolderError::Altered { .. }), "{error}");
+    fs::write(&file, text).unwrap();
+    fs::write(folder.path().join("order.json"), "[1]\n").unwrap();
+    let error = read_order(folder.path()).unwrap_err();
+    assert!(error.to_string().contains("order.json is not what was written"), "{error}");
+    folder.write_order("[1]\n").unwrap();
+    assert_eq!(read_order(folder.path()).unwrap(), "[1]\n");
+}
+
+#[test]
 fn a_report_says_where_it_is() {
     let place = tempfile::tempdir().unwrap();
     let folder = RunFolder::create_new(&place.path().join("run")).unwrap();
@@ -169,7 +217,8 @@ fn an_experiment_holds_its_plan_its_order_its_blocks_and_its_result() {
     let comparison = comparisons::several();
     folder.write_comparison(&comparison).unwrap();
     assert_eq!(folder.write_report("<!DOCTYPE html>").unwrap(), folder.path().join("report.html"));
-    let names = ["blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
+    let names =
+        ["SHA256SUMS", "blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
     assert_eq!(names_in(folder.path()), names);
     assert!(read_comparison(folder.path()).unwrap() == comparison);
     assert!(read_comparison(&folder.path().join("comparison.json")).unwrap() == comparison);

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
 use plumb_lab::{
-    Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
+    Admission, Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
 };
 use plumb_measure::Comparison;
 use plumb_report::{comparison, is_experiment, read_order, read_record};
@@ -25,7 +25,11 @@ struct CompareOptions {
     #[arg(long)]
     accept_invalid: bool,
 
-    /// Exit with 1 when a candidate is worse
+    /// Compare runs whose validity is not checked; the report says so
+    #[arg(long)]
+    accept_unchecked: bool,
+
+    /// Exit with 1 when a candidate is worse, with 3 when that cannot be told
     #[arg(long, value_name = "WHAT")]
     fail_on: Option<FailOn>,
 
@@ -52,15 +56,17 @@ pub(crate) fn command() -> Command {
              the change from whatever else changed between them.",
         )
         .after_help(
-            "Exit codes: 0 compared; 1 --fail-on was met, or there is no verdict to meet it; 2 \
-             refused.",
+            "Exit codes: 0 compared; 1 --fail-on was met; 2 refused; 3 --fail-on was given, and there \
+             is no verdict, or a difference cannot be tested.",
         )
 }
 
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CompareOptions::from_arg_matches(words)?;
-    let faults = if options.accept_invalid { Faults::Accept } else { Faults::Refuse };
+    let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
+    let (invalid, unchecked) = (admit(options.accept_invalid), admit(options.accept_unchecked));
+    let faults = Faults { invalid, unchecked };
     let compared = match options.runs.as_slice() {
         [only] => {
             ensure!(

@@ -43,6 +43,10 @@ fn more_of_a_rate_is_better_and_fail_on_makes_an_exit_code() {
     assert_eq!(primary(&better)["verdict"], "better");
     exec(&["--fail-on", "worse"], &["echo 10", "echo 12"], at.path()).with(1);
     exec(&["--fail-on", "worse"], &["echo 10", "echo 10"], at.path()).with(0);
+    // a tenfold slowdown that cannot be tested is no pass
+    let slower = ["echo 10", "echo 100"];
+    exec(&["--fail-on", "worse", "--pairs", "5"], &slower, at.path()).with(3);
+    exec(&["--fail-on", "worse"], &["echo 10", "false"], at.path()).with(3);
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn a_block_that_fails_is_marked_its_pair_dropped_and_another_taken() {
 #[test]
 fn a_command_that_never_works_ends_the_experiment_early() {
     let at = folder();
-    let ended = exec(&[], &["echo 1", "echo oops >&2; false"], at.path()).with(1);
+    let ended = exec(&[], &["echo 1", "echo oops >&2; false"], at.path()).with(3);
     let document = ended.json();
     assert_eq!(document["design"]["rounds"], 3);
     assert!(document["design"]["cut_short"].as_str().is_some_and(|it| it.contains("oops")));
@@ -123,10 +127,18 @@ fn when_nothing_works_there_is_one_line_and_no_folder() {
 }
 
 #[test]
-fn too_few_pairs_give_no_verdict() {
+fn what_too_few_pairs_cannot_test_is_said_before_and_after() {
     let at = folder();
-    let document = exec(&["--pairs", "5"], &["echo 10", "echo 12"], at.path()).with(1).json();
-    assert_eq!(primary(&document)["verdict"], "none");
+    let ended = exec(&["--pairs", "5"], &["echo 10", "echo 12"], at.path()).with(3);
+    assert!(ended.stderr.starts_with("with 5 rounds no difference, however large"), "{ended:?}");
+    let document = ended.json();
+    assert_eq!(primary(&document)["verdict"], "untestable");
+    assert_eq!(
+        (&document["design"]["tests"], &document["design"]["rounds_needed"]),
+        (&1.into(), &6.into())
+    );
+    let sentence = document["contrasts"][0]["sentence"].to_string();
+    assert!(sentence.contains("cannot be tested with 5 rounds (6 would do)"), "{sentence}");
     assert_eq!(primary(&document)["interval"], Value::Null);
     assert!(document["warnings"][0].as_str().is_some_and(|it| it.contains("fewer than 6")));
 }
@@ -184,7 +196,7 @@ fn runs_that_were_not_interleaved_get_a_warning_and_no_verdict() {
         differences.iter().any(|difference| difference["name"] == name)
     };
     assert!(named("option size") && !named("host kernel"), "{compared:#}");
-    plumb(&["compare", "one", "two", "--fail-on", "worse"], at.path()).with(1);
+    plumb(&["compare", "one", "two", "--fail-on", "worse"], at.path()).with(3);
 }
 
 #[test]
@@ -200,19 +212,96 @@ fn an_invalid_run_is_refused_with_its_reason_unless_accepted() {
         serde_json::from_str(&fs::read_to_string(&file).expect("written")).expect("JSON");
     let finding = serde_json::json!(
         {"kind": "failures", "scope": "everything", "text": "7 operations failed"});
+    let valid = record["validity"].clone();
     record["validity"] =
         serde_json::json!({"valid": false, "latency_valid": false, "reasons": [finding]});
     fs::write(&file, record.to_string()).expect("writable");
+    let refused = plumb(&["compare", "one", "two"], at.path()).with(2);
+    assert!(refused.stderr.contains("two/run.json is not what was written"), "{refused:?}");
+    fs::remove_file(at.path().join("two/SHA256SUMS")).expect("it was written");
     let refused = plumb(&["compare", "one", "two"], at.path()).with(2);
     assert!(refused.stderr.contains("7 operations failed"), "{refused:?}");
     assert!(refused.stderr.contains("--accept-invalid"), "{refused:?}");
     let accepted = plumb(&["compare", "one", "two", "--accept-invalid"], at.path()).with(0);
     assert!(accepted.stdout.contains("7 operations failed"), "{accepted:?}");
 
+    let finding = serde_json::json!(
+        {"kind": "foreign-load", "scope": "unchecked", "text": "nobody looked"});
+    record["validity"] =
+        serde_json::json!({"valid": false, "latency_valid": false, "reasons": [finding]});
+    fs::write(&file, record.to_string()).expect("writable");
+    let refused = plumb(&["compare", "one", "two", "--accept-invalid"], at.path()).with(2);
+    assert!(refused.stderr.contains("not checked: nobody looked"), "{refused:?}");
+    let accepted = plumb(&["compare", "one", "two", "--accept-unchecked"], at.path()).with(0);
+    assert!(accepted.stdout.contains("nobody looked"), "{accepted:?}");
+
+    record["validity"] = valid;
+    record["results"][0]["response_ns"]["p50"] = 1.into();
+    fs::write(&file, record.to_string()).expect("writable");
+    for words in [&["compare", "one", "two"][..], &["report", "two"]] {
+        let refused = plumb(words, at.path()).with(2);
+        assert!(refused.stderr.contains("contradicts itself"), "{refused:?}");
+        assert!(refused.stderr.contains("response_ns.p50 is 1, "), "{refused:?}");
+    }
+
     record["schema"] = "plumb.run/9".into();
     fs::write(&file, record.to_string()).expect("writable");
     let newer = plumb(&["compare", "one", "two"], at.path()).with(2);
     assert!(newer.stderr.contains("plumb.run/9"), "{newer:?}");
+}
+
+#[test]
+fn equal_variants_are_an_a_a_comparison_everywhere() {
+    let at = folder();
+    let document = exec(&["--out", "one"], &["echo 10", "echo 10"], at.path()).with(0).json();
+    assert_eq!(document["variants"][1]["same_as_baseline"], true);
+    assert_eq!(document["contrasts"][0]["same_treatment"], true);
+    let sentence = document["contrasts"][0]["sentence"].to_string();
+    assert!(sentence.contains("A/A comparison"), "{sentence}");
+    assert!(kit::read(&at.path().join("one/report.html")).contains("A/A COMPARISON"));
+    let switched = ["--before-b", "true"];
+    let document = exec(&switched, &["echo 10", "echo 10"], at.path()).with(0).json();
+    assert_eq!(document["variants"][1]["same_as_baseline"], Value::Null);
+}
+
+#[test]
+fn blocks_that_were_altered_or_come_from_elsewhere_are_refused_by_name() {
+    let at = folder();
+    exec(&["--pairs", "6", "--out", "one"], &["echo 10", "echo 12"], at.path()).with(0);
+    let order: Value =
+        serde_json::from_str(&kit::read(&at.path().join("one/order.json"))).expect("JSON");
+    let of_candidate = order["blocks"].as_array().expect("blocks").iter();
+    let mut of_candidate = of_candidate.filter(|block| block["variant"] == 1);
+    let block = of_candidate.nth(2).expect("a third block")["folder"].as_str().expect("a folder");
+    let (run, sums) = (at.path().join("one").join(block), "SHA256SUMS");
+    let file = run.join("run.json");
+    let text = kit::read(&file);
+    let refused = |expected: &str| {
+        let ended = plumb(&["compare", "one"], at.path()).with(2);
+        assert!(ended.stderr.contains(expected), "{ended:?}");
+        assert!(ended.stderr.contains(block), "{ended:?}");
+    };
+    fs::write(&file, text.replace("\"value\": 12", "\"value\": 1")).expect("writable");
+    refused("is not what was written when it ended");
+    fs::remove_file(run.join(sums)).expect("it was written");
+    refused("its run.json is not the one that this experiment took there");
+    let mut record: Value = serde_json::from_str(&text).expect("JSON");
+    record["host"]["kernel"] = "another".into();
+    fs::write(&file, record.to_string()).expect("writable");
+    refused("its kernel is another, and ");
+    fs::write(&file, text).expect("writable");
+    plumb(&["compare", "one"], at.path()).with(0);
+}
+
+#[test]
+fn a_switch_that_failed_is_said_in_the_first_sentence() {
+    let at = folder();
+    let switch = ["--before-b", "echo no such switch >&2; exit 4"];
+    let ended =
+        plumb(&[&["ab", "--exec"], &switch[..], &["echo 10", "echo 12"]].concat(), at.path());
+    let first = ended.with(3).stdout.split("\n\n").next().map(str::to_owned).unwrap_or_default();
+    assert!(first.starts_with("switching to candidate failed 3 times"), "{first}");
+    assert!(first.contains("no such switch"), "{first}");
 }
 
 #[test]

@@ -148,6 +148,7 @@ fn a_run_records_the_far_host_too() {
         "HOST-far.nmon",
         "HOST.csv",
         "HOST.nmon",
+        "SHA256SUMS",
         "intervals.hlog",
         "report.html",
         "run.json",

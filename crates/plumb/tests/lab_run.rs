@@ -64,7 +64,7 @@ fn every_round_holds_each_variant_in_each_cell_once_and_each_cell_has_its_verdic
     let at = folder();
     experiment(at.path(), PRINTED);
     let words = ["lab", "run", "x.toml", "--out", "done", "--json"];
-    let document = plumb(&words, at.path()).with(0).json();
+    let document = plumb(&words, at.path()).with(3).json();
     assert_eq!(document["schema"], "plumb.comparison/1");
     assert_eq!(document["design"]["complete_rounds"], 6);
     let contrasts = document["contrasts"].as_array().expect("a list");
@@ -86,7 +86,7 @@ fn every_round_holds_each_variant_in_each_cell_once_and_each_cell_has_its_verdic
         // six pairs give p = 1/32, and Holm takes the smallest of four cells four times
         assert!((figure["p"].as_f64().expect("a number") - 0.031_25).abs() < 1e-12);
         assert!((figure["p_adjusted"].as_f64().expect("a number") - 0.125).abs() < 1e-12);
-        assert_eq!(figure["verdict"], "no-difference-shown");
+        assert_eq!(figure["verdict"], "untestable");
     }
     let warnings = document["warnings"].to_string();
     assert!(warnings.contains("Take 8 rounds or more"), "{warnings}");
@@ -100,7 +100,8 @@ fn every_round_holds_each_variant_in_each_cell_once_and_each_cell_has_its_verdic
         assert!(of_round.iter().all(|block| block.0 == round));
         assert!(of_round.chunks(2).all(|pair| pair[0].1 == pair[1].1), "pairs are adjacent");
     }
-    let names = ["blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
+    let names =
+        ["SHA256SUMS", "blocks", "comparison.json", "experiment.toml", "order.json", "report.html"];
     assert_eq!(names_in(&at.path().join("done")), names);
     assert_eq!(read(&at.path().join("done/experiment.toml")), PRINTED);
     let first = order(&at.path().join("done"))["blocks"][0]["folder"].clone();
@@ -119,11 +120,11 @@ fn a_dry_run_shows_the_order_that_is_taken_and_measures_nothing() {
     let dry = plumb(&["lab", "run", "x.toml", "--dry-run", "--json"], at.path()).with(0).json();
     let shown = plumb(&["lab", "run", "x.toml", "--dry-run"], at.path()).with(0).stdout;
     assert!(shown.starts_with("x: 6 rounds of 8 blocks, about 96.0 s"), "{shown}");
-    assert!(shown.contains("4 contrasts with fewer than 8 rounds"), "{shown}");
+    assert!(shown.contains("in 4 tests at once: take 8 or more"), "{shown}");
     assert!(dry["remarks"].to_string().contains("no known length"), "{dry:#}");
     assert!(shown.contains("round 6 ") && !shown.contains("round 7"), "{shown}");
     assert_eq!(names_in(at.path()), ["x.toml"]);
-    plumb(&["lab", "run", "x.toml", "--out", "done"], at.path()).with(0);
+    plumb(&["lab", "run", "x.toml", "--out", "done"], at.path()).with(3);
     let planned: Vec<_> = dry["order"]
         .as_array()
         .expect("an order")
@@ -148,17 +149,17 @@ fn an_interrupted_experiment_goes_on_with_the_same_order() {
     assert_eq!(order(&stored)["cut_short"], "interrupted");
     plumb(&["compare", "one"], at.path()).with(0);
 
-    let ended = plumb(&["lab", "run", "x.toml", "--resume", "one", "--json"], at.path()).with(0);
+    let ended = plumb(&["lab", "run", "x.toml", "--resume", "one", "--json"], at.path()).with(3);
     let resumed = blocks(&stored);
     assert_eq!(order(&stored)["cut_short"], Value::Null);
-    plumb(&["lab", "run", "x.toml", "--out", "two"], at.path()).with(0);
+    plumb(&["lab", "run", "x.toml", "--out", "two"], at.path()).with(3);
     assert_eq!(resumed, blocks(&at.path().join("two")));
     assert_eq!(ended.json()["design"]["complete_rounds"], 6);
 
     // what is finished is only compared again
     let count = || read(&at.path().join("count")).lines().count();
     let before = count();
-    plumb(&["lab", "run", "--resume", "one"], at.path()).with(0);
+    plumb(&["lab", "run", "--resume", "one"], at.path()).with(3);
     assert_eq!(count(), before);
 }
 
@@ -166,7 +167,7 @@ fn an_interrupted_experiment_goes_on_with_the_same_order() {
 fn only_the_experiment_that_was_begun_goes_on() {
     let at = folder();
     let path = experiment(at.path(), PRINTED);
-    plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(0);
+    plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(3);
     let changed = PRINTED.replace("[10, 20]", "[10, 30]").replace("rounds = 6", "rounds = 9");
     fs::write(&path, changed).expect("writable");
     let refused = plumb(&["lab", "run", "x.toml", "--resume", "one"], at.path()).with(2);
@@ -175,9 +176,21 @@ fn only_the_experiment_that_was_begun_goes_on() {
     let refused = plumb(&["lab", "run", "--resume", "."], at.path()).with(2);
     assert!(refused.stderr.contains(". is no experiment"), "{refused:?}");
 
+    let asked = at.path().join("one/experiment.toml");
+    let other =
+        PRINTED.replace("factor = 2", "factor = 9").replace("cheap\"", "cheap\"\nafter = \"true\"");
+    fs::write(&asked, other).expect("writable");
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("variant.dear.set.factor was 2 and is 9"), "{refused:?}");
+    assert!(refused.stderr.contains("variant.cheap.after (\"true\") is new"), "{refused:?}");
+    fs::write(&asked, PRINTED).expect("writable");
+
     let file = at.path().join("one/order.json");
     let order = read(&file);
     fs::write(&file, order.replace("plumb.order/2", "plumb.order/9")).expect("writable");
+    let refused = plumb(&["compare", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("order.json is not what was written"), "{refused:?}");
+    fs::remove_file(at.path().join("one/SHA256SUMS")).expect("it was written");
     for words in [&["lab", "run", "--resume", "one"][..], &["compare", "one"]] {
         let refused = plumb(words, at.path()).with(2);
         assert!(refused.stderr.contains("plumb.order/9"), "{refused:?}");
@@ -185,6 +198,10 @@ fn only_the_experiment_that_was_begun_goes_on() {
     fs::write(&file, order.replace("\"size\": \"10\"", "\"size\": \"11\"")).expect("writable");
     let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
     assert!(refused.stderr.contains("do not belong together"), "{refused:?}");
+    let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
+    fs::write(&file, order.replace(version, "\"version\": \"0.0.9\"")).expect("writable");
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("was begun with plumb 0.0.9"), "{refused:?}");
 
     fs::write(&file, order).expect("writable");
     let block = fs::read_dir(at.path().join("one/blocks")).expect("blocks").flatten().next();
@@ -203,14 +220,17 @@ fn an_order_of_the_first_form_is_still_compared_and_not_gone_on_with() {
     order["schema"] = "plumb.order/1".into();
     order["figure"] = "lower".into();
     let keys = order.as_object_mut().expect("an object");
-    keys.remove("cells");
-    keys.remove("extent");
+    for key in ["cells", "extent", "asked", "surroundings"] {
+        keys.remove(key);
+    }
     for block in order["blocks"].as_array_mut().expect("blocks") {
         let block = block.as_object_mut().expect("an object");
         block.remove("cell");
         block.remove("took_ns");
+        block.remove("record");
     }
     fs::write(&file, order.to_string()).expect("writable");
+    fs::remove_file(at.path().join("one/SHA256SUMS")).expect("it was written");
     let document = plumb(&["compare", "one", "--json"], at.path()).with(0).json();
     assert_eq!(document["contrasts"][0]["endpoints"][0]["verdict"], "worse");
     let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
@@ -235,8 +255,10 @@ fn a_variant_that_cannot_be_switched_to_is_not_measured_and_the_rest_goes_on() {
                  before = \"echo no such switch >&2; exit 4\"\n[[factor]]\nname = \"size\"";
     experiment(at.path(), &PRINTED.replacen("[[factor]]\nname = \"size\"", third, 1));
     let words = ["lab", "run", "x.toml", "--out", "one", "--json"];
-    let document = plumb(&words, at.path()).with(1).json();
+    let document = plumb(&words, at.path()).with(3).json();
     assert_eq!(document["design"]["complete_rounds"], 6);
+    let sentence = document["contrasts"][4]["sentence"].to_string();
+    assert!(sentence.contains("switching to broken failed"), "{sentence}");
     let warnings = document["warnings"].to_string();
     assert!(warnings.contains("broken could not be measured"), "{warnings}");
     assert!(warnings.contains("no such switch"), "{warnings}");
@@ -253,9 +275,9 @@ fn what_had_failed_is_tried_again_when_its_cause_is_mended() {
     let at = folder();
     let text = SCRIPTED.replace("name = \"two\"", "name = \"two\"\nbefore = \"test -e ready\"");
     experiment(at.path(), &text.replace("sh figure.sh", "echo 10"));
-    let ended = plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(1);
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "one"], at.path()).with(3);
     assert!(ended.stderr.contains("it ended early: two failed 3 times"), "{ended:?}");
-    let ended = plumb(&["lab", "run", "--resume", "one"], at.path()).with(1);
+    let ended = plumb(&["lab", "run", "--resume", "one"], at.path()).with(3);
     assert!(ended.stderr.contains("it ended early: two failed 3 times"), "{ended:?}");
     fs::write(at.path().join("ready"), "").expect("writable");
     let document = plumb(&["lab", "run", "--resume", "one", "--json"], at.path()).with(0).json();
@@ -286,6 +308,20 @@ higher-is-better = true
     assert_eq!(document["contrasts"][0]["baseline"], "two");
     assert_eq!((&figure["verdict"], &figure["ratio"]), (&"better".into(), &2.0.into()));
     assert_eq!(read(&at.path().join("log")), "on\noff\n".repeat(6));
+}
+
+#[test]
+fn an_experiment_goes_on_only_with_the_environment_that_its_commands_name() {
+    let at = folder();
+    let script = SCRIPTED.replace("sh figure.sh", "echo ${RATE:-10}").replace("${", "$${");
+    experiment(at.path(), &script);
+    let words = ["lab", "run", "x.toml", "--out", "one"];
+    Program::start_told(kit::PLUMB.as_ref(), &words, at.path(), &[("RATE", "10")]).wait().with(0);
+    let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
+    assert!(refused.stderr.contains("the variable RATE of the environment was set, and is not"));
+    assert!(!read(&at.path().join("one/order.json")).contains("\"RATE\": \"10\""));
+    let resume = ["lab", "run", "--resume", "one"];
+    Program::start_told(kit::PLUMB.as_ref(), &resume, at.path(), &[("RATE", "10")]).wait().with(0);
 }
 
 /// Two variants that a script measures.
@@ -329,7 +365,7 @@ fn an_experiment_ends_when_somebody_changes_a_file_that_it_measures_with() {
     let running = Program::start(&words, at.path());
     while !running.log_line().starts_with("round 1, ") {}
     fs::write(&options, "lag = \"11s\"\n").expect("writable");
-    let document = running.wait().with(1).json();
+    let document = running.wait().with(3).json();
     let reason = document["design"]["cut_short"].as_str().expect("it did not come to its end");
     assert!(reason.starts_with("o.toml was changed while the experiment ran"), "{reason}");
     let refused = plumb(&["lab", "run", "--resume", "one"], at.path()).with(2);
@@ -421,7 +457,7 @@ fn check_servers(text: &str) {
     let at = folder();
     experiment(at.path(), text);
     let words = ["lab", "run", "x.toml", "--out", "one", "--json", "--accept-invalid"];
-    let document = plumb(&words, at.path()).with(1).json(); // two pairs give no verdict
+    let document = plumb(&words, at.path()).with(3).json(); // two pairs show nothing
     let contrasts = document["contrasts"].as_array().expect("a list");
     assert_eq!(contrasts.len(), 3, "the second probe does not depend on the size");
     for contrast in contrasts {
@@ -527,6 +563,9 @@ fn what_is_wrong_is_told_with_its_place_before_anything_is_measured() {
         ("exec = ", "figure = \"p95\"\nexec = ", &["line 17", "`p95` can decide nothing here"]),
         ("exec = ", "run = \"net ping x\"\nexec = ", &["line 18", "either `run` or `exec`"]),
         ("set = { factor = 2 }", "words = \"--nagle\"", &["line 9", "there is none"]),
+        ("set = { factor = 2 }", "set = { factor = 2, pol = 5 }", &["line 9", "has ${pol} in it"]),
+        ("rounds = 6", "settle = \"1s\"", &["line 3", "nothing is switched before a block"]),
+        ("rounds = 6", "block = \"1s\"", &["line 3", "a shell command ends by itself"]),
         ("[[probe]]", "[[prob]]", &["line 16", "did you mean `probe`?"]),
     ];
     for (from, to, expected) in refusals {
@@ -590,7 +629,7 @@ fn the_examples_are_experiments() {
         let path = examples.join(&name).display().to_string();
         plumb(&["lab", "run", &path, "--dry-run"], at.path()).with(0);
         let words = ["lab", "run", &path, "--rounds", "1", "--accept-invalid"];
-        let ended = plumb(&words, at.path()).with(1);
-        assert!(ended.stdout.contains("no verdict"), "{name}: {ended:?}");
+        let ended = plumb(&words, at.path()).with(3);
+        assert!(ended.stdout.contains("cannot be tested"), "{name}: {ended:?}");
     }
 }

@@ -5,15 +5,23 @@ use plumb_measure::{Better, Contrast, RunRecord};
 use super::differences::{Named, same_kind};
 use super::interleaved::{Experiment, VariantBlocks};
 use super::points::{Labels, common_labels, in_order, matched};
+use crate::LabError;
 use crate::block::{Block, Point};
 use crate::contrast::{Pair, Question, contrast};
-use crate::experiment::CellRecord;
-use crate::{Faults, LabError};
+use crate::experiment::{CellRecord, Failure};
+
+/// A contrast, and what went wrong beside it.
+pub(super) struct Found {
+    pub(super) contrast: Contrast,
+    /// Switches between its variants that failed, in words without an end.
+    pub(super) trouble: Option<String>,
+}
 
 /// What counts in one cell.
 pub(super) struct Cell<'a> {
     experiment: &'a Experiment,
     record: &'a CellRecord,
+    number: usize,
     /// The blocks that count, by variant, each in order of time.
     pub(super) sound: Vec<Vec<&'a Block>>,
 }
@@ -29,11 +37,10 @@ impl<'a> Cell<'a> {
         variants: &'a [VariantBlocks],
     ) -> Result<Self, LabError> {
         let counts = |block: &&Block| {
-            block.turn.cell == number
-                && (experiment.faults == Faults::Accept || block.fault().is_none())
+            block.turn.cell == number && block.left_out(experiment.faults).is_none()
         };
         let sound = variants.iter().map(|it| it.blocks.iter().filter(counts).collect()).collect();
-        let cell = Self { experiment, record: &experiment.cells[number], sound };
+        let cell = Self { experiment, record: &experiment.cells[number], number, sound };
         let names = variants.iter().map(|variant| variant.name.as_str());
         let samples = names.zip(cell.samples());
         let known: Vec<Named<'_>> =
@@ -70,8 +77,8 @@ impl<'a> Cell<'a> {
     }
 
     /// One contrast a candidate and a point.
-    pub(super) fn contrasts(&self, variants: &[VariantBlocks]) -> Result<Vec<Contrast>, LabError> {
-        let mut contrasts = Vec::new();
+    pub(super) fn contrasts(&self, variants: &[VariantBlocks]) -> Result<Vec<Found>, LabError> {
+        let mut found = Vec::new();
         for (at, candidate) in variants.iter().enumerate().skip(1) {
             let of = |number: usize| {
                 let first: Option<&&Block> = self.sound[number].first();
@@ -91,10 +98,26 @@ impl<'a> Cell<'a> {
                     .collect();
                 let labels =
                     self.labels(common_labels(of_baseline, of_candidate), points.len() > 1);
-                contrasts.push(contrast(&self.question(variants, candidate, at, labels), &pairs));
+                let contrast = contrast(&self.question(variants, candidate, at, labels), &pairs);
+                let trouble = self.trouble(&[&variants[0], candidate]);
+                found.push(Found { contrast, trouble });
             }
         }
-        Ok(contrasts)
+        Ok(found)
+    }
+
+    /// Which switches to `variants` failed in this cell, with the last cause of each.
+    fn trouble(&self, variants: &[&VariantBlocks]) -> Option<String> {
+        let of = |variant: &&VariantBlocks| {
+            let failed = variant.failed.iter().filter(|it| it.cell == self.number);
+            let failed = failed.filter(|it| it.failure == Some(Failure::Switch));
+            let reasons: Vec<&str> = failed.map(|it| it.reason.as_str()).collect();
+            let last = reasons.last()?;
+            let times = if reasons.len() == 1 { "time" } else { "times" };
+            Some(format!("switching to {} failed {} {times} ({last})", variant.name, reasons.len()))
+        };
+        let all: Vec<String> = variants.iter().filter_map(of).collect();
+        (!all.is_empty()).then(|| all.join(", "))
     }
 
     fn question(
@@ -114,6 +137,7 @@ impl<'a> Cell<'a> {
             figure: self.record.figure.clone(),
             better: self.record.better.unwrap_or(Better::Lower),
             detail: self.experiment.detail,
+            same_treatment: candidate.same_as_baseline,
             open: self.known().iter().any(|record| record.plan.load == "open"),
         }
     }

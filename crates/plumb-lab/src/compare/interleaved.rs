@@ -4,20 +4,18 @@ use std::path::Path;
 
 use plumb_measure::{
     COMPARISON_SCHEMA, Comparison, Contrast, Design, DesignKind, Difference, Endpoint, LeftOut,
-    Program, Role, RunRecord, Variant, statistics,
+    Program, RunRecord, Variant,
 };
 
-use super::cell::Cell;
+use super::cell::{Cell, Found};
 use super::differences::{differences, shared};
+use super::origin;
 use super::warnings::warnings;
 use crate::block::Block;
-use crate::contrast::{Detail, verdict};
-use crate::experiment::{CellRecord, OrderRecord, VariantRecord};
-use crate::sentence::sentence;
+use crate::contrast::{Detail, Tests, judge};
+use crate::experiment::{CellRecord, Failure, OrderRecord, VariantRecord};
+use crate::sentence::{Around, sentence};
 use crate::{Faults, LabError};
-
-/// Pairs below which no two-sided test at 5 % can find anything.
-pub const PAIRS_MIN: u64 = 6;
 
 /// A variant of an interleaved experiment.
 #[derive(Clone, Debug)]
@@ -26,6 +24,8 @@ pub struct VariantBlocks {
     pub name: String,
     /// What was run, as one line.
     pub command: String,
+    /// Its commands and settings are those of the baseline.
+    pub same_as_baseline: bool,
     /// Its blocks, in order of time.
     pub blocks: Vec<Block>,
     /// Blocks that came to nothing.
@@ -39,6 +39,8 @@ pub struct FailedBlock {
     pub round: u64,
     /// Number of the cell, from zero.
     pub cell: usize,
+    /// How; `None` where that was not written down.
+    pub failure: Option<Failure>,
     /// Why, in one sentence.
     pub reason: String,
 }
@@ -90,6 +92,7 @@ impl VariantBlocks {
         let empty = |variant: &VariantRecord| Self {
             name: variant.name.clone(),
             command: variant.command.clone(),
+            same_as_baseline: variant.same_as_baseline,
             blocks: Vec::new(),
             failed: Vec::new(),
         };
@@ -100,7 +103,8 @@ impl VariantBlocks {
     ///
     /// # Errors
     /// [`LabError::Folder`] when a block that did not fail cannot be read, [`LabError::Stray`] when
-    /// a block belongs to no variant or cell.
+    /// a block belongs to no variant or cell, [`LabError::Origin`] when one was not measured where
+    /// the others of its variant were, or is not the one that the experiment took.
     pub fn read(order: &OrderRecord, folder: &Path) -> Result<Vec<Self>, LabError> {
         let mut variants = Self::of(order);
         for block in &order.blocks {
@@ -116,7 +120,8 @@ impl VariantBlocks {
             };
             match &block.failed {
                 Some(reason) => {
-                    variant.failed.push(FailedBlock { round, cell, reason: reason.clone() });
+                    let (failure, reason) = (block.failure, reason.clone());
+                    variant.failed.push(FailedBlock { round, cell, failure, reason });
                 }
                 None => {
                     let path = folder.join(&block.folder);
@@ -124,6 +129,7 @@ impl VariantBlocks {
                 }
             }
         }
+        origin::check(order, folder, &variants)?;
         Ok(variants)
     }
 }
@@ -141,11 +147,11 @@ pub fn interleaved(
     let cells: Vec<Cell<'_>> = (0..experiment.cells.len())
         .map(|number| Cell::of(experiment, number, variants))
         .collect::<Result<_, _>>()?;
-    let mut contrasts = Vec::new();
+    let mut found = Vec::new();
     for cell in &cells {
-        contrasts.extend(cell.contrasts(variants)?);
+        found.extend(cell.contrasts(variants)?);
     }
-    judge(&mut contrasts, experiment.margin);
+    let (contrasts, tests) = judged(found, experiment);
     let complete = cells.iter().flat_map(Cell::pairs).min().unwrap_or(0);
     Ok(Comparison {
         schema: COMPARISON_SCHEMA.into(),
@@ -156,6 +162,8 @@ pub fn interleaved(
             seed: Some(experiment.seed),
             rounds: experiment.rounds,
             complete_rounds: complete,
+            tests: Some(tests.count),
+            rounds_needed: Some(tests.needed),
             cut_short: experiment.cut_short.clone(),
             margin: experiment.margin,
         },
@@ -166,7 +174,7 @@ pub fn interleaved(
             .collect(),
         differences: all_differences(&cells),
         shared: shared(&cells.iter().flat_map(Cell::known).collect::<Vec<_>>()),
-        warnings: warnings(experiment, variants, &cells, &contrasts),
+        warnings: warnings(experiment, variants, &cells, &contrasts, tests),
         contrasts,
     })
 }
@@ -185,17 +193,15 @@ fn described(
         LeftOut { round, reason }
     };
     let failed = variant.failed.iter().map(|it| left_out(it.round, it.cell, it.reason.clone()));
-    let is_faulty = |block: &&Block| experiment.faults == Faults::Refuse && block.fault().is_some();
-    let faulty = variant
-        .blocks
-        .iter()
-        .filter(is_faulty)
-        .map(|block| left_out(block.round, block.turn.cell, block.fault().unwrap_or_default()));
+    let faulty = variant.blocks.iter().filter_map(|block| {
+        Some(left_out(block.round, block.turn.cell, block.left_out(experiment.faults)?))
+    });
     let mut left_out: Vec<LeftOut> = failed.chain(faulty).collect();
     left_out.sort_by_key(|it| it.round);
     Variant {
         name: variant.name.clone(),
         command: variant.command.clone(),
+        same_as_baseline: variant.same_as_baseline,
         blocks: cells.iter().map(|cell| cell.sound[number].len() as u64).sum(),
         left_out,
     }
@@ -217,27 +223,16 @@ fn all_differences(cells: &[Cell<'_>]) -> Vec<Difference> {
 }
 
 /// Adjusts the tests, draws the verdicts, and says them.
-fn judge(contrasts: &mut [Contrast], margin: Option<f64>) {
-    let all: Vec<f64> = tested(contrasts).filter_map(|it| it.p).collect();
-    let primary: Vec<f64> =
-        tested(contrasts).filter(|it| it.role == Role::Primary).filter_map(|it| it.p).collect();
-    let (mut all, mut primary) =
-        (statistics::holm(&all).into_iter(), statistics::holm(&primary).into_iter());
-    for contrast in contrasts {
-        for endpoint in &mut contrast.endpoints {
-            if endpoint.p.is_some() {
-                let among_all = all.next();
-                endpoint.p_adjusted =
-                    if endpoint.role == Role::Primary { primary.next() } else { among_all };
-            }
-            if matches!(endpoint.role, Role::Primary | Role::Tested) {
-                endpoint.verdict = Some(verdict(endpoint, margin));
-            }
-        }
-        contrast.sentence = sentence(contrast);
+fn judged(found: Vec<Found>, experiment: &Experiment) -> (Vec<Contrast>, Tests) {
+    let (mut contrasts, troubles): (Vec<Contrast>, Vec<Option<String>>) =
+        found.into_iter().map(|it| (it.contrast, it.trouble)).unzip();
+    let mut primaries: Vec<&mut Endpoint> =
+        contrasts.iter_mut().filter_map(|contrast| contrast.endpoints.first_mut()).collect();
+    let tests = judge(&mut primaries, experiment.margin);
+    for (contrast, trouble) in contrasts.iter_mut().zip(troubles) {
+        let ended = experiment.cut_short.clone().filter(|_| contrast.endpoints.is_empty());
+        let trouble = trouble.or(ended);
+        contrast.sentence = sentence(contrast, &Around { tests: Some(tests), trouble });
     }
-}
-
-fn tested(contrasts: &[Contrast]) -> impl Iterator<Item = &Endpoint> {
-    contrasts.iter().flat_map(|contrast| &contrast.endpoints).filter(|it| it.p.is_some())
+    (contrasts, tests)
 }

@@ -3,9 +3,10 @@
 mod cell;
 mod differences;
 mod interleaved;
+mod origin;
 mod points;
 mod separate;
 mod warnings;
 
-pub use interleaved::{Experiment, FailedBlock, PAIRS_MIN, VariantBlocks, interleaved};
+pub use interleaved::{Experiment, FailedBlock, VariantBlocks, interleaved};
 pub use separate::{SeparateRun, separate};

@@ -10,8 +10,8 @@ use super::differences::{differences, same_kind, shared};
 use super::points::{Labels, common_labels, in_order, matched};
 use crate::contrast::LEVEL;
 use crate::driver::drivers_warning;
-use crate::sentence::sentence;
-use crate::{Faults, LabError};
+use crate::sentence::{Around, sentence};
+use crate::{Admission, Faults, LabError};
 
 /// Intervals of a run that are compared at most; of more, neighbours are averaged.
 const INTERVALS_MAX: usize = 100;
@@ -35,7 +35,7 @@ pub struct SeparateRun {
 ///
 /// # Errors
 /// [`LabError::Mismatch`] for runs of different kinds, [`LabError::Invalid`] for one that is not
-/// valid, unless `faults` accepts it.
+/// valid and [`LabError::Unchecked`] for one that was not checked, unless `faults` accepts it.
 pub fn separate(
     plumb: &Program,
     compared: String,
@@ -45,25 +45,16 @@ pub fn separate(
     let mut warnings = vec![SEPARATE.to_owned()];
     for run in runs {
         same_kind((&runs[0].name, &runs[0].record), (&run.name, &run.record))?;
-        let fault = run.record.validity.reasons.iter().find(|it| it.scope == Scope::Everything);
-        match fault {
-            Some(fault) if faults == Faults::Accept => warnings.push(format!(
-                "{} is not valid ({}) and is compared all the same, as asked (--accept-invalid).",
-                run.name, fault.text
-            )),
-            Some(fault) => {
-                let (name, reason) = (run.name.clone(), fault.text.clone());
-                return Err(LabError::Invalid { name, reason });
-            }
-            None => {}
-        }
+        warnings.extend(admitted(run, faults)?);
     }
     warnings.extend(drivers_warning(runs.iter().map(|run| &run.record)));
     let mut contrasts = Vec::new();
     for candidate in &runs[1..] {
         contrasts.extend(contrasts_of(&runs[0], candidate)?);
     }
-    contrasts.iter_mut().for_each(|contrast| contrast.sentence = sentence(contrast));
+    contrasts.iter_mut().for_each(|contrast| {
+        contrast.sentence = sentence(contrast, &Around::default());
+    });
     let records: Vec<&RunRecord> = runs.iter().map(|run| &run.record).collect();
     let samples: Vec<Option<&RunRecord>> = records.iter().copied().map(Some).collect();
     Ok(Comparison {
@@ -75,6 +66,8 @@ pub fn separate(
             seed: None,
             rounds: 0,
             complete_rounds: 0,
+            tests: None,
+            rounds_needed: None,
             cut_short: None,
             margin: None,
         },
@@ -83,6 +76,7 @@ pub fn separate(
             .map(|run| Variant {
                 name: run.name.clone(),
                 command: run.record.plan.command.join(" "),
+                same_as_baseline: false,
                 blocks: 1,
                 left_out: Vec::new(),
             })
@@ -92,6 +86,32 @@ pub fn separate(
         warnings,
         contrasts,
     })
+}
+
+/// What is said of a run that is compared although its figures may not be used as they are.
+fn admitted(run: &SeparateRun, faults: Faults) -> Result<Option<String>, LabError> {
+    let reason = |scope: Scope| {
+        let found = run.record.validity.reasons.iter().find(|it| it.scope == scope);
+        found.map(|found| found.text.clone())
+    };
+    let name = run.name.clone();
+    if let Some(reason) = reason(Scope::Everything) {
+        return match faults.invalid {
+            Admission::Refuse => Err(LabError::Invalid { name, reason }),
+            Admission::Accept => Ok(Some(format!(
+                "{name} is not valid ({reason}) and is compared all the same, as asked \
+                 (--accept-invalid)."
+            ))),
+        };
+    }
+    match (reason(Scope::Unchecked), faults.unchecked) {
+        (None, _) => Ok(None),
+        (Some(reason), Admission::Refuse) => Err(LabError::Unchecked { name, reason }),
+        (Some(reason), Admission::Accept) => Ok(Some(format!(
+            "The validity of {name} is not checked ({reason}), and it is compared all the same, as \
+             asked (--accept-unchecked)."
+        ))),
+    }
 }
 
 fn contrasts_of(
@@ -117,6 +137,7 @@ fn contrasts_of(
                 &baseline.record.results[one].labels,
                 &candidate.record.results[other].labels,
             ),
+            same_treatment: false,
             sentence: String::new(),
             endpoints: endpoints_of(
                 &baseline.record.results[one],

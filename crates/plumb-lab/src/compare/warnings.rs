@@ -3,10 +3,9 @@
 use plumb_measure::{Contrast, RunRecord};
 
 use super::cell::Cell;
-use super::interleaved::{Experiment, PAIRS_MIN, VariantBlocks};
-use crate::Faults;
-use crate::block::Block;
-use crate::contrast::pairs_needed;
+use super::interleaved::{Experiment, VariantBlocks};
+use crate::block::{Block, BlockFault};
+use crate::contrast::Tests;
 use crate::driver::drivers_warning;
 
 /// Every warning, in sentences.
@@ -15,9 +14,12 @@ pub(super) fn warnings(
     variants: &[VariantBlocks],
     cells: &[Cell<'_>],
     contrasts: &[Contrast],
+    tests: Tests,
 ) -> Vec<String> {
-    let mut warnings = few_pairs(experiment, cells);
-    warnings.extend(too_many_contrasts(cells, contrasts));
+    let mut warnings: Vec<String> = few_pairs(experiment, cells, tests).into_iter().collect();
+    if contrasts.len() > 1 {
+        warnings.extend(same_treatment(variants)); // the sentence of a single one says so
+    }
     warnings.extend(not_measured(variants, cells));
     warnings.extend(driver_warning(cells));
     for cell in cells {
@@ -29,47 +31,79 @@ pub(super) fn warnings(
         });
         warnings.extend(of_cell);
     }
-    if experiment.faults == Faults::Accept {
-        let faults = variants.iter().flat_map(|it| &it.blocks).filter_map(Block::fault).count();
-        if faults > 0 {
-            warnings
-                .push(format!("{faults} blocks with faults count, as asked (--accept-invalid)."));
-        }
-    }
+    warnings.extend(accepted(experiment, variants));
     warnings
 }
 
-/// Where too few pairs are complete for a verdict.
-fn few_pairs(experiment: &Experiment, cells: &[Cell<'_>]) -> Vec<String> {
-    let all: Vec<u64> = cells.iter().flat_map(Cell::pairs).collect();
-    let few = all.iter().filter(|pairs| **pairs < PAIRS_MIN).count();
-    let fewest = all.iter().copied().min().unwrap_or(0);
-    let why = format!(
-        "with fewer than {PAIRS_MIN} pairs no exact test at 5 % can find anything, so there is no \
-         verdict"
-    );
-    match (all.len(), few) {
-        (all, few) if all == few => {
-            vec![format!("Only {fewest} of {} rounds are complete; {why}.", experiment.rounds)]
+/// Blocks that count only because that was asked for.
+fn accepted(experiment: &Experiment, variants: &[VariantBlocks]) -> Vec<String> {
+    let admitted = |block: &&Block| block.left_out(experiment.faults).is_none();
+    let blocks = variants.iter().flat_map(|it| &it.blocks).filter(admitted);
+    let (mut invalid, mut unchecked) = (0, 0);
+    for fault in blocks.filter_map(Block::fault) {
+        match fault {
+            BlockFault::Invalid(_) => invalid += 1,
+            BlockFault::Unchecked(_) => unchecked += 1,
         }
-        (_, 0) => Vec::new(),
-        (all, few) => vec![format!(
-            "In {few} of {all} places fewer than {PAIRS_MIN} of {} rounds are complete, {fewest} in \
-             the worst; {why} there.",
-            experiment.rounds
-        )],
     }
+    let said = |count: usize, one: &str, many: &str, rest: &str| {
+        let noun = if count == 1 { one } else { many };
+        (count > 0).then(|| format!("{count} {noun}, as asked ({rest})."))
+    };
+    let faults = "blocks with faults count";
+    let not_checked = "blocks whose validity is not checked count";
+    [
+        said(invalid, "block with faults counts", faults, "--accept-invalid"),
+        said(
+            unchecked,
+            "block whose validity is not checked counts",
+            not_checked,
+            "--accept-unchecked",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-/// Where there are enough pairs for one contrast, but not for so many.
-fn too_many_contrasts(cells: &[Cell<'_>], contrasts: &[Contrast]) -> Option<String> {
-    let tested = contrasts.iter().filter(|it| it.endpoints.iter().any(|it| it.p.is_some()));
-    let (tested, pairs) = (tested.count(), cells.iter().flat_map(Cell::pairs).min()?);
-    let needed = pairs_needed(tested);
-    (pairs >= PAIRS_MIN && pairs < needed).then(|| {
+/// Where too few pairs are complete to show a difference in every primary figure.
+fn few_pairs(experiment: &Experiment, cells: &[Cell<'_>], tests: Tests) -> Option<String> {
+    let all: Vec<u64> = cells.iter().flat_map(Cell::pairs).collect();
+    let few = all.iter().filter(|pairs| **pairs < tests.needed).count();
+    let fewest = all.iter().copied().min().unwrap_or(0);
+    if few == 0 && !all.is_empty() {
+        return None;
+    }
+    let place = match (few, all.len()) {
+        (few, all) if few == all => String::new(),
+        (few, all) => format!("In {few} of {all} places: "),
+    };
+    let at_once = match tests.count {
+        0 | 1 => String::new(),
+        count => format!(" in {count} tests at once"),
+    };
+    Some(format!(
+        "{place}only {fewest} of {} rounds are complete, and with fewer than {} no exact test at \
+         5 % can show a difference{at_once}, however large. Take {} rounds or more.",
+        experiment.rounds, tests.needed, tests.needed
+    ))
+}
+
+/// Candidates that are the baseline under another name.
+fn same_treatment(variants: &[VariantBlocks]) -> Option<String> {
+    let (baseline, candidates) = variants.split_first()?;
+    let same: Vec<&str> = candidates
+        .iter()
+        .filter(|candidate| candidate.same_as_baseline)
+        .map(|candidate| candidate.name.as_str())
+        .collect();
+    (!same.is_empty()).then(|| {
+        let verb = if same.len() == 1 { "has" } else { "have" };
         format!(
-            "With {pairs} pairs no difference, however large, can be shown in {tested} contrasts at \
-             once: their adjusted p stays above 5 %. Take {needed} rounds or more."
+            "A/A comparison: {} {verb} the commands and settings of {}. What differs is the noise of \
+             this machine; the interval says which effects it would hide.",
+            same.join(", "),
+            baseline.name
         )
     })
 }

@@ -39,6 +39,8 @@ pub(super) fn read(text: &str) -> Result<OrderRecord, LabError> {
         margin: first.margin,
         cells: vec![CellRecord { better: Some(first.figure), ..CellRecord::default() }],
         variants: first.variants,
+        asked: None,
+        surroundings: None,
         inputs: Vec::new(),
         blocks,
         cut_short: first.cut_short,

@@ -175,7 +175,12 @@ impl Found {
             let inner = path.join(&block.folder);
             match block.failed {
                 Some(reason) => self.unread.push(Unread::failed(&inner, block.round, &reason)),
-                None if folder::is_run(&inner) => self.run(&inner, Some(place), false)?,
+                None if folder::is_run(&inner) => {
+                    match folder::verify_block(&inner, block.record.as_deref()) {
+                        Ok(()) => self.run(&inner, Some(place), false)?,
+                        Err(error) => self.unread.push(Unread::of(&inner, &error)),
+                    }
+                }
                 None => {
                     let error = FolderError::NoRun { path: inner.clone() };
                     self.unread.push(Unread::of(&inner, &error));

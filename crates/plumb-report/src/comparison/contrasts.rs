@@ -110,9 +110,23 @@ pub(super) fn verdict(contrast: &Contrast) -> Verdict {
     primary(contrast).and_then(|endpoint| endpoint.verdict).unwrap_or(Verdict::None)
 }
 
-/// What a verdict means for the reader.
-pub(super) fn meaning(verdict: Verdict, kind: DesignKind) -> &'static str {
-    match verdict {
+/// What the answer is called: the verdict, and that it is an A/A comparison where it is one.
+pub(super) fn heading(contrast: &Contrast) -> String {
+    let word = verdict(contrast).words().to_uppercase();
+    if contrast.same_treatment { format!("A/A COMPARISON, {word}") } else { word }
+}
+
+/// What the verdict of a contrast means for the reader.
+pub(super) fn meaning(contrast: &Contrast, kind: DesignKind) -> &'static str {
+    match verdict(contrast) {
+        Verdict::Better | Verdict::Worse if contrast.same_treatment => {
+            "Both have the same commands and settings, and still a difference was shown: chance, \
+             which is allowed 5 %, or something that the experiment does not hold still."
+        }
+        Verdict::NoDifferenceShown | Verdict::Equivalent if contrast.same_treatment => {
+            "Both have the same commands and settings. The interval is the noise of this machine: an \
+             effect within it would not be told from none with as many pairs."
+        }
         Verdict::Better if kind == DesignKind::Separate => {
             "The primary figure improved by more than chance explains; whatever else changed \
              between the runs has its part in that."
@@ -130,7 +144,11 @@ pub(super) fn meaning(verdict: Verdict, kind: DesignKind) -> &'static str {
             "Neither better nor worse was shown. That is not equality: every effect within the \
              interval remains possible."
         }
-        Verdict::None => "There are too few blocks, or the design cannot answer.",
+        Verdict::Untestable => {
+            "With so few rounds no difference, however large, can be shown in so many tests. The \
+             interval says which effects are possible; more rounds can decide."
+        }
+        Verdict::None => "There is no pair, or the design cannot answer.",
     }
 }
 
@@ -146,10 +164,11 @@ pub(crate) fn counted(contrasts: &[Contrast]) -> String {
 }
 
 /// Every verdict, in the order in which they are counted.
-pub(super) const VERDICTS: [Verdict; 5] = [
+pub(super) const VERDICTS: [Verdict; 6] = [
     Verdict::Better,
     Verdict::Worse,
     Verdict::Equivalent,
     Verdict::NoDifferenceShown,
+    Verdict::Untestable,
     Verdict::None,
 ];

@@ -1,6 +1,6 @@
 //! The method, for readers who have only the report.
 
-use plumb_measure::{Comparison, DesignKind, Role};
+use plumb_measure::{Comparison, DesignKind, Role, Verdict};
 
 use crate::definitions::Definition;
 
@@ -44,9 +44,9 @@ const INTERLEAVED: Definition = Definition {
 const P: Definition = Definition {
     term: "p and adjusted p",
     meaning: "p is the two-sided chance of an effect at least as strong when there is none. \
-              Adjusted p is Holm's, over the primary figures of all contrasts, or over all tests \
-              for the others: it keeps the chance of any false finding among them below the \
-              level. Intervals are not adjusted.",
+              Adjusted p is Holm's, over the primary figures of all contrasts: it keeps the chance \
+              of any false finding among them below the level. No other figure is tested. Intervals \
+              are not adjusted.",
 };
 
 const VERDICTS: Definition = Definition {
@@ -54,6 +54,12 @@ const VERDICTS: Definition = Definition {
     meaning: "Better or worse is said of a difference that chance does not explain. No difference \
               shown is not equality: it says that these blocks could not tell, and the interval \
               says which effects remain possible.",
+};
+
+const UNTESTABLE: Definition = Definition {
+    term: "Cannot be tested",
+    meaning: "With so few complete rounds and so many primary figures even the smallest p that there \
+              is stays above the level when it is adjusted. That says nothing about the difference.",
 };
 
 const EQUIVALENT: Definition = Definition {
@@ -69,8 +75,9 @@ const APPROXIMATE: Definition = Definition {
 };
 
 const DESCRIBED: Definition = Definition {
-    term: "Described",
-    meaning: "A figure that readers know and that was not tested: it has no p and no verdict.",
+    term: "Not tested",
+    meaning: "One figure of each contrast is the primary one, and only that is tested. The others are \
+              shown with their intervals; they have no p and no verdict.",
 };
 
 const TAILS: Definition = Definition {
@@ -97,6 +104,9 @@ pub(super) fn of(comparison: &Comparison) -> Vec<Definition> {
         DesignKind::Separate => [SEPARATE, UNPAIRED],
     });
     list.extend([P, VERDICTS]);
+    if endpoints().any(|endpoint| endpoint.verdict == Some(Verdict::Untestable)) {
+        list.push(UNTESTABLE);
+    }
     if comparison.design.margin.is_some() {
         list.push(EQUIVALENT);
     }

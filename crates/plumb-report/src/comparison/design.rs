@@ -28,6 +28,7 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<Fact> {
     if let Some(seed) = design.seed {
         facts.push(Fact::new("seed", seed.to_string()));
     }
+    facts.push(Fact::new("tests", tests(design)));
     facts.push(Fact::new("margin", margin(design)));
     facts.push(Fact::new("compared", &comparison.compared));
     let version = format!("{} ({})", comparison.plumb.version, comparison.schema);
@@ -67,6 +68,19 @@ fn rounds(design: &Design) -> String {
         ),
         DesignKind::Separate => "none: the runs have no pairs".into(),
     }
+}
+
+/// How many tests pay for each other, and what that takes.
+fn tests(design: &Design) -> String {
+    let (Some(count), Some(needed)) = (design.tests, design.rounds_needed) else {
+        return String::new();
+    };
+    let what = match count {
+        0 => return "none: there is no pair".into(),
+        1 => "1 primary figure; a difference".into(),
+        count => format!("{} primary figures; a difference in each", grouped(count)),
+    };
+    format!("{what} can be shown with {} complete rounds or more", grouped(needed))
 }
 
 fn margin(design: &Design) -> String {

@@ -44,7 +44,7 @@ pub fn render(comparison: &Comparison) -> String {
         footer { "plumb " (comparison.plumb.version) ", " (comparison.schema) }
     };
     let heading = match contrasts.all {
-        [only] => verdict(only).words().to_uppercase(),
+        [only] => contrasts::heading(only),
         several => contrasts::counted(several),
     };
     let title = format!("{}: {heading}", contrasts::title(comparison));
@@ -117,8 +117,8 @@ fn answers(contrasts: &Contrasts<'_>) -> Markup {
                 p class="sentence" { (typeset(&only.sentence)) }
                 section class={ "validity " (box_tone(verdict(only))) } aria-label="Verdict" {
                     p {
-                        strong { (verdict(only).words().to_uppercase()) }
-                        " " (contrasts::meaning(verdict(only), contrasts.kind))
+                        strong { (contrasts::heading(only)) }
+                        " " (contrasts::meaning(only, contrasts.kind))
                     }
                 }
             },
@@ -142,7 +142,7 @@ fn sentences(contrasts: &Contrasts<'_>, several: &[Contrast]) -> Markup {
         section class="answers" aria-label="Verdicts" {
             @for contrast in several {
                 p class={ "validity " (box_tone(verdict(contrast))) } {
-                    strong { (verdict(contrast).words().to_uppercase()) }
+                    strong { (contrasts::heading(contrast)) }
                     " " span { (typeset(&contrasts.sentence(contrast))) }
                 }
             }

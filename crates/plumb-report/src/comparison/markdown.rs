@@ -33,13 +33,13 @@ pub fn render(comparison: &Comparison) -> String {
 
 fn answers(contrasts: &Contrasts<'_>) -> String {
     let answer = |contrast| {
-        let word = contrasts::verdict(contrast).words().to_uppercase();
+        let word = contrasts::heading(contrast);
         format!("**{word}**: {}", escaped(&contrasts.sentence(contrast)))
     };
     match contrasts.all {
         [] => "Nothing was compared.\n\n".into(),
         [only] => {
-            let meaning = contrasts::meaning(contrasts::verdict(only), contrasts.kind);
+            let meaning = contrasts::meaning(only, contrasts.kind);
             format!("{}\n\n{meaning}\n\n", answer(only))
         }
         several => {

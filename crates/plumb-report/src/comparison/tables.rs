@@ -56,14 +56,14 @@ pub(super) fn figures(contrasts: &[&Contrast], several_candidates: bool) -> Tabl
 
 /// What the cells of a grid need said.
 pub(super) const GRID: &str = "Each cell is the change against the baseline in percent (+ is better), its interval and what \
-     follows. Verdicts use p adjusted (Holm) over all of them.";
+     follows. Verdicts use p adjusted (Holm) over all primary figures.";
 
 /// What the columns of [`figures`] and [`numbers`] need said.
 pub(super) const LEGEND: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \
      Baseline and candidate are medians over the blocks, of an approximate figure those of all \
      blocks together; the change is estimated from the pairs \
-     and need not be their quotient. Intervals have the level stated; they are not \
-     adjusted for several tests, the adjusted p (Holm) is.";
+     and need not be their quotient. Only the primary figure is tested. Intervals have the level \
+     stated; they are not adjusted for several tests, the adjusted p (Holm) is.";
 
 /// The same where there are no pairs.
 pub(super) const LEGEND_SEPARATE: &str = "A change is an improvement in percent of the baseline: + is better, for times and for rates. \

@@ -108,6 +108,35 @@ pub enum FolderError {
         /// What is wrong with it, and where.
         cause: hdr::LogError,
     },
+    /// The file is not the one that was written when the run ended.
+    #[error(
+        "{path} is not what was written when it ended (the digest in SHA256SUMS is another): copy \
+         the folder again from where it was measured, or measure again"
+    )]
+    Altered {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The run is not the one that its experiment took.
+    #[error(
+        "{path} is not the run that its experiment took there (order.json has another digest): copy \
+         the folder again from where it was measured"
+    )]
+    Another {
+        /// The folder of the block.
+        path: PathBuf,
+    },
+    /// Figures of a record contradict each other, as no run leaves them.
+    #[error(
+        "{path} contradicts itself: {contradiction}; it was altered: copy the folder again from \
+         where it was measured, or measure again"
+    )]
+    Contradiction {
+        /// The file.
+        path: PathBuf,
+        /// Which figures, in words.
+        contradiction: String,
+    },
     /// The file is no such record, or one of another version.
     #[error("{path}: {cause}")]
     Record {

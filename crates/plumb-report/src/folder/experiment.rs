@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_measure::Comparison;
 
+use super::digest;
 use super::error::FolderError;
 use super::place::Place;
 use super::{COMPARISON, EXPERIMENT, ORDER, REPORT};
@@ -104,15 +105,19 @@ impl ExperimentFolder {
     /// # Errors
     /// [`FolderError::Write`].
     pub fn write_order(&self, json: &str) -> Result<(), FolderError> {
+        digest::unseal(&self.place);
         self.place.replace(ORDER, json).map(drop)
     }
 
-    /// Writes `comparison.json`. A reader sees the record before or after, never a part of it.
+    /// Writes `comparison.json`, and the digests of it and of the order. A reader sees the record
+    /// before or after, never a part of it.
     ///
     /// # Errors
     /// [`FolderError::Write`]; the record written before, if any, still stands.
     pub fn write_comparison(&self, comparison: &Comparison) -> Result<(), FolderError> {
-        self.place.replace(COMPARISON, &comparison.to_json()).map(drop)
+        digest::unseal(&self.place);
+        self.place.replace(COMPARISON, &comparison.to_json())?;
+        digest::seal_experiment(&self.place)
     }
 
     /// Writes `report.html` and says where it is.

@@ -3,6 +3,7 @@
 
 mod backlog;
 mod check;
+mod digest;
 mod error;
 mod experiment;
 mod host_track;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use plumb_measure::{Checkup, Comparison, PathCheck, RecordError, RunRecord, hdr};
 
 pub use check::CheckFolder;
+pub use digest::record_digest;
+pub(crate) use digest::verify_block;
 pub use error::FolderError;
 pub use experiment::ExperimentFolder;
 pub use host_track::{Counter, HostTrack, TrackPlace, read_host_tracks};
@@ -46,9 +49,15 @@ const REPORT: &str = "report.html";
 ///
 /// # Errors
 /// [`FolderError::NoRun`] when nothing is there, [`FolderError::Read`] when it cannot be read,
-/// [`FolderError::Record`] when it is no record of this version.
+/// [`FolderError::Record`] when it is no record of this version, [`FolderError::Altered`] and
+/// [`FolderError::Contradiction`] when somebody has altered it or what stands beside it.
 pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
-    read(path, RECORD, RunRecord::from_json, |path| FolderError::NoRun { path })
+    let record = read(path, RECORD, RunRecord::from_json, |path| FolderError::NoRun { path })?;
+    let path = if path.is_dir() { path.join(RECORD) } else { path.into() };
+    match record.contradiction() {
+        Some(contradiction) => Err(FolderError::Contradiction { path, contradiction }),
+        None => digest::verify(&path).map(|()| record),
+    }
 }
 
 /// True when `path` is the folder of a run or its record.
@@ -94,9 +103,12 @@ pub fn is_experiment(path: &Path) -> bool {
 /// Reads `order.json` of the experiment in the folder `path`, as it was written.
 ///
 /// # Errors
-/// [`FolderError::NoRun`] when there is none, [`FolderError::Read`] when it cannot be read.
+/// [`FolderError::NoRun`] when there is none, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Altered`] when somebody has altered it.
 pub fn read_order(path: &Path) -> Result<String, FolderError> {
-    text_of(&path.join(ORDER), || FolderError::NoRun { path: path.into() })
+    let file = path.join(ORDER);
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    digest::verify(&file).map(|()| text)
 }
 
 /// Reads the record of a comparison: `path` is the folder of the experiment or its
@@ -104,9 +116,13 @@ pub fn read_order(path: &Path) -> Result<String, FolderError> {
 ///
 /// # Errors
 /// [`FolderError::NoComparison`] when nothing is there, [`FolderError::Read`] when it cannot be
-/// read, [`FolderError::Record`] when it is no comparison of this version.
+/// read, [`FolderError::Record`] when it is no comparison of this version,
+/// [`FolderError::Altered`] when somebody has altered it.
 pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
-    read(path, COMPARISON, Comparison::from_json, |path| FolderError::NoComparison { path })
+    let missing = |path| FolderError::NoComparison { path };
+    let comparison = read(path, COMPARISON, Comparison::from_json, missing)?;
+    let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
+    digest::verify(&file).map(|()| comparison)
 }
 
 /// True when the folder `path` holds the check of a network path.

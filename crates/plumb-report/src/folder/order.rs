@@ -29,6 +29,9 @@ pub(crate) struct BlockPlace {
     pub(crate) variant: usize,
     /// Its run folder, relative to the experiment.
     pub(crate) folder: String,
+    /// The digest of its record; absent where that was not written down.
+    #[serde(default)]
+    pub(crate) record: Option<String>,
     /// Why it came to nothing; absent when it did not.
     #[serde(default)]
     pub(crate) failed: Option<String>,

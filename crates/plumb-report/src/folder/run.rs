@@ -4,8 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use plumb_measure::RunRecord;
+use plumb_measure::{RunRecord, Status};
 
+use super::digest;
 use super::error::FolderError;
 use super::place::Place;
 use super::{INTERVALS, RECORD, REPORT};
@@ -47,12 +48,16 @@ impl RunFolder {
         self.place.path()
     }
 
-    /// Writes `run.json`. A reader sees the record before or after, never a part of it.
+    /// Writes `run.json`, and when the run has ended the digests of all that figures come from. A
+    /// reader sees the record before or after, never a part of it.
     ///
     /// # Errors
     /// [`FolderError::Write`]; the record written before, if any, still stands.
+    /// [`FolderError::Read`] when a file beside it cannot be read again.
     pub fn write_record(&self, record: &RunRecord) -> Result<(), FolderError> {
-        self.place.replace(RECORD, &record.to_json()).map(drop)
+        digest::unseal(&self.place);
+        self.place.replace(RECORD, &record.to_json())?;
+        if record.status == Status::Running { Ok(()) } else { digest::seal_run(&self.place) }
     }
 
     /// Adds lines to `intervals.hlog` and hands them to the system, so that an interruption leaves

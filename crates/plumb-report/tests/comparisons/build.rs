@@ -41,13 +41,21 @@ type Outline = (&'static str, &'static str, FigureUnit, Better, Role, f64, f64);
 
 const OUTLINES: [Outline; 7] = [
     ("p50", "median response time", FigureUnit::Ns, Better::Lower, Role::Primary, 1.0, 1.0),
-    ("throughput", "throughput", FigureUnit::PerSecond, Better::Higher, Role::Tested, -0.95, 0.0),
+    (
+        "throughput",
+        "throughput",
+        FigureUnit::PerSecond,
+        Better::Higher,
+        Role::Described,
+        -0.95,
+        0.0,
+    ),
     (
         "client-cpu",
         "client CPU an operation",
         FigureUnit::Ns,
         Better::Lower,
-        Role::Tested,
+        Role::Described,
         0.2,
         0.4,
     ),
@@ -80,6 +88,7 @@ pub(super) fn compared(sides: &[Sides], pairs: u64) -> Comparison {
         .map(|name| Variant {
             name: (*name).into(),
             command: format!("plumb net ping 127.0.0.1:3298 --for 2s --transport {name}"),
+            same_as_baseline: false,
             blocks: pairs,
             left_out: Vec::new(),
         })
@@ -93,6 +102,8 @@ pub(super) fn compared(sides: &[Sides], pairs: u64) -> Comparison {
             seed: Some(7),
             rounds: pairs,
             complete_rounds: pairs,
+            tests: Some(sides.len() as u64),
+            rounds_needed: Some((6..63).find(|n| 20 * sides.len() <= 1 << (n - 1)).unwrap_or(63)),
             cut_short: None,
             margin: sides.first().and_then(|sides| sides.margin),
         },
@@ -131,6 +142,7 @@ fn contrast(sides: &Sides, pairs: u64, random: &mut SplitMix64) -> Contrast {
         baseline: "baseline".into(),
         candidate: sides.candidate.into(),
         labels: sides.labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        same_treatment: false,
         sentence: String::new(),
         endpoints,
         checks: Checks {
@@ -178,15 +190,15 @@ fn endpoint(sides: &Sides, noise: &[(f64, f64)], outline: Outline) -> Endpoint {
         median(&blocks.iter().filter_map(pick).collect::<Vec<f64>>()).expect("blocks")
     };
     let effects: Vec<f64> = blocks.iter().filter_map(BlockFigures::ratio).map(f64::ln).collect();
-    let tested = matches!(role, Role::Primary | Role::Tested) && effects.len() > 5;
+    let tested = role == Role::Primary;
     let bounds = match role {
-        Role::Primary | Role::Tested => interval(&effects, 0.95),
+        Role::Primary | Role::Described | Role::Tested => interval(&effects, 0.95),
         Role::Approximate if effects.len() > 5 => {
             percentile_interval(effects.len(), 2_000, 0.95, 7, |at| {
                 median(&at.iter().map(|at| effects[*at]).collect::<Vec<f64>>())
             })
         }
-        Role::Described | Role::Approximate => None,
+        Role::Approximate => None,
     };
     Endpoint {
         key: key.into(),
@@ -222,12 +234,12 @@ fn adjust(contrasts: &mut [Contrast]) {
 }
 
 fn verdict(endpoint: &Endpoint, margin: Option<f64>) -> Option<Verdict> {
-    if !matches!(endpoint.role, Role::Primary | Role::Tested) {
+    if endpoint.role != Role::Primary {
         return None;
     }
     let (Some(p), Some((low, high))) = (endpoint.p_adjusted, endpoint.improvement_interval())
     else {
-        return Some(Verdict::None);
+        return Some(Verdict::Untestable);
     };
     let within = |margin: f64| low > -100.0 * margin && high < 100.0 * margin;
     Some(match (margin.is_some_and(within), p < 0.05, low > 0.0) {

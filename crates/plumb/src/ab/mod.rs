@@ -25,8 +25,8 @@ pub(crate) fn command() -> Command {
              plumb ab --exec --pairs 12 \"./old.sh\" \"./new.sh\"\n  \
              plumb ab --before-a ./off.sh --before-b ./on.sh \"net ping db1\" \"net ping db1\"\n\n\
              A shell command that exits with 75 could not measure now: its pair is taken again.\n\n\
-             Exit codes: 0 it ran; 1 there is no verdict, or --fail-on was met; 2 it did not run; \
-             130 interrupted.",
+             Exit codes: 0 it ran and there is a verdict; 1 --fail-on was met; 2 it did not run; 3 \
+             there is no verdict, or a difference cannot be tested; 130 interrupted.",
         )
 }
 

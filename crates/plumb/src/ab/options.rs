@@ -6,7 +6,7 @@ use anyhow::ensure;
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::Faults;
+use plumb_lab::{Admission, Faults};
 use plumb_measure::{Share, Span};
 
 use crate::experiment::{
@@ -36,7 +36,8 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     names: Vec<String>,
 
-    /// Complete rounds, each with every variant once; at most twice as many in all [default: 10]
+    /// Complete rounds, each with every variant once; at most twice as many in all [default: 10, or as
+    /// many as a verdict on every point needs]
     #[arg(long, value_name = "N", conflicts_with_all = ["time", "precision"])]
     pairs: Option<u64>,
 
@@ -53,8 +54,9 @@ pub(crate) struct AbOptions {
     margin: Option<Share>,
 
     /// Length of a block whose command says none itself: by --for, --count, or in a scenario
-    #[arg(long, value_name = "TIME", default_value = "2s")]
-    block: Span,
+    /// [default: 2s]
+    #[arg(long, value_name = "TIME")]
+    block: Option<Span>,
 
     /// Shell command that switches the system to the first variant, before each of its blocks
     #[arg(long, value_name = "CMD")]
@@ -64,13 +66,13 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "CMD")]
     before_b: Option<String>,
 
-    /// Wait so long before each block, when there are such commands
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    settle: Span,
+    /// Wait so long before each block, when there are such commands [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    settle: Option<Span>,
 
-    /// A shell command must end within this
-    #[arg(long, value_name = "TIME", default_value = "5m")]
-    command_timeout: Span,
+    /// A shell command must end within this [default: 5m]
+    #[arg(long, value_name = "TIME")]
+    command_timeout: Option<Span>,
 
     /// Seed of the order within the rounds [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -80,7 +82,11 @@ pub(crate) struct AbOptions {
     #[arg(long)]
     accept_invalid: bool,
 
-    /// Exit with 1 when a candidate is worse
+    /// Let blocks count whose validity is not checked; the report says so
+    #[arg(long)]
+    accept_unchecked: bool,
+
+    /// Exit with 1 when a candidate is worse, with 3 when that cannot be told
     #[arg(long, value_name = "WHAT")]
     pub(super) fail_on: Option<FailOn>,
 
@@ -116,10 +122,10 @@ impl AbOptions {
             rounds: self.pairs.map(unplaced),
             time: self.time.map(unplaced),
             precision: self.precision.map(unplaced),
-            block: Some(self.block),
+            block: self.block.map(unplaced),
             margin: self.margin,
-            settle: Some(self.settle),
-            command_timeout: Some(self.command_timeout),
+            settle: self.settle.map(unplaced),
+            command_timeout: self.command_timeout.map(unplaced),
             variant: self
                 .commands
                 .iter()
@@ -140,14 +146,16 @@ impl AbOptions {
         // what the shell means by `${NAME}` stays its own
         let before = before.map(|before| unplaced(before.replace("${", "$${")));
         let name = self.names.get(at).cloned().unwrap_or_else(|| default_name(at));
-        let set = BTreeMap::from([(COMMAND.to_owned(), Scalar::Text(command.to_owned()))]);
+        let set =
+            BTreeMap::from([(COMMAND.to_owned(), unplaced(Scalar::Text(command.to_owned())))]);
         VariantSection { before, set, ..VariantSection::called(&name) }
     }
 
     /// What is asked for beside the experiment.
     pub(super) fn wishes(&self) -> Wishes {
-        let faults = if self.accept_invalid { Faults::Accept } else { Faults::Refuse };
-        Wishes { rounds: None, seed: None, faults }
+        let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
+        let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
+        Wishes { rounds: None, seed: None, faults: Faults { invalid, unchecked } }
     }
 }
 

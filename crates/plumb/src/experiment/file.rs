@@ -32,7 +32,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) precision: Option<Spanned<Share>>,
     /// Length of a block whose command does not say it: by --for, --count, or in a scenario.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) block: Option<Span>,
+    pub(crate) block: Option<Spanned<Span>>,
     /// Effects within this count as none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) margin: Option<Share>,
@@ -41,10 +41,10 @@ pub(crate) struct ExperimentFile {
     pub(crate) baseline: Option<Spanned<String>>,
     /// A pause between the switch to a variant and its block.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) settle: Option<Span>,
+    pub(crate) settle: Option<Spanned<Span>>,
     /// A shell command must end within this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) command_timeout: Option<Span>,
+    pub(crate) command_timeout: Option<Spanned<Span>>,
     /// Servers that are started and ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) server: Vec<ServerSection>,
@@ -120,7 +120,7 @@ pub(crate) struct VariantSection {
     pub(crate) after: Option<Spanned<String>>,
     /// Values by name, for the templates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) set: BTreeMap<String, Scalar>,
+    pub(crate) set: BTreeMap<String, Spanned<Scalar>>,
     /// Options of every probe of ours.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) options: BTreeMap<String, Spanned<Scalar>>,

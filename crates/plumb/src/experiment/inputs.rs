@@ -171,12 +171,17 @@ fn look(path: &Path) -> io::Result<(Stamp, String)> {
     file.take(CONTENT_MAX + 1).read_to_end(&mut content)?;
     let mut digest = Context::new(&SHA256);
     digest.update(&content);
-    let mut state = String::from("sha256 ");
-    for byte in digest.finish().as_ref() {
+    Ok((stamp, format!("sha256 {}", hexadecimal(digest.finish().as_ref()))))
+}
+
+/// Bytes as two hexadecimal digits each.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
         // writing into a text cannot fail
-        let _ = write!(state, "{byte:02x}");
+        let _ = write!(text, "{byte:02x}");
     }
-    Ok((stamp, state))
+    text
 }
 
 #[cfg(test)]

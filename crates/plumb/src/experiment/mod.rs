@@ -4,6 +4,7 @@
 //! An [`ExperimentFile`] says what is asked for, a [`Plan`] is that file checked, [`Rounds`] carry
 //! it out and leave a folder that `plumb compare` reads.
 
+mod cells;
 mod fault;
 mod file;
 mod guard;
@@ -13,8 +14,10 @@ mod plan;
 mod printed;
 mod probe;
 mod rounds;
+mod rounds_needed;
 mod servers;
 mod shell;
+mod surroundings;
 mod template;
 mod words;
 
@@ -30,13 +33,15 @@ use plumb_report::{ExperimentFolder, comparison};
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Wishes};
+pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Variant, Wishes};
 use rounds::Nobody;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
+pub(crate) use rounds_needed::remark as rounds_remark;
+pub(crate) use surroundings::changes as surrounding_changes;
 
 use crate::exit::Exit;
 
-/// What makes the exit code 1.
+/// What makes the exit code 1, and 3 when nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// A candidate is worse than the baseline.
@@ -68,6 +73,9 @@ pub(crate) fn take(
     stop: &Stop,
 ) -> anyhow::Result<(Comparison, ExperimentFolder)> {
     let plan = Plan::of(file, wishes)?;
+    if let Some(remark) = rounds_remark(&plan, None) {
+        writeln!(io::stderr(), "{remark}")?;
+    }
     let folder = open_folder(out, name)?;
     let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
     if let Err(error) = rounds.run(stop, &mut Nobody) {
@@ -94,32 +102,36 @@ pub(crate) fn print(
     output: &OutputOptions,
     folder: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout();
-    if output.json {
-        write!(out, "{}", compared.to_json())?;
+    let mut text = if output.json {
+        compared.to_json()
     } else if output.markdown {
-        write!(out, "{}", comparison::markdown(compared))?;
+        comparison::markdown(compared)
     } else {
-        write!(out, "{}", comparison::terminal(compared))?;
-        if let Some(folder) = folder {
-            writeln!(out, "report: {}", folder.join("report.html").display())?;
-        }
+        comparison::terminal(compared)
+    };
+    if let Some(folder) = folder.filter(|_| !output.json && !output.markdown) {
+        text += &format!("report: {}\n", folder.join("report.html").display());
     }
-    out.flush().context("standard output cannot be written")
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // whoever has read enough still gets the exit code
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("standard output cannot be written"),
+    }
 }
 
-/// What a comparison means for whoever called.
+/// What a comparison means for whoever called: a difference that was asked about stands before an
+/// answer that is lacking.
 pub(crate) fn exit(compared: &Comparison, fail_on: Option<FailOn>) -> Exit {
     let primary = || {
         compared.contrasts.iter().map(|contrast| {
-            contrast
-                .endpoints
-                .first()
-                .and_then(|endpoint| endpoint.verdict)
-                .unwrap_or(Verdict::None)
+            let endpoint = contrast.endpoints.first();
+            endpoint.and_then(|endpoint| endpoint.verdict).unwrap_or(Verdict::None)
         })
     };
-    let undecided = compared.contrasts.is_empty() || primary().any(|it| it == Verdict::None);
-    let worse = fail_on == Some(FailOn::Worse) && primary().any(|it| it == Verdict::Worse);
-    if undecided || worse { Exit::Finding } else { Exit::Ran }
+    if fail_on == Some(FailOn::Worse) && primary().any(|it| it == Verdict::Worse) {
+        return Exit::Finding;
+    }
+    let answered = !compared.contrasts.is_empty() && primary().all(Verdict::is_answer);
+    if answered { Exit::Ran } else { Exit::Unanswered }
 }

@@ -96,7 +96,7 @@ fn values(
     variant: &VariantSection,
     taken: &BTreeSet<&str>,
 ) -> Result<(), Fault> {
-    for name in variant.set.keys() {
+    for (name, value) in &variant.set {
         let problem = if !is_plain(name) || RESERVED.contains(&name.as_str()) {
             format!("`{name}` can be no name of a value: letters, digits, `-` and `_`")
         } else if taken.contains(name.as_str()) {
@@ -104,7 +104,7 @@ fn values(
         } else {
             continue;
         };
-        return Err(Fault::at(&variant.name, problem));
+        return Err(Fault::at(value, problem));
     }
     let shell_only = file.probe.iter().all(|probe| probe.run.is_none());
     if let Some(words) = variant.words.as_ref().filter(|_| shell_only) {
@@ -122,6 +122,43 @@ fn values(
         }
         None => Ok(()),
     }
+}
+
+/// Refuses a value of a variant that none of its commands has in it.
+///
+/// # Errors
+/// The first such value, with its place and what may have been meant.
+pub(crate) fn no_idle_value(file: &ExperimentFile) -> Result<(), Fault> {
+    file.variant.iter().try_for_each(|variant| {
+        let used = used_by(file, variant);
+        let Some((name, value)) = variant.set.iter().find(|(name, _)| !used.contains(*name)) else {
+            return Ok(());
+        };
+        let known = used.iter().map(String::as_str).filter(|it| !variant.set.contains_key(*it));
+        let meant = plumb_wire::document::nearest(name, known);
+        let meant = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        Err(Fault::at(
+            value,
+            format!(
+                "no command of `{}` has ${{{name}}} in it: the value changes nothing{meant}; write \
+                 ${{{name}}} where it belongs, or leave it out",
+                variant.name.get_ref()
+            ),
+        ))
+    })
+}
+
+/// The names in all commands that are run for a variant.
+fn used_by(file: &ExperimentFile, variant: &VariantSection) -> BTreeSet<String> {
+    let probes = file.probe.iter().flat_map(|probe| [&probe.run, &probe.exec]);
+    let servers = file.server.iter().flat_map(|server| [&server.run, &server.exec]);
+    let own = [&variant.words, &variant.before, &variant.after];
+    let commands = probes.chain(servers).chain(own).flatten().chain(variant.servers.values());
+    let options = variant.options.values().map(|value| value.get_ref().to_string());
+    let texts = commands.map(|command| command.get_ref().clone()).chain(options);
+    // what is no template is told where it is read
+    let templates: Vec<Template> = texts.filter_map(|text| Template::parse(&text).ok()).collect();
+    templates.iter().flat_map(Template::names).map(str::to_owned).collect()
 }
 
 /// Every combination of the levels of `factors`; the last of them changes first.
@@ -148,7 +185,7 @@ pub(crate) fn crossing(file: &ExperimentFile, factors: &[&str]) -> Vec<Values> {
 pub(crate) struct Scope<'a> {
     factors: Vec<&'a str>,
     servers: Vec<&'a str>,
-    set: &'a BTreeMap<String, Scalar>,
+    set: &'a BTreeMap<String, Spanned<Scalar>>,
 }
 
 impl<'a> Scope<'a> {
@@ -185,7 +222,8 @@ impl<'a> Scope<'a> {
         };
         let template =
             Template::parse(text.get_ref()).map_err(|it| Fault::unclear(text, &it, known()))?;
-        let filled = template.fill(|name| self.set.get(name).map(Scalar::to_string));
+        let filled =
+            template.fill(|name| self.set.get(name).map(|value| value.get_ref().to_string()));
         match filled.unclear(open) {
             Some(unclear) => Err(Fault::unclear(text, &unclear, known())),
             None => Ok(filled),

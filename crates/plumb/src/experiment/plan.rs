@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plumb_engine::clock;
-use plumb_lab::{CellRecord, Extent, Faults};
-use plumb_measure::{Better, Share, Span};
+use plumb_lab::{CellRecord, Extent, Faults, pairs_needed};
+use plumb_measure::{Share, Span};
 use plumb_wire::document::nearest;
-use toml::Spanned;
 
+use super::cells::{cells, described};
 use super::fault::Fault;
-use super::file::{ExperimentFile, ProbeSection, Start, VariantSection};
+use super::file::{ExperimentFile, Start, VariantSection};
 use super::inputs;
-use super::names::{self, FOLDER, Values};
-use super::probe::{self, Probe};
+use super::names::{self, FOLDER};
+use super::probe::Probe;
 use super::servers::{SERVERS_MAX, ServerPlan};
 use super::template::Template;
 
@@ -22,11 +22,11 @@ const VARIANTS_MAX: usize = 8;
 /// Rounds of one experiment at most.
 pub(crate) const ROUNDS_MAX: u64 = 1_000;
 /// Blocks of one round at most.
-const BLOCKS_MAX: usize = 2_000;
-/// Rounds when the file says nothing.
-const ROUNDS: u64 = 10;
+pub(super) const BLOCKS_MAX: usize = 2_000;
+/// Rounds when the file says nothing, unless a difference in all of its cells needs more.
+pub(super) const ROUNDS: u64 = 10;
 /// Length of a block when neither the file nor its command says one.
-const BLOCK: Span = Span::from_ms(2_000);
+pub(super) const BLOCK: Span = Span::from_ms(2_000);
 /// How long a shell command may take when the file says nothing.
 const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
 /// A seed from the clock stays exact in every JSON reader.
@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) cells: Vec<Cell>,
     pub(crate) servers: Vec<ServerPlan>,
     pub(crate) extent: Extent,
+    /// Nobody said how many rounds there are: so many as are enough.
+    pub(crate) own_extent: bool,
     pub(crate) seed: u64,
     pub(crate) margin: Option<f64>,
     /// A pause before each block, where blocks have something switched before them.
@@ -56,6 +58,8 @@ pub(crate) struct Variant {
     pub(crate) command: String,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
+    /// Its commands and settings are those of the baseline.
+    pub(crate) same_as_baseline: bool,
 }
 
 /// A probe at one combination of the levels of the factors that it depends on.
@@ -68,7 +72,7 @@ pub(crate) struct Cell {
 
 /// How one variant is measured in one cell. What is left of names in its commands is known when it
 /// begins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockPlan {
     pub(crate) before: Option<Template>,
     pub(crate) after: Option<Template>,
@@ -103,7 +107,9 @@ impl Plan {
         let variants = in_order(file)?;
         let servers = ServerPlan::all(file)?;
         let cells = cells(file, &variants, &servers)?;
-        let plan = Self {
+        names::no_idle_value(file)?;
+        let extent = extent(file, wishes.rounds)?;
+        let mut plan = Self {
             variants: variants
                 .iter()
                 .enumerate()
@@ -111,15 +117,51 @@ impl Plan {
                 .collect(),
             cells: cells.into_iter().map(|draft| draft.cell).collect(),
             servers,
-            extent: extent(file, wishes.rounds)?,
+            extent: extent.unwrap_or(Extent::Pairs(ROUNDS)),
+            own_extent: extent.is_none(),
             seed: wishes.seed.or(file.seed).unwrap_or_else(|| clock::wall_ns() & SEED_MASK),
             margin: file.margin.map(Share::of_one),
-            settle: file.settle.unwrap_or(Span::from_ms(0)),
-            command_timeout: file.command_timeout.unwrap_or(COMMAND_TIMEOUT),
+            settle: file.settle.as_ref().map_or(Span::from_ms(0), |it| *it.get_ref()),
+            command_timeout: command_timeout(file),
             faults: wishes.faults,
         };
         plan.few_servers(file)?;
+        plan.no_idle_key(file)?;
+        if plan.own_extent {
+            plan.extent = Extent::Pairs(ROUNDS.max(plan.rounds_needed()));
+        }
         Ok(plan)
+    }
+
+    /// Primary figures that are tested together: one a cell, a point of its plan and a candidate.
+    pub(crate) fn tests(&self) -> u64 {
+        let points = self.cells.iter().filter_map(|cell| cell.blocks.first());
+        let points: u64 = points.map(|block| block.probe.points).sum();
+        points * (self.variants.len() as u64).saturating_sub(1)
+    }
+
+    /// The fewest complete rounds with which a difference can be shown in each of them.
+    pub(crate) fn rounds_needed(&self) -> u64 {
+        pairs_needed(usize::try_from(self.tests()).unwrap_or(usize::MAX))
+    }
+
+    /// Refuses what is asked for and changes nothing.
+    fn no_idle_key(&self, file: &ExperimentFile) -> Result<(), Fault> {
+        let settle = file.settle.as_ref().filter(|_| !self.switches());
+        let timeout = file.command_timeout.as_ref().filter(|_| !self.runs_shell());
+        let block = file.block.as_ref().filter(|_| file.probe.iter().all(|it| it.run.is_none()));
+        let idle = [
+            (
+                settle,
+                "nothing is switched before a block: leave `settle` out, or give a variant `before`",
+            ),
+            (timeout, "there is no shell command: leave `command-timeout` out"),
+            (block, "a shell command ends by itself: leave `block` out"),
+        ];
+        match idle.into_iter().find_map(|(value, problem)| Some((value?, problem))) {
+            Some((value, problem)) => Err(Fault::at(value, problem)),
+            None => Ok(()),
+        }
     }
 
     /// True when something is switched before blocks.
@@ -131,9 +173,20 @@ impl Plan {
 
     /// True when commands of the shell are run: they may do anything.
     pub(crate) fn runs_shell(&self) -> bool {
-        let blocks = || self.cells.iter().flat_map(|cell| &cell.blocks);
-        blocks().any(|it| it.before.is_some() || it.after.is_some() || it.probe.is_shell())
-            || self.servers.iter().any(ServerPlan::is_shell)
+        !self.shell_commands().is_empty()
+    }
+
+    /// Every command of the shell, servers included; what a block knows only when it begins is open.
+    pub(super) fn shell_commands(&self) -> BTreeSet<String> {
+        let mut commands = BTreeSet::new();
+        for block in self.cells.iter().flat_map(|cell| &cell.blocks) {
+            commands.extend(block.before.iter().chain(&block.after).map(Template::text));
+            commands.extend(block.probe.shell_command());
+            let servers = self.servers.iter().zip(&block.servers);
+            let of_shell = servers.filter(|(server, _)| server.is_shell());
+            commands.extend(of_shell.map(|(_, command)| command.text()));
+        }
+        commands
     }
 
     /// The files that its commands name.
@@ -216,225 +269,34 @@ fn in_order(file: &ExperimentFile) -> Result<Vec<&VariantSection>, Fault> {
     Ok(variants)
 }
 
-fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Extent, Fault> {
+/// When the experiment is over, as it was asked for; `None` when nothing was.
+fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Option<Extent>, Fault> {
     let within = |pairs: u64| (1..=ROUNDS_MAX).contains(&pairs);
     if let Some(pairs) = rounds {
         return match within(pairs) {
-            true => Ok(Extent::Pairs(pairs)),
+            true => Ok(Some(Extent::Pairs(pairs))),
             false => Err(Fault::of_all(format!("--rounds {pairs}: expected 1 to {ROUNDS_MAX}"))),
         };
     }
     let once = "give one of rounds, time and precision";
     match (&file.rounds, &file.time, &file.precision) {
-        (None, None, None) => Ok(Extent::Pairs(ROUNDS)),
+        (None, None, None) => Ok(None),
         (Some(pairs), None, None) if within(*pairs.get_ref()) => {
-            Ok(Extent::Pairs(*pairs.get_ref()))
+            Ok(Some(Extent::Pairs(*pairs.get_ref())))
         }
         (Some(pairs), None, None) => {
             Err(Fault::at(pairs, format!("expected 1 to {ROUNDS_MAX} rounds")))
         }
-        (None, Some(time), None) => Ok(Extent::Time(time.get_ref().ns())),
-        (None, None, Some(share)) => Ok(Extent::Precision(share.get_ref().of_one())),
+        (None, Some(time), None) => Ok(Some(Extent::Time(time.get_ref().ns()))),
+        (None, None, Some(share)) => Ok(Some(Extent::Precision(share.get_ref().of_one()))),
         (_, Some(time), _) => Err(Fault::at(time, once)),
         (_, None, Some(share)) => Err(Fault::at(share, once)),
     }
 }
 
-/// A cell, and how the commands of its variants read with the names of their factors.
-struct Draft {
-    cell: Cell,
-    /// One a variant.
-    shown: Vec<String>,
-    /// The commands of all servers, one list a variant.
-    servers: Vec<Vec<String>>,
-}
-
-/// Every probe at every combination of the levels of the factors that it depends on.
-fn cells(
-    file: &ExperimentFile,
-    variants: &[&VariantSection],
-    servers: &[ServerPlan],
-) -> Result<Vec<Draft>, Fault> {
-    if file.probe.is_empty() {
-        return Err(Fault::of_all("there is no [[probe]]: name at least one"));
-    }
-    let mut drafts = Vec::new();
-    let mut used = BTreeSet::new();
-    for section in &file.probe {
-        let drafted: Vec<Drafted> = variants
-            .iter()
-            .map(|variant| Drafted::of(file, section, variant, servers))
-            .collect::<Result<_, _>>()?;
-        let depends = |name: &str| drafted.iter().any(|it| it.names().any(|own| own == name));
-        let factors: Vec<&str> = file
-            .factor
-            .iter()
-            .map(|factor| factor.name.get_ref().as_str())
-            .filter(|name| depends(name))
-            .collect();
-        used.extend(factors.iter().copied());
-        for levels in names::crossing(file, &factors) {
-            drafts.push(draft(file, section, &drafted, &levels)?);
-            if drafts.len() * variants.len() > BLOCKS_MAX {
-                let place = file.factor.last().map(|factor| &factor.name);
-                let problem = format!(
-                    "a round would have more than {BLOCKS_MAX} blocks: take fewer levels, probes \
-                     or variants"
-                );
-                return Err(place
-                    .map_or_else(|| Fault::of_all(&problem), |place| Fault::at(place, &problem)));
-            }
-        }
-    }
-    match file.factor.iter().find(|factor| !used.contains(factor.name.get_ref().as_str())) {
-        Some(idle) => Err(Fault::at(
-            &idle.name,
-            format!(
-                "no command has ${{{}}} in it: the factor changes nothing",
-                idle.name.get_ref()
-            ),
-        )),
-        None => Ok(drafts),
-    }
-}
-
-fn draft(
-    file: &ExperimentFile,
-    section: &ProbeSection,
-    drafted: &[Drafted],
-    levels: &Values,
-) -> Result<Draft, Fault> {
-    let mut labels = levels.clone();
-    if file.probe.len() > 1 {
-        labels.insert("probe".into(), probe::name(section)?.to_owned());
-    }
-    let better = section.higher_is_better.as_ref().map(|higher| match higher.get_ref() {
-        true => Better::Higher,
-        false => Better::Lower,
-    });
-    let figure = probe::figure(section)?;
-    let blocks: Vec<BlockPlan> = drafted
-        .iter()
-        .map(|drafted| drafted.block(file, section, levels))
-        .collect::<Result<_, _>>()?;
-    let other = blocks.iter().position(|block| block.probe.what != blocks[0].probe.what);
-    if let (Some(at), Some(place)) = (other, section.run.as_ref()) {
-        let named = |at: usize| format!("{} is {}", drafted[at].variant, blocks[at].probe.what);
-        return Err(Fault::at(
-            place,
-            format!("{}, and {}: only what is of one kind can be compared", named(0), named(at)),
-        ));
-    }
-    Ok(Draft {
-        cell: Cell { record: CellRecord { labels, figure, better }, blocks },
-        shown: drafted.iter().map(|drafted| drafted.probe.text()).collect(),
-        servers: drafted
-            .iter()
-            .map(|drafted| drafted.servers.iter().map(Template::text).collect())
-            .collect(),
-    })
-}
-
-/// The commands of a variant for one probe, factors left open.
-struct Drafted {
-    /// The name of the variant.
-    variant: String,
-    probe: Template,
-    before: Option<Template>,
-    after: Option<Template>,
-    servers: Vec<Template>,
-}
-
-impl Drafted {
-    fn of(
-        file: &ExperimentFile,
-        section: &ProbeSection,
-        variant: &VariantSection,
-        servers: &[ServerPlan],
-    ) -> Result<Self, Fault> {
-        let scope = names::Scope::of(file, variant);
-        let switch = |command: &Option<Spanned<String>>| -> Result<Option<Template>, Fault> {
-            command.as_ref().map(|command| scope.template(command, 0)).transpose()
-        };
-        Ok(Self {
-            variant: variant.name.get_ref().clone(),
-            probe: probe::template(section, variant, &scope)?,
-            before: switch(&variant.before)?,
-            after: switch(&variant.after)?,
-            servers: servers
-                .iter()
-                .enumerate()
-                .map(|(number, server)| server.template(file, number, variant, &scope))
-                .collect::<Result<_, _>>()?,
-        })
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let switches = self.before.iter().chain(&self.after);
-        let all = std::iter::once(&self.probe).chain(switches).chain(&self.servers);
-        all.flat_map(Template::names)
-    }
-
-    /// How the variant is measured at these levels.
-    fn block(
-        &self,
-        file: &ExperimentFile,
-        section: &ProbeSection,
-        levels: &Values,
-    ) -> Result<BlockPlan, Fault> {
-        let fill = |template: &Template| template.fill(|name| levels.get(name).cloned());
-        let block = file.block.unwrap_or(BLOCK);
-        let timeout = file.command_timeout.unwrap_or(COMMAND_TIMEOUT);
-        let command = fill(&self.probe);
-        let servers = file.server.iter().map(|server| server.name.get_ref().as_str());
-        let open: Vec<&str> = servers.chain([FOLDER]).collect();
-        let probe = match (&section.run, &section.exec) {
-            (Some(run), _) => Probe::plumb(&command, &open, block)
-                .map_err(|error| Fault::at(run, format!("{error:#}")))?,
-            (None, _) => Probe::shell(command, timeout),
-        };
-        Ok(BlockPlan {
-            before: self.before.as_ref().map(fill),
-            after: self.after.as_ref().map(fill),
-            servers: self.servers.iter().map(fill).collect(),
-            probe: probe.or_takes(section.takes),
-        })
-    }
-}
-
-/// A variant as the record and the report have it: its probes, and the servers that are another's
-/// for another variant.
-fn described(
-    file: &ExperimentFile,
-    number: usize,
-    variant: &VariantSection,
-    drafts: &[Draft],
-) -> Variant {
-    let mut commands: Vec<String> = Vec::new();
-    let probes = drafts.iter().map(|draft| draft.shown[number].clone());
-    let servers = drafts.iter().flat_map(|draft| {
-        let named = file.server.iter().enumerate();
-        named.filter_map(|(at, server)| {
-            let own = &draft.servers[number][at];
-            let differs = draft.servers.iter().any(|others| others[at] != *own);
-            differs.then(|| format!("{}: {own}", server.name.get_ref()))
-        })
-    });
-    for command in probes.chain(servers) {
-        if !commands.contains(&command) {
-            commands.push(command);
-        }
-    }
-    let text = |command: &Option<Spanned<String>>| {
-        let written = command.as_ref()?.get_ref();
-        Some(Template::parse(written).map_or_else(|_| written.clone(), |it| it.text()))
-    };
-    Variant {
-        name: variant.name.get_ref().clone(),
-        command: commands.join("; "),
-        before: text(&variant.before),
-        after: text(&variant.after),
-    }
+/// How long a shell command may take.
+pub(super) fn command_timeout(file: &ExperimentFile) -> Span {
+    file.command_timeout.as_ref().map_or(COMMAND_TIMEOUT, |it| *it.get_ref())
 }
 
 #[cfg(test)]
@@ -444,7 +306,6 @@ mod tests {
     const FILE: &str = r#"
         seed = 3
         baseline = "plain"
-        settle = "1s"
         [[server]]
         name = "echo"
         run = "net serve --listen 127.0.0.1:0 --service-time ${time}"
@@ -476,7 +337,7 @@ mod tests {
 
     fn plan(text: &str) -> Result<Plan, Fault> {
         let file = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::Refuse })
+        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::REFUSE })
     }
 
     fn refused(from: &str, to: &str) -> String {

@@ -34,7 +34,7 @@ const AROUND_NS: u64 = 50_000_000;
 const PRINTED: &str = "figure";
 
 /// How one block is measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
     kind: Kind,
     /// About how long a block takes, nanoseconds; `None` where that cannot be known.
@@ -43,9 +43,11 @@ pub(crate) struct Probe {
     pub(crate) inputs: BTreeSet<PathBuf>,
     /// What it measures, in words: only what measures the same can be compared.
     pub(crate) what: String,
+    /// Points of its plan: each has a primary figure of its own.
+    pub(crate) points: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// The words of a command line of ours; what is known only when a block begins, `open`, stands
     /// in it by its stand-ins. Options are added behind the first `depth` words, since positional
@@ -60,7 +62,7 @@ impl Probe {
     pub(crate) fn shell(command: Template, timeout: Span) -> Self {
         let inputs = inputs::of_shell(&command.text());
         let what = "the figure of a shell command".into();
-        Self { kind: Kind::Shell { command, timeout }, takes_ns: None, inputs, what }
+        Self { kind: Kind::Shell { command, timeout }, takes_ns: None, inputs, what, points: 1 }
     }
 
     /// A command of ours that measures; `block` is its length unless it says so itself, `open`
@@ -95,7 +97,7 @@ impl Probe {
         let takes_ns = outline.takes.map(|all| all.ns().saturating_add(AROUND_NS));
         let open = open.iter().map(|name| (*name).to_owned()).collect();
         let kind = Kind::Plumb { words, depth, open };
-        Ok(Self { kind, takes_ns, inputs, what: what(&outline) })
+        Ok(Self { kind, takes_ns, inputs, what: what(&outline), points })
     }
 
     /// The same, which takes about `time` where nothing else is known.
@@ -103,9 +105,12 @@ impl Probe {
         Self { takes_ns: self.takes_ns.or(time.map(Span::ns)), ..self }
     }
 
-    /// True for a command of the shell.
-    pub(crate) fn is_shell(&self) -> bool {
-        matches!(self.kind, Kind::Shell { .. })
+    /// The command of the shell; `None` for one of ours.
+    pub(crate) fn shell_command(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Shell { command, .. } => Some(command.text()),
+            Kind::Plumb { .. } => None,
+        }
     }
 
     /// True when its command names the folder of its block.

@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_lab::{
-    Block, BlockRecord, Course, Detail, Experiment, Extent, FAILURES_MAX, FailedBlock, Failure,
-    Fate, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Turn, VariantBlocks, VariantRecord,
-    interleaved,
+    Block, BlockRecord, CROWDED_MAX, Course, Detail, Experiment, Extent, FAILURES_MAX, FailedBlock,
+    Failure, Fate, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Turn, VariantBlocks,
+    VariantRecord, foreign_load, interleaved,
 };
 use plumb_measure::{Clock as _, Comparison};
-use plumb_report::ExperimentFolder;
+use plumb_report::{ExperimentFolder, record_digest};
 
 use super::inputs::Inputs;
 use super::names::{FOLDER, Values};
@@ -19,7 +19,9 @@ use super::plan::{BlockPlan, Plan};
 use super::program;
 use super::servers::Servers;
 use super::shell::{self, Disturbed};
+use super::surroundings;
 use super::template::Template;
+use crate::host;
 
 /// Why an experiment that was asked to stop ended before its plan.
 const INTERRUPTED: &str = "interrupted";
@@ -95,6 +97,7 @@ impl<'a> Rounds<'a> {
         let variant = |variant: &super::plan::Variant| VariantRecord {
             name: variant.name.clone(),
             command: variant.command.clone(),
+            same_as_baseline: variant.same_as_baseline,
             before: variant.before.clone(),
             after: variant.after.clone(),
         };
@@ -108,6 +111,8 @@ impl<'a> Rounds<'a> {
             margin: plan.margin,
             cells: plan.cells.iter().map(|cell| cell.record.clone()).collect(),
             variants: plan.variants.iter().map(variant).collect(),
+            asked: Some(file.to_owned()),
+            surroundings: surroundings::of(plan),
             inputs: inputs.records(),
             blocks: Vec::new(),
             cut_short: None,
@@ -125,6 +130,7 @@ impl<'a> Rounds<'a> {
         order: OrderRecord,
     ) -> anyhow::Result<Self> {
         let variants = VariantBlocks::read(&order, folder.path())?;
+        same_machine(&variants)?;
         let mut course = Course::new(plan.cells.len(), plan.variants.len());
         // whoever goes on with what had ended by itself has mended something: it is tried again
         let mended = order.cut_short.as_deref().is_some_and(|reason| reason != INTERRUPTED);
@@ -143,6 +149,7 @@ impl<'a> Rounds<'a> {
         }
         let order = OrderRecord { cut_short: None, ..order };
         let inputs = Inputs::at(&plan.inputs());
+        let course = course.resumed();
         Ok(Self { plan, folder, order, variants, course, inputs, servers: Servers::default() })
     }
 
@@ -164,6 +171,10 @@ impl<'a> Rounds<'a> {
                 self.block(round, turn, stop)?;
                 if stop.asked() {
                     return self.cut_short(INTERRUPTED);
+                }
+                if self.course.is_crowded() {
+                    let reason = self.crowded();
+                    return self.cut_short(&reason);
                 }
             }
             if self.course.is_hopeless() {
@@ -223,6 +234,7 @@ impl<'a> Rounds<'a> {
             rounds: round,
             complete: self.course.complete(round),
             elapsed_ns: took_ns,
+            needed: self.plan.rounds_needed(),
             half_width: match self.plan.extent {
                 Extent::Precision(_) => compared()?.widest_half(),
                 Extent::Pairs(_) | Extent::Time(_) => None,
@@ -261,27 +273,49 @@ impl<'a> Rounds<'a> {
             Block::read(&path, turn, round)
                 .map_err(|error| (Failure::Measurement, anyhow::Error::from(error)))
         });
+        let taken = read.map_err(|(failure, error)| {
+            let failure = if error.is::<Disturbed>() { Failure::Disturbed } else { failure };
+            (failure, format!("{error:#}"))
+        });
         let took_ns = MonotonicClock.now_ns() - began_ns;
-        let (failed, failure) = match read {
+        self.keep((round, turn), &path, took_ns, taken)
+    }
+
+    /// Writes down what became of a block, whose run folder is `path`.
+    fn keep(
+        &mut self,
+        (round, turn): (u64, Turn),
+        path: &Path,
+        took_ns: u64,
+        taken: Result<Block, (Failure, String)>,
+    ) -> anyhow::Result<()> {
+        let Turn { cell, variant } = turn;
+        let folder = path.strip_prefix(self.folder.path()).unwrap_or(path).display().to_string();
+        let blank = BlockRecord {
+            round,
+            cell,
+            variant,
+            folder,
+            record: None,
+            took_ns,
+            failed: None,
+            failure: None,
+        };
+        let of_variant = &mut self.variants[variant];
+        let (record, fate) = match taken {
             Ok(block) => {
-                self.course.took(round, turn, fate(&block, self.plan.faults));
-                self.variants[turn.variant].blocks.push(block);
-                (None, None)
+                let fate = fate(&block, self.plan.faults);
+                of_variant.blocks.push(block);
+                (BlockRecord { record: Some(record_digest(path)?), ..blank }, fate)
             }
-            Err((failure, error)) => {
-                let failure = if error.is::<Disturbed>() { Failure::Disturbed } else { failure };
-                self.course.took(round, turn, failure.into());
-                let reason = format!("{error:#}");
-                let failed = FailedBlock { round, cell: turn.cell, reason: reason.clone() };
-                self.variants[turn.variant].failed.push(failed);
-                (Some(reason), Some(failure))
+            Err((failure, reason)) => {
+                let failed = Some(reason.clone());
+                of_variant.failed.push(FailedBlock { round, cell, failure: Some(failure), reason });
+                (BlockRecord { failed, failure: Some(failure), ..blank }, failure.into())
             }
         };
-        let folder = path.strip_prefix(self.folder.path()).unwrap_or(&path);
-        let folder = folder.display().to_string();
-        let (cell, variant) = (turn.cell, turn.variant);
-        let record = BlockRecord { round, cell, variant, folder, took_ns, failed, failure };
         self.order.blocks.push(record);
+        self.course.took(round, turn, fate);
         self.folder.write_order(&self.order.to_json())?;
         Ok(())
     }
@@ -349,6 +383,18 @@ impl<'a> Rounds<'a> {
         reasons.next().unwrap_or_else(|| "nothing could be measured".into())
     }
 
+    /// Why an experiment beside so much foreign load ends.
+    fn crowded(&self) -> String {
+        let blocks: Vec<&Block> = self.variants.iter().flat_map(|it| &it.blocks).collect();
+        let load = match foreign_load(&blocks) {
+            load if load.is_empty() => "by processes that are not known".into(),
+            load => load,
+        };
+        format!(
+            "the first {CROWDED_MAX} blocks all met foreign load, {load}: end it or wait for it"
+        )
+    }
+
     fn cut_short(&mut self, reason: &str) -> anyhow::Result<()> {
         self.order.cut_short = Some(reason.into());
         self.folder.write_order(&self.order.to_json())?;
@@ -360,10 +406,28 @@ impl<'a> Rounds<'a> {
     }
 }
 
+/// Refuses to go on elsewhere than on the machine on which the blocks so far were measured.
+fn same_machine(variants: &[VariantBlocks]) -> anyhow::Result<()> {
+    let Some(block) = variants.iter().find_map(|variant| variant.blocks.first()) else {
+        return Ok(());
+    };
+    let (then, now) = (&block.record.host, host::facts(&[]));
+    let facts = [("host", &then.name, &now.name), ("kernel", &then.kernel, &now.kernel)];
+    for (what, then, now) in facts {
+        anyhow::ensure!(
+            then == now,
+            "the blocks so far were measured on the {what} {then}, and this is {now}: go on there, or \
+             begin anew"
+        );
+    }
+    Ok(())
+}
+
 /// What became of a block that was measured.
 fn fate(block: &Block, faults: Faults) -> Fate {
-    match block.fault() {
-        Some(_) if faults == Faults::Refuse => Fate::Faulty,
-        Some(_) | None => Fate::Sound,
+    match block.left_out(faults) {
+        Some(_) if block.is_crowded() => Fate::Crowded,
+        Some(_) => Fate::Faulty,
+        None => Fate::Sound,
     }
 }

@@ -69,7 +69,7 @@ fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
     ExperimentFile {
         seed: Some(options.seed),
         time: Some(unplaced(options.time)),
-        block: Some(options.block),
+        block: Some(unplaced(options.block)),
         variant: vec![variant("one"), variant("the same")],
         probe: vec![ProbeSection {
             run: Some(unplaced(command.replace("${", "$${"))),
@@ -81,7 +81,7 @@ fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
 
 fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
     let file = file(command, options);
-    let wishes = Wishes { rounds: None, seed: None, faults: Faults::Refuse };
+    let wishes = Wishes { rounds: None, seed: None, faults: Faults::REFUSE };
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "calibrate");
     let (compared, _) = experiment::take(&file, wishes, place, &stop)?;

@@ -308,8 +308,8 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
 }
 
 /// What [`files_of`] finds in the folder of a run.
-pub(crate) const FILES_OF_A_RUN: [&str; 5] =
-    ["HOST.csv", "HOST.nmon", "intervals.hlog", "report.html", "run.json"];
+pub(crate) const FILES_OF_A_RUN: [&str; 6] =
+    ["HOST.csv", "HOST.nmon", "SHA256SUMS", "intervals.hlog", "report.html", "run.json"];
 
 /// The names in the folder of a run, that of this machine as `HOST`, sorted.
 pub(crate) fn files_of(run: &Path) -> Vec<String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::OutputOptions;
-use plumb_lab::Faults;
+use plumb_lab::{Admission, Faults};
 use plumb_report::ExperimentFolder;
 use plumb_wire::document;
 
@@ -44,7 +44,11 @@ struct RunOptions {
     #[arg(long)]
     accept_invalid: bool,
 
-    /// Exit with 1 when a candidate is worse anywhere
+    /// Let blocks count whose validity is not checked; the report says so
+    #[arg(long)]
+    accept_unchecked: bool,
+
+    /// Exit with 1 when a candidate is worse anywhere, with 3 when that cannot be told somewhere
     #[arg(long, value_name = "WHAT")]
     fail_on: Option<FailOn>,
 
@@ -77,8 +81,9 @@ pub(super) fn command() -> Command {
              plumb lab run nagle.toml --out nagle\n  \
              plumb lab run --resume nagle\n  \
              plumb compare nagle\n\n\
-             Exit codes: 0 it ran; 1 there is no verdict somewhere, or --fail-on was met; 2 it did \
-             not run; 130 interrupted: go on with --resume DIR.",
+             Exit codes: 0 it ran and there is a verdict everywhere; 1 --fail-on was met; 2 it did not \
+             run; 3 there is no verdict somewhere, or a difference cannot be tested; 130 interrupted: \
+             go on with --resume DIR.",
         )
 }
 
@@ -117,8 +122,9 @@ impl RunOptions {
     }
 
     fn wishes(&self) -> Wishes {
-        let faults = if self.accept_invalid { Faults::Accept } else { Faults::Refuse };
-        Wishes { rounds: self.rounds, seed: None, faults }
+        let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
+        let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
+        Wishes { rounds: self.rounds, seed: None, faults: Faults { invalid, unchecked } }
     }
 
     fn output(&self) -> OutputOptions {

@@ -1,10 +1,8 @@
 //! How long an experiment will take, before it begins.
 
-use plumb_lab::{
-    Extent, PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, ROUNDS_A_PAIR_MAX, pairs_needed,
-};
+use plumb_lab::{Extent, PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, ROUNDS_A_PAIR_MAX};
 
-use crate::experiment::Plan;
+use crate::experiment::{Plan, rounds_remark};
 use crate::progress::length;
 
 /// What a block counts as when its length cannot be known, nanoseconds.
@@ -40,7 +38,9 @@ impl Prediction {
                 let rounds = (ns / round_ns.max(1)).max(1);
                 (rounds, rounds)
             }
-            Extent::Precision(_) => (PRECISION_ROUNDS_MIN, PRECISION_ROUNDS_MAX),
+            Extent::Precision(_) => {
+                (PRECISION_ROUNDS_MIN.max(plan.rounds_needed()), PRECISION_ROUNDS_MAX)
+            }
         };
         let guessed = blocks().filter(|block| block.probe.takes_ns.is_none()).count();
         let count = blocks().count();
@@ -57,14 +57,7 @@ impl Prediction {
         if !plan.servers.is_empty() {
             remarks.push("starting servers is not in it".into());
         }
-        let contrasts = plan.cells.len() * plan.variants.len().saturating_sub(1);
-        let needed = pairs_needed(contrasts);
-        if rounds < needed && !matches!(plan.extent, Extent::Precision(_)) {
-            remarks.push(format!(
-                "no difference, however large, can be shown over {contrasts} contrasts with fewer \
-                 than {needed} rounds"
-            ));
-        }
+        remarks.extend(rounds_remark(plan, Some(rounds)));
         Self { blocks: count as u64, round_ns, rounds, rounds_max, remarks }
     }
 
@@ -111,7 +104,6 @@ mod tests {
     const FILE: &str = r#"
         rounds = 8
         block = "300ms"
-        settle = "1s"
         [[variant]]
         name = "a"
         [[variant]]
@@ -125,7 +117,7 @@ mod tests {
 
     fn predicted(text: &str) -> (Prediction, String) {
         let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        let wishes = Wishes { rounds: None, seed: None, faults: Faults::Refuse };
+        let wishes = Wishes { rounds: None, seed: None, faults: Faults::REFUSE };
         let plan = Plan::of(&file, wishes).unwrap();
         let prediction = Prediction::of(&plan);
         let words = prediction.words(plan.extent);
@@ -142,7 +134,11 @@ mod tests {
         assert!(words.starts_with("8 rounds of 4 blocks, about "), "{words}");
         assert!(!words.contains(';'), "{words}");
         // a variant that is switched to makes all blocks wait, so that they stay alike
-        let (switched, words) = predicted(&FILE.replace("\"b\"", "\"b\"\nbefore = \"true\""));
+        let (switched, words) = predicted(
+            &FILE
+                .replace("\"b\"", "\"b\"\nbefore = \"true\"")
+                .replace("block =", "settle = \"1s\"\nblock ="),
+        );
         assert_eq!(switched.round_ns, plain.round_ns + 4_000_000_000);
         assert!(words.contains("commands before and after blocks are not in it"), "{words}");
     }
@@ -160,6 +156,6 @@ mod tests {
         let (_, words) = predicted(&FILE.replace("--warmup", "--count 9 --warmup"));
         assert!(words.contains("4 of 4 blocks of a round have no known length"), "{words}");
         let (_, words) = predicted(&FILE.replace("rounds = 8", "rounds = 6"));
-        assert!(words.contains("over 2 contrasts with fewer than 7 rounds"), "{words}");
+        assert!(words.contains("can be shown in 2 tests at once: take 7 or more"), "{words}");
     }
 }

@@ -5,11 +5,11 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
-use plumb_lab::{CellRecord, OrderRecord};
+use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
 use plumb_report::{is_experiment, read_order};
 
 use super::{Asked, changes};
-use crate::experiment::{self, Wishes};
+use crate::experiment::{self, Plan, Variant, Wishes};
 
 /// The file of what was asked for, in the folder of an experiment.
 const EXPERIMENT: &str = "experiment.toml";
@@ -34,8 +34,16 @@ pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow
     let Some(extent) = order.extent else {
         bail!("{shown} was measured by an earlier version, which did not write down how to go on");
     };
+    let version = experiment::program().version;
+    ensure!(
+        order.plumb.version == version,
+        "{shown} was begun with plumb {}, and this is plumb {version}: go on with that one, or begin \
+         anew",
+        order.plumb.version
+    );
     let path = folder.join(EXPERIMENT);
     let text = text_of(&path)?;
+    as_it_was(&path, order.asked.as_deref(), &text)?;
     if let Some(file) = file {
         let changes = changes::between(&text, &text_of(file)?)
             .with_context(|| format!("{} is no TOML", file.display()))?;
@@ -46,17 +54,19 @@ pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow
             changes.join("; ")
         );
     }
-    let changes = experiment::input_changes(&order.inputs);
+    let wishes = Wishes { seed: Some(order.seed), ..wishes };
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut asked = Asked::of(&path, text, name.unwrap_or_default(), wishes)?;
+    asked.plan.extent = extent;
+    let mut changes = experiment::input_changes(&order.inputs);
+    changes.extend(experiment::surrounding_changes(&asked.plan, order.surroundings.as_ref()));
+    changes.extend(variant_changes(&order, &asked.plan));
     ensure!(
         changes.is_empty(),
         "since {shown} was begun {}: put it back as it was and go on in the folder where it was \
          begun, or begin anew",
         changes.join("; ")
     );
-    let wishes = Wishes { seed: Some(order.seed), ..wishes };
-    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let mut asked = Asked::of(&path, text, name.unwrap_or_default(), wishes)?;
-    asked.plan.extent = extent;
     let cells: Vec<CellRecord> = asked.plan.cells.iter().map(|cell| cell.record.clone()).collect();
     let names = asked.plan.variants.iter().map(|variant| &variant.name);
     ensure!(
@@ -65,6 +75,43 @@ pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow
         path.display()
     );
     Ok(Stored { asked, order })
+}
+
+/// Refuses an experiment file at `path` that says something else than the blocks were taken with.
+fn as_it_was(path: &Path, asked: Option<&str>, text: &str) -> anyhow::Result<()> {
+    let Some(asked) = asked else {
+        return Ok(()); // an earlier version wrote down the commands of the variants only
+    };
+    let changes =
+        changes::between(asked, text).with_context(|| format!("{} is no TOML", path.display()))?;
+    ensure!(
+        changes.is_empty(),
+        "{} is not what its blocks were taken with: {}; put it back, or begin anew",
+        path.display(),
+        changes.join("; ")
+    );
+    Ok(())
+}
+
+/// In what the variants differ from those that the blocks were taken with, in words.
+fn variant_changes(order: &OrderRecord, plan: &Plan) -> Vec<String> {
+    let of_variant = |(begun, now): (&VariantRecord, &Variant)| {
+        let name = &begun.name;
+        let none = || "nothing".to_owned();
+        let keys = [
+            ("command", Some(begun.command.clone()), Some(now.command.clone())),
+            ("before", begun.before.clone(), now.before.clone()),
+            ("after", begun.after.clone(), now.after.clone()),
+        ];
+        let changed = keys.into_iter().filter(|(_, was, is)| was != is);
+        let said = changed.map(move |(key, was, is)| {
+            let (was, is) = (was.unwrap_or_else(none), is.unwrap_or_else(none));
+            format!("`{key}` of {name} was `{was}` and is `{is}`")
+        });
+        said.collect::<Vec<_>>()
+    };
+    let same_name = |(begun, now): &(&VariantRecord, &Variant)| begun.name == now.name;
+    order.variants.iter().zip(&plan.variants).filter(same_name).flat_map(of_variant).collect()
 }
 
 /// The text of the file at `path`.

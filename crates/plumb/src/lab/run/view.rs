@@ -103,9 +103,9 @@ fn estimates(compared: &Comparison) -> Vec<String> {
 }
 
 fn estimate(endpoint: &Endpoint) -> Option<String> {
-    let change = format!("{:+.1} %", endpoint.improvement(endpoint.ratio?));
-    Some(match endpoint.improvement_interval() {
-        Some((low, high)) => format!("{change:>9}  ({low:+.1} to {high:+.1})"),
+    let change = endpoint.change_words()?;
+    Some(match endpoint.interval_words() {
+        Some(interval) => format!("{change:>9}  ({interval})"),
         None => format!("{change:>9}  (no interval below six pairs)"),
     })
 }
@@ -144,6 +144,7 @@ mod tests {
             baseline: "off".into(),
             candidate: "on".into(),
             labels: BTreeMap::from([("connections", "1"), ("size", size)].map(label)),
+            same_treatment: false,
             sentence: String::new(),
             endpoints: vec![Endpoint {
                 key: "p50".into(),
@@ -173,7 +174,7 @@ mod tests {
             contrasts.iter().filter_map(|it| estimate(&it.endpoints[0])).collect();
         assert_eq!(
             said,
-            ["  +10.0 %  (+5.0 to +15.0)", "  -25.0 %  (no interval below six pairs)"]
+            ["  +10.0 %  (+5.0 to +15.0 %)", "  -25.0 %  (no interval below six pairs)"]
         );
     }
 
@@ -185,6 +186,7 @@ mod tests {
             complete: 3,
             elapsed_ns: 48_000_000_000,
             half_width: Some(0.032),
+            needed: 6,
         };
         let compared = || unreachable!("the head needs no estimate");
         let standing =

@@ -1,0 +1,124 @@
+//! Whether the statistics of a contrast may be used.
+
+use plumb_measure::statistics::{Drift, drift, hodges_lehmann, mean, standard_deviation};
+use plumb_measure::{Checks, Endpoint};
+
+use super::Pair;
+use crate::block::Settling;
+
+/// Effective samples of a block below which its median is shaky.
+const SAMPLES_MIN: f64 = 50.0;
+/// Operations of a block below which its response times are few, however independent.
+const OPERATIONS_MIN: u64 = 200;
+/// The keys of the figures that are made of response times.
+const TIMES: [&str; 4] = ["p50", "p95", "mean", "av2"];
+
+/// The checks of the primary figure.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of pairs"
+)]
+pub(super) fn checks(primary: &Endpoint, pairs: &[Pair<'_>]) -> Checks {
+    let baselines: Vec<f64> = primary
+        .blocks
+        .iter()
+        .filter_map(|it| it.baseline)
+        .filter(|it| *it > 0.0)
+        .map(f64::ln)
+        .collect();
+    let points = || pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    let orders = || points().filter_map(|point| point.order);
+    let errors: Vec<f64> = pairs
+        .iter()
+        .filter_map(|pair| pair.baseline.order)
+        .map(|it| it.standard_error.powi(2))
+        .collect();
+    let half_width = primary.interval.map(|it| (it.high.ln() - it.low.ln()) / 2.0);
+    let mut checks = Checks {
+        drift: drift(&baselines).map(|it| Drift { change: it.change.exp_m1(), ..it }),
+        effective_samples: orders().map(|it| it.effective_samples).reduce(f64::min),
+        autocorrelation: orders().map(|it| it.autocorrelation).reduce(f64::max),
+        warm_up: points().map(|point| point.warm_up).reduce(f64::max),
+        between_blocks: standard_deviation(&baselines),
+        within_blocks: mean(&errors).map(f64::sqrt),
+        pairs_for_one_percent: half_width.map(|half| {
+            let pairs = pairs.len() as f64 * (half / 0.01_f64.ln_1p()).powi(2);
+            (pairs.ceil() as u64).max(6)
+        }),
+        without_first: without_first(primary),
+        remarks: Vec::new(),
+    };
+    checks.remarks = remarks(&checks, primary);
+    checks.remarks.extend(few_operations(&checks, primary, pairs));
+    checks.remarks.extend(wavering(pairs));
+    checks
+}
+
+/// Where the figure that decides is made of few response times, unless that is said already.
+fn few_operations(checks: &Checks, primary: &Endpoint, pairs: &[Pair<'_>]) -> Option<String> {
+    let said = checks.effective_samples.is_some_and(|samples| samples < SAMPLES_MIN);
+    let points = pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    let counts = points.filter_map(|point| Some(point.response.as_ref()?.histogram.count()));
+    let fewest = counts.min().filter(|count| *count < OPERATIONS_MIN)?;
+    (TIMES.contains(&primary.key.as_str()) && !said).then(|| {
+        format!(
+            "The smallest block has {fewest} operations; below {OPERATIONS_MIN} its response times \
+             are shaky: lengthen the blocks."
+        )
+    })
+}
+
+fn wavering(pairs: &[Pair<'_>]) -> Option<String> {
+    let points = || pairs.iter().flat_map(|pair| [pair.baseline, pair.candidate]);
+    match points().filter(|point| point.settling == Settling::Wavers).count() {
+        0 => None,
+        n => Some(format!(
+            "In {n} of {} blocks response times wavered to the end: no warm-up could be told from \
+             that, and nothing was cut off.",
+            points().count()
+        )),
+    }
+}
+
+/// The effect without the first pair, when that lies outside the range of all others.
+fn without_first(primary: &Endpoint) -> Option<f64> {
+    let effects: Vec<f64> =
+        primary.blocks.iter().filter_map(|it| it.ratio()).map(f64::ln).collect();
+    let (first, others) = effects.split_first()?;
+    let low = others.iter().copied().reduce(f64::min)?;
+    let high = others.iter().copied().reduce(f64::max)?;
+    (others.len() > 4 && !(low..=high).contains(first))
+        .then(|| hodges_lehmann(others).map(f64::exp))
+        .flatten()
+}
+
+fn remarks(checks: &Checks, primary: &Endpoint) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let effect = primary.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
+    if let Some(drift) = checks.drift
+        && drift.p < 0.05
+        && drift.change.abs() > effect
+    {
+        remarks.push(format!(
+            "The baseline itself moved by {:+.1} % over the experiment, more than the effect: only \
+             because the blocks were interleaved does the comparison stand.",
+            100.0 * drift.change
+        ));
+    }
+    if let Some(samples) = checks.effective_samples.filter(|samples| *samples < SAMPLES_MIN) {
+        remarks.push(format!(
+            "A block is worth only {samples:.0} independent operations, so its median is shaky: \
+             lengthen the blocks."
+        ));
+    }
+    if let Some(without) = checks.without_first {
+        remarks.push(format!(
+            "The first pair lies outside the range of all others, as when something was still \
+             cold. Nothing is deleted; without it the change would be {:+.1} %.",
+            primary.improvement(without)
+        ));
+    }
+    remarks
+}

@@ -1,0 +1,182 @@
+//! What follows from the tests of the primary figures, taken together.
+
+use plumb_measure::statistics::holm;
+use plumb_measure::{BlockFigures, Endpoint, Verdict};
+
+use super::LEVEL;
+
+/// The tests of a comparison, which pay for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tests {
+    /// Primary figures that were tested.
+    pub count: u64,
+    /// The fewest pairs with which a difference can be shown in each of them.
+    pub needed: u64,
+}
+
+/// Adjusts the tests of all primary figures for each other (Holm), and draws their verdicts.
+pub fn judge(primaries: &mut [&mut Endpoint], margin: Option<f64>) -> Tests {
+    let all: Vec<f64> = primaries.iter().filter_map(|endpoint| endpoint.p).collect();
+    let adjusted = holm(&all);
+    let mut place = 0;
+    for endpoint in primaries {
+        if endpoint.p.is_some() {
+            endpoint.p_adjusted = Some(adjusted[place]);
+            endpoint.verdict = Some(verdict(endpoint, &all, place, margin));
+            place += 1;
+        } else {
+            endpoint.verdict = Some(Verdict::None);
+        }
+    }
+    Tests { count: all.len() as u64, needed: pairs_needed(all.len()) }
+}
+
+/// The fewest pairs with which a difference can be shown in each of `tests` tests at once: with
+/// fewer the smallest p there is stays above the level when it is adjusted for so many.
+#[must_use]
+pub fn pairs_needed(tests: usize) -> u64 {
+    (1..64).find(|pairs| shown(share(tests.max(1)) * smallest_p(*pairs))).unwrap_or(64)
+}
+
+/// The verdict on the tested figure that has place `at` among `all` unadjusted p.
+fn verdict(endpoint: &Endpoint, all: &[f64], at: usize, margin: Option<f64>) -> Verdict {
+    let (Some(p), Some(ratio)) = (endpoint.p_adjusted, endpoint.ratio) else {
+        return Verdict::None;
+    };
+    let within = |margin: f64| {
+        endpoint.interval.is_some_and(|it| 1.0 - margin <= it.low && it.high <= 1.0 + margin)
+    };
+    if margin.is_some_and(within) {
+        Verdict::Equivalent
+    } else if shown(p) {
+        if endpoint.improvement(ratio) > 0.0 { Verdict::Better } else { Verdict::Worse }
+    } else if is_testable(endpoint, all, at) {
+        Verdict::NoDifferenceShown
+    } else {
+        Verdict::Untestable
+    }
+}
+
+/// True when its pairs could have shown a difference, had all of them agreed, the other tests being
+/// what they are.
+fn is_testable(endpoint: &Endpoint, all: &[f64], at: usize) -> bool {
+    let pairs = endpoint.blocks.iter().filter_map(BlockFigures::ratio).count();
+    let mut best = all.to_vec();
+    best[at] = smallest_p(pairs as u64);
+    shown(holm(&best)[at])
+}
+
+/// True for a p, adjusted, that shows a difference.
+fn shown(p: f64) -> bool {
+    p <= 1.0 - LEVEL + 1e-12
+}
+
+/// The smallest two-sided p of the exact signed-rank test: all of so many pairs agree.
+fn smallest_p(pairs: u64) -> f64 {
+    2.0_f64.powi(1 - i32::try_from(pairs).unwrap_or(i32::MAX))
+}
+
+fn share(tests: usize) -> f64 {
+    f64::from(u32::try_from(tests).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::statistics::{SplitMix64, interval, wilcoxon};
+    use plumb_measure::{Better, FigureUnit, Role};
+
+    /// A primary figure whose pairs have these effects.
+    fn endpoint(effects: &[f64]) -> Endpoint {
+        let block = |(round, effect): (u64, &f64)| BlockFigures {
+            round,
+            baseline: Some(1.0),
+            candidate: Some(effect.exp()),
+        };
+        Endpoint {
+            key: "p50".into(),
+            name: "median response time".into(),
+            unit: FigureUnit::Ns,
+            better: Better::Lower,
+            role: Role::Primary,
+            baseline: 1.0,
+            candidate: 1.0,
+            blocks: (1..).zip(effects).map(block).collect(),
+            ratio: plumb_measure::statistics::hodges_lehmann(effects).map(f64::exp),
+            interval: interval(effects, LEVEL).map(|it| plumb_measure::statistics::Interval {
+                low: it.low.exp(),
+                high: it.high.exp(),
+                level: it.level,
+            }),
+            p: wilcoxon(effects).map(|it| it.p),
+            p_adjusted: None,
+            verdict: None,
+        }
+    }
+
+    fn slower(pairs: u32) -> Vec<f64> {
+        (1..=pairs).map(|n| 2.0 + f64::from(n) / 1_000.0).collect()
+    }
+
+    fn verdicts(all: &[Vec<f64>]) -> (Tests, Vec<Verdict>) {
+        let mut endpoints: Vec<Endpoint> = all.iter().map(|effects| endpoint(effects)).collect();
+        let tests = judge(&mut endpoints.iter_mut().collect::<Vec<_>>(), None);
+        (tests, endpoints.iter().filter_map(|endpoint| endpoint.verdict).collect())
+    }
+
+    #[test]
+    fn so_many_pairs_are_needed_and_one_fewer_is_not_enough() {
+        assert_eq!((pairs_needed(0), pairs_needed(1), pairs_needed(36)), (6, 6, 11));
+        for tests in [1, 2, 4, 12, 36, 48, 2_000] {
+            let needed = usize::try_from(pairs_needed(tests)).unwrap();
+            let best = |pairs: usize| {
+                let effects: Vec<f64> = (1_u32..).take(pairs).map(f64::from).collect();
+                let p = wilcoxon(&effects).unwrap().p;
+                holm(&vec![p; tests])[0]
+            };
+            assert!(best(needed) <= 0.05 && best(needed - 1) > 0.05, "{tests}");
+        }
+    }
+
+    #[test]
+    fn what_so_few_pairs_cannot_show_is_untestable_and_never_no_difference() {
+        let (tests, found) = verdicts(&vec![slower(10); 36]);
+        assert_eq!(tests, Tests { count: 36, needed: 11 });
+        assert!(found.iter().all(|it| *it == Verdict::Untestable), "{found:?}");
+        let (_, found) = verdicts(&vec![slower(11); 36]);
+        assert!(found.iter().all(|it| *it == Verdict::Worse), "{found:?}");
+        assert_eq!(verdicts(&[slower(5)]).1, [Verdict::Untestable]);
+        assert_eq!(verdicts(&[slower(6)]).1, [Verdict::Worse]);
+        assert_eq!(verdicts(&[Vec::new()]).1, [Verdict::None]);
+    }
+
+    #[test]
+    fn no_difference_is_said_only_where_one_could_have_been_shown() {
+        let mixed = vec![0.1, -0.2, 0.3, -0.4, 0.5, -0.6];
+        assert_eq!(verdicts(std::slice::from_ref(&mixed)).1, [Verdict::NoDifferenceShown]);
+        let (_, found) = verdicts(&[mixed.clone(), mixed.clone()]);
+        assert_eq!(found, [Verdict::Untestable; 2], "six pairs are too few for two");
+        // the other one is shown first, and leaves the level to this one
+        assert_eq!(verdicts(&[mixed, slower(12)]).1, [Verdict::NoDifferenceShown, Verdict::Worse]);
+    }
+
+    #[test]
+    fn equal_variants_are_called_different_in_one_experiment_of_twenty_at_most() {
+        let mut random = SplitMix64::new(29);
+        let mut noise = || (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
+        let experiments = 1_500;
+        let mut of_one = 0;
+        let mut of_three = 0;
+        for _ in 0..experiments {
+            let all: Vec<Vec<f64>> =
+                (0..3).map(|_| (0..10).map(|_| 0.01 * noise()).collect()).collect();
+            let differs = |it: &Verdict| matches!(it, Verdict::Better | Verdict::Worse);
+            of_one += u32::from(differs(&verdicts(&all[..1]).1[0]));
+            of_three += u32::from(verdicts(&all).1.iter().any(differs));
+        }
+        // the exact level of ten pairs is 4.88 %; of 1,500 experiments three standard errors are 1.7 %
+        let allowed = f64::from(experiments) * (0.05 + 0.017);
+        assert!(f64::from(of_one) < allowed && of_one > 0, "{of_one}");
+        assert!(f64::from(of_three) < allowed && of_three > 0, "{of_three}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Whether an experiment has rounds enough to show anything, said before it is measured.
+
+use plumb_lab::Extent;
+
+use super::plan::{Plan, ROUNDS};
+
+/// What is to be said of the rounds of `plan` before any is taken; `None` when nothing is.
+/// `expected` are the rounds of one that ends by time, where they can be told.
+pub(crate) fn remark(plan: &Plan, expected: Option<u64>) -> Option<String> {
+    let (tests, needed) = (plan.tests(), plan.rounds_needed());
+    let at_once = if tests == 1 { String::new() } else { format!(" in {tests} tests at once") };
+    let rounds = match plan.extent {
+        Extent::Pairs(rounds) => rounds,
+        Extent::Time(_) => expected?,
+        Extent::Precision(_) => return None,
+    };
+    if rounds < needed {
+        return Some(format!(
+            "with {rounds} {} no difference, however large, can be shown{at_once}: take {needed} or \
+             more",
+            if rounds == 1 { "round" } else { "rounds" }
+        ));
+    }
+    (plan.own_extent && rounds > ROUNDS).then(|| {
+        format!(
+            "{rounds} rounds, so that a difference can be shown in each of {tests} tests at once"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentFile, Wishes};
+    use plumb_lab::Faults;
+
+    const FILE: &str = r#"
+        [[variant]]
+        name = "a"
+        [[variant]]
+        name = "b"
+        [[factor]]
+        name = "size"
+        levels = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        [[factor]]
+        name = "users"
+        levels = [1, 2, 3, 4]
+        [[probe]]
+        exec = "echo ${size} ${users}"
+    "#;
+
+    fn plan(text: &str) -> Plan {
+        let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
+        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::REFUSE }).unwrap()
+    }
+
+    #[test]
+    fn so_many_rounds_are_taken_as_every_primary_figure_needs() {
+        let many = plan(FILE);
+        assert_eq!((many.tests(), many.rounds_needed(), many.extent), (36, 11, Extent::Pairs(11)));
+        let said = remark(&many, None).unwrap();
+        assert_eq!(
+            said,
+            "11 rounds, so that a difference can be shown in each of 36 tests at once"
+        );
+        let few =
+            plan(&FILE.replace(", 2, 3, 4]", "]").replace("[1, 2, 3, 4, 5, 6, 7, 8, 9]", "[1]"));
+        assert_eq!((few.tests(), few.extent, remark(&few, None)), (1, Extent::Pairs(10), None));
+    }
+
+    #[test]
+    fn too_few_rounds_are_said_with_the_number_that_would_do() {
+        let said = remark(&plan(&format!("rounds = 10\n{FILE}")), None).unwrap();
+        assert_eq!(
+            said,
+            "with 10 rounds no difference, however large, can be shown in 36 tests at once: take 11 \
+             or more"
+        );
+        assert_eq!(remark(&plan(&format!("rounds = 11\n{FILE}")), None), None);
+        let timed = plan(&format!("time = \"1m\"\n{FILE}"));
+        assert_eq!(remark(&timed, None), None);
+        assert!(remark(&timed, Some(1)).unwrap().starts_with("with 1 round no difference"));
+    }
+
+    #[test]
+    fn every_point_of_a_plan_is_tested() {
+        let sizes = plan(
+            r#"
+            [[variant]]
+            name = "a"
+            [[variant]]
+            name = "b"
+            options = { nagle = true }
+            [[variant]]
+            name = "c"
+            [[probe]]
+            run = "net ping 127.0.0.1 --size 1B,2B,3B"
+            "#,
+        );
+        assert_eq!(sizes.tests(), 6);
+        let same: Vec<bool> = sizes.variants.iter().map(|it| it.same_as_baseline).collect();
+        assert_eq!(same, [false, false, true]);
+    }
+}
