@@ -17,6 +17,7 @@ mod experiment;
 mod figures;
 mod order;
 mod sentence;
+mod tick;
 
 pub use block::{Block, OrderFacts, Point, Response, Settling};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};

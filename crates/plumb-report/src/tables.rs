@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_measure::{Distribution, ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{Distribution, DriverFacts, ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::figures::{ABSENT, Pick, failures_of, grouped, milliseconds, share, time_of, with_unit};
 use crate::notes::{in_pieces, waited};
@@ -270,7 +270,7 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
         if named {
             row.push(driver.name.clone().unwrap_or_else(|| "plumb's own".into()));
         }
-        row.push(driver.wait.clone());
+        row.push(waits(driver));
         row.push(grouped(driver.threads));
         row.push(grouped(driver.passes));
         row.push(share(driver.idle_passes, driver.passes));
@@ -282,6 +282,14 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
         table.push(row);
     }
     table
+}
+
+/// How a load waited, and what was done about the tick meanwhile.
+pub(crate) fn waits(driver: &DriverFacts) -> String {
+    match driver.tick {
+        Some(ticks) => format!("{}, {ticks}", driver.wait),
+        None => driver.wait.clone(),
+    }
 }
 
 /// The columns that tell the results apart; a single result needs none.

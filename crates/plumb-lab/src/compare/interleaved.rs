@@ -14,6 +14,7 @@ use crate::block::Block;
 use crate::contrast::{Detail, verdict};
 use crate::experiment::{CellRecord, OrderRecord, VariantRecord};
 use crate::sentence::sentence;
+use crate::tick::same_tick_in;
 use crate::{Faults, LabError};
 
 /// Pairs below which no two-sided test at 5 % can find anything.
@@ -138,6 +139,7 @@ pub fn interleaved(
     experiment: &Experiment,
     variants: &[VariantBlocks],
 ) -> Result<Comparison, LabError> {
+    (0..experiment.cells.len()).try_for_each(|cell| same_tick_in(cell, variants))?;
     let cells: Vec<Cell<'_>> = (0..experiment.cells.len())
         .map(|number| Cell::of(experiment, number, variants))
         .collect::<Result<_, _>>()?;
