@@ -17,6 +17,7 @@ pub mod hdr;
 pub mod hgrm;
 mod histogram;
 mod host_use;
+mod idle;
 mod lengths;
 mod niping;
 mod outcome;
@@ -50,6 +51,10 @@ pub use comparison::{
 };
 pub use histogram::Histogram;
 pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};
+pub use idle::{
+    IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
+    IdleRound, IdleSample, IdleSetting,
+};
 pub use lengths::Lengths;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
