@@ -219,7 +219,7 @@ impl Serve {
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
             tick: options.hold_tick.into(),
         };
-        if plan.tick == Tick::Held {
+        if plan.tick == Tick::Held && !options.quiet {
             writeln!(log, "{} {HELD_TICK}", clock::utc(wall_ns))?;
         }
         announce(&listeners, out)?;
