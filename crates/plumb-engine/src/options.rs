@@ -160,11 +160,11 @@ pub struct DriverOptions {
     #[arg(long, help_heading = "Transport")]
     pub nagle: bool,
 
-    /// Keep the processor's tick while waiting, to see the floor: on both sides, which the server
-    /// must confirm, or =client
+    /// Keep the tick of processors that wait, to see the floor of a round trip: on both sides, which
+    /// the server must confirm, or on this one (=client)
     ///
-    /// An idle processor stops its tick, and an ordinary program pays for that in each wait; with
-    /// the tick held it does not, and the figures are no longer what such a program meets.
+    /// A processor that waits stops its tick, and an ordinary program pays for that in each wait.
+    /// With the tick held the figures are no longer what such a program meets; the record says so.
     #[arg(
         long,
         value_name = "SIDES",

@@ -301,3 +301,20 @@ pub(crate) fn label_cells(points: &Points<'_>, result: &ResultRecord) -> Vec<Str
     let value = |label: &&str| result.labels.get(*label).map_or(ABSENT, String::as_str).to_owned();
     points.labels.varying.iter().map(value).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{Tick, Ticks};
+
+    use super::*;
+
+    #[test]
+    fn the_tick_stands_beside_the_way_of_waiting() {
+        let mut driver = DriverFacts { wait: "blocking receive".into(), ..DriverFacts::default() };
+        assert_eq!(waits(&driver), "blocking receive");
+        driver.tick = Some(Ticks { client: Tick::Free, server: Some(Tick::Held) });
+        assert_eq!(waits(&driver), "blocking receive, tick held by the server");
+        driver.server_told(None);
+        assert_eq!(waits(&driver), "blocking receive, tick free here, server's unknown");
+    }
+}
