@@ -110,13 +110,17 @@ def prepare(options: argparse.Namespace) -> dict[str, Peer]:
     """Builds and installs what the chosen cells need."""
     build.package("nginx", "nginx-light")
     tools: dict[str, Peer] = {PLUMB: Plumb(build.plumb(options.plumb, not options.no_build))}
-    if "cpu" in options.cells:
+    baselines = options.baselines if "cpu" in options.cells else []
+    if LIMIT in baselines:
+        source = BENCH / "http" / "limit_http.c"
+        tools[LIMIT] = Limit(build.c_program(source, build.TARGET / "bench"))
+    if WRK in baselines:
         build.package("wrk", "wrk")
+        tools[WRK] = Wrk(Path("wrk"))
+    if H2LOAD in baselines:
         build.package("h2load", "nghttp2-client")
-        limit = build.c_program(BENCH / "http" / "limit_http.c", build.TARGET / "bench")
-        tools |= {WRK: Wrk(Path("wrk")), H2LOAD: H2load(Path("h2load")), LIMIT: Limit(limit)}
-    wants_oha = "cpu" in options.cells and OHA in options.baselines
-    if wants_oha or "open" in options.cells:
+        tools[H2LOAD] = H2load(Path("h2load"))
+    if OHA in baselines or "open" in options.cells:
         tools[OHA] = Oha(build.crate("oha"))
     return tools
 
@@ -151,9 +155,9 @@ def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Ce
     if "cpu" in options.cells:
         for connections in options.connections:
             load, name = Load(connections, options.seconds), f"cpu, {connections} connections"
-            wrk = tools[WRK]
-            contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
             if WRK in options.baselines:
+                wrk = tools[WRK]
+                contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
                 yield Cell(name, CPU, load, contenders, CPU_TARGETS.get(connections))
             for other in (it for it in (H2LOAD, OHA) if it in options.baselines):
                 yield Cell(name, CPU, load, {other: tools[other], PLUMB: plumb}, None)
