@@ -71,7 +71,7 @@ fn a_server_sets_no_timer_for_the_tick_unless_asked_to() {
             let verb =
                 if words[0] == "net" { vec!["net", "ping"] } else { vec!["lock", "load", "pairs"] };
             let folder = folder();
-            plumb(&[&verb, &[address], CALM].concat(), folder.path()).with(0);
+            plumb(&[&verb[..], &[address], CALM].concat(), folder.path()).with(0);
             timers(program.id())
         };
         assert_eq!((of(&[]), of(&[HELD])), (1, 2), "{}", words[0]);
