@@ -29,7 +29,7 @@ from lib.verdict import Target, Verdict, at_most, exit_status  # noqa: E402
 
 PGBENCH, AGAIN = "pgbench", "pgbench again"
 PLACEMENTS = (PINNED, UNPINNED)
-TARGET = at_most(1.15)
+TARGET = at_most(1.00)
 ROUNDS, SECONDS = 20, 2
 HEAD = ("placement", "", "pgbench ns", "plumb ns", "plumb/pgbench", "pgbench/pgbench",
         "interval", "kept", "thrown", "target", "verdict")  # fmt: skip

@@ -1,6 +1,6 @@
 /* The least that the users of flights.jmx cost a client that only waits, sends and receives.
  *
- *   limit_users PORT USERS THINK_MS DETAILS SECONDS
+ *   limit_users [--hold-tick] PORT USERS THINK_MS DETAILS SECONDS
  *
  * A thread for each user, on a connection of its own: it asks for the list, and then for each of
  * the DETAILS after a pause between nothing and THINK_MS. Receiving blocks. Ends after SECONDS.
@@ -36,6 +36,7 @@ static void receive(int fd, char *answer)
 {
     size_t held = 0, length = 0;
     while (length == 0 || held < length) {
+        before_wait();
         ssize_t count = recv(fd, answer + held, ANSWER_BYTES - 1 - held, 0);
         if (count <= 0)
             die("the server has closed, or an answer is too long");
@@ -81,8 +82,9 @@ static void *user(void *seed_of)
 
 int main(int argc, char **argv)
 {
+    take_hold_tick(&argc, &argv);
     if (argc != 6)
-        die("limit_users PORT USERS THINK_MS DETAILS SECONDS");
+        die("limit_users [--hold-tick] PORT USERS THINK_MS DETAILS SECONDS");
     port = argv[1];
     unsigned users = (unsigned)number(argv[2], 1, USERS_MAX, "USERS");
     think_ns = (unsigned)(number(argv[3], 0, 999, "THINK_MS") * NS_PER_MS);

@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import Protocol
 
 from lib.failure import BenchFailure
-from web import Site
+from web import HOST, PAGE, Site
 
-WRK, H2LOAD, OHA, PLUMB = KINDS = ("wrk", "h2load", "oha", "plumb")
+WRK, H2LOAD, OHA, LIMIT, PLUMB = KINDS = ("wrk", "h2load", "oha", "limit", "plumb")
+# What a client is told that is to keep its processor's tick: the server is another's.
+LIMIT_HELD, PLUMB_HELD = "--hold-tick", "--hold-tick=client"
+# What plumb sends.
+REQUEST = (
+    "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: plumb/0.1.0\r\nAccept: */*\r\n\r\n"
+)
 
 
 @dataclass(frozen=True)
@@ -111,15 +117,43 @@ class Oha:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """`limit_http`: sends and receives the request that plumb sends, over one connection."""
+
+    program: Path
+    # It keeps the tick of its processor while it waits.
+    holds_tick: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """`limit`, and the program."""
+        return [LIMIT, "--program", str(self.program), *_held(self.holds_tick)]
+
+    def command(self, site: Site, load: Load, scratch: Path) -> list[str]:
+        """For a time."""
+        if load.connections != 1 or load.per_s is not None:
+            raise BenchFailure("the limit has one connection and no rate")
+        request = REQUEST.format(path=PAGE, host=HOST, port=site.port)
+        held = [LIMIT_HELD] if self.holds_tick else []
+        return [str(self.program), *held, str(site.port), request, str(load.seconds)]
+
+    def p50_ns(self, printed: str) -> float:
+        """It takes no times."""
+        raise BenchFailure("the limit takes no times")
+
+
+@dataclass(frozen=True)
 class Plumb:
     """`plumb http ping`."""
 
     program: Path
+    # The client keeps the tick of its processor while it waits.
+    holds_tick: bool = False
 
     @property
     def words(self) -> list[str]:
         """`plumb`, and the program."""
-        return [PLUMB, "--program", str(self.program)]
+        return [PLUMB, "--program", str(self.program), *_held(self.holds_tick)]
 
     def command(self, site: Site, load: Load, scratch: Path) -> list[str]:
         """For a time, without a warm-up."""
@@ -131,6 +165,7 @@ class Plumb:
     def ping(self, site: Site, words: list[str], scratch: Path) -> list[str]:
         """`plumb http ping` with `words`."""
         command = [str(self.program), "http", "ping", site.url, *words]
+        command += [PLUMB_HELD] if self.holds_tick else []
         return [*command, "--json", "--out", str(scratch / "out")]
 
     def p50_ns(self, printed: str) -> float:
@@ -148,7 +183,13 @@ def result(printed: str) -> Mapping[str, object]:
     return found
 
 
-def named(kind: str, program: Path) -> Peer:
+def named(kind: str, program: Path, holds_tick: bool) -> Peer:
     """The peer whose `words` were written."""
-    kinds: dict[str, type] = {WRK: Wrk, H2LOAD: H2load, OHA: Oha, PLUMB: Plumb}
+    if kind in (PLUMB, LIMIT):
+        return (Plumb if kind == PLUMB else Limit)(program, holds_tick)
+    kinds: dict[str, type] = {WRK: Wrk, H2LOAD: H2load, OHA: Oha}
     return kinds[kind](program)
+
+
+def _held(holds_tick: bool) -> tuple[str, ...]:
+    return ("--hold-tick",) if holds_tick else ()

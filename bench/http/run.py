@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -28,13 +28,30 @@ from lib.options import add_shared, names, numbers, positive, seed_of  # noqa: E
 from lib.outcome import AGAIN, Outcome, Row, compared  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.verdict import Target, at_most, exit_status  # noqa: E402
-from peers import H2LOAD, OHA, PLUMB, WRK, H2load, Load, Oha, Peer, Plumb, Wrk  # noqa: E402
+from peers import (  # noqa: E402
+    H2LOAD,
+    LIMIT,
+    OHA,
+    PLUMB,
+    WRK,
+    H2load,
+    Limit,
+    Load,
+    Oha,
+    Peer,
+    Plumb,
+    Wrk,
+)
 from web import Site  # noqa: E402
 
 CELLS = ("cpu", "open", "stall", "memory", "users", "long")
 CONNECTIONS = [1, 10, 50, 200]
-CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (1, 10, 50)} | {200: at_most(1.00)}
-BASELINES = ("wrk", "h2load", "oha")
+# with one connection nearly all of the time is the kernel's
+CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (10, 50)} | {n: at_most(1.00) for n in (1, 200)}
+BASELINES = ("limit", "wrk", "h2load", "oha")
+# Of a client that only sends and receives, over one connection, in either regime of the tick.
+LIMIT_CPU_TARGET = at_most(1.03)
+FREE, HELD = TICKS = ("free", "held")
 OPEN_CONNECTIONS, OPEN_PER_S = 50, 2000
 OPEN_TARGET = at_most(1.00)
 ROUNDS, SECONDS = 12, 1.0
@@ -76,6 +93,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--connections", type=numbers, default=CONNECTIONS, help="of the cell cpu: %(default)s")
     add("--baselines", type=names(BASELINES), default=list(BASELINES),
         help="of the cell cpu: %(default)s")  # fmt: skip
+    add("--ticks", type=names(TICKS), default=list(TICKS),
+        help="left alone or held by both clients, beside the limit: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), default=ROUNDS, help="to keep: %(default)s")
     add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
     add("--requests", type=positive(int), default=checks.MEMORY_REQUESTS,
@@ -92,11 +111,17 @@ def prepare(options: argparse.Namespace) -> dict[str, Peer]:
     """Builds and installs what the chosen cells need."""
     build.package("nginx", "nginx-light")
     tools: dict[str, Peer] = {PLUMB: Plumb(build.plumb(options.plumb, not options.no_build))}
-    if "cpu" in options.cells:
+    baselines = options.baselines if "cpu" in options.cells else []
+    if LIMIT in baselines:
+        source = BENCH / "http" / "limit_http.c"
+        tools[LIMIT] = Limit(build.c_program(source, build.TARGET / "bench"))
+    if WRK in baselines:
         build.package("wrk", "wrk")
+        tools[WRK] = Wrk(Path("wrk"))
+    if H2LOAD in baselines:
         build.package("h2load", "nghttp2-client")
-        tools |= {WRK: Wrk(Path("wrk")), H2LOAD: H2load(Path("h2load"))}
-    if {"cpu", "open"} & set(options.cells):
+        tools[H2LOAD] = H2load(Path("h2load"))
+    if OHA in baselines or "open" in options.cells:
         tools[OHA] = Oha(build.crate("oha"))
     return tools
 
@@ -124,14 +149,16 @@ def run(
 
 
 def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Cell]:
-    """The comparisons chosen. wrk stands twice, so that the noise is known."""
+    """The comparisons chosen. The limit and wrk stand twice, so that the noise is known."""
     plumb = tools[PLUMB]
+    if "cpu" in options.cells and 1 in options.connections and LIMIT in options.baselines:
+        yield from beside_limit(options, tools)
     if "cpu" in options.cells:
         for connections in options.connections:
             load, name = Load(connections, options.seconds), f"cpu, {connections} connections"
-            wrk = tools[WRK]
-            contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
             if WRK in options.baselines:
+                wrk = tools[WRK]
+                contenders = {WRK: wrk, AGAIN: wrk, PLUMB: plumb}
                 yield Cell(name, CPU, load, contenders, CPU_TARGETS.get(connections))
             for other in (it for it in (H2LOAD, OHA) if it in options.baselines):
                 yield Cell(name, CPU, load, {other: tools[other], PLUMB: plumb}, None)
@@ -139,6 +166,18 @@ def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Ce
         load = Load(OPEN_CONNECTIONS, max(2.0, options.seconds), OPEN_PER_S)
         contenders = {OHA: tools[OHA], PLUMB: plumb}
         yield Cell(f"open, {OPEN_PER_S}/s", MEDIAN, load, contenders, OPEN_TARGET)
+
+
+def beside_limit(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Cell]:
+    """One connection, against a client that only sends and receives, like for like."""
+    limit, plumb = tools[LIMIT], tools[PLUMB]
+    assert isinstance(limit, Limit) and isinstance(plumb, Plumb)
+    for ticks in options.ticks:
+        holds = ticks == HELD
+        at_limit = replace(limit, holds_tick=holds)
+        contenders = {LIMIT: at_limit, AGAIN: at_limit, PLUMB: replace(plumb, holds_tick=holds)}
+        name = f"cpu, 1 connection, tick {ticks}"
+        yield Cell(name, CPU, Load(1, options.seconds), contenders, LIMIT_CPU_TARGET)
 
 
 def measured(cell: Cell, options: argparse.Namespace, plumb: Peer, site: Site) -> Row:

@@ -43,13 +43,14 @@ def command(
     words += ["--plumb", str(tools.plumb), "--limit", str(tools.limit)]
     words += ["--connections", str(load.connections), "--depth", str(load.depth)]
     words += ["--seconds", str(load.seconds)]
+    words += ["--hold-tick"] if server.holds_tick else []
     return entries.command(words, place, family)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one client while it watches the machine; the exit status."""
     options = parse(arguments)
-    server = Server(options.kind, options.port, options.server)
+    server = Server(options.kind, options.port, options.server, options.hold_tick)
     load = Load(options.connections, options.depth, options.seconds)
     tools = Tools(options.plumb, options.limit)
     return entries.watched(
@@ -67,6 +68,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--server", type=int, required=True, help="process id of the server")
     add("--plumb", type=Path, required=True, help="the program plumb")
     add("--limit", type=Path, required=True, help="the program limit_lock")
+    add("--hold-tick", action="store_true", help="both sides keep their processors' ticks")
     add("--figure", choices=FIGURES, default=CPU, help="which figure to print: %(default)s")
     add("--connections", type=int, default=1, help="each with locks of its own: %(default)s")
     add("--depth", type=int, default=1, help="requests under way on each: %(default)s")

@@ -1,10 +1,13 @@
 /* The limit of a lock server: one epoll thread a side, fixed messages of 64
- * bytes, a hash table of locks with owners and counters.
+ * bytes, a hash table of locks with owners and counters. One client with one
+ * request under way waits by a receive that blocks on both sides, as plumb does.
  *
- *   limit_lock server PORT [BIND]
- *   limit_lock pairs HOST PORT CONNECTIONS DEPTH SECONDS
- *   limit_lock fill HOST PORT OWNERS LOCKS DEPTH
+ *   limit_lock [--hold-tick] server PORT [BIND]
+ *   limit_lock [--hold-tick] lone-server PORT [BIND]
+ *   limit_lock [--hold-tick] pairs HOST PORT CONNECTIONS DEPTH SECONDS
+ *   limit_lock [--hold-tick] fill HOST PORT OWNERS LOCKS DEPTH
  *
+ * `lone-server` serves one client after the other and blocks in its receive.
  * `pairs` takes and releases locks of its own, DEPTH requests under way on
  * each connection; a pair is one lock and its release. `fill` creates LOCKS
  * locks for each of OWNERS, a connection an owner, and then asks for all of
@@ -314,18 +317,42 @@ static void accept_clients(int poll, int listener)
         die_errno("accept");
 }
 
-static void serve(const char *port, const char *host)
+static void new_table(void)
 {
     table.entries_capacity = FIRST_SLOTS;
     table.entries = allocate(table.entries_capacity * sizeof *table.entries);
     table.entries_end = NONE + 1;
     set_slots(FIRST_SLOTS);
+}
+
+static void serve_one_by_one(const char *port, const char *host)
+{
+    new_table();
+    const int listener = listen_on(host, port, 0);
+    for (;;) {
+        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0)
+            die_errno("accept");
+        no_delay(fd);
+        struct client client = { .fd = fd };
+        do
+            before_wait();
+        while (on_client(&client, 0));
+        close(fd);
+        free(client.unsent);
+    }
+}
+
+static void serve(const char *port, const char *host)
+{
+    new_table();
     const int listener = listen_on(host, port, SOCK_NONBLOCK);
     const int poll = epoll_create1(EPOLL_CLOEXEC);
     watch(poll, listener, EPOLLIN, NULL);
 
     struct epoll_event events[EVENTS_MAX];
     for (;;) {
+        before_wait();
         const int ready = epoll_wait(poll, events, EVENTS_MAX, -1);
         if (ready < 0 && errno != EINTR)
             die_errno("epoll_wait");
@@ -355,8 +382,10 @@ struct connection {
 
 struct load {
     int poll;
+    struct connection *connections;
     uint32_t depth;
     bool fills;
+    bool lone;       /* one request under way on one connection: its receive blocks */
     uint64_t answered;
 };
 
@@ -411,6 +440,12 @@ static void exchange(struct load *load, uint64_t end_ns, uint64_t until_answered
 {
     struct epoll_event events[EVENTS_MAX];
     while (load->answered < until_answered && (end_ns == UINT64_MAX || now_ns() < end_ns)) {
+        if (load->lone) {
+            before_wait();
+            take_replies(load, load->connections);
+            continue;
+        }
+        before_wait();
         const int ready = epoll_wait(load->poll, events, EVENTS_MAX, -1);
         if (ready < 0 && errno != EINTR)
             die_errno("epoll_wait");
@@ -426,6 +461,8 @@ static struct connection *open_connections(const struct load *load, const char *
     for (uint32_t i = 0; i < count; i++) {
         connections[i] = (struct connection){ .fd = connect_to(host, port), .to_send = to_send,
                                               .owner = (uint16_t)i };
+        if (load->lone)
+            continue;
         set_non_blocking(connections[i].fd);
         watch(load->poll, connections[i].fd, BOTH_WAYS, &connections[i]);
     }
@@ -434,8 +471,10 @@ static struct connection *open_connections(const struct load *load, const char *
 
 static void pairs(const char *host, const char *port, uint32_t count, uint32_t depth, double seconds)
 {
-    struct load load = { .poll = epoll_create1(EPOLL_CLOEXEC), .depth = depth };
+    struct load load = { .poll = epoll_create1(EPOLL_CLOEXEC), .depth = depth,
+                         .lone = count == 1 && depth == 1 };
     struct connection *connections = open_connections(&load, host, port, count, UINT32_MAX);
+    load.connections = connections;
     const uint64_t start_ns = now_ns();
     for (uint32_t i = 0; i < count; i++)
         send_requests(&load, &connections[i]);
@@ -480,9 +519,12 @@ static void fill(const char *host, const char *port, uint32_t owners, uint32_t l
 
 int main(int argc, char **argv)
 {
+    take_hold_tick(&argc, &argv);
     const char *verb = argc > 1 ? argv[1] : "";
     if ((argc == 3 || argc == 4) && strcmp(verb, "server") == 0) {
         serve(argv[2], argc == 4 ? argv[3] : "127.0.0.1");
+    } else if ((argc == 3 || argc == 4) && strcmp(verb, "lone-server") == 0) {
+        serve_one_by_one(argv[2], argc == 4 ? argv[3] : "127.0.0.1");
     } else if (argc == 7 && strcmp(verb, "pairs") == 0) {
         pairs(argv[2], argv[3], (uint32_t)number(argv[4], 1, 10000, "CONNECTIONS"),
               (uint32_t)number(argv[5], 1, DEPTH_MAX / 4, "DEPTH"),
@@ -492,9 +534,10 @@ int main(int argc, char **argv)
              (uint32_t)number(argv[5], 1, 1e7, "LOCKS"),
              (uint32_t)number(argv[6], 1, DEPTH_MAX / 4, "DEPTH"));
     } else {
-        fputs("usage: limit_lock server PORT [BIND]\n"
-              "       limit_lock pairs HOST PORT CONNECTIONS DEPTH SECONDS\n"
-              "       limit_lock fill HOST PORT OWNERS LOCKS DEPTH\n", stderr);
+        fputs("usage: limit_lock [--hold-tick] server PORT [BIND]\n"
+              "       limit_lock [--hold-tick] lone-server PORT [BIND]\n"
+              "       limit_lock [--hold-tick] pairs HOST PORT CONNECTIONS DEPTH SECONDS\n"
+              "       limit_lock [--hold-tick] fill HOST PORT OWNERS LOCKS DEPTH\n", stderr);
         return 2;
     }
     return 0;

@@ -13,7 +13,11 @@ from lib import process
 from lib.failure import BenchFailure
 
 HOST = "127.0.0.1"
-PLUMB, REDIS, LIMIT = KINDS = ("plumb", "redis", "limit")
+PLUMB, REDIS, LIMIT, LONE = KINDS = ("plumb", "redis", "limit", "lone")
+# The limit, and the limit that serves one client at a time and blocks in its receive.
+LIMITS = (LIMIT, LONE)
+# What both sides are told that are to keep their processors' ticks.
+HELD = "--hold-tick"
 GRACE_SECONDS = 30.0
 
 
@@ -32,6 +36,8 @@ class Server:
     kind: str
     port: int
     pid: int
+    # It keeps the tick of its processor while it waits, and so do its clients.
+    holds_tick: bool = False
 
     @property
     def address(self) -> str:
@@ -41,23 +47,29 @@ class Server:
 
 @contextmanager
 def serving(
-    kind: str, tools: Tools, place: Sequence[str], words: Sequence[str] = ()
+    kind: str,
+    tools: Tools,
+    place: Sequence[str],
+    words: Sequence[str] = (),
+    holds_tick: bool = False,
 ) -> Iterator[Server]:
     """A server of this kind until the block ends; `words` are more options of plumb's."""
+    held = [HELD] if holds_tick else []
     if kind == PLUMB:
         command = [*place, str(tools.plumb), "lock", "serve", "--listen", f"{HOST}:0", "--quiet"]
-        with process.running([*command, *words]) as server:
-            yield Server(kind, process.announced_port(server), server.pid)
+        with process.running([*command, *held, *words]) as server:
+            yield Server(kind, process.announced_port(server), server.pid, holds_tick)
         return
     port = process.free_port()
     if kind == REDIS:
         command = ["redis-server", "--port", str(port), "--bind", HOST, "--save", ""]
         command += ["--appendonly", "no", "--daemonize", "no"]
     else:
-        command = [str(tools.limit), "server", str(port)]
+        verb = "lone-server" if kind == LONE else "server"
+        command = [str(tools.limit), *held, verb, str(port)]
     with process.running([*place, *command], stdout=process.subprocess.DEVNULL) as server:
         process.await_listening(server, port)
-        yield Server(kind, port, server.pid)
+        yield Server(kind, port, server.pid, holds_tick)
 
 
 @dataclass(frozen=True)
@@ -72,19 +84,20 @@ class Load:
 def pairs_command(server: Server, load: Load, tools: Tools, out: Path) -> list[str]:
     """The client of the server: the limit has its own, the others are driven by plumb."""
     connections, depth = str(load.connections), str(load.depth)
-    if server.kind == LIMIT:
+    held = [HELD] if server.holds_tick else []
+    if server.kind in LIMITS:
         words = [HOST, str(server.port), connections, depth, str(load.seconds)]
-        return [str(tools.limit), "pairs", *words]
+        return [str(tools.limit), *held, "pairs", *words]
     words = [str(tools.plumb), "lock", "load", "pairs", server.address]
     words += ["--connections", connections, "--depth", depth, "--warmup", "200ms"]
     words += ["--for", f"{round(1000 * load.seconds)}ms", "--json", "--out", str(out / "out")]
-    return words + (["--target-kind", "redis"] if server.kind == REDIS else [])
+    return words + held + (["--target-kind", "redis"] if server.kind == REDIS else [])
 
 
 def pairs_of(server: Server, printed: str) -> float:
     """Pairs a second; an error when one failed."""
     found = json.loads(printed)
-    if server.kind == LIMIT:
+    if server.kind in LIMITS:
         return float(found["per_s"])
     return named(result(found), "pairs")
 

@@ -29,7 +29,7 @@ from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.outcome import AGAIN, Outcome, Row, compared  # noqa: E402
 from lib.placement import on_cpu  # noqa: E402
 from lib.verdict import Target, at_most, exit_status  # noqa: E402
-from peers import LIMIT, PLUMB, REDIS, Load, Server, Tools  # noqa: E402
+from peers import LIMIT, LONE, PLUMB, REDIS, Load, Server, Tools  # noqa: E402
 
 LOADS = ((1, 1), (5, 1), (50, 1), (1, 16), (1, 64))
 # `pairs` is all of these: each figure at each load.
@@ -38,6 +38,8 @@ PAIRS_CELLS = {
     for connections, depth in LOADS
     for measure in (PAIRS, CPU)
 }
+# What is done about the ticks of idle processors, on both sides of every contender.
+TICKS = ("free", "held")
 CELLS = ("pairs", "journal", "fill", "masks", "orders", "redis-benchmark")
 # 0.9 of the limit's pairs a second is 1.11 of its time for one.
 LIMIT_TARGETS = {PAIRS: at_most(1 / 0.9), CPU: at_most(1.25)}
@@ -62,6 +64,8 @@ class Cell:
     load: Load
     baseline: str
     target: Target | None
+    # Client and server of every contender keep their processors' ticks.
+    holds_tick: bool = False
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -89,6 +93,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--cells", type=names([*CELLS, *PAIRS_CELLS]), default=list(CELLS),
         help=f"comma-separated: %(default)s; pairs is {', '.join(PAIRS_CELLS)}")  # fmt: skip
+    add("--ticks", type=names(TICKS), default=list(TICKS),
+        help="of one connection at depth 1, left alone or held by all: %(default)s")  # fmt: skip
     add("--time", type=positive(float),
         help="seconds of each comparison of pairs; by default so many as its target needs")
     add("--seconds", type=positive(float), default=SECONDS, help="of each entry: %(default)s")
@@ -104,7 +110,11 @@ def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
     if chosen:
         with ExitStack() as stack:
             enter = stack.enter_context
-            servers = {kind: enter(peers.serving(kind, tools, on_cpu(1))) for kind in peers.KINDS}
+            wanted = {(kind, cell.holds_tick) for cell in chosen for kind in (cell.baseline, PLUMB)}
+            servers = {
+                (kind, held): enter(peers.serving(kind, tools, on_cpu(1), holds_tick=held))
+                for kind, held in sorted(wanted)
+            }
             for cell in chosen:
                 outcome.rows.append(measured(cell, options, tools, servers))
                 say(f"{cell.name} against {cell.baseline}: done")
@@ -128,7 +138,13 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
             continue
         load = Load(connections, depth, options.seconds)
         limited = LIMIT_TARGETS[measure] if depth == 1 else None
-        yield Cell(name, measure, load, LIMIT, limited)
+        if (connections, depth) == (1, 1):
+            # like for like: both block in their receives, and do the same about the tick
+            for ticks in options.ticks:
+                held = ticks == "held"
+                yield Cell(f"{name}, tick {ticks}", measure, load, LONE, limited, held)
+        else:
+            yield Cell(name, measure, load, LIMIT, limited)
         against = REDIS_CPU if measure == CPU and depth > 1 else None
         if measure == PAIRS and depth == 64:
             against = REDIS_PAIRS
@@ -136,13 +152,16 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
 
 
 def measured(
-    cell: Cell, options: argparse.Namespace, tools: Tools, servers: Mapping[str, Server]
+    cell: Cell,
+    options: argparse.Namespace,
+    tools: Tools,
+    servers: Mapping[tuple[str, bool], Server],
 ) -> Row:
     """The contenders in turns."""
     family = [os.getpid(), *(server.pid for server in servers.values())]
     contenders = {cell.baseline: cell.baseline, AGAIN: cell.baseline, PLUMB: PLUMB}
     commands = {
-        name: entry.command(servers[kind], cell.load, cell.figure, tools, on_cpu(0), family)
+        name: entry.command(servers[kind, cell.holds_tick], cell.load, cell.figure, tools, on_cpu(0), family)
         for name, kind in contenders.items()
     }
     seed = seed_of(options.seed, f"{cell.name} {cell.baseline}")

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     host, _, port = options.address.rpartition(":")
     endpoint = Endpoint(tuple(options.client), host, int(port))
-    peer = peers.named(options.kind, options.program, options.ca)
+    peer = peers.named(options.kind, options.program, options.ca, options.hold_tick)
     load = Load(options.size, options.connections, options.seconds, options.response)
     return entries.watched(
         lambda: peer.ping(endpoint, load)[options.figure], options.family, CALM_SECONDS
@@ -55,6 +55,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("address", help="HOST:PORT of its server")
     add("--program", type=Path, help="the client, unless it is sockperf")
     add("--ca", type=Path, help="whom a client of plumb believes over TLS")
+    add("--hold-tick", action="store_true", help="both sides keep their processors' ticks")
     add("--figure", default="p50_ns", help="which of its figures to print: %(default)s")
     add("--size", type=int, default=500, help="payload bytes: %(default)s")
     add("--response", type=int, default=0, help="payload bytes of the answer; 0: an echo")

@@ -9,11 +9,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +23,8 @@ enum {
     HEADER_BYTES = 4,              /* big-endian length of the payload */
     PAYLOAD_BYTES_MAX = 16 << 20,  /* the largest frame an NI peer accepts */
     BACKLOG = 4096,
+    TICK_AHEAD_NS = 1000000,       /* as far as plumb sets its timer ahead */
+    NS_PER_S = 1000000000,
 };
 
 __attribute__((noreturn, format(printf, 1, 2)))
@@ -56,6 +60,43 @@ static inline uint64_t now_ns(void)
 static inline uint64_t cpu_ns(void)
 {
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* With --hold-tick every wait keeps the tick of its processor, as that option of plumb does: by a
+ * timer of the thread that is to go off before the tick, set again when half of it has passed. */
+static bool hold_ticks;
+static _Thread_local int tick_fd = -1;
+static _Thread_local uint64_t tick_until_ns;
+
+static inline void hold_tick(uint64_t ns)
+{
+    if (tick_until_ns >= ns + TICK_AHEAD_NS / 2)
+        return;
+    if (tick_fd < 0 && (tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) < 0)
+        die_errno("timerfd_create");
+    tick_until_ns = ns + TICK_AHEAD_NS;
+    const struct itimerspec time = { .it_value = { .tv_sec = (time_t)(tick_until_ns / NS_PER_S),
+                                                   .tv_nsec = (long)(tick_until_ns % NS_PER_S) } };
+    if (timerfd_settime(tick_fd, TFD_TIMER_ABSTIME, &time, NULL) != 0)
+        die_errno("timerfd_settime");
+}
+
+/* Stands before every wait. */
+static inline void before_wait(void)
+{
+    if (hold_ticks)
+        hold_tick(now_ns());
+}
+
+/* Takes --hold-tick away from the front of the arguments. */
+static inline void take_hold_tick(int *argc, char ***argv)
+{
+    if (*argc < 2 || strcmp((*argv)[1], "--hold-tick") != 0)
+        return;
+    hold_ticks = true;
+    (*argv)[1] = (*argv)[0];
+    (*argc)--;
+    (*argv)++;
 }
 
 static inline void put_length(uint8_t *frame, uint32_t payload_bytes)

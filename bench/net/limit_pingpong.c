@@ -1,8 +1,8 @@
 /* The limit of one round trip: what plain C does with two system calls a
  * message on each side, one send and one recv, on blocking sockets.
  *
- *   limit_pingpong server PORT [BIND]
- *   limit_pingpong client HOST PORT SIZE SECONDS
+ *   limit_pingpong [--hold-tick] server PORT [BIND]
+ *   limit_pingpong [--hold-tick] client HOST PORT SIZE SECONDS
  *
  * A message is an NI frame: a 4-byte big-endian length, then the payload.
  * The server stores a message whole before it returns it. Both buffers are
@@ -33,6 +33,7 @@ static size_t receive_frame(int fd, uint8_t *buffer, size_t capacity)
 {
     size_t held = 0, frame_bytes = HEADER_BYTES;
     while (held < frame_bytes) {
+        before_wait();
         const ssize_t got = recv(fd, buffer + held, capacity - held, 0);
         if (got <= 0)
             return 0;
@@ -127,14 +128,15 @@ static void ping(const char *host, const char *port, uint32_t payload_bytes, dou
 
 int main(int argc, char **argv)
 {
+    take_hold_tick(&argc, &argv);
     if ((argc == 3 || argc == 4) && strcmp(argv[1], "server") == 0) {
         serve(argv[2], argc == 4 ? argv[3] : "127.0.0.1");
     } else if (argc == 6 && strcmp(argv[1], "client") == 0) {
         ping(argv[2], argv[3], (uint32_t)number(argv[4], 0, PAYLOAD_BYTES_MAX, "SIZE"),
              number(argv[5], 0.01, 3600, "SECONDS"));
     } else {
-        fputs("usage: limit_pingpong server PORT [BIND]\n"
-              "       limit_pingpong client HOST PORT SIZE SECONDS\n", stderr);
+        fputs("usage: limit_pingpong [--hold-tick] server PORT [BIND]\n"
+              "       limit_pingpong [--hold-tick] client HOST PORT SIZE SECONDS\n", stderr);
         return 2;
     }
     return 0;

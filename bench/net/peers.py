@@ -25,6 +25,8 @@ from lib.failure import BenchFailure
 from lib.placement import Placement
 
 WARM_UP_SHARE = 0.1
+# What both sides of a peer are told that is to keep its processors' ticks.
+HELD = ("--hold-tick",)
 PATIENCE_SECONDS = 30.0
 PINGPONG, EPOLL, PLUMB, SOCKPERF = "pingpong", "epoll", "plumb", "sockperf"
 STREAMING, IPERF3, IPERF, QPERF = "streaming", "iperf3", "iperf", "qperf"
@@ -87,16 +89,20 @@ class Limit:
     takes_connections: bool
     # Payload of every answer; 0: messages come back as they went.
     response: int = 0
+    # Both sides keep the ticks of their processors while they wait.
+    holds_tick: bool = False
 
     @property
     def words(self) -> list[str]:
         """`pingpong` or `epoll`, and the program."""
-        return [EPOLL if self.takes_connections else PINGPONG, "--program", str(self.program)]
+        kind = EPOLL if self.takes_connections else PINGPONG
+        return [kind, "--program", str(self.program), *_held(self.holds_tick)]
 
     @contextmanager
     def serving(self, placement: Placement) -> Iterator[Server]:
         """`limit_* server 0 HOST [RESPONSE]`."""
-        command = [*placement.server, str(self.program), "server", "0", placement.host]
+        command = [*placement.server, str(self.program), *_held(self.holds_tick)]
+        command += ["server", "0", placement.host]
         command += [str(self.response)] if self.response else []
         with process.running(command) as server:
             yield ready(placement, process.announced_port(server), server)
@@ -105,7 +111,7 @@ class Limit:
         """`limit_* client HOST PORT SIZE [CONNECTIONS] SECONDS [RESPONSE]`; prints
         its figures."""
         connections = [str(load.connections)] if self.takes_connections else []
-        command = [*endpoint.client, str(self.program), "client"]
+        command = [*endpoint.client, str(self.program), *_held(self.holds_tick), "client"]
         command += [endpoint.host, str(endpoint.port)]
         command += [str(load.size), *connections, str(load.seconds)]
         command += [str(load.response)] if load.response else []
@@ -120,16 +126,19 @@ class Plumb:
     program: Path
     # The authority that the client believes over TLS; without one it speaks none.
     ca: Path | None = None
+    # Both sides keep the ticks of their processors while they wait.
+    holds_tick: bool = False
 
     @property
     def words(self) -> list[str]:
         """`plumb`, and the program."""
-        return [PLUMB, "--program", str(self.program)]
+        return [PLUMB, "--program", str(self.program), *_held(self.holds_tick)]
 
     @contextmanager
     def serving(self, placement: Placement) -> Iterator[Server]:
         """On a port the server picks and announces."""
-        with echo.serving(self.program, placement.server, placement.host) as (server, port):
+        place, options = placement.server, _held(self.holds_tick)
+        with echo.serving(self.program, place, placement.host, options) as (server, port):
             yield ready(placement, port, server)
 
     def ping(self, endpoint: Endpoint, load: Load) -> Figures:
@@ -155,6 +164,7 @@ class Plumb:
         command += ["--size", f"{size}B", "--connections", str(connections), *length]
         if self.ca is not None:
             command += ["--tls", "--ca", str(self.ca)]
+        command += _held(self.holds_tick)
         return [*command, "--json", "--out", str(scratch / "out")]
 
 
@@ -188,7 +198,7 @@ class Sockperf:
         return sockperf_figures(process.run(command, seconds + PATIENCE_SECONDS))
 
 
-def named(kind: str, program: Path, ca: Path | None) -> Peer:
+def named(kind: str, program: Path, ca: Path | None, holds_tick: bool) -> Peer:
     """The peer whose `words` were written, as far as its client goes."""
     if kind == SOCKPERF:
         return Sockperf()
@@ -197,8 +207,12 @@ def named(kind: str, program: Path, ca: Path | None) -> Peer:
 
         return streams.named(kind, program)
     if kind in (PLUMB, PLUMB_TLS):
-        return Plumb(program, ca)
-    return Limit(program, kind == EPOLL)
+        return Plumb(program, ca, holds_tick)
+    return Limit(program, kind == EPOLL, holds_tick=holds_tick)
+
+
+def _held(holds_tick: bool) -> tuple[str, ...]:
+    return HELD if holds_tick else ()
 
 
 def ready(placement: Placement, port: int, server: subprocess.Popen[str]) -> Server:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parents[1]
@@ -21,7 +21,17 @@ import comparisons  # noqa: E402
 import report  # noqa: E402
 import streams  # noqa: E402
 import tls  # noqa: E402
-from comparisons import AGAIN, LIMIT, PLUMB, SOCKPERF, Effort, Group, Row  # noqa: E402
+from comparisons import (  # noqa: E402
+    AGAIN,
+    FREE,
+    LIMIT,
+    PLUMB,
+    SOCKPERF,
+    TICKS,
+    Effort,
+    Group,
+    Row,
+)
 from lib import build, console, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
@@ -86,6 +96,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--cells", type=names(CELLS), default=list(CELLS), help="comma-separated: %(default)s")
     add("--placements", type=names(PLACEMENTS), default=list(PLACEMENTS),
         help="of the round trips, comma-separated: %(default)s")  # fmt: skip
+    add("--ticks", type=names(TICKS), default=list(TICKS),
+        help="of the round trips, left alone or held by all: %(default)s")  # fmt: skip
     add("--sizes", type=numbers, default=list(comparisons.ROUND_TRIP_SIZES),
         help="payload bytes of the round trips: %(default)s")  # fmt: skip
     add("--rounds", type=positive(int), help="to keep; 20 for round trips, 7 for throughput")
@@ -155,9 +167,11 @@ def run(options: argparse.Namespace, tools: Tools, outcome: Outcome) -> None:
 def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterator[Group]:
     """The comparisons chosen: round trips a placement, over TLS, then the rates."""
     if "roundtrip" in options.cells:
-        contenders = turns(tools.pingpong, tools.plumb) | {SOCKPERF: tools.sockperf}
         for placement in options.placements:
-            yield comparisons.round_trips(contenders, placement, options.sizes, effort)
+            for ticks in options.ticks:
+                yield comparisons.round_trips(
+                    round_trippers(tools, ticks), placement, ticks, options.sizes, effort
+                )
     if "tls" in options.cells:
         encrypted = prepare_tls(tools.plumb.program)
         yield comparisons.encrypted(turns(encrypted.limit, encrypted.plumb), effort)
@@ -171,6 +185,14 @@ def groups(options: argparse.Namespace, tools: Tools, effort: Effort) -> Iterato
         for placement in comparisons.STREAM_PLACEMENTS:
             for count in comparisons.STREAM_COUNTS:
                 yield comparisons.streams(contenders, placement, count, missing, effort)
+
+
+def round_trippers(tools: Tools, ticks: str) -> dict[str, Peer]:
+    """Those that can do about the ticks what is asked: sockperf leaves them alone."""
+    if ticks == FREE:
+        return turns(tools.pingpong, tools.plumb) | {SOCKPERF: tools.sockperf}
+    held = replace(tools.pingpong, holds_tick=True), replace(tools.plumb, holds_tick=True)
+    return turns(*held)
 
 
 def turns(limit: Limit, plumb: Plumb) -> dict[str, Peer]:

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, LoadPlan, Outlet, Stop, Tick};
-use plumb_measure::{Clock as _, Slowest};
+use plumb_engine::{Driven, Ending, HeldTick, LoadPlan, Outlet, Stop};
+use plumb_measure::{Clock as _, Slowest, Tick};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::DbError;
@@ -53,14 +53,14 @@ pub(crate) struct Yield {
     pub(crate) observed: u64,
 }
 
-/// A runtime of one thread, which holds `tick` while it waits.
+/// A runtime of one thread, which does what `tick` says while it waits.
 ///
 /// # Errors
 /// When no descriptors are left.
-pub(crate) fn runtime(passes: &Arc<Passes>, tick: Option<Tick>) -> Result<Runtime, DbError> {
+pub(crate) fn runtime(passes: &Arc<Passes>, tick: Tick) -> Result<Runtime, DbError> {
     let (asleep, awake) = (Arc::new(AtomicU64::new(0)), Arc::clone(passes));
     let since = Arc::clone(&asleep);
-    let tick = tick.map(Mutex::new);
+    let tick = HeldTick::of(tick).map_err(DbError::system("set a timer"))?.map(Mutex::new);
     Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -87,16 +87,7 @@ pub(crate) fn runtime(passes: &Arc<Passes>, tick: Option<Tick>) -> Result<Runtim
 /// later is data.
 pub(crate) fn drive(load: &Load<'_>, outlet: Outlet) -> Result<(Driven<()>, Yield), DbError> {
     let passes = Arc::<Passes>::default();
-    let tick = if load.callers == 1 { Some(held_tick()?) } else { None };
-    runtime(&passes, tick)?.block_on(run(load, outlet, passes))
-}
-
-/// For the waits of a single caller, which are short and many.
-///
-/// # Errors
-/// When no descriptors are left.
-pub(crate) fn held_tick() -> Result<Tick, DbError> {
-    Tick::new().map_err(DbError::system("set a timer"))
+    runtime(&passes, load.plan.tick)?.block_on(run(load, outlet, passes))
 }
 
 async fn run(

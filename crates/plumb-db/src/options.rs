@@ -120,6 +120,7 @@ impl PingOptions {
         if load.driver.nagle {
             return wrong("--nagle is not for databases: every statement is sent at once");
         }
+        load.driver.confirm_tick("a database server", None)?;
         let own = self.statement.is_some() || self.file.is_some();
         if self.ask.contains(&Which::Own) && !own {
             return wrong("--ask own needs a statement: write --statement SQL or --file FILE");

@@ -9,7 +9,7 @@ use plumb_engine::{
     Family, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Histogram, Reading, ResultRecord};
+use plumb_measure::{Histogram, Reading, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -102,7 +102,7 @@ impl Ping {
             _ => Family::Any,
         };
         let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
-        let runtime = runtime(&Arc::default(), None)?;
+        let runtime = runtime(&Arc::default(), Tick::Free)?;
         let door = |login: &Login, access| Door::new(endpoint.clone(), login, access, patience);
         let mut onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
         if self.login.password.is_none()

@@ -172,7 +172,8 @@ where
             protocol,
             now: time.now_ns(),
             time,
-            poll: Poll::new(job.stop).map_err(EngineError::system("create an epoll set"))?,
+            poll: Poll::new(job.stop, job.plan.tick)
+                .map_err(EngineError::system("create an epoll set"))?,
             watch: Watch::new(conns.len()),
             conns,
             timers: Timers::default(),

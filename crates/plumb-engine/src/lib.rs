@@ -63,6 +63,6 @@ pub use result::{Lengths, part_record, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{Ended, Peer, Seat, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
-pub use tick::Tick;
+pub use tick::{HELD_TICK, HeldTick};
 pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
 pub use transport::{Listener, reachable};

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use plumb_measure::{Rate, Span};
+use plumb_measure::{Rate, Span, Tick};
 
 use crate::EngineError;
 
@@ -102,6 +102,8 @@ pub struct LoadPlan {
     pub interval: Span,
     /// Whether the kernel may hold back what is sent over TCP.
     pub nagle: Nagle,
+    /// What is done about the tick of a processor that idles while the loop waits.
+    pub tick: Tick,
 }
 
 impl LoadPlan {
@@ -125,6 +127,7 @@ impl LoadPlan {
             netns: Vec::new(),
             interval: Span::from_ms(1_000),
             nagle: Nagle::Off,
+            tick: Tick::Free,
         }
     }
 
@@ -145,6 +148,12 @@ impl LoadPlan {
         if self.waiting == Waiting::Receive && suitable != Waiting::Receive {
             return wrong(
                 "a blocking receive serves one connection at depth 1 without a pace".into(),
+            );
+        }
+        if self.waiting == Waiting::Spin && self.tick == Tick::Held {
+            return wrong(
+                "--spin never waits, so there is no tick to hold: leave --spin or --hold-tick out"
+                    .into(),
             );
         }
         if self.extent == Extent::Count(0) {
@@ -285,6 +294,15 @@ pub(crate) mod tests {
         let mut plan = plan();
         plan.threads = NonZeroUsize::new(2).unwrap();
         assert!(plan.check().unwrap_err().to_string().contains("2 threads for 1 connections"));
+    }
+
+    #[test]
+    fn a_tick_is_left_alone_unless_asked_for_and_not_held_by_a_loop_that_never_waits() {
+        assert_eq!(LoadPlan::lone(1, Span::from_ms(1)).tick, Tick::Free);
+        let held = LoadPlan { tick: Tick::Held, ..plan() };
+        assert!(held.check().is_ok());
+        let spins = LoadPlan { waiting: Waiting::Spin, ..held };
+        assert!(spins.check().unwrap_err().to_string().contains("leave --spin or --hold-tick out"));
     }
 
     #[test]

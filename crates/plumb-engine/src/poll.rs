@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use plumb_measure::Clock;
+use plumb_measure::{Clock, Tick};
 use rustix::event::epoll;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -12,7 +12,7 @@ use rustix::time::{
 
 use crate::clock::MonotonicClock;
 use crate::stop::Stop;
-use crate::tick::Tick;
+use crate::tick::HeldTick;
 
 /// Events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -59,7 +59,8 @@ pub struct Poll {
     alarm: OwnedFd,
     /// When the alarm goes off or went off.
     alarm_at: u64,
-    tick: Tick,
+    /// None where the processor's tick is left alone.
+    tick: Option<HeldTick>,
 }
 
 impl std::fmt::Debug for Poll {
@@ -69,8 +70,8 @@ impl std::fmt::Debug for Poll {
 }
 
 impl Poll {
-    /// An empty set, whose waits end when `stop` is asked.
-    pub(crate) fn new(stop: &Stop) -> io::Result<Self> {
+    /// An empty set, whose waits end when `stop` is asked and do what `tick` says.
+    pub(crate) fn new(stop: &Stop, tick: Tick) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let alarm = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -83,7 +84,7 @@ impl Poll {
             events: Vec::with_capacity(EVENTS_MAX),
             alarm,
             alarm_at: 0,
-            tick: Tick::new()?,
+            tick: HeldTick::of(tick)?,
         })
     }
 
@@ -148,14 +149,17 @@ impl Poll {
         self.wait(Some(Timespec { tv_sec: 0, tv_nsec: 0 }))
     }
 
-    /// Makes a short wait for one socket, by a receive that blocks, cheaper; call it at `now`.
+    /// Call it at `now`, before a receive that blocks: holds the tick where that was asked for.
     #[inline]
     pub(crate) fn hold_tick(&mut self, now: u64) {
-        self.tick.hold(now);
+        if let Some(tick) = &mut self.tick {
+            tick.hold(now);
+        }
     }
 
     /// Waits until `deadline` on the monotonic clock, which is at `now`; or for ever.
     pub(crate) fn wait_until(&mut self, now: u64, deadline: Option<u64>) -> io::Result<()> {
+        self.hold_tick(now);
         let Some(deadline) = deadline else {
             return self.wait(None);
         };
@@ -200,6 +204,23 @@ impl Time for MonotonicClock {
         match deadline {
             Some(0) => poll.look(),
             _ => poll.wait_until(self.now_ns(), deadline),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_wait_touches_the_tick_unless_it_is_held() {
+        let stop = Stop::new().unwrap();
+        stop.ask();
+        for (tick, timers) in [(Tick::Free, 0), (Tick::Held, 1)] {
+            let mut poll = Poll::new(&stop, tick).unwrap();
+            poll.hold_tick(1);
+            poll.wait_until(1, None).unwrap();
+            assert_eq!(poll.tick.iter().count(), timers, "{tick:?}");
         }
     }
 }

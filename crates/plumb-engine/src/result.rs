@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts, PartRecord,
-    Recorder, ResultRecord, Row, StallEvidence, Validity,
+    Recorder, ResultRecord, Row, StallEvidence, Ticks, Validity,
 };
 
 use crate::drive::Ending;
@@ -87,6 +87,7 @@ pub fn result_record<P>(
         driver: DriverFacts {
             name: None,
             wait: plan.waiting.describe().into(),
+            tick: Some(Ticks::of_client(plan.tick)),
             threads: plan.threads.get() as u64,
             passes: recorder.passes,
             idle_passes: recorder.idle_passes,

@@ -8,7 +8,7 @@ mod turn;
 use std::collections::VecDeque;
 use std::io;
 
-use plumb_measure::Span;
+use plumb_measure::{Span, Tick};
 
 use crate::EngineError;
 use crate::channel::{Channel, READ_BYTES};
@@ -53,6 +53,8 @@ pub struct ServePlan {
     pub pin: Option<usize>,
     /// Whether the kernel may hold back what is sent over TCP.
     pub nagle: Nagle,
+    /// What is done about the tick of a processor that idles while the server waits.
+    pub tick: Tick,
 }
 
 impl ServePlan {
@@ -69,6 +71,7 @@ impl ServePlan {
             spin: false,
             pin: None,
             nagle: Nagle::Off,
+            tick: Tick::Free,
         }
     }
 }
@@ -163,7 +166,7 @@ where
             last_heard: time.now_ns(),
             time,
             stop,
-            poll: Poll::new(stop).map_err(EngineError::system("create an epoll set"))?,
+            poll: Poll::new(stop, plan.tick).map_err(EngineError::system("create an epoll set"))?,
             slots: Vec::new(),
             free: Vec::new(),
             clients: 0,

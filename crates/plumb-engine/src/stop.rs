@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_request_wakes_whoever_waits_then_or_later() {
         let stop = Stop::new().unwrap();
-        let mut poll = Poll::new(&stop).unwrap();
+        let mut poll = Poll::new(&stop, plumb_measure::Tick::Free).unwrap();
         stop.ask();
         assert!(stop.asked());
         poll.wait(None).unwrap(); // returns

@@ -1,13 +1,15 @@
-//! Short waits that leave the processor's tick alone.
+//! Waits that keep the processor's tick, for whoever asks for them.
 //!
 //! A processor without work puts off its tick, and takes it up again as soon as it is woken. In a
-//! virtual machine each of these is a write to a timer that the hypervisor must emulate: some 7 us
-//! for one short wait, charged to whoever waits and part of every time that is measured. While
-//! some timer is to go off before the tick, the kernel has nothing to write.
+//! virtual machine each of these is a write to a timer that the hypervisor must emulate, charged to
+//! whoever waits and part of every time that is measured. While some timer is to go off before the
+//! tick, the kernel has nothing to write. An ordinary program sets no such timer: what is measured
+//! with one is a floor, not what an ordinary program meets.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
+use plumb_measure::Tick;
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
 use crate::poll::set_timer;
@@ -16,15 +18,19 @@ use crate::poll::set_timer;
 /// thousand times a second, it is often the earlier of the two.
 const AHEAD_NS: u64 = 1_000_000;
 
+/// What a server that holds the tick says when it starts.
+pub const HELD_TICK: &str = "holds the processor's tick while it waits (--hold-tick): its clients \
+    measure a floor, not what an ordinary server would give";
+
 /// A timer that nobody waits for. It is set at most once a wait, so that whoever waits for long
 /// pays for one expiry.
 #[derive(Debug)]
-pub struct Tick {
+pub struct HeldTick {
     timer: OwnedFd,
     until: u64,
 }
 
-impl Tick {
+impl HeldTick {
     /// A timer that is not set.
     ///
     /// # Errors
@@ -32,6 +38,17 @@ impl Tick {
     pub fn new() -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         Ok(Self { timer, until: 0 })
+    }
+
+    /// The timer where `tick` is to be held, and none where it is left alone.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn of(tick: Tick) -> io::Result<Option<Self>> {
+        match tick {
+            Tick::Free => Ok(None),
+            Tick::Held => Self::new().map(Some),
+        }
     }
 
     /// Call before a wait that may be short, with the nanoseconds of the monotonic clock.
@@ -53,14 +70,15 @@ mod tests {
     use super::*;
     use crate::clock::MonotonicClock;
 
-    fn is_set(tick: &Tick) -> bool {
+    fn is_set(tick: &HeldTick) -> bool {
         let left = timerfd_gettime(&tick.timer).unwrap().it_value;
         (left.tv_sec, left.tv_nsec) != (0, 0)
     }
 
     #[test]
     fn the_timer_is_set_before_a_wait_and_not_again_before_each() {
-        let mut tick = Tick::new().unwrap();
+        let mut tick = HeldTick::new().unwrap();
+        assert!(!is_set(&tick));
         // a day ahead, so that nothing goes off while this test is held up
         let now = MonotonicClock.now_ns() + 86_400_000_000_000;
         tick.hold(now);
@@ -70,5 +88,11 @@ mod tests {
         assert_eq!(tick.until, now + AHEAD_NS, "set again too early");
         tick.hold(now + AHEAD_NS / 2 + 1);
         assert_eq!(tick.until, now + AHEAD_NS / 2 + 1 + AHEAD_NS);
+    }
+
+    #[test]
+    fn a_tick_that_is_left_alone_has_no_timer() {
+        assert!(HeldTick::of(Tick::Free).unwrap().is_none());
+        assert!(HeldTick::of(Tick::Held).unwrap().is_some());
     }
 }

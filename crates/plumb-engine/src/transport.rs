@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_measure::{Clock as _, Span, Transport};
+use plumb_measure::{Clock as _, Span, Tick, Transport};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect,
@@ -69,7 +69,7 @@ pub fn reachable(
 
 fn connect_within(endpoint: &Endpoint, patience: Span, stop: &Stop) -> io::Result<()> {
     let socket = start_connect(endpoint, Nagle::Off)?;
-    let mut poll = Poll::new(stop)?;
+    let mut poll = Poll::new(stop, Tick::Free)?;
     poll.add_connection(socket.as_fd(), Token { index: 0, generation: 0 })?;
     let now = MonotonicClock.now_ns();
     poll.wait_until(now, Some(now + patience.ns()))?;

@@ -30,6 +30,25 @@ pub enum HostError {
         /// Time between two samples.
         every: Span,
     },
+    /// Idling cannot be measured for that long, or for so short a time.
+    #[error("--for {length} is no length for this: write 1s to {longest}")]
+    IdleLength {
+        /// As asked for.
+        length: Span,
+        /// What is possible.
+        longest: Span,
+    },
+    /// It takes two processors, no more and no fewer.
+    #[error("--pin names {0} processors, and it takes two: write for example --pin 0,1")]
+    IdleProcessors(usize),
+    /// The exchange whose idling is measured broke.
+    #[error("cannot {what}: {cause}; is loopback up?")]
+    IdleExchange {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        cause: io::Error,
+    },
     /// A process was named that is not there.
     #[error("there is no process {0}; name one that runs, or give a name to wait for it")]
     NoProcess(u32),

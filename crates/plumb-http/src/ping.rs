@@ -79,6 +79,7 @@ impl Ping {
         for number in &connections {
             options.load.plan(*number).check()?;
         }
+        options.load.driver.confirm_tick("an HTTP server", None)?;
         Ok(Self { options, urls, ways, request, connections, seed })
     }
 

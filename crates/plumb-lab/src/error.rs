@@ -26,6 +26,17 @@ pub enum LabError {
     /// The runs measure different things.
     #[error("{0}; only runs of one kind can be compared: name others, or leave one out")]
     Mismatch(String),
+    /// The tick of idle processors was held in one run and not in the other.
+    #[error(
+        "{one} and {other} differ in the tick of idle processors, and so would their figures, \
+         whatever else was changed: measure all of them alike, or make --hold-tick the variant"
+    )]
+    Tick {
+        /// A run and what was done about the tick.
+        one: String,
+        /// Another.
+        other: String,
+    },
     /// A block of the order is of no variant or of no cell.
     #[error("not the order of an experiment: {0}: copy it again from where it was measured")]
     Stray(String),

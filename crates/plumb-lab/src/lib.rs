@@ -17,6 +17,7 @@ mod experiment;
 mod figures;
 mod order;
 mod sentence;
+mod tick;
 
 pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreign_load};
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};

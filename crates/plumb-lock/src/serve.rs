@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server, announce, note};
 use plumb_engine::tls::ServerTlsOptions;
-use plumb_engine::{Cidr, EngineError, Listener, Plain, ServePlan, Stop, serve};
-use plumb_measure::{ByteSize, Clock as _, Span};
+use plumb_engine::{Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
+use plumb_measure::{ByteSize, Clock as _, Span, Tick};
 use plumb_wire::resp;
 
 use crate::journal::{Notes, Policy, Restored};
@@ -103,6 +103,13 @@ pub struct ServeOptions {
     #[arg(long)]
     pub spin: bool,
 
+    /// Keep the tick of a processor that waits, for clients that look for the floor
+    ///
+    /// INFO tells clients, and their records say so: figures of such a server are not those of an
+    /// ordinary one.
+    #[arg(long, conflicts_with = "spin")]
+    pub hold_tick: bool,
+
     /// Run on this processor
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
@@ -125,6 +132,7 @@ impl ServeOptions {
             allow: self.allow.clone(),
             spin: self.spin,
             pin: self.pin,
+            tick: self.hold_tick.into(),
             ..ServePlan::new(self.max_clients, self.stall)
         }
     }
@@ -209,7 +217,11 @@ impl Serve {
             epoch: restored.epoch,
             grace_ns: options.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
+            tick: options.hold_tick.into(),
         };
+        if plan.tick == Tick::Held && !options.quiet {
+            writeln!(log, "{} {HELD_TICK}", clock::utc(wall_ns))?;
+        }
         announce(&listeners, out)?;
         let quiet = options.quiet;
         let mut tell = |event: Event<'_>| {

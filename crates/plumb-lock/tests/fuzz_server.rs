@@ -97,6 +97,7 @@ fn plan(password: Option<&str>) -> ServerPlan {
         epoch: 1,
         grace_ns: 0,
         wall_offset_ns: 0,
+        tick: plumb_measure::Tick::Free,
     }
 }
 

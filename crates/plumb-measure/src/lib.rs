@@ -18,6 +18,7 @@ pub mod hdr;
 pub mod hgrm;
 mod histogram;
 mod host_use;
+mod idle;
 mod lengths;
 mod niping;
 mod outcome;
@@ -33,6 +34,7 @@ mod stalls;
 pub mod statistics;
 mod stream;
 mod tcp;
+mod tick;
 mod told;
 mod units;
 mod validity;
@@ -51,6 +53,10 @@ pub use comparison::{
 };
 pub use histogram::Histogram;
 pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};
+pub use idle::{
+    IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
+    IdleRound, IdleSample, IdleSetting,
+};
 pub use lengths::Lengths;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
@@ -71,6 +77,7 @@ pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
+pub use tick::{Tick, Ticks};
 pub use told::Told;
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

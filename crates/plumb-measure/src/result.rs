@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, Overlap, PairRecord,
-    PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Validity,
-    hdr,
+    PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
+    Validity, hdr,
 };
 
 /// One point of the plan.
@@ -256,6 +256,10 @@ pub struct DriverFacts {
     pub name: Option<String>,
     /// How the loop waited: `blocking receive`, `epoll` or `busy poll`.
     pub wait: String,
+    /// What client and server did about the tick of processors that idled while they waited;
+    /// absent in records that do not say, and where nobody waits for anybody.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tick: Option<Ticks>,
     /// Threads that drove the load.
     pub threads: u64,
     /// Passes of the loops that were looked at: all, or a regular sample of them.
@@ -274,6 +278,15 @@ pub struct DriverFacts {
     /// Operations of the warm-up, which are not recorded.
     #[serde(default)]
     pub warm_up_operations: u64,
+}
+
+impl DriverFacts {
+    /// Writes down what the server has `told` of its tick; `None`: it does not tell.
+    pub fn server_told(&mut self, told: Option<Tick>) {
+        if let Some(ticks) = &mut self.tick {
+            ticks.server = told;
+        }
+    }
 }
 
 /// What happened in one interval of a run.

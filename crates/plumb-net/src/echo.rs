@@ -6,9 +6,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use plumb_engine::{Ended, Peer, Served, Service, TurnedAway};
-use plumb_measure::Clock;
-use plumb_wire::extension::{self, EYE_CATCHER};
-use plumb_wire::extension::{Answer, ClientTotals, Exchange, Replies, Request, Stream, Traffic};
+use plumb_measure::{Clock, Tick};
+use plumb_wire::extension::{
+    self, Answer, ClientTotals, EYE_CATCHER, Exchange, Replies, Request, Stream, TickState, Traffic,
+};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
 use crate::ledger::Ledger;
@@ -35,13 +36,19 @@ pub struct Extension {
     ledger: Ledger,
     streams: Streams,
     replies: Replies,
+    tick: TickState,
 }
 
 impl Extension {
-    /// Writes down who was served what in `ledger`, and carries `streams`.
+    /// Writes down who was served what in `ledger`, carries `streams`, and tells whoever asks what
+    /// the server does about its `tick`.
     #[must_use]
-    pub fn new(ledger: Ledger, streams: Streams) -> Self {
-        Self { ledger, streams, replies: Replies::default() }
+    pub fn new(ledger: Ledger, streams: Streams, tick: Tick) -> Self {
+        let tick = match tick {
+            Tick::Free => TickState::Free,
+            Tick::Held => TickState::Held,
+        };
+        Self { ledger, streams, replies: Replies::default(), tick }
     }
 }
 
@@ -209,14 +216,14 @@ impl<C: Clock> EchoServer<'_, C> {
                 }
                 Err(text) => Self::refuse(client, ReturnCode::CONN_REFUSED, text, out),
             },
-            Request::Totals | Request::Carried(_) => {
+            Request::Totals | Request::Carried(_) | Request::Tick => {
                 client.manner = Manner::Figures;
                 self.tell_figures(client, payload, out)
             }
         }
     }
 
-    /// Totals, or what streams have carried, as often as the client asks.
+    /// Totals, what streams have carried, or the tick, as often as the client asks.
     fn tell_figures(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
         let Some(extension) = &self.extension else {
             return Served::default();
@@ -230,6 +237,7 @@ impl<C: Clock> EchoServer<'_, C> {
                 let now_ns = self.clock.now_ns();
                 Answer::Carried(extension.streams.carried(token, now_ns)).push(out);
             }
+            Ok(Some(Request::Tick)) => Answer::Tick(extension.tick).push(out),
             Ok(_) => {
                 let text = "this connection is for figures of the server";
                 return Self::refuse(client, ReturnCode::INVAL, text.into(), out);

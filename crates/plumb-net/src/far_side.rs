@@ -2,8 +2,8 @@
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, Stop};
-use plumb_measure::{Clock as _, CpuSplit, CpuUse, Span};
-use plumb_wire::extension::{Answer, Request, Totals};
+use plumb_measure::{Clock as _, CpuSplit, CpuUse, Span, Tick};
+use plumb_wire::extension::{Answer, Request, TickState, Totals};
 
 use crate::talk::{Talk, TalkError};
 
@@ -51,6 +51,17 @@ pub(crate) fn totals_after(
         pause.wait_until(MonotonicClock.now_ns() + ASK_AGAIN.ns()).ok()?;
     }
     totals(endpoint)
+}
+
+/// What the server at `endpoint` does about its tick, asked over a connection of its own; `None`
+/// when it does not say, as no plumb server would.
+pub(crate) fn tick(endpoint: &Endpoint) -> Option<Tick> {
+    let mut talk = Talk::open(endpoint, PATIENCE).ok()?;
+    match talk.ask(Request::Tick).ok()? {
+        Answer::Tick(TickState::Free) => Some(Tick::Free),
+        Answer::Tick(TickState::Held) => Some(Tick::Held),
+        _ => None,
+    }
 }
 
 fn ask_totals(endpoint: &Endpoint) -> Result<Totals, TalkError> {

@@ -13,7 +13,7 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, counts_differ,
+    ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, Tick, counts_differ,
 };
 use plumb_wire::extension::{Exchange as Terms, Totals};
 use plumb_wire::route::Route;
@@ -155,6 +155,8 @@ pub struct Ping {
     seed: u64,
     /// Makes encrypted connections; none without `--tls`.
     tls: Option<TlsConnector>,
+    /// What the server does about its tick; none before it has told, or when it does not.
+    server_tick: Option<Tick>,
 }
 
 impl Ping {
@@ -189,7 +191,13 @@ impl Ping {
         if route.is_some() && tls.is_some() {
             return Err(NetError::EncryptedRoute);
         }
-        Ok(Self { options, route, endpoints, points, seed, tls })
+        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: None })
+    }
+
+    /// True when the server can be asked beside the load: a conversation of its own goes neither
+    /// through routers nor over TLS.
+    fn is_direct(&self) -> bool {
+        self.route.is_none() && self.tls.is_none()
     }
 
     fn measure(
@@ -201,9 +209,8 @@ impl Ping {
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
         let several = self.options.clients.get() > 1;
-        // a conversation of its own with the server goes neither through routers nor over TLS
-        let direct = self.route.is_none() && self.tls.is_none();
-        let asks = direct && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
+        let asks = self.is_direct()
+            && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = Place { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {
@@ -254,6 +261,7 @@ impl Ping {
         let load = clients::together(loads, point.connections.get() as u64);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
+        result.driver.server_told(self.server_tick);
         match point.terms {
             None => add_figures(&mut result, point.size, &load),
             Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
@@ -336,6 +344,8 @@ impl Measure for Ping {
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let patience = self.options.load.connect_timeout;
         let endpoint = reachable(&self.endpoints, patience, stop)?;
+        self.server_tick = self.is_direct().then(|| far_side::tick(&endpoint)).flatten();
+        self.options.load.driver.confirm_tick(&endpoint.to_string(), self.server_tick)?;
         if let Some(point) = self.points.first() {
             let plan = self.options.load.plan(point.connections);
             if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {

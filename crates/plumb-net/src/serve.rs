@@ -9,8 +9,8 @@ use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
-use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
-use plumb_measure::{ByteSize, Span, UnitError, show_ns};
+use plumb_engine::{Cidr, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
+use plumb_measure::{ByteSize, Span, Tick, UnitError, show_ns};
 
 use crate::ledger;
 use crate::{EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT, Streams};
@@ -67,6 +67,13 @@ pub struct ServeOptions {
     #[arg(long)]
     pub spin: bool,
 
+    /// Keep the tick of a processor that waits, for clients that look for the floor
+    ///
+    /// Clients are told, and their records say so: figures of such a server are not those of an
+    /// ordinary one.
+    #[arg(long, conflicts_with = "spin")]
+    pub hold_tick: bool,
+
     /// Run on this processor
     #[arg(long, value_name = "CPU")]
     pub pin: Option<usize>,
@@ -116,6 +123,7 @@ impl ServeOptions {
             spin: self.spin,
             pin: self.pin,
             nagle: self.nagle.into(),
+            tick: self.hold_tick.into(),
         }
     }
 }
@@ -199,9 +207,13 @@ impl Serve {
         let mut tell = |event: Event<'_>| say(lines, &event);
         let mut server = EchoServer::new(options.limits(), MonotonicClock, &mut tell);
         if !options.echo_only {
-            server = server.with(Extension::new(ledger.clone(), streams.clone()));
+            let tick = options.hold_tick.into();
+            server = server.with(Extension::new(ledger.clone(), streams.clone(), tick));
         }
         let plan = options.plan();
+        if plan.tick == Tick::Held {
+            let _ = lines.send(format!("{} {HELD_TICK}", clock::utc(clock::wall_ns()))); // as above
+        }
         let served = match tls {
             None => serve(&plan, listeners, &mut server, Plain::default, stop),
             Some(tls) => serve(&plan, listeners, &mut server, || tls.link(), stop),

@@ -13,6 +13,7 @@
 //! | [`collection`] | many runs and experiments on one page |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`checkup`] | the same three of the checkup of a landscape |
+//! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | the folders in which they are written down |
 //!
@@ -30,6 +31,7 @@ mod figures;
 mod folder;
 mod host;
 pub mod html;
+pub mod idle;
 mod labels;
 pub mod markdown;
 mod merged;

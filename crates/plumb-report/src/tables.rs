@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_measure::{Distribution, ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{Distribution, DriverFacts, ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::figures::{ABSENT, Pick, failures_of, grouped, milliseconds, share, time_of, with_unit};
 use crate::notes::{in_pieces, waited};
@@ -270,7 +270,7 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
         if named {
             row.push(driver.name.clone().unwrap_or_else(|| "plumb's own".into()));
         }
-        row.push(driver.wait.clone());
+        row.push(waits(driver));
         row.push(grouped(driver.threads));
         row.push(grouped(driver.passes));
         row.push(share(driver.idle_passes, driver.passes));
@@ -284,6 +284,14 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
     table
 }
 
+/// How a load waited, and what was done about the tick meanwhile.
+pub(crate) fn waits(driver: &DriverFacts) -> String {
+    match driver.tick {
+        Some(ticks) => format!("{}, {ticks}", driver.wait),
+        None => driver.wait.clone(),
+    }
+}
+
 /// The columns that tell the results apart; a single result needs none.
 pub(crate) fn label_columns(points: &Points<'_>) -> Vec<Column> {
     points.labels.varying.iter().copied().map(Column::words).collect()
@@ -292,4 +300,21 @@ pub(crate) fn label_columns(points: &Points<'_>) -> Vec<Column> {
 pub(crate) fn label_cells(points: &Points<'_>, result: &ResultRecord) -> Vec<String> {
     let value = |label: &&str| result.labels.get(*label).map_or(ABSENT, String::as_str).to_owned();
     points.labels.varying.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{Tick, Ticks};
+
+    use super::*;
+
+    #[test]
+    fn the_tick_stands_beside_the_way_of_waiting() {
+        let mut driver = DriverFacts { wait: "blocking receive".into(), ..DriverFacts::default() };
+        assert_eq!(waits(&driver), "blocking receive");
+        driver.tick = Some(Ticks { client: Tick::Free, server: Some(Tick::Held) });
+        assert_eq!(waits(&driver), "blocking receive, tick held by the server");
+        driver.server_told(None);
+        assert_eq!(waits(&driver), "blocking receive, tick free here, server's unknown");
+    }
 }

@@ -168,7 +168,7 @@ fn driver(result: &ResultRecord) -> String {
     let idle = share(driver.idle_passes, driver.passes);
     let threads = if driver.threads == 1 { "thread" } else { "threads" };
     let name = driver.name.as_ref().map_or_else(String::new, |name| format!("{name}, "));
-    let mut text = format!("{name}{}, {} {threads}", driver.wait, driver.threads);
+    let mut text = format!("{name}{}, {} {threads}", tables::waits(driver), driver.threads);
     if driver.passes > 0 {
         text += &format!(", {idle} idle passes");
     }

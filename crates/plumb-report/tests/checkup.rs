@@ -55,6 +55,7 @@ fn judged(parts: Vec<CheckupPart>) -> Checkup {
         parts,
         left_out: Vec::new(),
         troubles: Vec::new(),
+        idle: None,
         verdict: CheckupVerdict::default(),
     };
     checkup.judge();

@@ -11,6 +11,7 @@
 //! | 2 | a stream in one or both directions, under a token | bytes without frames, to the end |
 //! | 3 | the totals of the server | the same question again, at will |
 //! | 4 | what the streams under a token have carried | the same question again, at will |
+//! | 5 | whether the server holds its processor's tick | the same question again, at will |
 
 mod replies;
 
@@ -30,6 +31,7 @@ const EXCHANGE: u8 = 1;
 const STREAM: u8 = 2;
 const TOTALS: u8 = 3;
 const CARRIED: u8 = 4;
+const TICK: u8 = 5;
 /// Eye-catcher, version, kind.
 const HEAD_BYTES: usize = EYE_CATCHER.len() + 2;
 
@@ -44,6 +46,8 @@ pub enum Request {
     Totals,
     /// What the streams under this token have carried.
     Carried(u64),
+    /// What the server does about the tick of a processor that idles while it waits.
+    Tick,
 }
 
 /// What an exchange answers to each request.
@@ -145,6 +149,7 @@ impl Request {
             STREAM => fields.stream().map(Self::Stream),
             TOTALS => Some(Self::Totals),
             CARRIED => fields.u64().map(Self::Carried),
+            TICK => Some(Self::Tick),
             other => return Err(Misunderstood::Kind(other)),
         };
         let whole = request.filter(|_| fields.at_end());
@@ -157,6 +162,7 @@ impl Request {
             Self::Exchange(terms) => push_exchange(out, EXCHANGE, *terms),
             Self::Stream(stream) => push_stream(out, STREAM, *stream),
             Self::Totals => push_head(out, TOTALS),
+            Self::Tick => push_head(out, TICK),
             Self::Carried(token) => {
                 push_head(out, CARRIED);
                 out.extend_from_slice(&token.to_be_bytes());
@@ -176,6 +182,8 @@ pub enum Answer {
     Totals(Totals),
     /// What the streams have carried.
     Carried(Carried),
+    /// What is done about the tick.
+    Tick(TickState),
 }
 
 impl Answer {
@@ -195,6 +203,7 @@ impl Answer {
             STREAM => fields.stream().map(Self::Stream),
             TOTALS => fields.totals().map(Self::Totals),
             CARRIED => fields.carried().map(Self::Carried),
+            TICK => fields.tick().map(Self::Tick),
             _ => return Err(Misunderstood::Kind(kind)),
         };
         let whole = answer.filter(|_| fields.at_end());
@@ -214,7 +223,29 @@ impl Answer {
                 push_head(out, CARRIED | ANSWER);
                 carried.push(out);
             }
+            Self::Tick(tick) => {
+                push_head(out, TICK | ANSWER);
+                out.push(tick.code());
+            }
         });
+    }
+}
+
+/// What a server does about the tick of a processor that idles while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TickState {
+    /// It leaves it alone.
+    Free,
+    /// It holds it.
+    Held,
+}
+
+impl TickState {
+    fn code(self) -> u8 {
+        match self {
+            Self::Free => 0,
+            Self::Held => 1,
+        }
     }
 }
 
@@ -431,6 +462,14 @@ impl<'a> Fields<'a> {
         Some(Stream { direction, token: self.u64()? })
     }
 
+    fn tick(&mut self) -> Option<TickState> {
+        match self.u8()? {
+            0 => Some(TickState::Free),
+            1 => Some(TickState::Held),
+            _ => None,
+        }
+    }
+
     fn cpu(&mut self) -> Option<Cpu> {
         Some(Cpu { user_ns: self.u64()?, system_ns: self.u64()? })
     }
@@ -497,6 +536,7 @@ mod tests {
             Request::Stream(stream),
             Request::Totals,
             Request::Carried(9),
+            Request::Tick,
         ] {
             let sent = payload(|out| request.push(out));
             assert_eq!(Request::parse(&sent), Ok(Some(request)));
@@ -511,6 +551,16 @@ mod tests {
         assert_eq!(Request::parse(b"PLUMB\0\x01"), Err(Misunderstood::Fields(7)));
         assert_eq!(Request::parse(b"PLUMB\0\x01\x01\0\0"), Err(Misunderstood::Fields(10)));
         assert_eq!(Request::parse(b"EYECATCHER"), Ok(None));
+    }
+
+    #[test]
+    fn a_tick_is_free_or_held_and_nothing_else() {
+        for tick in [TickState::Free, TickState::Held] {
+            let sent = payload(|out| Answer::Tick(tick).push(out));
+            assert_eq!(Answer::parse(&sent), Ok(Some(Answer::Tick(tick))));
+        }
+        assert_eq!(Answer::parse(b"PLUMB\0\x01\x85\x02"), Err(Misunderstood::Fields(9)));
+        assert_eq!(Answer::parse(b"PLUMB\0\x01\x85"), Err(Misunderstood::Fields(8)));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use clap::Command;
 
 use crate::layers::LAYERS;
-use crate::{ab, check, checkup, compare, lab, manual, net_check, options_file, report, show};
+use crate::{
+    ab, check, checkup, compare, host_idle, lab, manual, net_check, options_file, report, show,
+};
 
 /// `plumb` with every subcommand.
 pub(crate) fn all() -> Command {
@@ -26,7 +28,7 @@ pub(crate) fn all() -> Command {
         .subcommand(checkup::command())
         .subcommands(LAYERS.iter().map(|layer| layer.command()))
         .mut_subcommand("net", |net| net.subcommand(net_check::command()))
-        .mut_subcommand("host", |host| host.subcommand(show::command()))
+        .mut_subcommand("host", |host| host.subcommand(show::command()).subcommand(host_idle::command()))
         .subcommand(ab::command())
         .subcommand(compare::command())
         .subcommand(lab::command())

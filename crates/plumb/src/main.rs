@@ -14,6 +14,7 @@ mod experiment;
 mod far;
 mod findings;
 mod host;
+mod host_idle;
 mod job;
 mod lab;
 mod layers;
@@ -77,6 +78,11 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         && let Some(("show", words)) = words.subcommand()
     {
         return show::run(words);
+    }
+    if let Some(("host", words)) = matches.subcommand()
+        && let Some(("idle", words)) = words.subcommand()
+    {
+        return host_idle::run(words);
     }
     if let Some(("net", words)) = matches.subcommand()
         && let Some(("check", words)) = words.subcommand()

@@ -288,3 +288,18 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         | FailureKind::NotSent => ReturnCode::CONN_BROKEN,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Tick;
+
+    use super::*;
+
+    #[test]
+    fn a_client_leaves_the_tick_alone_with_or_without_a_delay() {
+        for words in [&["niping", "-c"][..], &["niping", "-c", "-D", "5"]] {
+            assert_eq!(Words::try_parse_from(words).unwrap().plan().tick, Tick::Free);
+        }
+        assert!(Words::try_parse_from(["niping", "-c", "--hold-tick"]).is_err());
+    }
+}

@@ -30,6 +30,11 @@ fn the_help_of_the_program() {
 }
 
 #[test]
+fn the_help_of_idle() {
+    help("host-idle", &["host", "idle"]);
+}
+
+#[test]
 fn the_help_of_checkup() {
     help("checkup", &["checkup"]);
 }

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use plumb_measure::Tick;
+
 use crate::clock::MonotonicClock;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
@@ -109,7 +111,8 @@ impl<'a, T: Time> Relay<'a, T> {
             until: plan.for_time.map(|time| now + time.ns()),
             time,
             stop,
-            poll: Poll::new(stop).map_err(EngineError::system("create an epoll set"))?,
+            poll: Poll::new(stop, Tick::Free)
+                .map_err(EngineError::system("create an epoll set"))?,
             slots: Vec::new(),
             free: Vec::new(),
             dues: Timers::default(),

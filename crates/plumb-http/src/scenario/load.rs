@@ -93,6 +93,7 @@ impl ScenarioLoad {
         for point in &load.points {
             load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
         }
+        load.options.drive.driver.confirm_tick("an HTTP server", None)?;
         Ok(load)
     }
 

@@ -125,6 +125,7 @@ impl DriveOptions {
             netns: Vec::new(),
             interval: self.driver.interval,
             nagle: self.driver.nagle.into(),
+            tick: self.driver.tick(),
         }
     }
 

@@ -6,6 +6,7 @@ use plumb_measure::{Difference, RunRecord, show_ns};
 
 use crate::LabError;
 use crate::driver::driver;
+use crate::tick;
 
 /// A run and whose it is.
 pub(super) type Named<'a> = (&'a str, &'a RunRecord);
@@ -86,6 +87,7 @@ fn circumstances(run: &RunRecord) -> BTreeMap<String, String> {
     let mut put = |name: &str, value: &str| facts.insert(name.into(), value.into());
     put("target transport", run.target.transport.as_ref().map_or("-", |it| &it.kind));
     put("driver", driver(run));
+    put("tick", tick::ticks(run).map_or("-", |ticks| ticks.name()));
     put("host name", &host.name);
     put("host kernel", &host.kernel);
     put("host processors", &host.cpus.to_string());

@@ -15,6 +15,7 @@ use crate::block::Block;
 use crate::contrast::{Detail, Tests, judge};
 use crate::experiment::{CellRecord, Failure, OrderRecord, VariantRecord};
 use crate::sentence::{Around, sentence};
+use crate::tick::same_tick_in;
 use crate::{Faults, LabError};
 
 /// A variant of an interleaved experiment.
@@ -144,6 +145,7 @@ pub fn interleaved(
     experiment: &Experiment,
     variants: &[VariantBlocks],
 ) -> Result<Comparison, LabError> {
+    (0..experiment.cells.len()).try_for_each(|cell| same_tick_in(cell, variants))?;
     let cells: Vec<Cell<'_>> = (0..experiment.cells.len())
         .map(|number| Cell::of(experiment, number, variants))
         .collect::<Result<_, _>>()?;

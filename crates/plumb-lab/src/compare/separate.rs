@@ -11,6 +11,7 @@ use super::points::{Labels, common_labels, in_order, matched};
 use crate::contrast::LEVEL;
 use crate::driver::drivers_warning;
 use crate::sentence::{Around, sentence};
+use crate::tick::{TickOf, same_tick};
 use crate::{Admission, Faults, LabError};
 
 /// Intervals of a run that are compared at most; of more, neighbours are averaged.
@@ -42,6 +43,7 @@ pub fn separate(
     runs: &[SeparateRun],
     faults: Faults,
 ) -> Result<Comparison, LabError> {
+    same_tick(runs.iter().map(|run| TickOf::of(&run.name, "", &run.record)))?;
     let mut warnings = vec![SEPARATE.to_owned()];
     for run in runs {
         same_kind((&runs[0].name, &runs[0].record), (&run.name, &run.record))?;

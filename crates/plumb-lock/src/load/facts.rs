@@ -1,7 +1,7 @@
 //! What a server says of its own cost, before and after a load.
 
 use plumb_engine::Stop;
-use plumb_measure::CpuUse;
+use plumb_measure::{CpuUse, Tick};
 
 use crate::ask::PATIENCE;
 use crate::target::Target;
@@ -20,6 +20,8 @@ pub(crate) struct Facts {
     pub(crate) bytes: u64,
     /// The table has held more locks than now: what is new takes places that are there already.
     pub(crate) spare: bool,
+    /// What it does about its tick; `None` when it does not tell.
+    pub(crate) tick: Option<Tick>,
 }
 
 impl Facts {
@@ -38,7 +40,8 @@ impl Facts {
         if let Some(us) = whole("cpu_microseconds") {
             let (commands, bytes) = (whole("commands")?, whole("table_bytes")?);
             let spare = whole("locks_peak")? > whole("locks")?;
-            return Some(Self { cpu_ns: us * 1_000, commands, bytes, spare });
+            let tick = value("tick").and_then(|name| name.parse().ok());
+            return Some(Self { cpu_ns: us * 1_000, commands, bytes, spare, tick });
         }
         let spent = |name: &str| value(name).and_then(nanoseconds);
         Some(Self {
@@ -46,6 +49,7 @@ impl Facts {
             commands: whole("total_commands_processed")?,
             bytes: whole("used_memory")?,
             spare: false,
+            tick: None,
         })
     }
 
@@ -83,11 +87,13 @@ mod tests {
     fn both_kinds_of_servers_are_understood() {
         let ours = "# Server\r\nplumb_version:1\r\n\r\n# Locks\r\ncpu_microseconds:25\r\n\
                     commands:7\r\ntable_bytes:4096\r\nlocks:3\r\nlocks_peak:4\r\n";
-        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, spare: true };
+        let facts = Facts { cpu_ns: 25_000, commands: 7, bytes: 4_096, spare: true, tick: None };
         assert_eq!(Facts::parse(ours), Some(facts));
+        let holds = format!("tick:held\r\n{ours}");
+        assert_eq!(Facts::parse(&holds).unwrap().tick, Some(Tick::Held));
         let theirs = "used_memory:9\r\ntotal_commands_processed:3\r\nused_cpu_sys:0.000250\r\n\
                       used_cpu_user:1.5\r\n";
-        let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9, spare: false };
+        let facts = Facts { cpu_ns: 1_500_250_000, commands: 3, bytes: 9, ..Facts::default() };
         assert_eq!(Facts::parse(theirs), Some(facts));
         assert_eq!(Facts::parse("redis_version:7\r\n"), None);
     }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{LoadOptions, OutputOptions};
+use plumb_engine::options::{DriverOptions, LoadOptions, OutputOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Figure, ResultRecord, Span};
+use plumb_measure::{Figure, ResultRecord, Span, Tick};
 use serde_json::{Value, json};
 
 use super::advisory::{Advisory, Login};
@@ -47,6 +47,10 @@ pub struct LoadJob {
     output: OutputOptions,
     /// Tells this load from all others.
     name: String,
+    /// How its threads run, of a load that has such options.
+    driver: Option<DriverOptions>,
+    /// What the server does about its tick; none before it has told, or when it does not.
+    server_tick: Option<Tick>,
 }
 
 /// Who works.
@@ -142,7 +146,8 @@ impl LoadJob {
         plans.iter().try_for_each(LoadPlan::check)?;
         let mut options: BTreeMap<_, _> = load.in_force(seed).into_iter().collect();
         options.insert("connections".into(), json!(connections));
-        Ok(Draft { verb, workload, plans, seed, options })
+        let driver = Some(load.driver.clone());
+        Ok(Draft { verb, workload, plans, seed, options, driver })
     }
 
     fn counted(
@@ -177,7 +182,9 @@ impl LoadJob {
         in_force.insert("depth".into(), json!(depth));
         in_force.insert("timeout".into(), json!(options.timeout));
         in_force.insert("pin".into(), json!(options.pin));
-        let draft = Draft { verb, workload, plans: vec![plan], seed: 0, options: in_force };
+        let (plans, options_in_force) = (vec![plan], in_force);
+        let draft =
+            Draft { verb, workload, plans, seed: 0, options: options_in_force, driver: None };
         draft.finish(options.target.resolve()?, options.output)
     }
 
@@ -274,6 +281,7 @@ impl LoadJob {
             self.target.drive(plan, &mut stage, rows.len(), protocol)?
         };
         let mut result = result_record(plan, labels, Lengths::Any, &load);
+        result.driver.server_told(self.server_tick);
         if rows.len() > 1 {
             let named = rows.iter().zip(load.recorder.rows());
             let parts = named.map(|(name, row)| part_record((*name).to_owned(), row, &load));
@@ -296,14 +304,27 @@ struct Draft {
     plans: Vec<LoadPlan>,
     seed: u64,
     options: BTreeMap<String, Value>,
+    driver: Option<DriverOptions>,
 }
 
 impl Draft {
     fn finish(self, target: Target, output: OutputOptions) -> Result<LoadJob, LockError> {
-        let Self { verb, workload, plans, seed, options } = self;
+        let Self { verb, workload, plans, seed, options, driver } = self;
         let moment = (clock::wall_ns() / 1_000) & 0xff_ffff;
         let name = format!("{:06x}{moment:06x}", std::process::id() & 0xff_ffff);
-        Ok(LoadJob { verb, workload, target, plans, seed, options, output, name })
+        let server_tick = None;
+        Ok(LoadJob {
+            verb,
+            workload,
+            target,
+            plans,
+            seed,
+            options,
+            output,
+            name,
+            driver,
+            server_tick,
+        })
     }
 }
 
@@ -339,6 +360,15 @@ impl Measure for LoadJob {
             return Ok(());
         };
         let endpoint = self.target.reach(first.connect_timeout, stop)?;
+        self.server_tick = match self.workload {
+            Work::Script(_) | Work::Walk(..) => {
+                Facts::ask(&self.target, stop).and_then(|facts| facts.tick)
+            }
+            Work::Advisory(_) => None, // PostgreSQL has no command for it
+        };
+        if let Some(driver) = &self.driver {
+            driver.confirm_tick(&self.target.name, self.server_tick)?;
+        }
         if let Some(floor) = floor(first.waiting, &first.pin, stop)? {
             watch.floor(floor);
         }

@@ -85,9 +85,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn info(&self) -> String {
         let mut text = format!(
             "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\n\
-             plumb_version:{}\r\njournal:{}\r\n\r\n# Locks\r\n",
+             plumb_version:{}\r\njournal:{}\r\ntick:{}\r\n\r\n# Locks\r\n",
             env!("CARGO_PKG_VERSION"),
             self.notes.policy_name(),
+            self.plan.tick.name(),
         );
         for (name, _, _, value) in self.figures() {
             let _ = write!(text, "{name}:{value}\r\n");

@@ -20,7 +20,7 @@ use std::fmt;
 use std::io;
 
 use plumb_engine::{Ended, Peer, Seat, Served, Service, TurnedAway};
-use plumb_measure::Clock;
+use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
 use crate::journal::{Notes, Restored};
@@ -46,6 +46,8 @@ pub struct ServerPlan {
     pub grace_ns: u64,
     /// Wall clock less monotonic clock, nanoseconds.
     pub wall_offset_ns: u64,
+    /// What the loop that serves does about its processor's tick, as clients are told.
+    pub tick: Tick,
 }
 
 /// Something the operator of a server wants to know.

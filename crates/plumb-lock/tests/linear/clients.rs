@@ -91,6 +91,7 @@ fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &S
         epoch: 1,
         grace_ns: 0,
         wall_offset_ns: 0,
+        tick: plumb_measure::Tick::Free,
     };
     let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
     let mut tell = |_: Told<'_>| {};

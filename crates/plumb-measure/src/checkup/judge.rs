@@ -262,6 +262,7 @@ mod tests {
             parts,
             left_out: Vec::new(),
             troubles: Vec::new(),
+            idle: None,
             verdict: CheckupVerdict::default(),
         };
         checkup.judge();

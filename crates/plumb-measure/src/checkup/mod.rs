@@ -7,7 +7,7 @@ mod sentence;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{read_versioned, written};
-use crate::{HostFacts, Program, RecordError, Status};
+use crate::{HostFacts, IdleCost, Program, RecordError, Status};
 
 pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 pub use outcome::{CheckupOutcome, Middle};
@@ -71,6 +71,9 @@ pub struct Checkup {
     /// What went wrong beside the measurements, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub troubles: Vec<String>,
+    /// What idle processors of the machine that asked cost a round trip; absent until it is measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub idle: Option<IdleCost>,
     /// What the parts say so far.
     #[serde(default)]
     pub verdict: CheckupVerdict,

@@ -34,7 +34,8 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
 pub(super) fn around(checkup: &Checkup) -> Vec<(&'static str, String)> {
     let left_out = checkup.left_out.iter().map(|left| ("not measured", left.why.clone()));
     let troubles = checkup.troubles.iter().map(|text| ("trouble", text.clone()));
-    left_out.chain(troubles).collect()
+    let idle = checkup.idle.iter().map(|cost| ("idle", cost.sentence.clone()));
+    left_out.chain(troubles).chain(idle).collect()
 }
 
 fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {

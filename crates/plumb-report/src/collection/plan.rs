@@ -60,6 +60,9 @@ impl Plan {
         if let Some(driver) = drivers.into_iter().next() {
             put("driver", driver);
         }
+        if let Some(ticks) = record.results.iter().find_map(|result| result.driver.tick) {
+            put("tick", ticks.name().into());
+        }
         Self {
             layer: record.plan.layer.clone(),
             verb: record.plan.verb.clone(),

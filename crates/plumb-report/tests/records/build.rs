@@ -205,6 +205,7 @@ impl Load {
                 start_up_ns: None,
                 name: None,
                 wait: if self.threads == 1 { "blocking receive" } else { "epoll" }.into(),
+                tick: None, // as of records that do not say
                 threads: self.threads,
                 passes,
                 idle_passes: passes * self.idle_passes / 100,

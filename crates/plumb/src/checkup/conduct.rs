@@ -2,6 +2,7 @@
 
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
+use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{Checkup, CheckupOutcome, CheckupPart, PartRole, Status};
 use plumb_net::NetError;
 use plumb_report::{CheckFolder, checkup};
@@ -29,6 +30,12 @@ pub(super) fn carry_out(
         }
         checkup.parts[number].outcome = Some(outcome);
         keep(checkup, folder)?;
+    }
+    if !stop.asked() {
+        match idle_cost(&IdleOptions::usual(), stop) {
+            Ok(cost) => checkup.idle = cost,
+            Err(error) => checkup.troubles.push(format!("what idle processors cost: {error}")),
+        }
     }
     checkup.status = if stop.asked() { Status::Interrupted } else { Status::Complete };
     keep(checkup, folder)

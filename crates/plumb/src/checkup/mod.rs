@@ -115,6 +115,7 @@ fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
         parts,
         left_out: Vec::new(),
         troubles: Vec::new(),
+        idle: None,
         verdict: CheckupVerdict::default(),
     }
 }
