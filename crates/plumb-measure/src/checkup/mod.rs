@@ -1,6 +1,7 @@
 //! The checkup of a landscape: what was measured of each layer, and which of them is the slowest.
 
 mod judge;
+mod middle;
 mod outcome;
 mod sentence;
 
@@ -10,7 +11,8 @@ use crate::run::{read_versioned, written};
 use crate::{HostFacts, Program, RecordError, Status};
 
 pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
-pub use outcome::{CheckupOutcome, Middle};
+pub use middle::Middle;
+pub use outcome::CheckupOutcome;
 
 /// Version of the form of [`Checkup`].
 pub const CHECKUP_SCHEMA: &str = "plumb.checkup/1";

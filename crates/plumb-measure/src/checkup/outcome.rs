@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{half_width, mean};
+use super::Middle;
 use crate::{Distribution, PairRecord, PartKind, ResultRecord, RunRecord, Transport, Validity};
 
 /// The host of a socket file.
@@ -145,108 +145,15 @@ fn host_of(transport: &Transport) -> String {
     }
 }
 
-/// A median and the interval in which it lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Middle {
-    /// The median, nanoseconds.
-    pub ns: u64,
-    /// Lower end, nanoseconds.
-    pub low_ns: u64,
-    /// Upper end, nanoseconds.
-    pub high_ns: u64,
-    /// Intervals of the run whose medians made it a 95 % interval; 0: it reaches from the shortest
-    /// to the longest time, for want of intervals.
-    pub intervals: u64,
-}
-
-impl Middle {
-    /// The median of `times`, with the interval that the medians of the run's intervals allow.
-    ///
-    /// A run may be quick for a while and slow for another. Most of its operations are then quick
-    /// ones, so their median is not the mean of the intervals' medians: the interval reaches around
-    /// both.
-    fn of(times: &Distribution, result: &ResultRecord) -> Self {
-        let busy = result.intervals.iter().filter(|interval| interval.operations > 0);
-        let medians: Vec<f64> = busy.map(|interval| real(interval.p50)).collect();
-        let (Some(half), Some(mean)) = (half_width(&medians), mean(&medians)) else {
-            return Self::alone(times);
-        };
-        let all = real(times.p50);
-        Self {
-            ns: times.p50,
-            low_ns: whole(all.min(mean) - half),
-            high_ns: whole((all.max(mean) + half).ceil()),
-            intervals: medians.len() as u64,
-        }
-    }
-
-    /// The median of `times`, of whose order nothing is known.
-    fn alone(times: &Distribution) -> Self {
-        Self { ns: times.p50, low_ns: times.min, high_ns: times.max, intervals: 0 }
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
-fn real(ns: u64) -> f64 {
-    ns as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float is cast to the nearest integer in range: what lies below zero to zero"
-)]
-fn whole(ns: f64) -> u64 {
-    ns as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Histogram, Interval};
+    use crate::Histogram;
 
     fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut histogram = Histogram::new();
         values.into_iter().for_each(|value| histogram.record(value));
         Distribution::of(&histogram).unwrap()
-    }
-
-    fn interval(p50: u64) -> Interval {
-        Interval {
-            start_ns: 0,
-            duration_ns: 1,
-            operations: u64::from(p50 > 0),
-            failures: 0,
-            p50,
-            p99: p50,
-            max: p50,
-        }
-    }
-
-    #[test]
-    fn the_medians_of_the_intervals_say_how_well_the_median_is_known() {
-        let result = ResultRecord {
-            intervals: [1_000, 1_100, 0, 900, 1_000].map(interval).into(),
-            ..ResultRecord::default()
-        };
-        let middle = Middle::of(&times([10, 1_000, 90_000]), &result);
-        // an interval without an answer has no median; scipy.stats.t of the other four: 129.9
-        assert_eq!(middle.intervals, 4);
-        assert_eq!((middle.ns, middle.high_ns - middle.ns), (1_000, 130));
-        let alone = Middle::of(&times([10, 1_000, 90_000]), &ResultRecord::default());
-        assert_eq!((alone.low_ns, alone.high_ns, alone.intervals), (10, 90_000, 0));
-    }
-
-    #[test]
-    fn a_run_that_was_slow_for_a_while_is_not_known_well() {
-        let result = ResultRecord {
-            intervals: [60, 60, 60, 60, 7].map(interval).into(),
-            ..ResultRecord::default()
-        };
-        // most operations fall into the one quick interval; the mean of the medians is 49.4
-        let middle = Middle::of(&times([7; 9]), &result);
-        assert_eq!(middle.ns, 7);
-        assert!(middle.low_ns == 0 && middle.high_ns > 49 + 20, "{middle:?}");
     }
 
     #[test]
