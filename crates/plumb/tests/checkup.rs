@@ -73,7 +73,7 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let checkup = checkup(&run);
     assert_eq!(
         (&checkup["schema"], &checkup["status"]),
-        (&json!("plumb.checkup/1"), &json!("complete"))
+        (&json!("plumb.checkup/2"), &json!("complete"))
     );
     for part in all(&checkup, "parts") {
         let outcome = &part["outcome"];
@@ -96,10 +96,20 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let slowest = all(&checkup["verdict"], "layers").iter().filter(|it| it["slowest"] == true);
     let slowest: Vec<&str> = slowest.filter_map(|layer| layer["server"].as_str()).collect();
+    let said = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     match slowest[..] {
-        [one] => assert!(lines[0].starts_with(&format!("The {one} is the slowest layer: "))),
-        _ => assert!(lines[0].starts_with("No layer stands out as the slowest: "), "{}", lines[0]),
+        [one] => {
+            let start = format!("No fault was found; most of a user's time is the {one}: ");
+            assert!(said.starts_with(&start), "{said}");
+        }
+        _ => {
+            let start = "No fault was found; most of a user's time is one of these";
+            assert!(said.starts_with(start), "{said}");
+        }
     }
+    let asked = all(&checkup, "parts").iter().filter(|it| it["operation"] == "a flight list");
+    let users: Vec<u64> = asked.filter_map(|part| part["users"].as_u64()).collect();
+    assert_eq!(users, [1, 2, 5, 10]);
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", ended.stdout);
     let report = lines.last().and_then(|line| line.strip_prefix("report: "));
     let report = report.expect("where the report is");
@@ -202,6 +212,7 @@ fn what_a_pure_echo_server_does_not_offer_is_no_fault() {
     assert_eq!(stream["not_offered"], true, "{stream:#}");
     assert_eq!(layer(&document, &server)["state"], "judged");
     assert_eq!(layer(&document, &server)["slowest"], false, "there is no other layer");
+    assert_eq!(document["verdict"]["findings"], json!([]));
     let run = only_run(at.path());
     assert_eq!(checkup(&run), document);
     let folder = part(&document, &server, "1000 B")["outcome"]["folder"].as_str();

@@ -159,7 +159,8 @@ mod tests {
     #[test]
     fn a_run_that_was_slow_for_a_while_is_not_known_well() {
         let slow = around(60_000, 1_000);
-        let middle = middle(&[slow.clone(), slow.clone(), slow.clone(), slow, around(7_000, 8_000)]);
+        let middle =
+            middle(&[slow.clone(), slow.clone(), slow.clone(), slow, around(7_000, 8_000)]);
         // most operations fall into the one quick interval
         assert!(middle.ns < 8_000, "{middle:?}");
         assert!(middle.low_ns < 7_000 && middle.high_ns > 54_000, "{middle:?}");

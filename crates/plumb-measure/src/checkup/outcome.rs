@@ -6,7 +6,11 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Middle;
-use crate::{Distribution, PairRecord, PartKind, ResultRecord, RunRecord, Transport, Validity};
+use crate::stalls::RTO_MIN_NS;
+use crate::{
+    Distribution, Estimate, ForeignProcess, HostUse, PairRecord, PartKind, ResultRecord, RunRecord,
+    TcpTotals, Transport, Validity,
+};
 
 /// The host of a socket file.
 const THIS_MACHINE: &str = "unix";
@@ -39,12 +43,15 @@ pub struct CheckupOutcome {
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
-    /// The mean, nanoseconds: what `told_ns` are parts of.
+    /// The mean, nanoseconds: what `told_ns` and `attributed` are parts of.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
     /// Means of what the server says of its own time, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub told_ns: BTreeMap<String, u64>,
+    /// Means of the parts of an operation, where the layer tells them apart.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub attributed: BTreeMap<PartKind, Estimate>,
     /// What was carried one way, bits a second; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bits_per_s: Option<f64>,
@@ -55,6 +62,56 @@ pub struct CheckupOutcome {
     /// it was not watched.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busy_pct: Option<f64>,
+    /// The same of the far machine; absent when none was recorded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far_busy_pct: Option<f64>,
+    /// True when a process of the machine that asked is at the other end.
+    #[serde(default)]
+    pub server_is_here: bool,
+    /// Taken by processes that are no part of the measurement, percent of all processors of the
+    /// machine that asked; absent where nobody can say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_pct: Option<f64>,
+    /// The processes that took most of that.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub foreign: Vec<ForeignProcess>,
+    /// What the TCP connections did; absent on other transports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpTotals>,
+    /// TCP segments that both machines sent again, those of other programs among them; absent when
+    /// nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted: Option<u64>,
+    /// The operations that waited at least as long as TCP waits before it sends a segment again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waited: Option<Waited>,
+}
+
+/// Operations that took longer than the median by [`Waited::MIN_NS`] or more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// How many they are.
+    pub operations: u64,
+    /// What they took longer than the median, all together, nanoseconds.
+    pub excess_ns: u64,
+}
+
+impl Waited {
+    /// The shortest time after which Linux sends a segment again, nanoseconds.
+    pub const MIN_NS: u64 = RTO_MIN_NS;
+
+    /// Those among `times`; `None` where the histogram cannot be read.
+    fn of(times: &Distribution) -> Option<Self> {
+        let histogram = times.decode().ok()?;
+        let excess = histogram
+            .buckets()
+            .map(|(ns, count)| (ns.saturating_sub(times.p50), count))
+            .filter(|(excess, _)| *excess >= Self::MIN_NS);
+        Some(excess.fold(Self::default(), |all, (excess, count)| Self {
+            operations: all.operations.saturating_add(count),
+            excess_ns: all.excess_ns.saturating_add(excess.saturating_mul(count)),
+        }))
+    }
 }
 
 impl CheckupOutcome {
@@ -87,6 +144,12 @@ impl CheckupOutcome {
         self.not_offered || (self.error.is_none() && self.validity.valid)
     }
 
+    /// False when the only thing against its figures is that something could not be checked.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        self.validity.is_checked()
+    }
+
     /// `validity` is that of the whole run: it also knows how the run ended.
     fn of_result(result: &ResultRecord, validity: &Validity) -> Self {
         // of a pair, the one that works for its answer comes first
@@ -95,7 +158,7 @@ impl CheckupOutcome {
         let times = part.map_or(&result.service_ns, |part| &part.service_ns).as_ref();
         let stream = result.stream.as_ref();
         let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
-        let (mean_ns, told_ns) = told(result);
+        let host = result.host.as_ref();
         Self {
             validity: validity.clone(),
             operations: part.map_or(result.operations, |part| part.operations),
@@ -107,35 +170,54 @@ impl CheckupOutcome {
                 None => Middle::of(times, result),
             }),
             p99_ns: times.map(|times| times.p99),
-            mean_ns,
-            told_ns,
+            mean_ns: mean_ns(result).or_else(|| times.map(|times| times.mean)),
+            told_ns: told(result),
+            attributed: attributed(result),
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
-            busy_pct: result.host.as_ref().and_then(|host| host.busy_pct),
+            busy_pct: host.and_then(|host| host.busy_pct),
+            far_busy_pct: result.far.as_ref().and_then(|far| far.busy_pct),
+            server_is_here: host.is_some_and(|host| !host.tested.is_empty()),
+            foreign_pct: host.and_then(|host| host.foreign_pct),
+            foreign: host.map(|host| host.foreign.clone()).unwrap_or_default(),
+            tcp: result.tcp,
+            retransmitted: retransmitted([host, result.far.as_ref()]),
+            waited: times.and_then(Waited::of),
             ..Self::default()
         }
     }
 }
 
-/// The mean of an operation, and the means of what the server says of it.
-fn told(result: &ResultRecord) -> (Option<u64>, BTreeMap<String, u64>) {
+/// What `machines` sent again, where any of them counted.
+fn retransmitted(machines: [Option<&HostUse>; 2]) -> Option<u64> {
+    machines.into_iter().flatten().filter_map(|host| host.retransmitted).reduce(u64::saturating_add)
+}
+
+/// The mean that the parts of an attribution add up to.
+fn mean_ns(result: &ResultRecord) -> Option<u64> {
+    u64::try_from(result.attribution.as_ref()?.client.mean_ns).ok()
+}
+
+/// The parts that the layer itself tells apart.
+fn attributed(result: &ResultRecord) -> BTreeMap<PartKind, Estimate> {
+    let parts = result.attribution.iter().flat_map(|attribution| &attribution.parts);
+    parts.map(|part| (part.kind, part.time)).collect()
+}
+
+/// Means of what the server says of its own time.
+fn told(result: &ResultRecord) -> BTreeMap<String, u64> {
     if let Some(attribution) = &result.attribution {
         let parts = attribution.parts.iter();
         let server = parts.filter(|part| part.kind == PartKind::Server);
         let told = server
             .filter_map(|part| Some(("server".to_owned(), u64::try_from(part.time.mean_ns).ok()?)));
-        return (u64::try_from(attribution.client.mean_ns).ok(), told.collect());
+        return told.collect();
     }
-    let Some(part) = result.parts.first() else {
-        return (None, BTreeMap::new());
-    };
+    let Some(part) = result.parts.first() else { return BTreeMap::new() };
     // a time that only some answers tell is no part of the mean of all
     let always = |times: &Distribution| times.count == part.operations;
     let told = part.told_ns.iter().filter(|(_, times)| always(times));
-    let told: BTreeMap<String, u64> =
-        told.map(|(name, times)| (name.clone(), times.mean)).collect();
-    let mean_ns = part.service_ns.as_ref().map(|times| times.mean);
-    (mean_ns.filter(|_| !told.is_empty()), told)
+    told.map(|(name, times)| (name.clone(), times.mean)).collect()
 }
 
 fn host_of(transport: &Transport) -> String {
@@ -179,6 +261,15 @@ mod tests {
             ..crate::PartRecord::default()
         };
         let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
-        assert_eq!(told(&result), (Some(200), [("always".to_owned(), 60)].into()));
+        assert_eq!(told(&result), [("always".to_owned(), 60)].into());
+    }
+
+    #[test]
+    fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {
+        let quick = std::iter::repeat_n(100_000, 96);
+        let waited = Waited::of(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
+        assert_eq!(waited.operations, 2);
+        assert!(waited.excess_ns.abs_diff(629_800_000) < 1_000_000, "{waited:?}");
+        assert_eq!(Waited::of(&times([90, 100_000_000])), Some(Waited::default()));
     }
 }
