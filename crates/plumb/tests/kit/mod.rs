@@ -8,6 +8,7 @@ pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;
 pub(crate) mod locks;
+pub(crate) mod lossy_line;
 pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod peer;
@@ -16,6 +17,7 @@ pub(crate) mod proxy;
 pub(crate) mod recorder;
 pub(crate) mod router;
 pub(crate) mod scenario;
+pub(crate) mod tun;
 pub(crate) mod web;
 
 use std::fs;

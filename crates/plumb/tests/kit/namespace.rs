@@ -72,14 +72,20 @@ impl Namespace {
         let cable = ["link", "add", "end", "type", "veth", "peer", "name", "end", "netns", &peer];
         one.ip(&cable)?;
         for (namespace, address) in [&one, &other].into_iter().zip(ENDS) {
-            namespace.ip(&["address", "add", &format!("{address}/24"), "dev", "end"])?;
-            namespace.ip(&["link", "set", "end", "up"])?;
-            namespace.ip(&["link", "set", "lo", "up"])?; // the way to an address of its own
+            namespace.join(address)?;
         }
         Ok([one, other])
     }
 
-    fn new() -> Result<Self, String> {
+    /// Gives its device `end` an address, and lets it be used.
+    pub(super) fn join(&self, address: &str) -> Result<(), String> {
+        self.ip(&["address", "add", &format!("{address}/24"), "dev", "end"])?;
+        self.ip(&["link", "set", "end", "up"])?;
+        self.ip(&["link", "set", "lo", "up"]) // the way to an address of its own
+    }
+
+    /// A namespace that reaches nothing; `Err` says why this machine does not allow that.
+    pub(super) fn new() -> Result<Self, String> {
         Holder::start("net", "true", &[]).map(|holder| Self { holder })
     }
 
@@ -120,7 +126,7 @@ impl Namespace {
         Program::start_told(Path::new("nsenter"), &words, folder, told)
     }
 
-    fn ip(&self, words: &[&str]) -> Result<(), String> {
+    pub(super) fn ip(&self, words: &[&str]) -> Result<(), String> {
         let asked = Command::new("nsenter").arg(self.net()).arg("ip").args(words).output();
         match asked {
             Ok(ended) if ended.status.success() => Ok(()),
