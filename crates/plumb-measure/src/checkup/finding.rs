@@ -24,6 +24,8 @@ pub enum FaultKind {
     Pool,
     /// The processors of a server's machine are all busy with many users.
     Processors,
+    /// Something is full: more users wait longer, and no more is done; what it is, nobody tells.
+    Saturation,
     /// A server works long on one operation.
     Slow,
 }
@@ -41,6 +43,7 @@ impl FaultKind {
             Self::Wire => "the wire",
             Self::Pool => "full pool",
             Self::Processors => "processors",
+            Self::Saturation => "saturation",
             Self::Slow => "slow server",
         }
     }
@@ -51,7 +54,12 @@ impl FaultKind {
         match self {
             Self::Unreachable | Self::Failures => 0,
             Self::ForeignLoad | Self::Steal => 1,
-            Self::Loss | Self::Wire | Self::Pool | Self::Processors | Self::Slow => 2,
+            Self::Loss
+            | Self::Wire
+            | Self::Pool
+            | Self::Processors
+            | Self::Saturation
+            | Self::Slow => 2,
         }
     }
 }

@@ -10,6 +10,12 @@ const NORMAL: f64 = 1.96;
 /// Neighbours that are taken together, in turn: where they are alike, the larger groups scatter
 /// more than the smaller ones allow, and the widest of the three counts.
 const GROUPS: [usize; 3] = [1, 2, 4];
+/// Fewer groups scatter too much themselves to say how much they do.
+const GROUPS_MIN: usize = 5;
+/// An interval with fewer operations than the usual number over this has few.
+const FEW: u64 = 10;
+/// Draws of which the shortest and the longest enclose the median.
+const DRAWS_MIN: usize = 6;
 
 /// A median and the interval in which it lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +38,7 @@ impl Middle {
     /// `0.5 +- 1.96 * sqrt(0.25 / n)` in 95 % of all runs of `n` operations. Operations close in time
     /// are alike, so each interval of the run is taken as one draw, weighted by its operations: an
     /// interval of two operations counts as two of thousands, not as one of twenty. The wider of the
-    /// two applies.
+    /// two applies, but reaches no further than the medians of the intervals themselves.
     ///
     /// # Source
     /// Order statistics: Conover, Practical Nonparametric Statistics, 3.2. Shares from clusters of
@@ -43,11 +49,13 @@ impl Middle {
         let all = result.response_ns.as_ref().unwrap_or(times);
         let (Ok(own), Ok(all)) = (times.decode(), all.decode()) else { return Self::alone(times) };
         let Some(clustered) = share_half_width(&busy, &all) else { return Self::alone(times) };
-        let half = clustered.max(NORMAL * (0.25 / real(times.count)).sqrt());
+        let alone = NORMAL * (0.25 / real(times.count)).sqrt();
+        let half = clustered.max(alone);
+        let (shortest, longest) = medians(&busy).unwrap_or((times.min, times.max));
         Self {
             ns: times.p50,
-            low_ns: at(&own, 0.5 - half),
-            high_ns: at(&own, 0.5 + half),
+            low_ns: at(&own, 0.5 - half).max(shortest).min(at(&own, 0.5 - alone)),
+            high_ns: at(&own, 0.5 + half).min(longest).max(at(&own, 0.5 + alone)),
             intervals: busy.len() as u64,
         }
     }
@@ -56,6 +64,17 @@ impl Middle {
     pub(super) fn alone(times: &Distribution) -> Self {
         Self { ns: times.p50, low_ns: times.min, high_ns: times.max, intervals: 0 }
     }
+}
+
+/// The shortest and the longest median of the intervals, those with few operations aside; `None`
+/// when there are too few of them: of six draws and more, all lie on one side of the median in less
+/// than 1 of 20 cases.
+fn medians(intervals: &[Interval]) -> Option<(u64, u64)> {
+    let operations: u64 = intervals.iter().map(|it| it.operations).sum();
+    let usual = operations / (intervals.len() as u64).max(1);
+    let heavy = || intervals.iter().filter(|it| it.operations * FEW >= usual).map(|it| it.p50);
+    (heavy().count() >= DRAWS_MIN).then_some(())?;
+    Some((heavy().min()?, heavy().max()?))
 }
 
 /// Half the width of the 95 % interval of the share of operations below the median, as the
@@ -73,7 +92,8 @@ fn share_half_width(intervals: &[Interval], all: &Histogram) -> Option<f64> {
         let groups: Vec<f64> = deviations.chunks(*size).filter_map(statistics::mean).collect();
         half_width(&groups)
     };
-    GROUPS.iter().filter_map(grouped).max_by(f64::total_cmp)
+    let enough = |size: &&usize| **size == 1 || deviations.len() / **size >= GROUPS_MIN;
+    GROUPS.iter().filter(enough).filter_map(grouped).max_by(f64::total_cmp)
 }
 
 /// The share of `all` below `ns`, half of those in its bucket among them.
@@ -164,6 +184,21 @@ mod tests {
         // most operations fall into the one quick interval
         assert!(middle.ns < 8_000, "{middle:?}");
         assert!(middle.low_ns < 7_000 && middle.high_ns > 54_000, "{middle:?}");
+    }
+
+    #[test]
+    fn the_interval_reaches_no_further_than_the_medians_of_the_run() {
+        // half of the time starved: the pooled median lies in between, and a long tail is no median
+        let intervals: Vec<Vec<u64>> = (0..10)
+            .map(|at| {
+                let mut times = around(if at % 4 < 2 { 20_000 } else { 60_000 }, 500);
+                times.push(5_000_000);
+                times
+            })
+            .collect();
+        let middle = middle(&intervals);
+        assert!(middle.low_ns >= 19_000 && middle.high_ns <= 61_000, "{middle:?}");
+        assert!(middle.high_ns - middle.low_ns > 30_000, "{middle:?}");
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn beside(others: &[&LayerVerdict]) -> String {
     let mut said = String::new();
     for (at, layer) in others.iter().enumerate() {
         said += &match at {
-            0 => format!("{} takes {}", capitalised(operation(layer)), median(layer)),
+            0 => format!("{} takes {}", capitalised(&operation(layer)), median(layer)),
             _ => format!(", {} {}", operation(layer), median(layer)),
         };
     }
@@ -183,12 +183,13 @@ fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
         | FaultKind::Wire
         | FaultKind::Pool
         | FaultKind::Processors
+        | FaultKind::Saturation
         | FaultKind::Slow => false,
     }
 }
 
-fn operation(layer: &LayerVerdict) -> &str {
-    layer.operation.as_deref().unwrap_or_default()
+fn operation(layer: &LayerVerdict) -> String {
+    named(layer.operation.as_deref().unwrap_or_default())
 }
 
 fn median(layer: &LayerVerdict) -> String {
@@ -202,6 +203,22 @@ fn listed(names: &[String]) -> String {
         [only] => only.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// Characters of an operation in a sentence: that of a page is its path.
+const OPERATION_MAX: usize = 48;
+/// Of a longer one, the characters in front.
+const OPERATION_HEAD: usize = 16;
+
+/// An operation as a sentence names it: of a long path the beginning and the end.
+pub(super) fn named(operation: &str) -> String {
+    let long = operation.chars().count();
+    if long <= OPERATION_MAX {
+        return operation.to_owned();
+    }
+    let head: String = operation.chars().take(OPERATION_HEAD).collect();
+    let tail: String = operation.chars().skip(long + OPERATION_HEAD + 3 - OPERATION_MAX).collect();
+    format!("{head}...{tail}")
 }
 
 /// `text` with a capital letter in front.
@@ -262,6 +279,14 @@ mod tests {
             adds(&layer),
             "the lock server (a lock request adds -1.09 us, between -2.00 us and 500 ns)"
         );
+    }
+
+    #[test]
+    fn of_a_long_path_the_beginning_and_the_end_are_named() {
+        assert_eq!(named("a flight list"), "a flight list");
+        let path = "/a/service/with/a/long/name/Collection(key='AA',number='17')?$format=json";
+        assert_eq!(named(path), "/a/service/with/...AA',number='17')?$format=json");
+        assert_eq!(named(path).chars().count(), OPERATION_MAX);
     }
 
     #[test]

@@ -4,18 +4,22 @@ use maud::{Markup, html};
 use plumb_measure::{Checkup, CheckupFinding, FaultCost, show_ns};
 
 use crate::figures::{real, typeset};
-use crate::table::escaped;
+use crate::table::{end_of, escaped};
 use crate::wrap::{NAME_WIDTH, paragraph};
+
+/// Characters of an operation: that of a page is its path.
+const NAME_MAX: usize = 40;
 
 /// The findings below the first sentence, which has the evidence of the first one.
 pub(super) fn terminal(checkup: &Checkup, width: usize) -> String {
     let mut out = String::new();
     for (at, finding) in checkup.verdict.findings.iter().enumerate() {
         let head = format!("{} {}", at + 1, finding.kind.name());
-        let mut said = heading(finding);
-        if at > 0 {
-            said = format!("{said}. {}", finding.evidence);
-        }
+        let said = match (at, finding.cost) {
+            (0, _) => heading(finding), // its evidence is the first sentence
+            (_, None) => finding.evidence.clone(),
+            (_, Some(_)) => format!("{}. {}", heading(finding), finding.evidence),
+        };
         out += &format!("\n{}", paragraph(&format!("{head:<NAME_WIDTH$}  "), &said, width));
         out += &paragraph(&format!("{:<NAME_WIDTH$}  ", "next"), &finding.next, width);
     }
@@ -78,7 +82,10 @@ fn of_whole(finding: &CheckupFinding, cost: FaultCost) -> String {
         "{} of the {} that {} takes ({} to {})",
         show_ns(cost.ns),
         show_ns(cost.whole_ns),
-        finding.operation.as_deref().unwrap_or("an operation"),
+        finding
+            .operation
+            .as_deref()
+            .map_or_else(|| "an operation".into(), |it| end_of(it, NAME_MAX)),
         show_ns(cost.low_ns),
         show_ns(cost.high_ns)
     )

@@ -1,6 +1,7 @@
 //! Servers that cannot be measured, and servers that fail.
 
 use super::Seen;
+use super::sentence::named;
 use crate::checkup::finding::{CheckupFinding, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupPart};
 use crate::{FindingKind, Scope};
@@ -54,7 +55,7 @@ fn failing(
         .trim_end_matches('.');
     let complaint = reasons.iter().find(|it| it.kind == FindingKind::Complaint);
     let complaint = complaint.map_or_else(String::new, |it| format!("; {}", it.text));
-    let (operation, how) = (&part.operation, &part.how);
+    let (operation, how) = (named(&part.operation), &part.how);
     let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{complaint}.");
     let next = match layer {
         CheckupLayer::Locks => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Seen;
+use super::sentence::{capitalised, named};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::outcome::Waited;
 use crate::checkup::{CheckupOutcome, CheckupPart};
@@ -91,7 +92,7 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
         grouped(all.waited),
         counted(all.operations, "operation"),
         show_ns(Waited::MIN_NS),
-        super::sentence::capitalised(&part.operation),
+        capitalised(&named(&part.operation)),
         show_ns(cost.whole_ns),
         show_ns(cost.ns),
     );

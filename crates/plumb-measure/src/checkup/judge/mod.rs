@@ -114,7 +114,7 @@ fn costliest(findings: impl IntoIterator<Item = CheckupFinding>) -> Option<Check
 }
 
 /// The one finding that costs most of each server.
-fn one_a_server(findings: Vec<CheckupFinding>) -> Vec<CheckupFinding> {
+fn one_a_server(findings: &[CheckupFinding]) -> Vec<CheckupFinding> {
     let mut servers: Vec<String> = findings.iter().map(|it| it.server.clone()).collect();
     servers.dedup();
     let of = |server: &String| {

@@ -3,6 +3,7 @@
 //! The knee of a closed load: with more users the rate stays as it is, and everybody waits longer.
 //! What is full, the server's own account of waits tells; without one, how busy the processors are.
 
+use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::is_wait;
 use super::{Seen, one_a_server};
 use crate::checkup::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
@@ -37,7 +38,7 @@ pub(super) fn judged(seen: &Seen<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark
             limit => findings.push(knee.finding(limit)),
         }
     }
-    (one_a_server(findings), remark(&busy).into_iter().collect())
+    (one_a_server(&findings), remark(&busy).into_iter().collect())
 }
 
 /// One operation by one user and by many.
@@ -136,7 +137,11 @@ impl<'a> Knee<'a> {
     }
 
     fn finding(&self, limit: Limit) -> CheckupFinding {
-        let kind = if limit == Limit::FarMachine { FaultKind::Processors } else { FaultKind::Pool };
+        let kind = match limit {
+            Limit::FarMachine => FaultKind::Processors,
+            Limit::Pool if !self.is_network() => FaultKind::Pool,
+            _ => FaultKind::Saturation,
+        };
         let [first, last] = self.medians;
         let cost = FaultCost::of(
             last.ns.saturating_sub(first.ns),
@@ -155,6 +160,10 @@ impl<'a> Knee<'a> {
         }
     }
 
+    fn is_network(&self) -> bool {
+        self.part.layer == CheckupLayer::Network
+    }
+
     fn evidence(&self, limit: Limit) -> String {
         let knee = self.described();
         let busy = self
@@ -164,6 +173,9 @@ impl<'a> Knee<'a> {
             format!("; by its own account {} of it is the queue", show_ns(ns))
         });
         match limit {
+            _ if self.is_network() => {
+                format!("carries no more over more connections. {knee}{busy}.")
+            }
             Limit::Pool => {
                 let served = served(self.at_once());
                 format!("is full: it serves {served} at a time. {knee}{waited}{busy}.")
@@ -188,7 +200,7 @@ impl<'a> Knee<'a> {
         let [first, last] = self.medians;
         format!(
             "{} takes {} with {} users and {} with one, at {}/s and {}/s",
-            super::sentence::capitalised(&self.part.operation),
+            capitalised(&named(&self.part.operation)),
             show_ns(last.ns),
             self.users,
             show_ns(first.ns),
@@ -209,6 +221,10 @@ impl<'a> Knee<'a> {
 
     fn next(&self, limit: Limit) -> &'static str {
         match limit {
+            _ if self.is_network() => {
+                "Compare with the rate of plumb net stream: is the line full, or a limiter on it, or \
+                 the processors at its ends?"
+            }
             Limit::Pool => {
                 "Raise the number of its work processes, threads or connections (of plumb app \
                  serve: --work-processes) while processors idle, and shorten the step; stop where \
@@ -246,7 +262,7 @@ fn remark(busy: &[Knee<'_>]) -> Option<CheckupRemark> {
         "this machine asks and serves, and with many users its processors were the limit ({:.0} % \
          busy): {}. What the {} does on a machine of its own is not known from here",
         most.busy().unwrap_or_default(),
-        super::sentence::uncapitalised(&most.described()),
+        uncapitalised(&most.described()),
         most.part.server
     );
     Some(CheckupRemark { name: "processors".into(), text })

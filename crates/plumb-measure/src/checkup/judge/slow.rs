@@ -1,5 +1,6 @@
 //! Servers that work long on one operation of one user.
 
+use super::sentence::named;
 use super::{Seen, one_a_server};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
@@ -20,20 +21,25 @@ fn slow_ns(layer: CheckupLayer) -> Option<u64> {
 
 /// The servers that are slow, each with the operation that takes it longest.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
-    one_a_server(seen.yardsticks().filter_map(|(part, it)| slow(seen, part, it)).collect())
+    let found = seen.yardsticks().filter_map(|(part, it)| slow(seen, part, it));
+    one_a_server(&found.collect::<Vec<_>>())
 }
 
 fn slow(seen: &Seen<'_>, part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let (cost, told) =
-        attributed(outcome).or_else(|| told(outcome)).or_else(|| left(seen, outcome))?;
     let least = slow_ns(part.layer)?;
+    let told = attributed(outcome).or_else(|| told(outcome));
+    let who = match told {
+        Some(_) => "works long",
+        None => "takes long, or something before its port does",
+    };
+    let (cost, how) = told.or_else(|| left(seen, outcome))?;
     if cost.low_ns < least {
         return None;
     }
     let evidence = format!(
-        "The {} works long: {} takes {}, of which {} {told}.",
+        "The {} {who}: {} takes {}, of which {} {how}.",
         part.server,
-        part.operation,
+        named(&part.operation),
         show_ns(cost.whole_ns),
         show_ns(cost.ns),
     );

@@ -211,7 +211,7 @@ fn processors_that_are_all_busy_are_no_pool() {
     for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
         outcome.far_busy_pct = None;
     }
-    let said = only(FaultKind::Pool, parts);
+    let said = only(FaultKind::Saturation, parts);
     assert!(said.contains("a pool of it is full, or its processors are busy"), "{said}");
 }
 
@@ -236,7 +236,7 @@ fn what_grows_with_the_users_and_is_no_queue_lies_behind_the_server() {
         let database = outcome.mean_ns.unwrap() - MS;
         outcome.told_ns = told(&[("queue", 0), ("database", database), ("render", 900 * US)]);
     }
-    let said = only(FaultKind::Pool, parts);
+    let said = only(FaultKind::Saturation, parts);
     assert!(said.contains("waits for something else"), "{said}");
     assert!(said.contains("database grew from 4.00 ms to 49.0 ms"), "{said}");
 }
@@ -366,6 +366,18 @@ fn a_slow_statement_is_the_database() {
         said.starts_with(
             "The database db1 works long: a statement takes 50.1 ms, of which 50.0 ms is its own \
              work, by its own clock. It costs a user 50.0 ms of 50.1 ms an operation"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_stands_before_a_silent_server_cannot_be_told_from_it() {
+    let said = only(FaultKind::Slow, landscape(20_000, 1_900));
+    assert!(
+        said.starts_with(
+            "The lock server takes long, or something before its port does: a lock request takes \
+             20.0 ms, of which 20.0 ms no round trip to its host explains; it gives no account"
         ),
         "{said}"
     );

@@ -1,6 +1,7 @@
 //! Ways that take the time: of a host, or of one port of it.
 
 use super::loss::Loss;
+use super::sentence::named;
 use super::{Seen, one_a_server};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
@@ -19,7 +20,7 @@ pub(super) fn findings(seen: &Seen<'_>, lost: &[Loss]) -> Vec<CheckupFinding> {
             to_server(seen, lost, part, outcome)
         }
     });
-    one_a_server(found.collect())
+    one_a_server(&found.collect::<Vec<_>>())
 }
 
 /// The round trip itself.
@@ -28,7 +29,7 @@ fn to_host(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFindin
     let host = outcome.host.as_deref().unwrap_or("its host");
     let evidence = format!(
         "The way to {host} is long: {} takes {} at the median, before any server works.",
-        part.operation,
+        named(&part.operation),
         show_ns(median.ns)
     );
     Some(CheckupFinding {
@@ -89,7 +90,7 @@ fn to_server(
     let evidence = format!(
         "The way to the {} takes the time, not the server: {} takes {} at the mean, {}{passing}.",
         part.server,
-        part.operation,
+        named(&part.operation),
         show_ns(way.whole_ns),
         way.told,
     );
