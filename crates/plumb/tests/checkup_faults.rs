@@ -13,7 +13,7 @@ use std::thread;
 use kit::foreign::installed;
 use kit::lossy_line::LossyLine;
 use kit::namespace::{ENDS, allowed};
-use kit::peer::nobody;
+use kit::peer::{in_pieces, nobody};
 use kit::postgres::{PASSWORD, Postgres};
 use kit::{PATIENCE, PLUMB, Program, Server, locks};
 use serde_json::Value;
@@ -40,7 +40,7 @@ struct Fault {
     checkup: fn(&Path, u64) -> Result<Value, String>,
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 12] = [
     Fault { name: "nothing", expected: None, checkup: nothing },
     Fault {
         name: "a delay before an echo server",
@@ -58,6 +58,11 @@ const FAULTS: [Fault; 11] = [
         checkup: delay_before_pages,
     },
     Fault { name: "2 % loss", expected: Some(("loss", Some("network"))), checkup: loss },
+    Fault {
+        name: "answers in pieces under Nagle",
+        expected: Some(("delayed-acknowledgement", Some("network"))),
+        checkup: pieces,
+    },
     Fault {
         name: "a slow statement",
         expected: Some(("slow", Some("database"))),
@@ -232,6 +237,16 @@ fn loss(at: &Path, round: u64) -> Result<Value, String> {
     );
     let start = |words: &[&str], told: &[(&str, &str)]| here.start_told(words, at, told);
     Ok(checkup_by(start, &text, at, &LONG))
+}
+
+fn pieces(at: &Path, _: u64) -> Result<Value, String> {
+    let locks = Server::of_locks();
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
+        in_pieces(),
+        locks.address
+    );
+    Ok(checkup(&text, at, &SHORT))
 }
 
 fn slow_statement(at: &Path, _: u64) -> Result<Value, String> {

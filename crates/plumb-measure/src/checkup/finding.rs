@@ -18,6 +18,8 @@ pub enum FaultKind {
     Steal,
     /// Segments are lost on the way, and sent again.
     Loss,
+    /// Answers in pieces wait for an acknowledgement that is delayed.
+    DelayedAcknowledgement,
     /// The way there and back takes the time.
     Wire,
     /// A pool of a server is full: more users wait longer, and no more is done.
@@ -40,6 +42,7 @@ impl FaultKind {
             Self::ForeignLoad => "foreign load",
             Self::Steal => "steal",
             Self::Loss => "loss",
+            Self::DelayedAcknowledgement => "delayed ack",
             Self::Wire => "the wire",
             Self::Pool => "full pool",
             Self::Processors => "processors",
@@ -55,6 +58,7 @@ impl FaultKind {
             Self::Unreachable | Self::Failures => 0,
             Self::ForeignLoad | Self::Steal => 1,
             Self::Loss
+            | Self::DelayedAcknowledgement
             | Self::Wire
             | Self::Pool
             | Self::Processors

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Middle;
-use crate::stalls::RTO_MIN_NS;
+use crate::stalls::{RTO_MIN_NS, may_be_delayed};
 use crate::{
-    Distribution, Estimate, ForeignProcess, HostUse, PairRecord, PartKind, ResultRecord, RunRecord,
-    TcpTotals, Transport, Validity,
+    Distribution, Estimate, FindingKind, ForeignProcess, HostUse, PairRecord, PartKind,
+    ResultRecord, RunRecord, TcpTotals, Transport, Validity,
 };
 
 /// The host of a socket file.
@@ -85,14 +85,18 @@ pub struct CheckupOutcome {
     /// The operations that waited at least as long as TCP waits before it sends a segment again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waited: Option<Waited>,
+    /// The operations that waited for an acknowledgement that the other side delayed; absent where
+    /// no such stall was recognized.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delayed: Option<Waited>,
 }
 
-/// Operations that took longer than the median by [`Waited::MIN_NS`] or more.
+/// Operations that waited, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waited {
     /// How many they are.
     pub operations: u64,
-    /// What they took longer than the median, all together, nanoseconds.
+    /// What they took longer than others, all together, nanoseconds.
     pub excess_ns: u64,
 }
 
@@ -100,16 +104,27 @@ impl Waited {
     /// The shortest time after which Linux sends a segment again, nanoseconds.
     pub const MIN_NS: u64 = RTO_MIN_NS;
 
-    /// Those among `times`; `None` where the histogram cannot be read.
-    fn of(times: &Distribution) -> Option<Self> {
+    /// Those of `times` that took longer than the median by [`MIN_NS`](Self::MIN_NS) or more; `None`
+    /// where the histogram cannot be read.
+    fn for_a_segment(times: &Distribution) -> Option<Self> {
+        Self::among(times, times.p50, |ns| ns.saturating_sub(times.p50) >= Self::MIN_NS)
+    }
+
+    /// Those of `times` that took as long as an acknowledgement is delayed, and what they took longer
+    /// than a round trip of `rtt_ns`.
+    fn for_an_acknowledgement(times: &Distribution, rtt_ns: u64) -> Option<Self> {
+        Self::among(times, rtt_ns, may_be_delayed)
+    }
+
+    fn among(times: &Distribution, usual_ns: u64, waited: impl Fn(u64) -> bool) -> Option<Self> {
         let histogram = times.decode().ok()?;
-        let excess = histogram
-            .buckets()
-            .map(|(ns, count)| (ns.saturating_sub(times.p50), count))
-            .filter(|(excess, _)| *excess >= Self::MIN_NS);
-        Some(excess.fold(Self::default(), |all, (excess, count)| Self {
-            operations: all.operations.saturating_add(count),
-            excess_ns: all.excess_ns.saturating_add(excess.saturating_mul(count)),
+        let found = histogram.buckets().filter(|(ns, _)| waited(*ns));
+        Some(found.fold(Self::default(), |all, (ns, count)| {
+            let excess_ns = ns.saturating_sub(usual_ns).saturating_mul(count);
+            Self {
+                operations: all.operations.saturating_add(count),
+                excess_ns: all.excess_ns.saturating_add(excess_ns),
+            }
         }))
     }
 }
@@ -182,10 +197,18 @@ impl CheckupOutcome {
             foreign: host.map(|host| host.foreign.clone()).unwrap_or_default(),
             tcp: result.tcp,
             retransmitted: retransmitted([host, result.far.as_ref()]),
-            waited: times.and_then(Waited::of),
+            waited: times.and_then(Waited::for_a_segment),
+            delayed: times.and_then(|times| delayed(times, result, validity)),
             ..Self::default()
         }
     }
+}
+
+/// The operations that waited for an acknowledgement, where that stall was recognized.
+fn delayed(times: &Distribution, result: &ResultRecord, validity: &Validity) -> Option<Waited> {
+    let mut reasons = validity.reasons.iter();
+    reasons.find(|finding| finding.kind == FindingKind::DelayedAcknowledgement)?;
+    Waited::for_an_acknowledgement(times, result.tcp?.rtt_min_ns)
 }
 
 /// What `machines` sent again, where any of them counted.
@@ -267,9 +290,10 @@ mod tests {
     #[test]
     fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {
         let quick = std::iter::repeat_n(100_000, 96);
-        let waited = Waited::of(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
+        let waited =
+            Waited::for_a_segment(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
         assert_eq!(waited.operations, 2);
         assert!(waited.excess_ns.abs_diff(629_800_000) < 1_000_000, "{waited:?}");
-        assert_eq!(Waited::of(&times([90, 100_000_000])), Some(Waited::default()));
+        assert_eq!(Waited::for_a_segment(&times([90, 100_000_000])), Some(Waited::default()));
     }
 }

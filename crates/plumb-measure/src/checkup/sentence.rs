@@ -180,6 +180,7 @@ fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
             finding.server == layer.server && finding.layer == Some(layer.layer)
         }
         FaultKind::Loss
+        | FaultKind::DelayedAcknowledgement
         | FaultKind::Wire
         | FaultKind::Pool
         | FaultKind::Processors

@@ -70,7 +70,8 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
         return None;
     }
     let alone = || parts.iter().filter(|(part, _)| part.users == 1);
-    let costs = alone().filter_map(|(part, outcome)| Some((*part, cost(outcome)?)));
+    let costs =
+        alone().filter_map(|(part, outcome)| Some((*part, waits_cost(outcome.waited, outcome)?)));
     let (part, cost) = costs.max_by_key(|(_, cost)| cost.ns)?;
     let share = real(all.again) / real(all.sent.max(1));
     if share < SHARE_MIN && real(cost.ns) < COST_MIN * real(cost.whole_ns) {
@@ -111,10 +112,10 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
     })
 }
 
-/// What the waits cost one operation at the mean. Their number scatters as that of rare events does:
-/// by its square root.
-fn cost(outcome: &CheckupOutcome) -> Option<FaultCost> {
-    let Waited { operations, excess_ns } = outcome.waited.filter(|it| it.operations > 0)?;
+/// What `waits` cost one operation of `outcome` at the mean. Their number scatters as that of rare
+/// events does: by its square root.
+pub(super) fn waits_cost(waits: Option<Waited>, outcome: &CheckupOutcome) -> Option<FaultCost> {
+    let Waited { operations, excess_ns } = waits.filter(|it| it.operations > 0)?;
     let ns = excess_ns / outcome.operations.max(1);
     let width = NORMAL / real(operations).sqrt();
     let scaled = |factor: f64| whole(real(ns) * factor);

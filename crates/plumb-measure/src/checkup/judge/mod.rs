@@ -2,7 +2,7 @@
 //!
 //! One room for each kind of fault; each reads the outcomes of the parts and says what it finds, with
 //! its evidence and what it costs a user. None knows of another, but for the waits that lost segments
-//! cause, which the room of the wire must not take for a long way.
+//! and delayed acknowledgements cause, which nobody must take for a long way or for work.
 
 mod busy;
 mod failures;
@@ -10,6 +10,7 @@ mod layers;
 mod loss;
 mod pool;
 mod slow;
+mod stall;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -47,9 +48,16 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
     let lost = loss::losses(&seen);
     let (full, remarks) = pool::judged(&seen);
     let wire = wire::findings(&seen, &lost);
-    let lost = lost.into_iter().map(|loss| loss.finding).collect();
-    let all =
-        [failures::findings(&seen), busy::findings(&seen), lost, wire, full, slow::findings(&seen)];
+    let lost: Vec<CheckupFinding> = lost.into_iter().map(|loss| loss.finding).collect();
+    let all = [
+        failures::findings(&seen),
+        busy::findings(&seen),
+        lost,
+        stall::findings(&seen),
+        wire,
+        full,
+        slow::findings(&seen),
+    ];
     let findings = ranked(all.concat());
     let sentence = sentence::of(&findings, &layers);
     CheckupVerdict { sentence, findings, remarks, layers }
@@ -106,6 +114,12 @@ impl<'a> Seen<'a> {
 /// True when the times of `outcome` may be used.
 fn usable(outcome: &CheckupOutcome) -> bool {
     outcome.error.is_none() && outcome.validity.valid && outcome.validity.latency_valid
+}
+
+/// What waits for delayed acknowledgements cost one operation, nanoseconds: no length of a way, and no
+/// work of a server.
+fn stalled_ns(outcome: &CheckupOutcome) -> u64 {
+    outcome.delayed.map_or(0, |it| it.excess_ns / outcome.operations.max(1))
 }
 
 /// The finding that costs most of several on one server.

@@ -1,7 +1,7 @@
 //! Servers that work long on one operation of one user.
 
 use super::sentence::named;
-use super::{Seen, one_a_server};
+use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
 use crate::{PartKind, show_ns};
@@ -84,6 +84,7 @@ fn left(seen: &Seen<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)
         (None, Some(rtt)) if rtt > 0 => (rtt, "TCP's shortest round trip does not explain"),
         _ => (0, "is that of the server with the way to it"),
     };
+    let taken = taken.saturating_add(stalled_ns(outcome));
     let less = |ns: u64| ns.saturating_sub(taken);
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
     Some((cost, format!("{said}; it gives no account of its time")))

@@ -2,9 +2,9 @@
 
 use super::loss::Loss;
 use super::sentence::named;
-use super::{Seen, one_a_server};
+use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
-use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
+use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
 use crate::{PartKind, show_ns};
 
 /// A way there and back that takes less is no fault: within one site it takes a tenth of it.
@@ -25,7 +25,9 @@ pub(super) fn findings(seen: &Seen<'_>, lost: &[Loss]) -> Vec<CheckupFinding> {
 
 /// The round trip itself.
 fn to_host(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let median = outcome.median.filter(|median| median.low_ns >= WAY_MIN_NS)?;
+    let stalled = stalled_ns(outcome);
+    let long = |median: &Middle| median.low_ns.saturating_sub(stalled) >= WAY_MIN_NS;
+    let median = outcome.median.filter(long)?;
     let host = outcome.host.as_deref().unwrap_or("its host");
     let evidence = format!(
         "The way to {host} is long: {} takes {} at the median, before any server works.",
@@ -69,6 +71,7 @@ fn to_server(
     let waits =
         if lost.iter().any(|it| Some(&it.host) == outcome.host.as_ref()) { waits } else { 0 };
     let other = floor.map_or(0, |floor| floor.ns).saturating_add(waits);
+    let other = other.saturating_add(stalled_ns(outcome));
     let left = way.low_ns.saturating_sub(other);
     if left < WAY_MIN_NS || left.saturating_mul(PART_OF) < way.whole_ns {
         return None;

@@ -119,6 +119,27 @@ fn waits_for_lost_segments_are_no_long_way() {
 }
 
 #[test]
+fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
+    for at in [0, 1] {
+        let mut parts = landscape(45, 1_900);
+        let outcome = against(
+            CheckupOutcome {
+                delayed: Some(Waited { operations: 990, excess_ns: 990 * 40 * MS }),
+                mean_ns: Some(39_640 * US),
+                ..takes(40 * MS + 21 * US)
+            },
+            FindingKind::DelayedAcknowledgement,
+            Scope::Nothing,
+            "990 of 1,000 round trips took about 40 ms",
+        );
+        parts[at].outcome = Some(outcome);
+        let said = only(FaultKind::DelayedAcknowledgement, parts);
+        assert!(said.contains("990 of 1,000 round trips took about 40 ms. It costs a"), "{said}");
+        assert!(said.contains(" costs a user 39.6 ms of 39.6 ms an operation (37.1 ms"), "{said}");
+    }
+}
+
+#[test]
 fn a_long_way_to_a_host_is_said_once() {
     let far = |outcome: CheckupOutcome| CheckupOutcome { host: Some("10.0.0.7".into()), ..outcome };
     let parts = vec![
