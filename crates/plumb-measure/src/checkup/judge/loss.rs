@@ -6,7 +6,7 @@ use super::Seen;
 use super::sentence::{capitalised, named};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::outcome::Waited;
-use crate::checkup::{CheckupOutcome, CheckupPart};
+use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
 use crate::units::counted;
 use crate::{grouped, show_ns};
 
@@ -101,10 +101,13 @@ fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<C
                 link, ethtool -S, ports of switches), at duplex, and at queues that run full; plumb \
                 net check tries the way with messages of many sizes."
         .into();
+    // the way is the network's, whichever of its operations waits longest
+    let network = parts.iter().map(|(part, _)| *part).find(|it| it.layer == CheckupLayer::Network);
+    let way = network.unwrap_or(part);
     Some(CheckupFinding {
         kind: FaultKind::Loss,
-        layer: Some(part.layer),
-        server: part.server.clone(),
+        layer: Some(way.layer),
+        server: way.server.clone(),
         operation: Some(part.operation.clone()),
         cost: Some(cost),
         evidence,
