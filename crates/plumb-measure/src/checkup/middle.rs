@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{self, half_width};
 use crate::{Distribution, Histogram, Interval, ResultRecord};
 
+/// With fewer operations not even the shortest and the longest enclose the median at 95 %: both lie
+/// on the same side of it in 2 of 2^n cases.
+pub(super) const SAMPLES_MIN: u64 = 6;
 /// The quantile of the normal distribution at 97.5 %.
 const NORMAL: f64 = 1.96;
 /// Neighbours that are taken together, in turn: where they are alike, the larger groups scatter
@@ -44,6 +47,9 @@ impl Middle {
     /// Order statistics: Conover, Practical Nonparametric Statistics, 3.2. Shares from clusters of
     /// unequal size: Cochran, Sampling Techniques, 3.12 and 11.
     pub(super) fn of(times: &Distribution, result: &ResultRecord) -> Self {
+        if times.count < SAMPLES_MIN {
+            return Self::alone(times);
+        }
         let busy: Vec<Interval> =
             result.intervals.iter().copied().filter(|it| it.operations > 0).collect();
         let all = result.response_ns.as_ref().unwrap_or(times);

@@ -176,7 +176,7 @@ fn unjudged(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String {
 fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
     match finding.kind {
         FaultKind::ForeignLoad | FaultKind::Steal => layer.state == LayerState::NotValid,
-        FaultKind::Unreachable | FaultKind::Failures => {
+        FaultKind::Unreachable | FaultKind::Failures | FaultKind::Slow => {
             finding.server == layer.server && finding.layer == Some(layer.layer)
         }
         FaultKind::Loss
@@ -184,8 +184,7 @@ fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
         | FaultKind::Wire
         | FaultKind::Pool
         | FaultKind::Processors
-        | FaultKind::Saturation
-        | FaultKind::Slow => false,
+        | FaultKind::Saturation => false,
     }
 }
 

@@ -18,13 +18,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::finding::{CheckupFinding, CheckupRemark, ranked};
+use super::middle::SAMPLES_MIN;
 use super::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole, sentence};
 
 pub use layers::{LayerState, LayerVerdict, OwnTime};
-
-/// With fewer operations not even the shortest and the longest enclose the median at 95 %: both lie
-/// on the same side of it in 2 of 2^n cases.
-const SAMPLES_MIN: u64 = 6;
 
 /// What a checkup says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +92,12 @@ impl<'a> Seen<'a> {
         outcomes.filter(|(_, outcome)| outcome.error.is_none())
     }
 
-    /// Those whose times may be used.
+    /// Those whose times may be used, however few.
+    fn answered(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
+        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations > 0)
+    }
+
+    /// Of these, those with a median.
     fn timed(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
         self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations >= SAMPLES_MIN)
     }

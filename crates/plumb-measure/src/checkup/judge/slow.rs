@@ -3,7 +3,8 @@
 use super::sentence::named;
 use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
-use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
+use crate::checkup::middle::SAMPLES_MIN;
+use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
 use crate::{PartKind, show_ns};
 
 /// A time of its own from which a server is slow, nanoseconds.
@@ -21,7 +22,9 @@ fn slow_ns(layer: CheckupLayer) -> Option<u64> {
 
 /// The servers that are slow, each with the operation that takes it longest.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
-    let found = seen.yardsticks().filter_map(|(part, it)| slow(seen, part, it));
+    // however few there are: a server is slow if even the shortest of them took long
+    let yardsticks = seen.answered().filter(|(part, _)| part.role == PartRole::Yardstick);
+    let found = yardsticks.filter_map(|(part, it)| slow(seen, part, it));
     one_a_server(&found.collect::<Vec<_>>())
 }
 
@@ -36,8 +39,13 @@ fn slow(seen: &Seen<'_>, part: &CheckupPart, outcome: &CheckupOutcome) -> Option
     if cost.low_ns < least {
         return None;
     }
+    let few = match outcome.operations {
+        1 => "; only one was measured".into(),
+        few if few < SAMPLES_MIN => format!("; only {few} were measured"),
+        _ => String::new(),
+    };
     let evidence = format!(
-        "The {} {who}: {} takes {}, of which {} {how}.",
+        "The {} {who}: {} takes {}, of which {} {how}{few}.",
         part.server,
         named(&part.operation),
         show_ns(cost.whole_ns),

@@ -186,6 +186,25 @@ fn a_slow_statement_is_the_database() {
 }
 
 #[test]
+fn a_server_is_slow_even_where_only_a_few_answers_came_in_time() {
+    let mut parts = landscape(45, 1_900);
+    let median = Middle { ns: 700 * MS, low_ns: 690 * MS, high_ns: 720 * MS, intervals: 0 };
+    parts[3].outcome =
+        Some(CheckupOutcome { operations: 2, median: Some(median), ..takes(700 * MS) });
+    let said = only(FaultKind::Slow, parts.clone());
+    assert!(said.contains("it gives no account of its time; only 2 were measured."), "{said}");
+    assert!(
+        said.ends_with(
+            "Not finished: the application server is not judged. Known so far: a \
+                            lock request takes 45.0 us, a round trip 21.0 us."
+        ),
+        "{said}"
+    );
+    parts[3].outcome.as_mut().unwrap().median = Some(Middle { low_ns: 20 * MS, ..median });
+    assert_eq!(kinds(&checkup(parts)), [], "one of them was quick");
+}
+
+#[test]
 fn what_stands_before_a_silent_server_cannot_be_told_from_it() {
     let said = only(FaultKind::Slow, landscape(20_000, 1_900));
     assert!(
