@@ -1,32 +1,50 @@
-//! Answers in pieces, whose last one waits for a delayed acknowledgement.
+//! Stalls that the runs recognized themselves: answers in pieces, whose last one waits for a delayed
+//! acknowledgement, and connects whose first segment is lost.
 
 use super::loss::waits_cost;
 use super::sentence::named;
 use super::{Seen, one_a_server};
-use crate::FindingKind;
 use crate::checkup::finding::{CheckupFinding, FaultKind};
 use crate::checkup::{CheckupOutcome, CheckupPart};
+use crate::{Finding, FindingKind};
 
-/// The servers whose runs recognized the stall.
+/// The servers whose runs recognized a stall.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
-    let found = seen.yardsticks().filter_map(|(part, outcome)| stalled(part, outcome));
-    one_a_server(&found.collect::<Vec<_>>())
+    let delayed = seen.yardsticks().filter_map(|(part, outcome)| delayed(part, outcome));
+    let connects = seen.answered().filter_map(|(part, outcome)| unconnected(part, outcome));
+    let [delayed, connects]: [Vec<CheckupFinding>; 2] = [delayed.collect(), connects.collect()];
+    [one_a_server(&delayed), one_a_server(&connects)].concat()
 }
 
-fn stalled(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
-    let mut reasons = outcome.validity.reasons.iter();
-    let stall = reasons.find(|it| it.kind == FindingKind::DelayedAcknowledgement)?;
+fn delayed(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
+    let stall = recognized(outcome, FindingKind::DelayedAcknowledgement)?;
+    let next = "Write each answer at once, or set TCP_NODELAY, in that server or in the proxy before \
+                it.";
+    let cost = waits_cost(outcome.delayed, outcome);
+    let found = finding(FaultKind::DelayedAcknowledgement, part, stall, next);
+    Some(CheckupFinding { cost, ..found })
+}
+
+fn unconnected(part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
+    let stall = recognized(outcome, FindingKind::ConnectRetransmission)?;
+    let next = "Look at the queue of the listener (ss -lnt, nstat TcpExtListenOverflows there), and at \
+                firewalls on the way; connections that are kept need no connect.";
+    Some(finding(FaultKind::Loss, part, stall, next))
+}
+
+fn recognized(outcome: &CheckupOutcome, kind: FindingKind) -> Option<&Finding> {
+    outcome.validity.reasons.iter().find(|finding| finding.kind == kind)
+}
+
+fn finding(kind: FaultKind, part: &CheckupPart, stall: &Finding, next: &str) -> CheckupFinding {
     let text = stall.text.trim_end_matches('.');
-    Some(CheckupFinding {
-        kind: FaultKind::DelayedAcknowledgement,
+    CheckupFinding {
+        kind,
         layer: Some(part.layer),
         server: part.server.clone(),
         operation: Some(part.operation.clone()),
-        cost: waits_cost(outcome.delayed, outcome),
+        cost: None,
         evidence: format!("The {} stalls over {}: {text}.", part.server, named(&part.operation)),
-        next:
-            "Write each answer at once, or set TCP_NODELAY, in that server or in the proxy before \
-               it."
-            .into(),
-    })
+        next: next.into(),
+    }
 }

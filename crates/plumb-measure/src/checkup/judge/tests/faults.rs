@@ -140,6 +140,17 @@ fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
 }
 
 #[test]
+fn connects_that_are_sent_again_are_named_by_what_the_run_says() {
+    let mut parts = landscape(45, 1_900);
+    let text = "3 of 9 connects took a second or longer";
+    let outcome = parts[3].outcome.take().unwrap();
+    let kind = FindingKind::ConnectRetransmission;
+    parts[3].outcome = Some(against(outcome, kind, Scope::Nothing, text));
+    let said = only(FaultKind::Loss, parts);
+    assert!(said.contains("stalls over a flight list: 3 of 9 connects took a second"), "{said}");
+}
+
+#[test]
 fn a_long_way_to_a_host_is_said_once() {
     let far = |outcome: CheckupOutcome| CheckupOutcome { host: Some("10.0.0.7".into()), ..outcome };
     let parts = vec![
