@@ -3,8 +3,8 @@
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
 //! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
-//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and which layer of
-//! a landscape is the slowest ([`Checkup`]). It is pure: it reads no clock, opens no file and knows no
+//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and what is
+//! wrong with a landscape ([`Checkup`]). It is pure: it reads no clock, opens no file and knows no
 //! protocol.
 
 mod attribution;
@@ -42,8 +42,9 @@ mod validity;
 pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
 pub use batches::{BatchMeans, Batches};
 pub use checkup::{
-    CHECKUP_SCHEMA, Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, LayerState,
-    LayerVerdict, LeftOutLayer, Middle, OwnTime, PartRole,
+    CHECKUP_SCHEMA, Checkup, CheckupFinding, CheckupLayer, CheckupOutcome, CheckupPart,
+    CheckupRemark, CheckupVerdict, FaultCost, FaultKind, LayerState, LayerVerdict, LeftOutLayer,
+    Middle, OwnTime, PartRole, Waited,
 };
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;

@@ -16,9 +16,14 @@ const DELAYS: [Delay; 2] = [
 /// Fewer round trips of one length are no cluster.
 const CLUSTER_MIN: u64 = 3;
 /// The shortest time after which Linux sends a segment again.
-const RTO_MIN_NS: u64 = 200 * MS;
+pub(crate) const RTO_MIN_NS: u64 = 200 * MS;
 /// A connect that lasts this long may have had its first segment sent again after a second.
 const SYN_AGAIN_NS: u64 = 950 * MS;
+
+/// True when a round trip of `ns` nanoseconds may have waited for a delayed acknowledgement.
+pub(crate) fn may_be_delayed(ns: u64) -> bool {
+    DELAYS.iter().any(|delay| delay.range.contains(&ns))
+}
 
 /// What stalls are recognized from.
 #[derive(Clone, Copy, Debug)]

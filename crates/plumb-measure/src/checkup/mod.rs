@@ -1,6 +1,9 @@
-//! The checkup of a landscape: what was measured of each layer, and which of them is the slowest.
+//! The checkup of a landscape: what was measured of each layer, what is wrong with it, and what that
+//! costs a user.
 
+mod finding;
 mod judge;
+mod middle;
 mod outcome;
 mod sentence;
 
@@ -9,11 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::run::{read_versioned, written};
 use crate::{HostFacts, IdleCost, Program, RecordError, Status};
 
+pub use finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
-pub use outcome::{CheckupOutcome, Middle};
+pub use middle::Middle;
+pub use outcome::{CheckupOutcome, Waited};
 
 /// Version of the form of [`Checkup`].
-pub const CHECKUP_SCHEMA: &str = "plumb.checkup/1";
+pub const CHECKUP_SCHEMA: &str = "plumb.checkup/2";
+/// The version before it, which is read, too: it has no findings, and its parts do not say how many
+/// users asked.
+const CHECKUP_SCHEMA_BEFORE: &str = "plumb.checkup/1";
 
 /// A layer of a landscape, in the order in which they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,6 +121,9 @@ pub struct CheckupPart {
     pub how: String,
     /// What it is there for.
     pub role: PartRole,
+    /// Users, connections or callers that ask at the same time.
+    #[serde(default = "one")]
+    pub users: u64,
     /// How long it takes if all goes well, nanoseconds.
     pub expected_ns: u64,
     /// The words behind `plumb` that measure it.
@@ -120,6 +131,10 @@ pub struct CheckupPart {
     /// What came of it; `None` until it is over.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<CheckupOutcome>,
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl Checkup {
@@ -144,17 +159,28 @@ impl Checkup {
         servers
     }
 
-    /// True when something wants attention: a server that could not be measured, figures that may not be
-    /// used, a trouble beside the measurements.
+    /// True when something wants attention: a fault, a server that could not be measured, figures
+    /// that may not be used, a trouble beside the measurements.
     #[must_use]
     pub fn has_findings(&self) -> bool {
         let unsound = |layer: &LayerVerdict| {
             matches!(layer.state, LayerState::NotValid | LayerState::NotMeasured)
         };
-        let refused = |part: &CheckupPart| part.outcome.as_ref().is_some_and(|it| !it.stands());
+        let refused = |outcome: &CheckupOutcome| !outcome.stands() && outcome.is_checked();
         !self.troubles.is_empty()
+            || !self.verdict.findings.is_empty()
             || self.verdict.layers.iter().any(unsound)
-            || self.parts.iter().any(refused)
+            || self.outcomes().any(refused)
+    }
+
+    /// True when something that can take figures away could not be checked.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.outcomes().any(|outcome| !outcome.is_checked())
+    }
+
+    fn outcomes(&self) -> impl Iterator<Item = &CheckupOutcome> {
+        self.parts.iter().filter_map(|part| part.outcome.as_ref())
     }
 
     /// How long the parts that are still to come take if all goes well, nanoseconds.
@@ -175,6 +201,11 @@ impl Checkup {
     /// # Errors
     /// [`RecordError`] when `text` is none, or one of another version.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
-        read_versioned(text, CHECKUP_SCHEMA)
+        match read_versioned(text, CHECKUP_SCHEMA) {
+            Err(RecordError::Schema { found, .. }) if found == CHECKUP_SCHEMA_BEFORE => {
+                read_versioned(text, CHECKUP_SCHEMA_BEFORE)
+            }
+            read => read,
+        }
     }
 }

@@ -5,8 +5,12 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{half_width, mean};
-use crate::{Distribution, PairRecord, PartKind, ResultRecord, RunRecord, Transport, Validity};
+use super::Middle;
+use crate::stalls::{RTO_MIN_NS, may_be_delayed};
+use crate::{
+    Distribution, Estimate, FindingKind, ForeignProcess, HostUse, PairRecord, PartKind,
+    ResultRecord, RunRecord, TcpTotals, Transport, Validity,
+};
 
 /// The host of a socket file.
 const THIS_MACHINE: &str = "unix";
@@ -39,12 +43,15 @@ pub struct CheckupOutcome {
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
-    /// The mean, nanoseconds: what `told_ns` are parts of.
+    /// The mean, nanoseconds: what `told_ns` and `attributed` are parts of.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
     /// Means of what the server says of its own time, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub told_ns: BTreeMap<String, u64>,
+    /// Means of the parts of an operation, where the layer tells them apart.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub attributed: BTreeMap<PartKind, Estimate>,
     /// What was carried one way, bits a second; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bits_per_s: Option<f64>,
@@ -55,6 +62,71 @@ pub struct CheckupOutcome {
     /// it was not watched.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busy_pct: Option<f64>,
+    /// The same of the far machine; absent when none was recorded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub far_busy_pct: Option<f64>,
+    /// True when a process of the machine that asked is at the other end.
+    #[serde(default)]
+    pub server_is_here: bool,
+    /// Taken by processes that are no part of the measurement, percent of all processors of the
+    /// machine that asked; absent where nobody can say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_pct: Option<f64>,
+    /// The processes that took most of that.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub foreign: Vec<ForeignProcess>,
+    /// What the TCP connections did; absent on other transports.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpTotals>,
+    /// TCP segments that both machines sent again, those of other programs among them; absent when
+    /// nobody counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retransmitted: Option<u64>,
+    /// The operations that waited at least as long as TCP waits before it sends a segment again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waited: Option<Waited>,
+    /// The operations that waited for an acknowledgement that the other side delayed; absent where
+    /// no such stall was recognized.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delayed: Option<Waited>,
+}
+
+/// Operations that waited, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waited {
+    /// How many they are.
+    pub operations: u64,
+    /// What they took longer than others, all together, nanoseconds.
+    pub excess_ns: u64,
+}
+
+impl Waited {
+    /// The shortest time after which Linux sends a segment again, nanoseconds.
+    pub const MIN_NS: u64 = RTO_MIN_NS;
+
+    /// Those of `times` that took longer than the median by [`MIN_NS`](Self::MIN_NS) or more; `None`
+    /// where the histogram cannot be read.
+    fn for_a_segment(times: &Distribution) -> Option<Self> {
+        Self::among(times, times.p50, |ns| ns.saturating_sub(times.p50) >= Self::MIN_NS)
+    }
+
+    /// Those of `times` that took as long as an acknowledgement is delayed, and what they took longer
+    /// than a round trip of `rtt_ns`.
+    fn for_an_acknowledgement(times: &Distribution, rtt_ns: u64) -> Option<Self> {
+        Self::among(times, rtt_ns, may_be_delayed)
+    }
+
+    fn among(times: &Distribution, usual_ns: u64, waited: impl Fn(u64) -> bool) -> Option<Self> {
+        let histogram = times.decode().ok()?;
+        let found = histogram.buckets().filter(|(ns, _)| waited(*ns));
+        Some(found.fold(Self::default(), |all, (ns, count)| {
+            let excess_ns = ns.saturating_sub(usual_ns).saturating_mul(count);
+            Self {
+                operations: all.operations.saturating_add(count),
+                excess_ns: all.excess_ns.saturating_add(excess_ns),
+            }
+        }))
+    }
 }
 
 impl CheckupOutcome {
@@ -87,6 +159,12 @@ impl CheckupOutcome {
         self.not_offered || (self.error.is_none() && self.validity.valid)
     }
 
+    /// False when the only thing against its figures is that something could not be checked.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        self.validity.is_checked()
+    }
+
     /// `validity` is that of the whole run: it also knows how the run ended.
     fn of_result(result: &ResultRecord, validity: &Validity) -> Self {
         // of a pair, the one that works for its answer comes first
@@ -95,7 +173,7 @@ impl CheckupOutcome {
         let times = part.map_or(&result.service_ns, |part| &part.service_ns).as_ref();
         let stream = result.stream.as_ref();
         let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
-        let (mean_ns, told_ns) = told(result);
+        let host = result.host.as_ref();
         Self {
             validity: validity.clone(),
             operations: part.map_or(result.operations, |part| part.operations),
@@ -107,35 +185,62 @@ impl CheckupOutcome {
                 None => Middle::of(times, result),
             }),
             p99_ns: times.map(|times| times.p99),
-            mean_ns,
-            told_ns,
+            mean_ns: mean_ns(result).or_else(|| times.map(|times| times.mean)),
+            told_ns: told(result),
+            attributed: attributed(result),
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
-            busy_pct: result.host.as_ref().and_then(|host| host.busy_pct),
+            busy_pct: host.and_then(|host| host.busy_pct),
+            far_busy_pct: result.far.as_ref().and_then(|far| far.busy_pct),
+            server_is_here: host.is_some_and(|host| !host.tested.is_empty()),
+            foreign_pct: host.and_then(|host| host.foreign_pct),
+            foreign: host.map(|host| host.foreign.clone()).unwrap_or_default(),
+            tcp: result.tcp,
+            retransmitted: retransmitted([host, result.far.as_ref()]),
+            waited: times.and_then(Waited::for_a_segment),
+            delayed: times.and_then(|times| delayed(times, result, validity)),
             ..Self::default()
         }
     }
 }
 
-/// The mean of an operation, and the means of what the server says of it.
-fn told(result: &ResultRecord) -> (Option<u64>, BTreeMap<String, u64>) {
+/// The operations that waited for an acknowledgement, where that stall was recognized.
+fn delayed(times: &Distribution, result: &ResultRecord, validity: &Validity) -> Option<Waited> {
+    let mut reasons = validity.reasons.iter();
+    reasons.find(|finding| finding.kind == FindingKind::DelayedAcknowledgement)?;
+    Waited::for_an_acknowledgement(times, result.tcp?.rtt_min_ns)
+}
+
+/// What `machines` sent again, where any of them counted.
+fn retransmitted(machines: [Option<&HostUse>; 2]) -> Option<u64> {
+    machines.into_iter().flatten().filter_map(|host| host.retransmitted).reduce(u64::saturating_add)
+}
+
+/// The mean that the parts of an attribution add up to.
+fn mean_ns(result: &ResultRecord) -> Option<u64> {
+    u64::try_from(result.attribution.as_ref()?.client.mean_ns).ok()
+}
+
+/// The parts that the layer itself tells apart.
+fn attributed(result: &ResultRecord) -> BTreeMap<PartKind, Estimate> {
+    let parts = result.attribution.iter().flat_map(|attribution| &attribution.parts);
+    parts.map(|part| (part.kind, part.time)).collect()
+}
+
+/// Means of what the server says of its own time.
+fn told(result: &ResultRecord) -> BTreeMap<String, u64> {
     if let Some(attribution) = &result.attribution {
         let parts = attribution.parts.iter();
         let server = parts.filter(|part| part.kind == PartKind::Server);
         let told = server
             .filter_map(|part| Some(("server".to_owned(), u64::try_from(part.time.mean_ns).ok()?)));
-        return (u64::try_from(attribution.client.mean_ns).ok(), told.collect());
+        return told.collect();
     }
-    let Some(part) = result.parts.first() else {
-        return (None, BTreeMap::new());
-    };
+    let Some(part) = result.parts.first() else { return BTreeMap::new() };
     // a time that only some answers tell is no part of the mean of all
     let always = |times: &Distribution| times.count == part.operations;
     let told = part.told_ns.iter().filter(|(_, times)| always(times));
-    let told: BTreeMap<String, u64> =
-        told.map(|(name, times)| (name.clone(), times.mean)).collect();
-    let mean_ns = part.service_ns.as_ref().map(|times| times.mean);
-    (mean_ns.filter(|_| !told.is_empty()), told)
+    told.map(|(name, times)| (name.clone(), times.mean)).collect()
 }
 
 fn host_of(transport: &Transport) -> String {
@@ -145,108 +250,15 @@ fn host_of(transport: &Transport) -> String {
     }
 }
 
-/// A median and the interval in which it lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Middle {
-    /// The median, nanoseconds.
-    pub ns: u64,
-    /// Lower end, nanoseconds.
-    pub low_ns: u64,
-    /// Upper end, nanoseconds.
-    pub high_ns: u64,
-    /// Intervals of the run whose medians made it a 95 % interval; 0: it reaches from the shortest
-    /// to the longest time, for want of intervals.
-    pub intervals: u64,
-}
-
-impl Middle {
-    /// The median of `times`, with the interval that the medians of the run's intervals allow.
-    ///
-    /// A run may be quick for a while and slow for another. Most of its operations are then quick
-    /// ones, so their median is not the mean of the intervals' medians: the interval reaches around
-    /// both.
-    fn of(times: &Distribution, result: &ResultRecord) -> Self {
-        let busy = result.intervals.iter().filter(|interval| interval.operations > 0);
-        let medians: Vec<f64> = busy.map(|interval| real(interval.p50)).collect();
-        let (Some(half), Some(mean)) = (half_width(&medians), mean(&medians)) else {
-            return Self::alone(times);
-        };
-        let all = real(times.p50);
-        Self {
-            ns: times.p50,
-            low_ns: whole(all.min(mean) - half),
-            high_ns: whole((all.max(mean) + half).ceil()),
-            intervals: medians.len() as u64,
-        }
-    }
-
-    /// The median of `times`, of whose order nothing is known.
-    fn alone(times: &Distribution) -> Self {
-        Self { ns: times.p50, low_ns: times.min, high_ns: times.max, intervals: 0 }
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
-fn real(ns: u64) -> f64 {
-    ns as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float is cast to the nearest integer in range: what lies below zero to zero"
-)]
-fn whole(ns: f64) -> u64 {
-    ns as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Histogram, Interval};
+    use crate::Histogram;
 
     fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut histogram = Histogram::new();
         values.into_iter().for_each(|value| histogram.record(value));
         Distribution::of(&histogram).unwrap()
-    }
-
-    fn interval(p50: u64) -> Interval {
-        Interval {
-            start_ns: 0,
-            duration_ns: 1,
-            operations: u64::from(p50 > 0),
-            failures: 0,
-            p50,
-            p99: p50,
-            max: p50,
-        }
-    }
-
-    #[test]
-    fn the_medians_of_the_intervals_say_how_well_the_median_is_known() {
-        let result = ResultRecord {
-            intervals: [1_000, 1_100, 0, 900, 1_000].map(interval).into(),
-            ..ResultRecord::default()
-        };
-        let middle = Middle::of(&times([10, 1_000, 90_000]), &result);
-        // an interval without an answer has no median; scipy.stats.t of the other four: 129.9
-        assert_eq!(middle.intervals, 4);
-        assert_eq!((middle.ns, middle.high_ns - middle.ns), (1_000, 130));
-        let alone = Middle::of(&times([10, 1_000, 90_000]), &ResultRecord::default());
-        assert_eq!((alone.low_ns, alone.high_ns, alone.intervals), (10, 90_000, 0));
-    }
-
-    #[test]
-    fn a_run_that_was_slow_for_a_while_is_not_known_well() {
-        let result = ResultRecord {
-            intervals: [60, 60, 60, 60, 7].map(interval).into(),
-            ..ResultRecord::default()
-        };
-        // most operations fall into the one quick interval; the mean of the medians is 49.4
-        let middle = Middle::of(&times([7; 9]), &result);
-        assert_eq!(middle.ns, 7);
-        assert!(middle.low_ns == 0 && middle.high_ns > 49 + 20, "{middle:?}");
     }
 
     #[test]
@@ -272,6 +284,16 @@ mod tests {
             ..crate::PartRecord::default()
         };
         let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
-        assert_eq!(told(&result), (Some(200), [("always".to_owned(), 60)].into()));
+        assert_eq!(told(&result), [("always".to_owned(), 60)].into());
+    }
+
+    #[test]
+    fn what_waited_for_a_lost_segment_is_counted_with_what_it_took_longer() {
+        let quick = std::iter::repeat_n(100_000, 96);
+        let waited =
+            Waited::for_a_segment(&times(quick.chain([210_000_000, 420_000_000]))).unwrap();
+        assert_eq!(waited.operations, 2);
+        assert!(waited.excess_ns.abs_diff(629_800_000) < 1_000_000, "{waited:?}");
+        assert_eq!(Waited::for_a_segment(&times([90, 100_000_000])), Some(Waited::default()));
     }
 }

@@ -1,6 +1,6 @@
 //! What the verdicts say, for people.
 
-use super::{CheckupLayer, LayerState, LayerVerdict};
+use super::{CheckupFinding, CheckupLayer, FaultKind, LayerState, LayerVerdict};
 use crate::{Estimate, Split, show_ns};
 
 /// Parts of a server's own account that are named.
@@ -8,31 +8,82 @@ const TOLD_MAX: usize = 2;
 /// Parts that are smaller, in percent of the mean, are not worth a word.
 const TOLD_MIN: f64 = 5.0;
 
-/// The verdict in a sentence or two; `layers` in their order.
-pub(super) fn of(layers: &[LayerVerdict]) -> String {
+/// The verdict in a sentence or two: the first finding, or where a user's time goes; `layers` in
+/// their order.
+pub(super) fn of(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String {
     let judged: Vec<&LayerVerdict> =
         layers.iter().filter(|layer| layer.state == LayerState::Judged).collect();
+    let unjudged = unjudged(findings, layers);
+    let finished = unjudged.is_empty();
+    let mut said = Vec::new();
+    match findings {
+        [first, more @ ..] => {
+            said.extend([first.evidence.clone(), costs(first), further(more.len())]);
+        }
+        [] if finished => said.push(most(&judged)),
+        [] => {}
+    }
+    if !finished {
+        said.extend([format!("Not finished: {unjudged}."), known(&judged)]);
+    }
+    said.retain(|sentence| !sentence.is_empty());
+    said.join(" ")
+}
+
+/// Where a user's time goes when nothing is wrong.
+fn most(judged: &[&LayerVerdict]) -> String {
     let (slowest, others): (Vec<&LayerVerdict>, Vec<&LayerVerdict>) =
         judged.iter().copied().partition(|layer| layer.slowest);
-    let mut said = match (&judged[..], &slowest[..]) {
-        ([], _) => vec!["No layer could be judged.".into()],
-        ([only], _) => vec![format!("Only the {} could be judged: {}.", only.server, takes(only))],
+    match (judged, &slowest[..]) {
+        ([], _) => "Nothing was measured.".into(),
+        ([only], _) => {
+            format!("No fault was found; only the {} was measured: {}.", only.server, takes(only))
+        }
         (_, [one]) => {
-            let first = format!("The {} is the slowest layer: {}.", one.server, takes(one));
-            vec![first, beside(&others)]
+            let first = format!(
+                "No fault was found; most of a user's time is the {}: {}.",
+                one.server,
+                takes(one)
+            );
+            [first, beside(&others)].join(" ").trim_end().into()
         }
         _ => {
             let names: Vec<String> = slowest.iter().copied().map(adds).collect();
             let first = format!(
-                "No layer stands out as the slowest: {} cannot be told apart.",
+                "No fault was found; most of a user's time is one of these, which cannot be told \
+                 apart: {}.",
                 listed(&names)
             );
-            vec![first, beside(&others)]
+            [first, beside(&others)].join(" ").trim_end().into()
         }
-    };
-    said.extend(layers.iter().filter_map(unjudged));
-    said.retain(|sentence| !sentence.is_empty());
-    said.join(" ")
+    }
+}
+
+/// `It costs a user 47.2 ms of 52.7 ms an operation (46.9 ms to 47.4 ms).`
+fn costs(finding: &CheckupFinding) -> String {
+    let Some(cost) = finding.cost else { return String::new() };
+    if cost.ns == cost.whole_ns {
+        return String::new(); // the evidence names it already
+    }
+    let (ns, whole) = (show_ns(cost.ns), show_ns(cost.whole_ns));
+    let (low, high) = (show_ns(cost.low_ns), show_ns(cost.high_ns));
+    format!("It costs a user {ns} of {whole} an operation ({low} to {high}).")
+}
+
+fn further(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => "One more fault was found.".into(),
+        more => format!("{more} more faults were found."),
+    }
+}
+
+/// What is known while not everything is.
+fn known(judged: &[&LayerVerdict]) -> String {
+    match beside(judged) {
+        said if said.is_empty() => said,
+        said => format!("Known so far: {}", uncapitalised(&said)),
+    }
 }
 
 /// `a flight list takes 1.90 ms at the median, of which the round trip to its host is 21.0 us`.
@@ -81,7 +132,7 @@ fn beside(others: &[&LayerVerdict]) -> String {
     let mut said = String::new();
     for (at, layer) in others.iter().enumerate() {
         said += &match at {
-            0 => format!("{} takes {}", capitalised(operation(layer)), median(layer)),
+            0 => format!("{} takes {}", capitalised(&operation(layer)), median(layer)),
             _ => format!(", {} {}", operation(layer), median(layer)),
         };
     }
@@ -100,19 +151,47 @@ fn adds(layer: &LayerVerdict) -> String {
     format!("the {} ({} adds {own})", layer.server, operation(layer))
 }
 
-fn unjudged(layer: &LayerVerdict) -> Option<String> {
-    let verb = match layer.state {
-        LayerState::Judged => return None,
-        LayerState::NotValid | LayerState::Open => "is not judged",
-        LayerState::NotMeasured => "could not be measured",
+/// What is not judged, and why, where a finding does not say it already.
+fn unjudged(findings: &[CheckupFinding], layers: &[LayerVerdict]) -> String {
+    let left = layers.iter().filter(|layer| layer.state != LayerState::Judged);
+    let (named, other): (Vec<&LayerVerdict>, Vec<&LayerVerdict>) =
+        left.partition(|layer| findings.iter().any(|finding| explains(finding, layer)));
+    let names = |layers: &[&LayerVerdict]| {
+        let names: Vec<String> =
+            layers.iter().map(|layer| format!("the {}", layer.server)).collect();
+        format!("{} {} not judged", listed(&names), if names.len() == 1 { "is" } else { "are" })
     };
-    let why = layer.why.as_deref().unwrap_or_default().trim_end_matches('.');
-    let end = if why.ends_with(['?', '!']) { "" } else { "." };
-    Some(format!("The {} {verb}: {why}{end}", layer.server))
+    let mut said: Vec<String> = other
+        .iter()
+        .map(|layer| {
+            let why = layer.why.as_deref().unwrap_or_default().trim_end_matches('.');
+            format!("{} ({why})", names(&[layer]))
+        })
+        .collect();
+    if !named.is_empty() {
+        said.push(names(&named));
+    }
+    said.join("; ")
 }
 
-fn operation(layer: &LayerVerdict) -> &str {
-    layer.operation.as_deref().unwrap_or_default()
+/// True when `finding` is why `layer` is not judged.
+fn explains(finding: &CheckupFinding, layer: &LayerVerdict) -> bool {
+    match finding.kind {
+        FaultKind::ForeignLoad | FaultKind::Steal => layer.state == LayerState::NotValid,
+        FaultKind::Unreachable | FaultKind::Failures | FaultKind::Slow => {
+            finding.server == layer.server && finding.layer == Some(layer.layer)
+        }
+        FaultKind::Loss
+        | FaultKind::DelayedAcknowledgement
+        | FaultKind::Wire
+        | FaultKind::Pool
+        | FaultKind::Processors
+        | FaultKind::Saturation => false,
+    }
+}
+
+fn operation(layer: &LayerVerdict) -> String {
+    named(layer.operation.as_deref().unwrap_or_default())
 }
 
 fn median(layer: &LayerVerdict) -> String {
@@ -128,9 +207,32 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-fn capitalised(text: &str) -> String {
+/// Characters of an operation in a sentence: that of a page is its path.
+const OPERATION_MAX: usize = 48;
+/// Of a longer one, the characters in front.
+const OPERATION_HEAD: usize = 16;
+
+/// An operation as a sentence names it: of a long path the beginning and the end.
+pub(super) fn named(operation: &str) -> String {
+    let long = operation.chars().count();
+    if long <= OPERATION_MAX {
+        return operation.to_owned();
+    }
+    let head: String = operation.chars().take(OPERATION_HEAD).collect();
+    let tail: String = operation.chars().skip(long + OPERATION_HEAD + 3 - OPERATION_MAX).collect();
+    format!("{head}...{tail}")
+}
+
+/// `text` with a capital letter in front.
+pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `text` without one.
+pub(super) fn uncapitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -199,6 +301,14 @@ mod tests {
             adds(&layer),
             "the lock server (a lock request adds -1.09 us, between -2.00 us and 500 ns)"
         );
+    }
+
+    #[test]
+    fn of_a_long_path_the_beginning_and_the_end_are_named() {
+        assert_eq!(named("a flight list"), "a flight list");
+        let path = "/a/service/with/a/long/name/Collection(key='AA',number='17')?$format=json";
+        assert_eq!(named(path), "/a/service/with/...AA',number='17')?$format=json");
+        assert_eq!(named(path).chars().count(), OPERATION_MAX);
     }
 
     #[test]

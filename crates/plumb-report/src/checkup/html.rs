@@ -4,23 +4,39 @@
 use maud::{Markup, html};
 use plumb_measure::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime};
 
-use super::{Server, remarks, sentence, servers, tables};
+use super::{Server, findings, remarks, sentence, servers, tables};
 use crate::definitions::Definition;
 use crate::figures::{real, typeset};
 use crate::html::{page, sheet};
 
-const DEFINITIONS: [Definition; 4] = [
+const DEFINITIONS: [Definition; 6] = [
+    Definition {
+        term: "What it costs a user",
+        meaning: "How much of one operation a fault takes, with its 95 % interval; never more than \
+                  the operation. Several faults may take the same time, so the costs do not add up. \
+                  For a full pool it is what the operation takes longer with many users than with \
+                  one.",
+    },
+    Definition {
+        term: "Full pool",
+        meaning: "With more users the rate stays as it is and everybody waits longer, and the \
+                  server's own account of its queue, or processors that idle meanwhile, shows that \
+                  the wait is for a place and not for a processor. How many it serves at a time is \
+                  the rate times the time that an operation does not wait (Little's law).",
+    },
     Definition {
         term: "Slowest",
         meaning: "The layer that adds most itself to one operation, with one user and nothing else \
                   on the way. The operation is the slowest of those that were asked for there; what \
                   the layer adds is its median less the median round trip of 1,000 bytes to the \
-                  same host. The network is judged by that round trip.",
+                  same host. The network is judged by that round trip. Nothing is called slowest \
+                  while a layer is not judged.",
     },
     Definition {
         term: "Cannot be told apart",
-        meaning: "The intervals of two layers overlap. That of a median is 95 % wide by the medians \
-                  of the run's intervals, and reaches around their mean, too; of a difference the \
+        meaning: "The intervals of two layers overlap. That of a median lies between two order \
+                  statistics of the operations, wide enough for 95 %, and wider where the intervals \
+                  of the run scatter more than independent operations would; of a difference the \
                   squares of what is not known of its terms add up.",
     },
     Definition {
@@ -47,6 +63,7 @@ pub fn render(checkup: &Checkup) -> String {
         }
         main {
             p class="sentence" { (typeset(&sentence(checkup))) }
+            (findings::section(checkup))
             section class="answers" aria-label="Layers" {
                 @for server in &servers { (answer(server)) }
             }
@@ -79,7 +96,11 @@ pub fn render(checkup: &Checkup) -> String {
         }
         footer { "plumb " (checkup.plumb.version) ", " (checkup.schema) }
     };
-    let tone = if checkup.has_findings() { "bad" } else { "good" };
+    let tone = match () {
+        () if checkup.has_findings() => "bad",
+        () if checkup.is_unanswered() => "part",
+        () => "good",
+    };
     let title = format!("checkup of {}", checkup.target);
     page::styled(&title, tone, include_str!("checkup.css"), &content)
 }
@@ -127,10 +148,11 @@ fn section(server: &Server<'_>) -> Markup {
 
 fn tone(server: &Server<'_>) -> &'static str {
     match server.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
+        LayerState::Judged if server.faulty => "bad",
         LayerState::Judged if server.verdict.is_some_and(|verdict| verdict.slowest) => "part",
         LayerState::Judged => "good",
         LayerState::NotValid | LayerState::NotMeasured => "bad",
-        LayerState::Open => "open",
+        LayerState::NotChecked | LayerState::Open => "open",
     }
 }
 

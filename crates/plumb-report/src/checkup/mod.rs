@@ -1,10 +1,13 @@
-//! The checkup of a landscape as people read it: which layer is the slowest, then each layer.
+//! The checkup of a landscape as people read it: what is wrong with it, then each layer.
 
+mod findings;
 mod html;
 mod remarks;
 mod tables;
 
-use plumb_measure::{Checkup, CheckupLayer, CheckupPart, LayerState, LayerVerdict, Status};
+use plumb_measure::{
+    Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict, Status,
+};
 
 use crate::table::escaped;
 use crate::wrap::{NAME_WIDTH, harmless, paragraph};
@@ -16,6 +19,7 @@ pub use html::render as html;
 #[must_use]
 pub fn terminal(checkup: &Checkup, width: usize) -> String {
     let mut out = paragraph("", &sentence(checkup), width);
+    out += &findings::terminal(checkup, width);
     for server in servers(checkup) {
         let word = server.word();
         let gap = width.saturating_sub(server.name.chars().count() + word.chars().count()).max(2);
@@ -46,6 +50,7 @@ pub fn terminal(checkup: &Checkup, width: usize) -> String {
 pub fn markdown(checkup: &Checkup) -> String {
     let target = escaped(&checkup.target);
     let mut out = format!("## checkup of {target}\n\n{}\n", escaped(&sentence(checkup)));
+    out += &findings::markdown(checkup);
     for server in servers(checkup) {
         let table = tables::watched(&server.parts).markdown();
         out += &format!("\n### {}: {}\n\n{table}", escaped(server.name), server.word());
@@ -68,18 +73,24 @@ struct Server<'a> {
     verdict: Option<&'a LayerVerdict>,
     /// True when it is not the only one that is called slowest.
     shares: bool,
+    /// True when a fault of it was found.
+    faulty: bool,
+    /// True when what the machine was busy with is said once for all servers.
+    busy: bool,
 }
 
 impl Server<'_> {
     /// How it stands, in a word or two.
     fn word(&self) -> &'static str {
         match self.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
+            LayerState::Judged if self.faulty => "FAULT",
             LayerState::Judged => match self.verdict.is_some_and(|verdict| verdict.slowest) {
                 true if self.shares => "AMONG THE SLOWEST",
                 true => "SLOWEST",
                 false => "VALID",
             },
             LayerState::NotValid => "NOT VALID",
+            LayerState::NotChecked => "NOT CHECKED",
             LayerState::NotMeasured => "NOT MEASURED",
             LayerState::Open => "NOT FINISHED",
         }
@@ -89,10 +100,13 @@ impl Server<'_> {
 fn servers(checkup: &Checkup) -> Vec<Server<'_>> {
     let verdicts = &checkup.verdict.layers;
     let shares = verdicts.iter().filter(|verdict| verdict.slowest).count() > 1;
+    let findings = &checkup.verdict.findings;
+    let busy = findings.iter().any(|it| it.kind == FaultKind::ForeignLoad);
     let all = checkup.servers().into_iter();
     all.map(|(layer, name, parts)| {
         let verdict = verdicts.iter().find(|it| it.layer == layer && it.server == name);
-        Server { layer, name, parts, verdict, shares }
+        let faulty = findings.iter().any(|it| it.layer == Some(layer) && it.server == name);
+        Server { layer, name, parts, verdict, shares, faulty, busy }
     })
     .collect()
 }

@@ -1,8 +1,8 @@
 //! What is said of a server below its table: a name and a text each.
 
 use plumb_measure::{
-    Checkup, CheckupLayer, CheckupPart, Estimate, LayerVerdict, OwnTime, PairDifference, Split,
-    show_ns,
+    Checkup, CheckupLayer, CheckupPart, Estimate, Finding, FindingKind, LayerVerdict, OwnTime,
+    PairDifference, Split, show_ns,
 };
 
 use super::Server;
@@ -25,17 +25,18 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
         remarks.extend(processing(part).map(|text| ("processing", text)));
         // a server that is not there fails all its parts alike
         let said = server.parts[..at].iter().any(|earlier| failed_alike(earlier, part));
-        remarks.extend(if said { Vec::new() } else { trouble(part) });
+        remarks.extend(if said { Vec::new() } else { trouble(part, server.busy) });
     }
     remarks
 }
 
 /// What is said of the whole.
-pub(super) fn around(checkup: &Checkup) -> Vec<(&'static str, String)> {
+pub(super) fn around(checkup: &Checkup) -> Vec<(&str, String)> {
+    let remarks = checkup.verdict.remarks.iter().map(|it| (it.name.as_str(), it.text.clone()));
     let left_out = checkup.left_out.iter().map(|left| ("not measured", left.why.clone()));
     let troubles = checkup.troubles.iter().map(|text| ("trouble", text.clone()));
     let idle = checkup.idle.iter().map(|cost| ("idle", cost.sentence.clone()));
-    left_out.chain(troubles).chain(idle).collect()
+    remarks.chain(left_out).chain(troubles).chain(idle).collect()
 }
 
 fn adds(layer: CheckupLayer, own: OwnTime, operation: &str) -> String {
@@ -115,19 +116,21 @@ fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }
 
-/// Why there is no record of a part, or what was found of it.
-fn trouble(part: &CheckupPart) -> Vec<(&'static str, String)> {
+/// Why there is no record of a part, or what was found of it; on a `busy` machine without that.
+fn trouble(part: &CheckupPart, busy: bool) -> Vec<(&'static str, String)> {
     let Some(outcome) = &part.outcome else { return Vec::new() };
     let name = format!("{}, {}", part.operation, part.how);
     if let Some(error) = &outcome.error {
         let word = if outcome.not_offered { "not offered" } else { "not measured" };
         return vec![(word, format!("{name}: {error}"))];
     }
-    let reasons = &outcome.validity.reasons;
+    let reasons = outcome.validity.reasons.iter();
+    let reasons: Vec<&Finding> =
+        reasons.filter(|it| !busy || it.kind != FindingKind::ForeignLoad).collect();
     let mut said: Vec<(&str, String)> = reasons
         .iter()
         .take(FINDINGS_MAX)
-        .map(verdict::reason)
+        .map(|finding| verdict::reason(finding))
         .map(|(word, text)| (word, format!("{name}: {text}")))
         .collect();
     if reasons.len() > FINDINGS_MAX {

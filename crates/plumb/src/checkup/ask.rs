@@ -18,6 +18,8 @@ pub(super) struct Ask {
     /// How it is asked for.
     pub(super) how: String,
     pub(super) role: PartRole,
+    /// How many ask at the same time.
+    pub(super) users: u64,
     /// The words behind `plumb`, without those of its time.
     pub(super) words: Vec<String>,
 }
@@ -25,7 +27,13 @@ pub(super) struct Ask {
 impl Ask {
     fn new(operation: &str, how: &str, words: &[&str]) -> Self {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Self { operation: operation.into(), how: how.into(), role: PartRole::Yardstick, words }
+        let (operation, how, role) = (operation.into(), how.into(), PartRole::Yardstick);
+        Self { operation, how, role, users: 1, words }
+    }
+
+    /// The same asked for by `users` at once.
+    fn by(self, users: usize) -> Self {
+        Self { users: users as u64, ..self.beside() }
     }
 
     fn beside(self) -> Self {
@@ -42,28 +50,28 @@ impl Ask {
     }
 }
 
-/// Messages to the echo server at `address`: as large as a call of a database, then small ones
-/// over `many` connections, then a stream.
+/// Messages to the echo server at `address`, as large as a call of a database, over one connection
+/// and over more, up to `many`; then a stream.
 pub(super) fn network(address: &str, round_trip: &str, many: NonZeroUsize) -> Vec<Ask> {
-    let ping = ["net", "ping", address];
-    let one = Ask::new(round_trip, "1000 B", &[&ping[..], &["--size=1000B"]].concat());
-    let crowd = crowd(many, |many, option| {
-        let words = [&ping[..], &["--size=300B", option]].concat();
-        Ask::new("a round trip", &format!("300 B, {many} connections"), &words)
+    let ping = ["net", "ping", address, "--size=1000B"];
+    let one = Ask::new(round_trip, "1000 B", &ping);
+    let more = ladder(many, |many, option| {
+        let how = format!("1000 B, {many} connections");
+        Ask::new(round_trip, &how, &[&ping[..], &[option]].concat())
     });
     let stream = Ask::new("a stream", "to the server", &["net", "stream", address]);
-    [one].into_iter().chain(crowd).chain([stream.where_offered()]).collect()
+    [one].into_iter().chain(more).chain([stream.where_offered()]).collect()
 }
 
 /// Locks of the server at `address`, taken and released; `words` say what kind it is.
 pub(super) fn locks(address: &str, words: &[String], many: NonZeroUsize) -> Vec<Ask> {
     let pairs = ["lock", "load", "pairs", address];
     let one = Ask::new("a lock request", "one connection", &pairs).with(words);
-    let crowd = crowd(many, |many, option| {
+    let more = ladder(many, |many, option| {
         let pairs = [&pairs[..], &[option]].concat();
         Ask::new("a lock request", &format!("{many} connections"), &pairs).with(words)
     });
-    [one].into_iter().chain(crowd).collect()
+    [one].into_iter().chain(more).collect()
 }
 
 /// Statements for the database at `url`; `own` are the words that name one, if there are any.
@@ -77,7 +85,7 @@ pub(super) fn statements(url: &str, own: &[String]) -> Vec<Ask> {
     };
     vec![
         over("--over=kept", "one connection"),
-        over("--over=pool", "8 callers, 4 connections").beside(),
+        over("--over=pool", "8 callers, 4 connections").by(8),
     ]
 }
 
@@ -91,11 +99,11 @@ pub(super) struct Page {
 /// What is asked of one server of pages.
 #[derive(Debug)]
 pub(super) struct Site<'a> {
-    /// Each is a yardstick; the last is asked for by many users, too.
+    /// Each is a yardstick; the last is asked for by more users, too.
     pub(super) pages: &'a [Page],
     /// A page that works for its answer, and the URL of one that is ready.
     pub(super) pair: Option<(&'a Page, &'a str)>,
-    /// Users at once.
+    /// Users at once, at most.
     pub(super) users: NonZeroUsize,
     /// What every request needs: who asks, who is believed.
     pub(super) words: Vec<String>,
@@ -110,13 +118,13 @@ impl Site<'_> {
             let words = ["http", "ping", "--pair", &page.url, ready];
             Ask::new(&page.name, "in turn with a ready one", &words).beside()
         });
-        let crowd = self.pages.last().and_then(|page| {
-            crowd(self.users, |many, option| {
+        let more = self.pages.last().into_iter().flat_map(|page| {
+            ladder(self.users, |many, option| {
                 let how = format!("{many} users");
                 Ask::new(&page.name, &how, &["http", "ping", &page.url, option])
             })
         });
-        let all = ones.chain(pair).chain(crowd);
+        let all = ones.chain(pair).chain(more);
         all.map(|ask| ask.with(&self.words)).collect()
     }
 }
@@ -126,7 +134,32 @@ pub(super) fn naming(option: &str, file: Option<&Path>) -> Option<String> {
     file.map(|file| format!("--{option}={}", file.display()))
 }
 
-/// What many connections ask at once; nothing where one is all there may be.
-fn crowd(many: NonZeroUsize, ask: impl FnOnce(NonZeroUsize, &str) -> Ask) -> Option<Ask> {
-    (many > NonZeroUsize::MIN).then(|| ask(many, &format!("--connections={many}")).beside())
+/// What more than one ask at once: two, half of the most, and the most. Where twice as many get no
+/// more done, something is full.
+fn ladder(most: NonZeroUsize, ask: impl Fn(usize, &str) -> Ask) -> Vec<Ask> {
+    let mut steps = vec![2, most.get().div_ceil(2), most.get()];
+    steps.retain(|users| (2..=most.get()).contains(users));
+    steps.sort_unstable();
+    steps.dedup();
+    let asked = |users: usize| ask(users, &format!("--connections={users}")).by(users);
+    steps.into_iter().map(asked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(most: usize) -> Vec<u64> {
+        let most = NonZeroUsize::new(most).unwrap();
+        locks("h", &[], most).iter().map(|ask| ask.users).collect()
+    }
+
+    #[test]
+    fn more_users_ask_in_a_few_steps() {
+        assert_eq!(users(1), [1]);
+        assert_eq!(users(2), [1, 2]);
+        assert_eq!(users(3), [1, 2, 3]);
+        assert_eq!(users(10), [1, 2, 5, 10]);
+        assert_eq!(users(64), [1, 2, 32, 64]);
+    }
 }

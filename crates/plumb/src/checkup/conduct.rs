@@ -3,14 +3,19 @@
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
 use plumb_host::{IdleOptions, idle_cost};
-use plumb_measure::{Checkup, CheckupOutcome, CheckupPart, PartRole, Status};
+use plumb_measure::{Checkup, CheckupOutcome, CheckupPart, FindingKind, PartRole, Scope, Status};
 use plumb_net::NetError;
 use plumb_report::{CheckFolder, checkup};
 
 use crate::job::measurement;
 use crate::measure::measure;
 
-/// Measures every part of `checkup` and judges the layers.
+/// Measurements in a row that meet foreign load before the rest is given up: what follows could not
+/// be used either.
+const SPOILED_MAX: usize = 3;
+
+/// Measures every part of `checkup` and judges the layers. On a machine that is busy with other
+/// work it gives up early.
 ///
 /// # Errors
 /// When the folder cannot be written. A part that cannot be measured is what a checkup is there to
@@ -20,25 +25,49 @@ pub(super) fn carry_out(
     folder: &CheckFolder,
     stop: &Stop,
 ) -> anyhow::Result<()> {
+    let mut spoiled = 0;
     for number in 0..checkup.parts.len() {
-        if stop.asked() {
+        if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
         let outcome = attempt(checkup, number, folder, stop)?;
         if stop.asked() {
             break; // half a part is none
         }
+        spoiled = if meets_others(&outcome) { spoiled + 1 } else { 0 };
         checkup.parts[number].outcome = Some(outcome);
         keep(checkup, folder)?;
     }
-    if !stop.asked() {
+    checkup.status = ended(checkup, stop);
+    if checkup.status == Status::Complete {
         match idle_cost(&IdleOptions::usual(), stop) {
             Ok(cost) => checkup.idle = cost,
             Err(error) => checkup.troubles.push(format!("what idle processors cost: {error}")),
         }
     }
-    checkup.status = if stop.asked() { Status::Interrupted } else { Status::Complete };
     keep(checkup, folder)
+}
+
+/// True when other processes took what the measurement needed.
+fn meets_others(outcome: &CheckupOutcome) -> bool {
+    let mut reasons = outcome.validity.reasons.iter();
+    reasons.any(|it| it.kind == FindingKind::ForeignLoad && it.scope == Scope::Everything)
+}
+
+/// How a checkup ended whose measurements are over.
+fn ended(checkup: &mut Checkup, stop: &Stop) -> Status {
+    let open = checkup.parts.iter().filter(|part| part.outcome.is_none()).count();
+    match (stop.asked(), open) {
+        (true, _) => Status::Interrupted,
+        (false, 0) => Status::Complete,
+        (false, open) => {
+            checkup.troubles.push(format!(
+                "given up: {SPOILED_MAX} measurements in a row met other work on this machine, so \
+                 the {open} that were left were not made"
+            ));
+            Status::Broken
+        }
+    }
 }
 
 /// Judges what there is, and writes it down.

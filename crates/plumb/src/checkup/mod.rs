@@ -1,4 +1,4 @@
-//! `plumb checkup`: every layer of a landscape, and which of them is the slowest.
+//! `plumb checkup`: every layer of a landscape, what is wrong with it, and what that costs a user.
 
 mod ask;
 mod conduct;
@@ -41,13 +41,14 @@ struct CheckupOptions {
 /// The command line of `plumb checkup`.
 pub(crate) fn command() -> Command {
     CheckupOptions::augment_args(Command::new("checkup"))
-        .about("Start here: measure a landscape, layer by layer, and name the slowest")
+        .about("Start here: measure a landscape, layer by layer, and name what is wrong")
         .long_about(
-            "Measures a landscape layer by layer, names the slowest, and writes one report. Without \
-             --target it starts the servers of its own on loopback (echo server, lock server, \
-             application server with a database), drives each for some seconds, and ends them; \
-             that takes less than a minute. With --target it starts nothing: it measures the \
-             servers that a file names, and nothing else.",
+            "Measures a landscape layer by layer, names what is wrong and what it costs a user, or \
+             where the time goes when nothing is, and writes one report. Without --target it starts \
+             the servers of its own on loopback (echo server, lock server, application server with \
+             a database), drives each for some seconds, and ends them; that takes less than a \
+             minute. With --target it starts nothing: it measures the servers that a file names, \
+             and nothing else.",
         )
         .after_help(
             "A landscape file, of which every section may be left out:\n\n  \
@@ -56,8 +57,9 @@ pub(crate) fn command() -> Command {
              [http]\n  pages = [\"http://web1/page\"]\n  static = \"http://web1/image.gif\"\n\n  \
              [database]\n  url = \"postgres://erp@db1/erp\"       # no password: see docs/database.md\n\n  \
              [host]\n  recorder = \"web1:3299\"               # plumb host serve\n\n\
-             Exit codes: 0 it ran; 1 a server could not be measured, or figures are not valid; 2 it did not \
-             run; 130 interrupted.",
+             Exit codes: 0 it ran, and no fault was found; 1 a fault, a server that could not be \
+             measured, or figures that are not valid; 2 it did not run; 3 something could not be \
+             checked; 130 interrupted.",
         )
 }
 
@@ -95,10 +97,11 @@ fn measure_all(mut checkup: Checkup, output: &OutputOptions, stop: &Stop) -> any
     announce(&checkup)?;
     conduct::carry_out(&mut checkup, &folder, stop)?;
     print(&checkup, output, folder.path())?;
-    Ok(match (stop.asked(), checkup.has_findings()) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Finding,
-        (false, false) => Exit::Ran,
+    Ok(match () {
+        () if stop.asked() => Exit::Interrupted,
+        () if checkup.has_findings() => Exit::Finding,
+        () if checkup.is_unanswered() => Exit::Unanswered,
+        () => Exit::Ran,
     })
 }
 

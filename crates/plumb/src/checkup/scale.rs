@@ -59,6 +59,7 @@ impl Scale {
             operation: ask.operation,
             how: ask.how,
             role: ask.role,
+            users: ask.users,
             expected_ns: time.ns() + AROUND_NS,
             words: [&ask.words[..], &shared, &self.around].concat(),
             outcome: None,

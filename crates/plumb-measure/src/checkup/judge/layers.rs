@@ -1,0 +1,204 @@
+//! What each layer adds to an operation, and which of them adds most.
+//!
+//! A layer is judged by the time that it adds itself to one operation: the median of the slowest of
+//! its yardsticks, less the median round trip to the same host. The network is judged by that round
+//! trip. Layers whose intervals overlap cannot be told apart. While a layer cannot be judged, none is
+//! called slowest.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{SAMPLES_MIN, Seen, usable};
+use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
+use crate::{Scope, Validity};
+
+/// How far a layer can be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LayerState {
+    /// Its yardsticks are valid, and it stands in the comparison.
+    Judged,
+    /// It was measured, but the times of a yardstick may not be used.
+    NotValid,
+    /// It was measured, and something that can take its figures away could not be checked.
+    NotChecked,
+    /// A yardstick left no record.
+    NotMeasured,
+    /// It is not measured to the end.
+    Open,
+}
+
+/// What is known of one server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerVerdict {
+    /// Its layer.
+    pub layer: CheckupLayer,
+    /// Its name, as in [`CheckupPart::server`].
+    pub server: String,
+    /// How far it can be judged.
+    pub state: LayerState,
+    /// Why it cannot be; absent where it can.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub why: Option<String>,
+    /// True when it is the slowest, or cannot be told apart from the slowest.
+    pub slowest: bool,
+    /// The yardstick that it is judged by.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub operation: Option<String>,
+    /// The median of that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub median: Option<Middle>,
+    /// What the layer adds itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub own: Option<OwnTime>,
+    /// The mean of the yardstick, nanoseconds, where the server says something of its own time.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<u64>,
+    /// Means of what the server says of its own time, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub told_ns: BTreeMap<String, u64>,
+}
+
+/// The time that a layer adds itself to one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTime {
+    /// The difference of the medians, nanoseconds.
+    pub ns: i64,
+    /// Lower end of its interval, nanoseconds.
+    pub low_ns: i64,
+    /// Upper end of its interval, nanoseconds.
+    pub high_ns: i64,
+    /// The median round trip that was taken off, nanoseconds; absent where none to that host is
+    /// known, and of the network itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub floor_ns: Option<u64>,
+}
+
+/// A verdict on every server: those that are judged first, the slowest of them first.
+pub(super) fn verdicts(seen: &Seen<'_>) -> Vec<LayerVerdict> {
+    let servers = seen.checkup.servers().into_iter();
+    let mut layers: Vec<LayerVerdict> =
+        servers.map(|(layer, server, parts)| verdict(seen, layer, server, &parts)).collect();
+    mark_slowest(&mut layers);
+    let rank = |layer: &LayerVerdict| layer.own.map_or(i64::MAX, |own| -own.ns);
+    layers.sort_by_key(rank); // stable: what is not judged stays in the order of the parts
+    layers
+}
+
+fn verdict(
+    seen: &Seen<'_>,
+    layer: CheckupLayer,
+    server: &str,
+    parts: &[&CheckupPart],
+) -> LayerVerdict {
+    let yardsticks: Vec<&CheckupPart> =
+        parts.iter().copied().filter(|part| part.role == PartRole::Yardstick).collect();
+    let unjudged = |state, why: &str| LayerVerdict {
+        layer,
+        server: server.into(),
+        state,
+        why: Some(why.into()),
+        slowest: false,
+        operation: None,
+        median: None,
+        own: None,
+        mean_ns: None,
+        told_ns: BTreeMap::new(),
+    };
+    let outcomes: Vec<(&CheckupPart, &CheckupOutcome)> =
+        yardsticks.iter().filter_map(|part| Some((*part, part.outcome.as_ref()?))).collect();
+    if let Some(error) = outcomes.iter().find_map(|(_, outcome)| outcome.error.as_deref()) {
+        return unjudged(LayerState::NotMeasured, error);
+    }
+    if let Some((_, outcome)) = outcomes.iter().find(|(_, outcome)| !usable(outcome)) {
+        let state = match outcome.validity.is_checked() {
+            true => LayerState::NotValid,
+            false => LayerState::NotChecked,
+        };
+        return unjudged(state, gravest(&outcome.validity));
+    }
+    if let Some((part, outcome)) = outcomes.iter().find(|(_, it)| it.operations < SAMPLES_MIN) {
+        let (operation, count) = (&part.operation, outcome.operations);
+        let why = format!("of {operation} there are {count}: too few for a median; give more time");
+        return unjudged(LayerState::NotValid, &why);
+    }
+    if outcomes.len() < yardsticks.len() || yardsticks.is_empty() {
+        return unjudged(LayerState::Open, "it is not measured to the end");
+    }
+    let timed = outcomes.iter().filter_map(|(part, it)| Some((*part, *it, it.median?)));
+    let Some((part, outcome, median)) = timed.max_by_key(|(.., median)| median.ns) else {
+        return unjudged(LayerState::NotValid, "nothing was timed");
+    };
+    let floor = seen.floor(outcome).filter(|_| layer != CheckupLayer::Network);
+    LayerVerdict {
+        state: LayerState::Judged,
+        why: None,
+        operation: Some(part.operation.clone()),
+        median: Some(median),
+        own: Some(own(median, floor)),
+        mean_ns: outcome.mean_ns,
+        told_ns: outcome.told_ns.clone(),
+        ..unjudged(LayerState::Judged, "")
+    }
+}
+
+/// The first reason for which times may not be used.
+fn gravest(validity: &Validity) -> &str {
+    let grave = validity.reasons.iter().find(|finding| finding.scope != Scope::Nothing);
+    grave.map_or("its figures are not valid", |finding| &finding.text)
+}
+
+/// What is left of `median` without `floor`. Both are measured apart, so the squares of what is not
+/// known of them add up.
+fn own(median: Middle, floor: Option<Middle>) -> OwnTime {
+    let taken = floor.unwrap_or_default();
+    let ns = signed(median.ns) - signed(taken.ns);
+    let below =
+        apart(median.ns - median.low_ns.min(median.ns), taken.high_ns.max(taken.ns) - taken.ns);
+    let above =
+        apart(median.high_ns.max(median.ns) - median.ns, taken.ns - taken.low_ns.min(taken.ns));
+    OwnTime { ns, low_ns: ns - below, high_ns: ns + above, floor_ns: floor.map(|floor| floor.ns) }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "nanoseconds of hours"
+)]
+fn apart(one: u64, other: u64) -> i64 {
+    (one as f64).hypot(other as f64).ceil() as i64
+}
+
+fn signed(ns: u64) -> i64 {
+    // half, so that a sum of two cannot overflow whatever a record claims
+    i64::try_from(ns).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// Marks the one that adds most, and whoever cannot be told apart from it.
+fn mark_slowest(layers: &mut [LayerVerdict]) {
+    if layers.len() < 2 || layers.iter().any(|layer| layer.state != LayerState::Judged) {
+        return; // whoever is slower than the rest must have been compared with all of it
+    }
+    let Some(most) = layers.iter().filter_map(|layer| layer.own).max_by_key(|own| own.ns) else {
+        return;
+    };
+    for layer in layers {
+        layer.slowest = layer.own.is_some_and(|own| own.high_ns >= most.low_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_of_a_record_overflows() {
+        let far = Middle { ns: u64::MAX, low_ns: 0, high_ns: u64::MAX, intervals: 0 };
+        let near = Middle { ns: 0, low_ns: u64::MAX, high_ns: 0, intervals: 0 };
+        for (median, floor) in [(far, near), (near, far), (far, far), (near, near)] {
+            let own = own(median, Some(floor));
+            assert!(own.low_ns <= own.ns && own.ns <= own.high_ns, "{own:?}");
+        }
+    }
+}

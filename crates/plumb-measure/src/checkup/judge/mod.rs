@@ -1,0 +1,143 @@
+//! From what was measured to what is wrong with it.
+//!
+//! One room for each kind of fault; each reads the outcomes of the parts and says what it finds, with
+//! its evidence and what it costs a user. None knows of another, but for the waits that lost segments
+//! and delayed acknowledgements cause, which nobody must take for a long way or for work.
+
+mod busy;
+mod failures;
+mod layers;
+mod loss;
+mod pool;
+mod slow;
+mod stall;
+mod wire;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{CheckupFinding, CheckupRemark, ranked};
+use super::middle::SAMPLES_MIN;
+use super::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole, sentence};
+
+pub use layers::{LayerState, LayerVerdict, OwnTime};
+
+/// What a checkup says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckupVerdict {
+    /// In a sentence or two, for people.
+    pub sentence: String,
+    /// What is wrong: what spoils the figures first, then what costs a user most.
+    #[serde(default)]
+    pub findings: Vec<CheckupFinding>,
+    /// What is to be known beside that.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub remarks: Vec<CheckupRemark>,
+    /// A verdict on each server: those that can be judged first, the slowest of them first.
+    pub layers: Vec<LayerVerdict>,
+}
+
+/// Judges every server of `checkup`.
+pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
+    let seen = Seen::of(checkup);
+    let layers = layers::verdicts(&seen);
+    let lost = loss::losses(&seen);
+    let (full, remarks) = pool::judged(&seen);
+    let wire = wire::findings(&seen, &lost);
+    let lost: Vec<CheckupFinding> = lost.into_iter().map(|loss| loss.finding).collect();
+    let all = [
+        failures::findings(&seen),
+        busy::findings(&seen),
+        lost,
+        stall::findings(&seen),
+        wire,
+        full,
+        slow::findings(&seen),
+    ];
+    let findings = ranked(all.concat());
+    let sentence = sentence::of(&findings, &layers);
+    CheckupVerdict { sentence, findings, remarks, layers }
+}
+
+/// What the rooms look at.
+struct Seen<'a> {
+    checkup: &'a Checkup,
+    /// The shortest median round trip to each host.
+    floors: BTreeMap<&'a str, Middle>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(checkup: &'a Checkup) -> Self {
+        let mut seen = Self { checkup, floors: BTreeMap::new() };
+        let mut floors: BTreeMap<&str, Middle> = BTreeMap::new();
+        for (part, outcome) in seen.yardsticks() {
+            if let (CheckupLayer::Network, Some(host), Some(middle)) =
+                (part.layer, &outcome.host, outcome.median)
+            {
+                let floor = floors.entry(host).or_insert(middle);
+                if middle.ns < floor.ns {
+                    *floor = middle;
+                }
+            }
+        }
+        seen.floors = floors;
+        seen
+    }
+
+    /// The parts that left a record.
+    fn measured(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
+        let outcomes =
+            self.checkup.parts.iter().filter_map(|part| Some((part, part.outcome.as_ref()?)));
+        outcomes.filter(|(_, outcome)| outcome.error.is_none())
+    }
+
+    /// Those whose times may be used, however few.
+    fn answered(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
+        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations > 0)
+    }
+
+    /// Of these, those with a median.
+    fn timed(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
+        self.measured().filter(|(_, outcome)| usable(outcome) && outcome.operations >= SAMPLES_MIN)
+    }
+
+    /// Of these, those by which a server is judged.
+    fn yardsticks(&self) -> impl Iterator<Item = (&'a CheckupPart, &'a CheckupOutcome)> + use<'a> {
+        self.timed().filter(|(part, _)| part.role == PartRole::Yardstick)
+    }
+
+    /// The round trip to the host of `outcome`, where one is known.
+    fn floor(&self, outcome: &CheckupOutcome) -> Option<Middle> {
+        self.floors.get(outcome.host.as_deref()?).copied()
+    }
+}
+
+/// True when the times of `outcome` may be used.
+fn usable(outcome: &CheckupOutcome) -> bool {
+    outcome.error.is_none() && outcome.validity.valid && outcome.validity.latency_valid
+}
+
+/// What waits for delayed acknowledgements cost one operation, nanoseconds: no length of a way, and no
+/// work of a server.
+fn stalled_ns(outcome: &CheckupOutcome) -> u64 {
+    outcome.delayed.map_or(0, |it| it.excess_ns / outcome.operations.max(1))
+}
+
+/// The finding that costs most of several on one server.
+fn costliest(findings: impl IntoIterator<Item = CheckupFinding>) -> Option<CheckupFinding> {
+    findings.into_iter().max_by_key(|finding| finding.cost.map_or(0, |cost| cost.ns))
+}
+
+/// The one finding that costs most of each server.
+fn one_a_server(findings: &[CheckupFinding]) -> Vec<CheckupFinding> {
+    let mut servers: Vec<String> = findings.iter().map(|it| it.server.clone()).collect();
+    servers.dedup();
+    let of = |server: &String| {
+        costliest(findings.iter().filter(|finding| finding.server == *server).cloned())
+    };
+    servers.iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! Each fault by itself, and what looks like one.
+
+use super::*;
+
+#[test]
+fn a_server_with_one_work_process_is_a_full_pool() {
+    let said = only(FaultKind::Pool, ladder(5 * MS + 500 * US, 1, 55.0, true));
+    assert_eq!(
+        said,
+        "The application server is full: it serves one at a time. A flight list takes 55.0 ms with \
+         10 users and 5.50 ms with one, at 182/s and 182/s; by its own account 49.5 ms of it is \
+         the queue; its processors were 55 % busy. It costs a user 49.5 ms of 55.0 ms an operation \
+         (49.5 ms to 49.5 ms)."
+    );
+    // its own account is believed, however busy the machine is
+    only(FaultKind::Pool, ladder(5 * MS, 1, 99.0, true));
+    // without an account it is full while processors idle
+    let said = only(FaultKind::Pool, ladder(5 * MS, 2, 55.0, false));
+    assert!(said.contains("it serves about 2 at a time"), "{said}");
+}
+
+#[test]
+fn processors_that_are_all_busy_are_no_pool() {
+    let mut parts = ladder(5 * MS, 2, 98.0, false);
+    let here = checkup(parts.clone());
+    assert_eq!(kinds(&here), [], "{}", here.verdict.sentence);
+    let [remark] = &here.verdict.remarks[..] else { panic!("{:?}", here.verdict.remarks) };
+    assert!(remark.text.contains("its processors were the limit (98 % busy)"), "{remark:?}");
+
+    for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
+        (outcome.server_is_here, outcome.far_busy_pct) = (false, Some(98.0));
+    }
+    let said = only(FaultKind::Processors, parts.clone());
+    assert!(said.contains("is at the limit of its processors"), "{said}");
+
+    for outcome in parts.iter_mut().filter_map(|part| part.outcome.as_mut()) {
+        outcome.far_busy_pct = None;
+    }
+    let said = only(FaultKind::Saturation, parts);
+    assert!(said.contains("a pool of it is full, or its processors are busy"), "{said}");
+}
+
+#[test]
+fn a_server_that_carries_its_users_has_no_knee() {
+    for parts in [
+        ladder(5 * MS, 10, 55.0, true),
+        ladder(5 * MS, 8, 55.0, false),
+        ladder(30 * US, 1, 55.0, false), // so short that nobody notices who waits for whom
+    ] {
+        let checkup = checkup(parts);
+        assert_eq!(kinds(&checkup), [], "{}", checkup.verdict.sentence);
+        assert_eq!(checkup.verdict.remarks, []);
+    }
+}
+
+#[test]
+fn what_grows_with_the_users_and_is_no_queue_lies_behind_the_server() {
+    let mut parts = ladder(5 * MS, 1, 40.0, false);
+    for part in parts.iter_mut().filter(|part| part.operation == "a flight list") {
+        let outcome = part.outcome.as_mut().unwrap();
+        let database = outcome.mean_ns.unwrap() - MS;
+        outcome.told_ns = told(&[("queue", 0), ("database", database), ("render", 900 * US)]);
+    }
+    let said = only(FaultKind::Saturation, parts);
+    assert!(said.contains("waits for something else"), "{said}");
+    assert!(said.contains("database grew from 4.00 ms to 49.0 ms"), "{said}");
+}
+
+#[test]
+fn lost_segments_are_named_with_what_they_cost() {
+    let mut parts = landscape(45, 1_900);
+    parts[0] = lossy(network());
+    let said = only(FaultKind::Loss, parts);
+    assert_eq!(
+        said,
+        "Segments are lost on the way to ::1: 19 of 1,000 segments that this side sent were sent \
+         again (1.9 %), and 20 of 1,000 operations waited 200 ms longer than usual or more, as TCP \
+         does before it sends a segment again. A round trip takes 4.10 ms at the mean, of which \
+         such waits are 4.08 ms. It costs a user 4.08 ms of 4.10 ms an operation (2.29 ms to \
+         4.10 ms)."
+    );
+}
+
+#[test]
+fn a_segment_or_two_and_waits_without_any_are_no_loss() {
+    let mut parts = landscape(45, 1_900);
+    parts[0] = lossy(network());
+    for (again, waits) in [(2, 20), (0, 20), (19, 2)] {
+        let outcome = parts[0].outcome.as_mut().unwrap();
+        outcome.tcp.as_mut().unwrap().retransmits = again;
+        outcome.waited.as_mut().unwrap().operations = waits;
+        let checkup = checkup(parts.clone());
+        assert_eq!(kinds(&checkup), [], "{}", checkup.verdict.sentence);
+    }
+}
+
+#[test]
+fn a_slow_line_before_a_database_is_the_wire_and_not_the_database() {
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), attributed(300 * US, 40 * MS)));
+    let said = only(FaultKind::Wire, parts);
+    assert_eq!(
+        said,
+        "The way to the database db1 takes the time, not the server: a statement takes 40.3 ms at \
+         the mean, of which the server works 300 us; a message that asks for no work takes 40.0 ms \
+         there and back, and a round trip to its host takes only 21.0 us. It costs a user 40.0 ms \
+         of 40.3 ms an operation (38.0 ms to 40.3 ms)."
+    );
+}
+
+#[test]
+fn waits_for_lost_segments_are_no_long_way() {
+    let mut outcome = attributed(300 * US, 4 * MS + 80 * US);
+    outcome.tcp = Some(TcpTotals { retransmits: 19, segments_sent: 900, ..TcpTotals::default() });
+    outcome.waited = Some(Waited { operations: 20, excess_ns: 20 * 204 * MS });
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), outcome));
+    only(FaultKind::Loss, parts);
+}
+
+#[test]
+fn a_delayed_acknowledgement_is_neither_a_long_way_nor_work() {
+    for at in [0, 1] {
+        let mut parts = landscape(45, 1_900);
+        let outcome = against(
+            CheckupOutcome {
+                delayed: Some(Waited { operations: 990, excess_ns: 990 * 40 * MS }),
+                mean_ns: Some(39_640 * US),
+                ..takes(40 * MS + 21 * US)
+            },
+            FindingKind::DelayedAcknowledgement,
+            Scope::Nothing,
+            "990 of 1,000 round trips took about 40 ms",
+        );
+        parts[at].outcome = Some(outcome);
+        let said = only(FaultKind::DelayedAcknowledgement, parts);
+        assert!(said.contains("990 of 1,000 round trips took about 40 ms. It costs a"), "{said}");
+        assert!(said.contains(" costs a user 39.6 ms of 39.6 ms an operation (37.1 ms"), "{said}");
+    }
+}
+
+#[test]
+fn connects_that_are_sent_again_are_named_by_what_the_run_says() {
+    let mut parts = landscape(45, 1_900);
+    let text = "3 of 9 connects took a second or longer";
+    let outcome = parts[3].outcome.take().unwrap();
+    let kind = FindingKind::ConnectRetransmission;
+    parts[3].outcome = Some(against(outcome, kind, Scope::Nothing, text));
+    let said = only(FaultKind::Loss, parts);
+    assert!(said.contains("stalls over a flight list: 3 of 9 connects took a second"), "{said}");
+}
+
+#[test]
+fn a_long_way_to_a_host_is_said_once() {
+    let far = |outcome: CheckupOutcome| CheckupOutcome { host: Some("10.0.0.7".into()), ..outcome };
+    let parts = vec![
+        with(network(), far(takes(40 * MS))),
+        with(locks(), far(takes(40 * MS + 30 * US))),
+        with(statement(), far(attributed(300 * US, 40 * MS))),
+    ];
+    let said = only(FaultKind::Wire, parts);
+    assert!(said.starts_with("The way to 10.0.0.7 is long: a round trip takes 40.0 ms"), "{said}");
+}
+
+#[test]
+fn what_a_server_of_pages_does_not_tell_of_is_the_way_to_it() {
+    let account = told(&[("queue", 10 * US), ("database", 200 * US), ("render", 1_200 * US)]);
+    let mut parts = landscape(45, 41_500);
+    parts[3].outcome.as_mut().unwrap().told_ns = account;
+    let said = only(FaultKind::Wire, parts);
+    assert!(said.contains("of which the server tells of 1.41 ms"), "{said}");
+}
+
+#[test]
+fn without_an_account_the_kernel_tells_of_the_way() {
+    let mut parts = landscape(45, 41_500);
+    parts.remove(0);
+    let mut outcome = takes(41 * MS);
+    outcome.tcp = Some(TcpTotals { rtt_min_ns: 40 * MS, ..TcpTotals::default() });
+    parts[2].outcome = Some(outcome);
+    let said = only(FaultKind::Wire, parts);
+    assert!(said.contains("of which TCP's shortest round trip is 40.0 ms"), "{said}");
+}
+
+#[test]
+fn a_slow_statement_is_the_database() {
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), attributed(50 * MS, 30 * US)));
+    let said = only(FaultKind::Slow, parts);
+    assert!(
+        said.starts_with(
+            "The database db1 works long: a statement takes 50.1 ms, of which 50.0 ms is its own \
+             work, by its own clock. It costs a user 50.0 ms of 50.1 ms an operation"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_server_is_slow_even_where_only_a_few_answers_came_in_time() {
+    let mut parts = landscape(45, 1_900);
+    let median = Middle { ns: 700 * MS, low_ns: 690 * MS, high_ns: 720 * MS, intervals: 0 };
+    parts[3].outcome =
+        Some(CheckupOutcome { operations: 2, median: Some(median), ..takes(700 * MS) });
+    let said = only(FaultKind::Slow, parts.clone());
+    assert!(said.contains("it gives no account of its time; only 2 were measured."), "{said}");
+    assert!(
+        said.ends_with(
+            "Not finished: the application server is not judged. Known so far: a \
+                            lock request takes 45.0 us, a round trip 21.0 us."
+        ),
+        "{said}"
+    );
+    parts[3].outcome.as_mut().unwrap().median = Some(Middle { low_ns: 20 * MS, ..median });
+    assert_eq!(kinds(&checkup(parts)), [], "one of them was quick");
+}
+
+#[test]
+fn what_stands_before_a_silent_server_cannot_be_told_from_it() {
+    let said = only(FaultKind::Slow, landscape(20_000, 1_900));
+    assert!(
+        said.starts_with(
+            "The lock server takes long, or something before its port does: a lock request takes \
+             20.0 ms, of which 20.0 ms no round trip to its host explains; it gives no account"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_slow_step_is_named_with_the_time_that_the_server_tells_of() {
+    let mut parts = landscape(45, 204_000);
+    let account = [("queue", 10 * US), ("database", 201 * MS), ("render", MS)];
+    parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
+    let said = only(FaultKind::Slow, parts);
+    assert!(said.contains("by its own account, most of it database (201 ms)"), "{said}");
+}
+
+#[test]
+fn a_server_that_refuses_is_a_finding_and_no_time() {
+    let mut parts = landscape(45, 1_900);
+    let refused = against(
+        CheckupOutcome { failed: 900, ..takes(30 * US) },
+        FindingKind::Failures,
+        Scope::Everything,
+        "900 of 1,000 operations failed",
+    );
+    let text = "the first wrong answer: the target said `FULL locks`";
+    parts[1].outcome = Some(against(refused, FindingKind::Complaint, Scope::Nothing, text));
+    let said = only(FaultKind::Failures, parts);
+    assert_eq!(
+        said,
+        "The lock server fails: of a lock request (one user), 900 of 1,000 operations failed; the \
+         first wrong answer: the target said `FULL locks`. Not finished: the lock server is not \
+         judged. Known so far: a flight list takes 1.90 ms, a round trip 21.0 us."
+    );
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_named_with_the_reason() {
+    let mut parts = landscape(45, 1_900);
+    parts[1].outcome = Some(CheckupOutcome::none("cannot connect to ::1: refused".into()));
+    let said = only(FaultKind::Unreachable, parts);
+    assert!(
+        said.starts_with("The lock server could not be measured: cannot connect to ::1: refused."),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_busy_machine_is_said_once_with_who_keeps_it_busy() {
+    let mut parts = landscape(45, 1_900);
+    for (at, part) in parts.iter_mut().enumerate() {
+        let share_pct = 40.0 + f64::from(u8::try_from(at).unwrap());
+        let hog = ForeignProcess { pid: 4_711, name: "stress".into(), share_pct };
+        let small = ForeignProcess { pid: 12, name: "cron".into(), share_pct: 2.0 };
+        let text = "foreign load: others took 40 %";
+        let outcome = part.outcome.take().map(|outcome| CheckupOutcome {
+            foreign_pct: Some(share_pct + 2.0),
+            foreign: vec![hog, small],
+            ..against(outcome, FindingKind::ForeignLoad, Scope::Everything, text)
+        });
+        part.outcome = outcome;
+    }
+    let said = only(FaultKind::ForeignLoad, parts);
+    assert_eq!(
+        said,
+        "This machine is busy with other work: processes that are no part of the measurement took \
+         up to 45 % of all processors: stress (process 4711) 43 %, cron (process 12) 2 %. The \
+         figures of all 4 measurements may not be used. Not finished: the network, the lock server \
+         and the application server are not judged."
+    );
+}

@@ -1,0 +1,324 @@
+//! Known faults, put into a landscape one at a time, and what a checkup says of each.
+//!
+//! `PLUMB_FAULT_ROUNDS=10 cargo test --test checkup_faults -- --nocapture` tries each ten times and
+//! prints how often the fault was named; without the variable each is tried once. `PLUMB_FAULT=loss`
+//! tries only faults with that word in their name.
+
+mod kit;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::thread;
+
+use kit::foreign::installed;
+use kit::lossy_line::LossyLine;
+use kit::namespace::{ENDS, allowed};
+use kit::peer::{in_pieces, nobody};
+use kit::postgres::{PASSWORD, Postgres};
+use kit::{PATIENCE, PLUMB, Program, Server, locks};
+use serde_json::Value;
+use tempfile::tempdir;
+
+/// Of ten checkups nine must be right.
+const RIGHT_OF_TEN: u32 = 9;
+/// Time of each server; a rare event needs more of it.
+const SHORT: [&str; 2] = ["--for", "3s"];
+const LONG: [&str; 2] = ["--for", "8s"];
+/// Losses are drawn from here and from the number of the round.
+const SEED: u64 = 20_261_122;
+/// A page of the application server that asks its database.
+const FLIGHT: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/\
+                      FlightCollection(carrid='AA',connid='0017',fldate='20110601')?$format=json";
+
+/// A fault, and what must be said of it.
+struct Fault {
+    name: &'static str,
+    /// Kind of the first finding, and its layer; `None`: there must be no finding.
+    expected: Option<(&'static str, Option<&'static str>)>,
+    /// A checkup, in this folder, of a landscape with the fault; `Err` says why it cannot be had
+    /// here.
+    checkup: fn(&Path, u64) -> Result<Value, String>,
+}
+
+const FAULTS: [Fault; 12] = [
+    Fault { name: "nothing", expected: None, checkup: nothing },
+    Fault {
+        name: "a delay before an echo server",
+        expected: Some(("wire", Some("network"))),
+        checkup: delay_before_echo,
+    },
+    Fault {
+        name: "a delay before a database",
+        expected: Some(("wire", Some("database"))),
+        checkup: delay_before_database,
+    },
+    Fault {
+        name: "a delay before pages",
+        expected: Some(("wire", Some("pages"))),
+        checkup: delay_before_pages,
+    },
+    Fault { name: "2 % loss", expected: Some(("loss", Some("network"))), checkup: loss },
+    Fault {
+        name: "answers in pieces under Nagle",
+        expected: Some(("delayed-acknowledgement", Some("network"))),
+        checkup: pieces,
+    },
+    Fault {
+        name: "a slow statement",
+        expected: Some(("slow", Some("database"))),
+        checkup: slow_statement,
+    },
+    Fault { name: "a slow step", expected: Some(("slow", Some("pages"))), checkup: slow_step },
+    Fault {
+        name: "one work process, 10 users",
+        expected: Some(("pool", Some("pages"))),
+        checkup: one_work_process,
+    },
+    Fault { name: "a hog", expected: Some(("foreign-load", None)), checkup: hog },
+    Fault {
+        name: "a full lock table",
+        expected: Some(("failures", Some("locks"))),
+        checkup: full_lock_table,
+    },
+    Fault {
+        name: "a server that is not there",
+        expected: Some(("unreachable", Some("locks"))),
+        checkup: absent,
+    },
+];
+
+#[test]
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should see how often it was right")]
+fn a_known_fault_is_named_and_nothing_is_where_nothing_is_wrong() {
+    let rounds: u32 = std::env::var("PLUMB_FAULT_ROUNDS")
+        .map_or(1, |rounds| rounds.parse().expect("PLUMB_FAULT_ROUNDS is a number"));
+    let word = std::env::var("PLUMB_FAULT").unwrap_or_default();
+    let mut missed = Vec::new();
+    for fault in FAULTS.iter().filter(|fault| fault.name.contains(&word)) {
+        let mut right = 0;
+        let mut wrong = Vec::new();
+        for round in 0..rounds {
+            let folder = tempdir().expect("a temporary folder");
+            let Some(said) = allowed((fault.checkup)(folder.path(), u64::from(round))) else {
+                break;
+            };
+            match verdict(fault, &said) {
+                Ok(()) => right += 1,
+                Err(sentence) => wrong.push(sentence),
+            }
+        }
+        let tried = right + u32::try_from(wrong.len()).expect("few");
+        eprintln!("{:<32} right {right} of {tried}", fault.name);
+        wrong.iter().for_each(|sentence| eprintln!("    said: {sentence}"));
+        if right * 10 < tried * RIGHT_OF_TEN {
+            missed.push(format!("{}: {wrong:#?}", fault.name));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Whether `said` is what must be said of `fault`; its sentence if it is not.
+fn verdict(fault: &Fault, said: &Value) -> Result<(), String> {
+    let verdict = &said["verdict"];
+    let first = &verdict["findings"][0];
+    let right = match fault.expected {
+        None => {
+            let sentence = verdict["sentence"].as_str().unwrap_or_default();
+            first.is_null() && sentence.starts_with("No fault was found; ")
+        }
+        Some((kind, layer)) => first["kind"] == kind && first["layer"].as_str() == layer,
+    };
+    let costs = verdict["findings"].as_array().into_iter().flatten().map(|it| &it["cost"]);
+    for cost in costs.filter(|cost| !cost.is_null()) {
+        let ns = |name: &str| cost[name].as_u64().unwrap_or(u64::MAX);
+        assert!(ns("high_ns") <= ns("whole_ns"), "a part exceeds the whole: {verdict:#}");
+    }
+    if right { Ok(()) } else { Err(format!("{}; {:#}", verdict["sentence"], verdict["findings"])) }
+}
+
+/// A checkup of the landscape `text`, started by `start`, whatever it comes to.
+fn checkup_by(
+    start: impl FnOnce(&[&str], &[(&str, &str)]) -> Program,
+    text: &str,
+    at: &Path,
+    words: &[&str],
+) -> Value {
+    fs::write(at.join("landscape.toml"), text).expect("a temporary folder can be written");
+    let credentials = at.join("demo");
+    fs::write(&credentials, "demo:demo\n").expect("a temporary folder can be written");
+    fs::set_permissions(&credentials, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let words = [&["checkup", "--target", "landscape.toml", "--json"], words].concat();
+    let told = [("PGPASSWORD", PASSWORD), ("HOME", at.to_str().expect("UTF-8"))];
+    start(&words, &told).wait_within(4 * PATIENCE).json()
+}
+
+fn checkup(text: &str, at: &Path, words: &[&str]) -> Value {
+    let start = |words: &[&str], told: &[(&str, &str)]| {
+        Program::start_told(Path::new(PLUMB), words, at, told)
+    };
+    checkup_by(start, text, at, words)
+}
+
+fn echo() -> Server {
+    Server::start(&["--quiet"])
+}
+
+fn pages(address: &str) -> String {
+    format!("[http]\npages = [\"http://{address}{FLIGHT}\"]\ncredentials = \"demo\"\n")
+}
+
+fn database(address: &str, more: &str) -> String {
+    format!("[database]\nurl = \"{}\"\n{more}", kit::postgres::url(address))
+}
+
+fn has_postgres() -> Result<(), String> {
+    installed("psql", "postgresql")
+}
+
+fn nothing(at: &Path, _: u64) -> Result<Value, String> {
+    has_postgres()?;
+    let (echo, locks, app) = (echo(), Server::of_locks(), Server::of_pages(&["--quiet"]));
+    let data = Postgres::start("");
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 10\n[lock]\nserver = \"{}\"\n{}{}",
+        echo.address,
+        locks.address,
+        pages(&app.address),
+        database(&data.address, "")
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn delay_before_echo(at: &Path, _: u64) -> Result<Value, String> {
+    let (echo, locks) = (echo(), Server::of_locks());
+    let line = Server::of_delay(&echo.address, &["--delay", "10ms", "--delay-back", "10ms"]);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
+        line.address, locks.address
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn delay_before_database(at: &Path, _: u64) -> Result<Value, String> {
+    has_postgres()?;
+    let (echo, data) = (echo(), Postgres::start(""));
+    let line = Server::of_delay(&data.address, &["--delay", "10ms", "--delay-back", "10ms"]);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n{}",
+        echo.address,
+        database(&line.address, "")
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn delay_before_pages(at: &Path, _: u64) -> Result<Value, String> {
+    let (echo, app) = (echo(), Server::of_pages(&["--quiet"]));
+    let line = Server::of_delay(&app.address, &["--delay", "10ms", "--delay-back", "10ms"]);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n{}",
+        echo.address,
+        pages(&line.address)
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn loss(at: &Path, round: u64) -> Result<Value, String> {
+    let line = LossyLine::start(0.02, SEED + round)?;
+    let [here, there] = line.ends();
+    let any = format!("{}:0", ENDS[1]);
+    let folder = tempdir().expect("a temporary folder");
+    let serve = |words: &[&str]| {
+        let program = there.start(&[words, &["--listen", &any, "--quiet"]].concat(), folder.path());
+        locks::Server::ready(program)
+    };
+    let (echo, locks) = (serve(&["net", "serve"]), serve(&["lock", "serve"]));
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 10\n[lock]\nserver = \"{}\"\n",
+        echo.address, locks.address
+    );
+    let start = |words: &[&str], told: &[(&str, &str)]| here.start_told(words, at, told);
+    Ok(checkup_by(start, &text, at, &LONG))
+}
+
+fn pieces(at: &Path, _: u64) -> Result<Value, String> {
+    let locks = Server::of_locks();
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
+        in_pieces(),
+        locks.address
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn slow_statement(at: &Path, _: u64) -> Result<Value, String> {
+    has_postgres()?;
+    let (echo, data) = (echo(), Postgres::start(""));
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n{}",
+        echo.address,
+        database(&data.address, "statement = \"SELECT pg_sleep(0.03)\"\n")
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn slow_step(at: &Path, _: u64) -> Result<Value, String> {
+    let echo = echo();
+    let (_config, app) = Server::configured("[step]\ndatabase-wait = \"150ms\"\n");
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n{}",
+        echo.address,
+        pages(&app.address)
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn one_work_process(at: &Path, _: u64) -> Result<Value, String> {
+    let echo = echo();
+    let config = "[dispatcher]\nwork-processes = 1\n[step]\ncpu = \"4ms\"\n";
+    let (_config, app) = Server::configured(config);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 10\n{}",
+        echo.address,
+        pages(&app.address)
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn hog(at: &Path, _: u64) -> Result<Value, String> {
+    let (echo, locks) = (echo(), Server::of_locks());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let spin = ["-c", "while :; do :; done"];
+    let hogs: Vec<Program> =
+        (0..processors).map(|_| Program::start_as(Path::new("/bin/sh"), &spin, at)).collect();
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 10\n[lock]\nserver = \"{}\"\n",
+        echo.address, locks.address
+    );
+    let said = checkup(&text, at, &[&LONG[..], &["--foreign-limit", "20%"]].concat());
+    drop(hogs);
+    Ok(said)
+}
+
+fn full_lock_table(at: &Path, _: u64) -> Result<Value, String> {
+    let folder = tempdir().expect("a temporary folder");
+    let (echo, locks) = (echo(), locks::Server::start(&["--table-size", "1KiB"], folder.path()));
+    // two owners with a lock each are all that this table holds
+    let fill = ["lock", "load", "create", &locks.address, "2", "1"];
+    kit::plumb(&fill, folder.path()).with(0);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
+        echo.address, locks.address
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
+
+fn absent(at: &Path, _: u64) -> Result<Value, String> {
+    let echo = echo();
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n",
+        echo.address,
+        nobody()
+    );
+    Ok(checkup(&text, at, &SHORT))
+}
