@@ -17,6 +17,7 @@ mod fields;
 mod foreign;
 pub mod kernel;
 mod label;
+mod machine_time;
 mod monitor;
 mod netlink;
 pub mod nmon;
@@ -41,7 +42,9 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::HostError;
 pub use facts::HostFacts;
 pub use far::{FarHost, FarRecorder, FarServe, FarServeOptions};
-pub use foreign::{CpuPerOperation, ForeignLoad, Ledger, NotMeasured, TICKS_MIN};
+pub use foreign::{
+    CpuPerOperation, ForeignLoad, ForeignWork, Ledger, NotMeasured, Side, TICKS_MIN, WINDOW_MIN_NS,
+};
 pub use label::Label;
 pub use monitor::{Cost, Monitor, MonitorPlan, Subject};
 pub use options::WatchedOptions;

@@ -13,6 +13,7 @@ mod checkup;
 mod clients;
 mod clock;
 mod comparison;
+mod foreign_limit;
 pub mod hdr;
 pub mod hgrm;
 mod histogram;
@@ -47,8 +48,9 @@ pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
     Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict,
 };
+pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
-pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};
+pub use host_use::{FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
 pub use lengths::Lengths;
 pub use niping::NipingFigures;
 pub use outcome::{FailureKind, Failures, Outcome};
