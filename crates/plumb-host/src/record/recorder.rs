@@ -194,9 +194,7 @@ impl Taker {
             let ends_line = self.files.as_mut().is_some_and(|files| files.ends_line(now_ns));
             if !asked && !ends_line {
                 self.take(Monitor::sample)?;
-            } else if !asked {
-                self.take(Monitor::sample_everything)?;
-            } else if since_ns >= EVERY_LEAST.ns() {
+            } else if !asked || since_ns >= EVERY_LEAST.ns() {
                 self.take(Monitor::sample_everything)?;
             }
             if asked {
