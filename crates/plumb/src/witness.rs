@@ -5,9 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
-use plumb_host::process::{
-    Owners, Processes, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares,
-};
+use plumb_host::process::{Owners, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares};
 use plumb_host::{
     ForeignLoad, ForeignWork, HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan,
     Root, Side, Usage, not_watched,
@@ -44,13 +42,13 @@ struct Began {
 
 impl Began {
     fn take(root: &Root, tested: Vec<u32>) -> Option<Self> {
+        // first: the load has begun already
+        let ledger = Ledger::take(root)?;
         let ours = std::process::id();
-        let mut server = Processes::read(root).tree(&tested);
+        let mut server = ledger.processes().tree(&tested);
         server.retain(|pid| *pid != ours);
         let server = Seats::of(root, server);
         let known = [&[ours], &tested[..]].concat();
-        // last, so that what this looking takes is no part of the load
-        let ledger = Ledger::take(root)?;
         Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
     }
 }
