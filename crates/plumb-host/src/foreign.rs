@@ -1,52 +1,90 @@
 //! Whose work it was: ours, that of what is under test, or foreign.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, ForeignSource};
 use serde::Serialize;
 
 use crate::counter::{percent, rise};
 use crate::kernel::{Counters as _, Stat, Ticks};
-use crate::process::{Processes, TreeCpu};
+use crate::label::Label;
+use crate::machine_time::MachineTime;
+use crate::process::{ProcessStat, Processes, TreeCpu};
 use crate::root::Root;
 
 /// Below so many clock ticks a share says nothing: their number is uncertain by its root.
 pub const TICKS_MIN: u64 = 200;
 
+/// In a shorter window the clocks say nothing: that of a task that is running lags by up to a clock
+/// tick of 1 to 10 ms.
+pub const WINDOW_MIN_NS: u64 = 20_000_000;
+
+/// In a shorter window run queues say nothing: they book a task when it leaves its processor.
+const RUN_QUEUE_WINDOW_MIN_NS: u64 = 1_000_000_000;
+
+/// Of less processor time nothing is said of an operation: its clock lags by up to a tick of 10 ms
+/// when it is begun and when it is ended, 8 % of this.
+const CPU_MIN_NS: u64 = 250_000_000;
+
 /// The processor time of everybody, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
+    at_ns: u64,
+    cpus: u64,
     total: Ticks,
+    machine: MachineTime,
     processes: Processes,
     ticks_per_s: u64,
 }
 
-/// Work of the machine in a window by whose it was, in clock ticks.
+/// Work of the machine in a window by whose it was, in nanoseconds.
 ///
-/// `foreign = (user + nice + system) - ours - tested`, never below zero, from the ticks of all
-/// processors and of the processes. Interrupts belong to no process: the network's part of them is
-/// mostly caused by the load itself, so they stand apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// `foreign = all that tasks ran - ours - tested - soft interrupts`, never below zero. Soft
+/// interrupts that have a thread of the kernel (`ksoftirqd`) belong to no process: they are mostly
+/// caused by the load itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForeignLoad {
-    /// Of the process that measures.
-    pub ours_ticks: u64,
-    /// Of what is under test, children included.
-    pub tested_ticks: u64,
-    /// Of all other processes.
-    pub foreign_ticks: u64,
-    /// Of interrupts and soft interrupts.
+    /// Of what measures and of what is under test, children included.
+    pub known_ns: u64,
+    /// Of all other processes; `None` when nothing tells.
+    pub foreign_ns: Option<u64>,
+    /// By what; `None` when nothing tells.
+    pub source: Option<ForeignSource>,
+    /// The other processes that ran, the busiest first.
+    pub processes: Vec<ForeignWork>,
+    /// Of interrupts and soft interrupts, clock ticks.
     pub interrupt_ticks: u64,
     /// That all processors had, idle or not.
-    pub all_ticks: u64,
+    pub all_ns: u64,
+}
+
+/// What a process that was not part of the measurement used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ForeignWork {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: Label,
+    /// Its processor time in the window, with that of its children that ended, nanoseconds.
+    pub ns: u64,
 }
 
 impl ForeignLoad {
-    /// Foreign work as a share of all processors, percent; `None` when the window was too short to
-    /// say so (fewer than [`TICKS_MIN`] ticks of all processors).
+    /// Foreign work as a share of all processors, percent; `None` when nothing tells.
     #[must_use]
     pub fn share_pct(&self) -> Option<f64> {
-        (self.all_ticks >= TICKS_MIN).then(|| percent(self.foreign_ticks, self.all_ticks))
+        self.foreign_ns.map(|ns| percent(ns, self.all_ns).min(100.0))
+    }
+
+    /// The `most` busiest foreign processes with the share of all processors that each took,
+    /// percent.
+    pub fn busiest(&self, most: usize) -> impl Iterator<Item = (&ForeignWork, f64)> {
+        self.processes.iter().take(most).map(|it| (it, percent(it.ns, self.all_ns)))
     }
 }
 
-/// Processor time that a server used for one operation.
+/// Processor time that one side used for one operation, split by clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuPerOperation {
     /// Of its own code, nanoseconds.
@@ -56,6 +94,21 @@ pub struct CpuPerOperation {
     pub system_ns: u64,
     /// Clock ticks behind both figures.
     pub ticks: u64,
+}
+
+/// Whose processor time is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side<'a> {
+    /// One process with all its threads, without its children.
+    Process(u32),
+    /// Processes and everybody who descends from them, without the one process `but`, if that is
+    /// among them: the program that measures is not under test, even if it began the server.
+    Trees {
+        /// Their numbers.
+        heads: &'a [u32],
+        /// Who is left out.
+        but: u32,
+    },
 }
 
 /// Why processor time was not measured.
@@ -73,64 +126,123 @@ impl Ledger {
     /// Looks at every process once; `None` when `/proc/stat` cannot be read.
     #[must_use]
     pub fn take(root: &Root) -> Option<Self> {
+        let processes = Processes::read(root);
+        let machine = MachineTime::read(root);
+        let at_ns = MonotonicClock.now_ns();
         let mut stat = Stat::default();
         stat.parse(&std::fs::read(root.proc("stat")).ok()?).ok()?;
-        let ticks_per_s = rustix::param::clock_ticks_per_second();
-        Some(Self { total: stat.total, processes: Processes::read(root), ticks_per_s })
+        Some(Self {
+            at_ns,
+            cpus: (stat.cpus.len() as u64).max(1),
+            total: stat.total,
+            machine,
+            processes,
+            ticks_per_s: rustix::param::clock_ticks_per_second().max(1),
+        })
     }
 
-    /// Whose work it was from `self` to `after`: of the process `ours`, of the processes `tested`
-    /// with their children, or of others.
+    /// Everybody who was there.
     #[must_use]
-    pub fn foreign_until(&self, after: &Self, ours: u32, tested: &[u32]) -> ForeignLoad {
-        let (before, now) = (&self.total, &after.total);
-        let processes = rise(now.user, before.user)
-            + rise(now.nice, before.nice)
-            + rise(now.system, before.system);
-        let interrupt_ticks = rise(now.irq, before.irq) + rise(now.softirq, before.softirq);
-        let rest = rise(now.idle, before.idle)
-            + rise(now.iowait, before.iowait)
-            + rise(now.steal, before.steal);
-        let ours_ticks =
-            rise(after.processes.cpu_of(ours).ticks(), self.processes.cpu_of(ours).ticks());
-        let tested_ticks = self.tested_until(after, ours, tested).ticks();
+    pub fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
+    /// Whose work it was from `self` to `after`: of the processes `known` with their children (what
+    /// measures, and what is under test), or of others.
+    #[must_use]
+    pub fn foreign_until(&self, after: &Self, known: &[u32]) -> ForeignLoad {
+        let window_ns = rise(after.at_ns, self.at_ns);
+        let ns = |of: &Self| of.processes.ns_of_trees(known, None);
+        let known_ns = rise(ns(after), ns(self));
+        let others = Others::between(&self.processes, &after.processes, known);
+        let told = self.told_until(after, window_ns, &others);
+        let of_nobody_ns = known_ns.saturating_add(others.soft_interrupts_ns);
+        let (now, before) = (&after.total, &self.total);
         ForeignLoad {
-            ours_ticks,
-            tested_ticks,
-            foreign_ticks: processes.saturating_sub(ours_ticks).saturating_sub(tested_ticks),
-            interrupt_ticks,
-            all_ticks: processes + interrupt_ticks + rest,
+            known_ns,
+            foreign_ns: told.map(|(source, ns)| match source {
+                ForeignSource::Processes => ns,
+                _ => ns.saturating_sub(of_nobody_ns),
+            }),
+            source: told.map(|(source, _)| source),
+            processes: others.working,
+            interrupt_ticks: rise(now.irq, before.irq) + rise(now.softirq, before.softirq),
+            all_ns: window_ns.saturating_mul(after.cpus),
         }
     }
 
-    /// Processor time for one of `operations` that the processes `tested` with their children used
-    /// from `self` to `after`.
+    /// The best that this machine tells: what all tasks ran, or what the other processes did.
+    fn told_until(
+        &self,
+        after: &Self,
+        window_ns: u64,
+        others: &Others,
+    ) -> Option<(ForeignSource, u64)> {
+        if window_ns < WINDOW_MIN_NS {
+            return None;
+        }
+        if let Some(ns) = self.machine.control_groups_until(&after.machine) {
+            return Some((ForeignSource::ControlGroups, ns));
+        }
+        if self.processes.are_all() && after.processes.are_all() {
+            return Some((ForeignSource::Processes, others.ns()));
+        }
+        if window_ns >= RUN_QUEUE_WINDOW_MIN_NS
+            && let Some(ns) = self.machine.run_queues_until(&after.machine, window_ns)
+        {
+            return Some((ForeignSource::RunQueues, ns));
+        }
+        let (now, before) = (&after.total, &self.total);
+        let tasks = rise(now.user, before.user)
+            + rise(now.nice, before.nice)
+            + rise(now.system, before.system);
+        let rest = rise(now.idle, before.idle)
+            + rise(now.iowait, before.iowait)
+            + rise(now.steal, before.steal)
+            + rise(now.irq, before.irq)
+            + rise(now.softirq, before.softirq);
+        let ns = tasks.saturating_mul(1_000_000_000 / after.ticks_per_s.max(1));
+        (tasks + rest >= TICKS_MIN).then_some((ForeignSource::Ticks, ns))
+    }
+
+    /// Processor time for one of `operations` that `side` used from `self` to `after`, split.
     ///
     /// # Errors
-    /// [`NotMeasured`] when the clocks of processes are too coarse for it.
+    /// [`NotMeasured`] when the clock ticks of processes are too coarse for it.
     pub fn cpu_per_operation(
         &self,
         after: &Self,
-        ours: u32,
-        tested: &[u32],
+        side: Side<'_>,
         operations: u64,
     ) -> Result<CpuPerOperation, NotMeasured> {
-        let used = self.tested_until(after, ours, tested);
+        let (before, now) = (self.ticks_of(side), after.ticks_of(side));
+        let user_ticks = rise(now.user_ticks, before.user_ticks);
+        let system_ticks = rise(now.system_ticks, before.system_ticks);
+        let ticks = user_ticks.saturating_add(system_ticks);
         if operations == 0 {
             return Err(NotMeasured::NoOperations);
         }
-        if used.ticks() < TICKS_MIN {
-            return Err(NotMeasured::TooFewTicks(used.ticks()));
+        if ticks < TICKS_MIN {
+            return Err(NotMeasured::TooFewTicks(ticks));
         }
         let ns = |ticks: u64| {
             let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_s.max(1));
             u64::try_from(ns / u128::from(operations)).unwrap_or(u64::MAX)
         };
-        Ok(CpuPerOperation {
-            user_ns: ns(used.user_ticks),
-            system_ns: ns(used.system_ticks),
-            ticks: used.ticks(),
-        })
+        Ok(CpuPerOperation { user_ns: ns(user_ticks), system_ns: ns(system_ticks), ticks })
+    }
+
+    /// Processor time for one of `operations` that `side` used from `self` to `after` by its clock,
+    /// nanoseconds; `None` below a quarter of a second of it.
+    #[must_use]
+    pub fn cpu_ns_per_operation(
+        &self,
+        after: &Self,
+        side: Side<'_>,
+        operations: u64,
+    ) -> Option<u64> {
+        let ns = rise(after.ns_of(side), self.ns_of(side));
+        (ns >= CPU_MIN_NS).then(|| ns.checked_div(operations)).flatten()
     }
 
     /// Processor time of interrupts an operation, nanoseconds; `None` with fewer than
@@ -145,96 +257,78 @@ impl Ledger {
             .and_then(|ns| u64::try_from(ns).ok())
     }
 
-    fn tested_until(&self, after: &Self, ours: u32, tested: &[u32]) -> TreeCpu {
-        let before = self.processes.cpu_of_trees(tested, Some(ours));
-        let now = after.processes.cpu_of_trees(tested, Some(ours));
-        TreeCpu {
-            user_ticks: rise(now.user_ticks, before.user_ticks),
-            system_ticks: rise(now.system_ticks, before.system_ticks),
-            processes: now.processes,
+    fn ticks_of(&self, side: Side<'_>) -> TreeCpu {
+        match side {
+            Side::Process(pid) => self.processes.cpu_of(pid),
+            Side::Trees { heads, but } => self.processes.cpu_of_trees(heads, Some(but)),
         }
     }
+
+    fn ns_of(&self, side: Side<'_>) -> u64 {
+        match side {
+            Side::Process(pid) => self.processes.own_ns_of(pid),
+            Side::Trees { heads, but } => self.processes.ns_of_trees(heads, Some(but)),
+        }
+    }
+}
+
+/// What processes that are not known did in a window.
+#[derive(Debug, Default)]
+struct Others {
+    /// Those that ran, the busiest first.
+    working: Vec<ForeignWork>,
+    /// Of the kernel's threads that serve soft interrupts.
+    soft_interrupts_ns: u64,
+}
+
+impl Others {
+    fn between(before: &Processes, now: &Processes, known: &[u32]) -> Self {
+        let mut ours: BTreeSet<u32> = before.tree(known).into_iter().collect();
+        ours.extend(now.tree(known));
+        let mut ended_ns = BTreeMap::<u32, u64>::new();
+        for ended in before.all().filter(|it| now.same(it).is_none()) {
+            // what it had run before is among the children of whoever waited for it, as if it were new
+            let heir = before.nearest_above(ended, |above| now.same(above).is_some());
+            let past_ns = before.own_ns(ended).saturating_add(before.ended_children_ns(ended));
+            *ended_ns.entry(heir.unwrap_or(1)).or_default() += past_ns;
+        }
+        let mut others = Self::default();
+        for process in now.all().filter(|it| !ours.contains(&it.pid)) {
+            let ns = worked_ns(process, before, now, ended_ns.get(&process.pid).copied());
+            if serves_soft_interrupts(process) {
+                others.soft_interrupts_ns += ns;
+            } else if ns > 0 {
+                others.working.push(ForeignWork { pid: process.pid, name: process.name, ns });
+            }
+        }
+        others.working.sort_by_key(|work| (std::cmp::Reverse(work.ns), work.pid));
+        others
+    }
+
+    fn ns(&self) -> u64 {
+        self.working.iter().map(|work| work.ns).sum()
+    }
+}
+
+/// What a process and its children that ended ran between two looks; `ended_ns` is what those
+/// children had run before.
+fn worked_ns(
+    process: &ProcessStat,
+    before: &Processes,
+    now: &Processes,
+    ended_ns: Option<u64>,
+) -> u64 {
+    let (own_ns, children_ns) = before
+        .same(process)
+        .map_or((0, 0), |earlier| (before.own_ns(earlier), before.ended_children_ns(earlier)));
+    let children_ns = rise(now.ended_children_ns(process), children_ns);
+    rise(now.own_ns(process), own_ns) + children_ns.saturating_sub(ended_ns.unwrap_or(0))
+}
+
+/// True of a thread of the kernel that serves soft interrupts in the name of nobody.
+fn serves_soft_interrupts(process: &ProcessStat) -> bool {
+    process.parent == 2 && process.name.as_str().starts_with("ksoftirqd/")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    /// A machine with `stat` and processes: number, parent, user, system, children's user ticks.
-    fn ledger(stat: &str, processes: &[(u32, u32, u64, u64, u64)]) -> Ledger {
-        let folder = tempfile::tempdir().unwrap();
-        let proc = folder.path().join("proc");
-        fs::create_dir_all(&proc).unwrap();
-        fs::write(proc.join("stat"), stat).unwrap();
-        for (pid, parent, user, system, children) in processes {
-            fs::create_dir(proc.join(pid.to_string())).unwrap();
-            let text = format!(
-                "{pid} (x) S {parent} 0 0 0 0 0 0 0 0 0 {user} {system} {children} 0 20 0 1 0 7 0 9\n"
-            );
-            fs::write(proc.join(format!("{pid}/stat")), text).unwrap();
-        }
-        Ledger { ticks_per_s: 100, ..Ledger::take(&Root::below(folder.path())).unwrap() }
-    }
-
-    #[test]
-    fn foreign_is_what_is_left() {
-        let before = ledger(
-            "cpu 0 0 0 0 0 0 0 0\n",
-            &[(1, 0, 0, 0, 0), (10, 1, 5, 5, 0), (20, 1, 100, 0, 0)],
-        );
-        let after = ledger(
-            "cpu 500 20 280 1000 0 0 200 0\n",
-            &[
-                (1, 0, 0, 0, 0),
-                (10, 1, 105, 105, 0),
-                (20, 1, 200, 50, 50),
-                (21, 20, 80, 20, 0),
-                (30, 1, 9, 9, 0),
-            ],
-        );
-        let load = before.foreign_until(&after, 10, &[20]);
-        assert_eq!(
-            load,
-            ForeignLoad {
-                ours_ticks: 200,
-                tested_ticks: 300,
-                foreign_ticks: 300,
-                interrupt_ticks: 200,
-                all_ticks: 2000
-            }
-        );
-        assert_eq!(load.share_pct(), Some(15.0));
-        let per_operation = before.cpu_per_operation(&after, 10, &[20], 1000).unwrap();
-        assert_eq!(
-            per_operation,
-            CpuPerOperation { user_ns: 2_300_000, system_ns: 700_000, ticks: 300 }
-        );
-    }
-
-    #[test]
-    fn a_server_within_this_process_is_ours() {
-        let before = ledger("cpu 0 0 0 0\n", &[(10, 1, 0, 0, 0)]);
-        let after = ledger("cpu 300 0 0 300\n", &[(10, 1, 290, 0, 0)]);
-        let load = before.foreign_until(&after, 10, &[10]);
-        assert_eq!((load.ours_ticks, load.tested_ticks, load.foreign_ticks), (290, 0, 10));
-    }
-
-    #[test]
-    fn ticks_that_do_not_add_up_are_no_negative_load() {
-        let before = ledger("cpu 0 0 0 0\n", &[(10, 1, 0, 0, 0)]);
-        let after = ledger("cpu 100 0 0 200\n", &[(10, 1, 120, 0, 0)]);
-        assert_eq!(before.foreign_until(&after, 10, &[]).foreign_ticks, 0);
-    }
-
-    #[test]
-    fn too_few_ticks_are_not_measured() {
-        let before = ledger("cpu 0 0 0 0\n", &[(10, 1, 0, 0, 0), (20, 1, 0, 0, 0)]);
-        let after = ledger("cpu 100 0 0 99\n", &[(10, 1, 0, 0, 0), (20, 1, 199, 0, 0)]);
-        let error = before.cpu_per_operation(&after, 10, &[20], 5).unwrap_err();
-        assert_eq!(error, NotMeasured::TooFewTicks(199));
-        assert_eq!(before.foreign_until(&after, 10, &[20]).share_pct(), None);
-        let none = before.cpu_per_operation(&after, 10, &[20], 0).unwrap_err();
-        assert_eq!(none, NotMeasured::NoOperations);
-    }
-}
+mod tests;

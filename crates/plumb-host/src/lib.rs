@@ -18,6 +18,7 @@ mod foreign;
 mod idle;
 pub mod kernel;
 mod label;
+mod machine_time;
 mod monitor;
 mod netlink;
 pub mod nmon;
@@ -42,7 +43,9 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::HostError;
 pub use facts::HostFacts;
 pub use far::{FarHost, FarRecorder, FarServe, FarServeOptions};
-pub use foreign::{CpuPerOperation, ForeignLoad, Ledger, NotMeasured, TICKS_MIN};
+pub use foreign::{
+    CpuPerOperation, ForeignLoad, ForeignWork, Ledger, NotMeasured, Side, TICKS_MIN, WINDOW_MIN_NS,
+};
 pub use idle::{IdleOptions, idle_cost};
 pub use label::Label;
 pub use monitor::{Cost, Monitor, MonitorPlan, Subject};

@@ -91,8 +91,8 @@ const FILES: [(Subject, &str, Shape); 15] = [
 
 /// What moves slowly or costs the kernel most is read no more often than this: the kernel counts
 /// loads every five seconds, and the lines of interrupts and the hundreds of counters of `vmstat`,
-/// `snmp` and `netstat` cost more than all other files together. A little less than a second, so that a
-/// sample a second has them although it may come a little early.
+/// `snmp` and `netstat` cost more than all other files together. A little less than a second: samples
+/// of a finer pace come a little early or late.
 const SLOW_NS: u64 = 900_000_000;
 
 /// What is to be watched.
@@ -106,6 +106,9 @@ pub struct MonitorPlan {
     pub processes: Vec<Wanted>,
     /// Time between two looks at all processes, nanoseconds; `None`: never.
     pub top_every_ns: Option<u64>,
+    /// Time between two samples as it is meant to be, nanoseconds; `None`: they come at no pace.
+    /// From a second on every sample has everything, also one that comes early after a late one.
+    pub every_ns: Option<u64>,
 }
 
 /// What one sampler costs.
@@ -129,6 +132,8 @@ pub struct Monitor {
     chosen: Chosen,
     everyone: Option<Everyone>,
     without: Vec<Subject>,
+    /// What moves slowly is read when its last reading is older than this.
+    slow_ns: u64,
     before: Snapshot,
     now: Snapshot,
     taken: u64,
@@ -165,6 +170,7 @@ impl Monitor {
             chosen: Chosen::new(root.clone(), plan.processes.clone()),
             everyone: everyone.map(|every_ns| Everyone::new(root.clone(), every_ns)),
             without: plan.without.clone(),
+            slow_ns: if plan.every_ns.is_some_and(|ns| ns >= SLOW_NS) { 0 } else { SLOW_NS },
             before: Snapshot::default(),
             now: Snapshot::default(),
             taken: 0,
@@ -175,7 +181,7 @@ impl Monitor {
     /// Reads what is due, and says what happened since the last reading; `None` the first time,
     /// when there is nothing to compare with.
     pub fn sample(&mut self) -> Option<&Sample> {
-        self.sample_what_is_older_than(SLOW_NS)
+        self.sample_what_is_older_than(self.slow_ns)
     }
 
     /// The same, also with what need not be read again so soon: the last sample of a recording
@@ -399,5 +405,48 @@ mod tests {
         clock.0.fetch_add(STEP_NS, Ordering::Relaxed);
         let last = monitor.sample_everything().unwrap();
         assert!(last.memory.is_some() && last.paging.is_some() && last.load.is_some());
+    }
+
+    #[test]
+    fn a_sample_that_comes_early_after_a_late_one_has_everything() {
+        const MS: u64 = 1_000_000;
+        let clock = Held::default();
+        let plan = MonitorPlan { every_ns: Some(1_000 * MS), ..MonitorPlan::default() };
+        let mut monitor = Monitor::new(&plan, Box::new(clock.clone()));
+        monitor.sample();
+        for ms in [1_000, 1_000, 1_400, 600, 1_000, 1_899, 101] {
+            clock.0.fetch_add(ms * MS, Ordering::Relaxed);
+            let sample = monitor.sample().unwrap();
+            assert_eq!(sample.interval_ns, ms * MS);
+            assert!(sample.memory.is_some() && sample.paging.is_some(), "after {ms} ms");
+            assert!(sample.load.is_some() && sample.files.is_some() && sample.tcp.is_some());
+        }
+    }
+
+    #[test]
+    fn a_rate_is_over_the_time_since_its_own_last_reading() {
+        const MS: u64 = 1_000_000;
+        let folder = tempfile::tempdir().unwrap();
+        let proc = folder.path().join("proc");
+        std::fs::create_dir_all(&proc).unwrap();
+        let vmstat = |faults: u64| {
+            let text = format!("pswpin {faults}\npswpout 0\npgfault {faults}\npgmajfault 0\n");
+            std::fs::write(proc.join("vmstat"), text).unwrap();
+        };
+        std::fs::write(proc.join("stat"), "cpu 1 1 1 1\ncpu0 1 1 1 1\n").unwrap();
+        let clock = Held::default();
+        let plan = MonitorPlan { root: Root::below(folder.path()), ..MonitorPlan::default() };
+        let mut monitor = Monitor::new(&plan, Box::new(clock.clone()));
+        vmstat(0);
+        monitor.sample();
+        // a hundred pages a second, looked at every half a second, once late and once early
+        let mut rates = Vec::new();
+        for ms in [500, 500, 700, 300, 500, 500] {
+            let now_ms = clock.0.fetch_add(ms * MS, Ordering::Relaxed) / MS + ms;
+            vmstat(now_ms / 10);
+            rates.push(monitor.sample().unwrap().paging.map(|paging| paging.swapped_per_s));
+        }
+        let read: Vec<f64> = rates.into_iter().flatten().collect();
+        assert!(read.len() >= 3 && read.iter().all(|rate| (rate - 100.0).abs() < 1e-9), "{read:?}");
     }
 }

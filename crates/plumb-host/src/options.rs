@@ -60,6 +60,7 @@ impl WatchedOptions {
             without: self.without.clone(),
             processes: self.process.clone(),
             top_every_ns: (self.top_every.ns() > 0).then(|| self.top_every.ns()),
+            every_ns: Some(self.every.ns()),
         })
     }
 }

@@ -22,6 +22,11 @@ impl Root {
         Self { proc: folder.join("proc"), sys: folder.join("sys") }
     }
 
+    /// True of the running kernel, whose system calls tell of the same processes as its files.
+    pub(crate) fn is_this_machine(&self) -> bool {
+        *self == Self::of_this_machine()
+    }
+
     /// A file of /proc.
     #[must_use]
     pub fn proc(&self, path: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::units::counted;
-use crate::{Finding, FindingKind, Scope, Seats};
+use crate::{Finding, FindingKind, ForeignLimit, Scope, Seats};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
 /// whose processes (`foreign_pct`, `tested`) nothing is known. Percentages of processor
@@ -31,10 +31,13 @@ pub struct HostUse {
     /// Taken by the hypervisor, percent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steal_pct: Option<f64>,
-    /// Taken by processes that are neither ours nor under test, percent; absent with too few
-    /// clock ticks to say.
+    /// Taken by processes that are neither ours nor under test, percent; absent where nothing
+    /// tells.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub foreign_pct: Option<f64>,
+    /// By what that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_source: Option<ForeignSource>,
     /// The processes that took most of that, the largest share first, at most
     /// [`FOREIGN_MAX`](Self::FOREIGN_MAX).
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -58,6 +61,24 @@ pub struct HostUse {
     pub seats: Option<Seats>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
+}
+
+/// What tells how much others ran, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForeignSource {
+    /// The run time of all tasks, as the root of the control groups counts it, without that of the
+    /// processes that took part: nanoseconds, exact, with all that ended meanwhile.
+    ControlGroups,
+    /// The clocks of the other processes: nanoseconds, exact, with children that ended and were
+    /// waited for.
+    Processes,
+    /// The run time of all tasks, as the run queues count it, without that of the processes that
+    /// took part: nanoseconds, booked when a task leaves its processor.
+    RunQueues,
+    /// The clock ticks of all processors, without the time of the processes that took part: what
+    /// ran between two ticks is counted by chance.
+    Ticks,
 }
 
 /// A process that was not part of the measurement and took processor time.
@@ -111,25 +132,26 @@ impl HostUse {
     /// Foreign processes that are named at most.
     pub const FOREIGN_MAX: usize = 3;
 
-    /// What takes figures away: `limit` is the share of all processors, from 0 to 1, that others or
-    /// the hypervisor may take. `whose` stands before each text.
-    pub(crate) fn disturbances(&self, limit: f64, whose: &str) -> Vec<Finding> {
-        let percent = 100.0 * limit;
+    /// What takes figures away: others or the hypervisor may take `limit`. `whose` stands before
+    /// each text.
+    pub(crate) fn disturbances(&self, limit: ForeignLimit, whose: &str) -> Vec<Finding> {
+        let percent = limit.percent();
         let mut found = Vec::new();
         let mut add = |kind, scope, text| {
             found.push(Finding { kind, scope, text: format!("{whose}{text}") });
         };
         if let Some(foreign) = self.foreign_pct.filter(|foreign| *foreign > percent) {
             let text = format!(
-                "foreign load: processes that were not part of the measurement took {foreign:.1} % \
-                 of all processors, more than the {percent:.0} % allowed"
+                "foreign load: other processes took {foreign:.1} % of all processors, {}; more than \
+                 the {limit} allowed",
+                self.culprits()
             );
             add(FindingKind::ForeignLoad, Scope::Everything, text);
         }
         if let Some(steal) = self.steal_pct.filter(|steal| *steal > percent) {
             let text = format!(
-                "steal: the hypervisor took {steal:.1} % of all processors, more than the \
-                 {percent:.0} % allowed"
+                "steal: the hypervisor took {steal:.1} % of all processors, more than the {limit} \
+                 allowed"
             );
             add(FindingKind::Steal, Scope::Everything, text);
         }
@@ -139,23 +161,99 @@ impl HostUse {
         }
         found
     }
+
+    /// What could not be checked of the machine that drove the load; nothing where others may take
+    /// everything.
+    pub(crate) fn unchecked(&self, limit: ForeignLimit) -> Option<Finding> {
+        if self.foreign_pct.is_some() || limit.accepts_all() {
+            return None;
+        }
+        let text = "foreign load could not be checked: in so short a time this machine does not tell \
+                    what other processes took; measure for longer, or accept whatever they take \
+                    with --foreign-limit 100%";
+        Some(Finding { kind: FindingKind::ForeignLoad, scope: Scope::Unchecked, text: text.into() })
+    }
+
+    /// Who took most, in words.
+    fn culprits(&self) -> String {
+        let named =
+            |it: &ForeignProcess| format!("{} (pid {}, {:.1} %)", it.name, it.pid, it.share_pct);
+        let named: Vec<String> = self.foreign.iter().map(named).collect();
+        match named.split_last() {
+            None => "which ones is not known".into(),
+            Some((only, [])) => format!("mostly {only}"),
+            Some((last, others)) => format!("mostly {} and {last}", others.join(", ")),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Validity;
+    use crate::{LimitSource, Validity};
 
     #[test]
     fn a_far_host_that_is_robbed_or_lost_is_named() {
         let far = HostUse { steal_pct: Some(9.0), swapped_pages: Some(3), ..HostUse::default() };
         let validity = Validity::of_all([]);
-        let robbed = validity.clone().with_far(&far, 0.05, "db7");
+        let robbed = validity.clone().with_far(&far, ForeignLimit::default(), "db7");
         assert!(!robbed.valid);
         assert!(robbed.reasons.iter().all(|it| it.text.starts_with("far host db7: ")));
         let lost = validity.without_far("db7", "closed the connection");
         assert!(lost.valid && lost.latency_valid);
         let [remark] = lost.reasons.as_slice() else { panic!("one remark") };
         assert_eq!((remark.kind, remark.scope), (FindingKind::FarHostLost, Scope::Nothing));
+    }
+
+    fn raised(text: &str) -> ForeignLimit {
+        ForeignLimit { share: text.parse().unwrap(), source: LimitSource::Option }
+    }
+
+    #[test]
+    fn who_took_most_is_named() {
+        let took =
+            |pid, name: &str, share_pct| ForeignProcess { pid, name: name.into(), share_pct };
+        let mut host = HostUse {
+            foreign_pct: Some(38.04),
+            foreign: vec![took(4711, "rustc", 21.0), took(4700, "cargo", 9.96)],
+            ..HostUse::default()
+        };
+        let text = |host: &HostUse, limit| {
+            let validity = Validity::of([]).with_host(host, limit);
+            assert!(!validity.valid && validity.is_checked());
+            validity.reasons[0].text.clone()
+        };
+        assert_eq!(
+            text(&host, ForeignLimit::default()),
+            "foreign load: other processes took 38.0 % of all processors, mostly rustc (pid 4711, \
+             21.0 %) and cargo (pid 4700, 10.0 %); more than the 5 % allowed"
+        );
+        host.foreign.clear();
+        assert!(
+            text(&host, raised("7.5%")).contains("which ones is not known; more than the 7.5 %")
+        );
+    }
+
+    #[test]
+    fn what_others_took_is_not_known_and_so_not_valid() {
+        let validity = Validity::of([]).with_host(&HostUse::default(), ForeignLimit::default());
+        assert!(!validity.valid && !validity.latency_valid && !validity.is_checked());
+        assert!(validity.reasons[0].text.contains("--foreign-limit 100%"));
+        let validity = Validity::of([]).unwatched("why", ForeignLimit::default());
+        assert!(!validity.valid && !validity.is_checked());
+        assert!(validity.reasons[0].text.contains("why"), "{validity:?}");
+    }
+
+    #[test]
+    fn whoever_accepts_everything_needs_no_check_and_says_so() {
+        let all = raised("100%");
+        let validity = Validity::of([]).with_host(&HostUse::default(), all).unwatched("why", all);
+        assert!(validity.valid && validity.is_checked() && validity.reasons.is_empty());
+        assert_eq!(validity.foreign_limit, Some(all));
+        let together = Validity::of_all([("a", &validity), ("b", &Validity::of([]))]);
+        assert_eq!(together.foreign_limit, Some(all), "a sum stands under the limit of its parts");
+        let json = serde_json::to_value(&together).unwrap();
+        assert_eq!(json["foreign_limit"]["share"], "100%");
+        assert_eq!(json["foreign_limit"]["source"], "option");
     }
 }

@@ -14,6 +14,7 @@ mod clients;
 mod clock;
 mod comparison;
 mod consistency;
+mod foreign_limit;
 pub mod hdr;
 pub mod hgrm;
 mod histogram;
@@ -52,8 +53,9 @@ pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
     DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
 };
+pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
-pub use host_use::{FarHost, ForeignProcess, HostUse, ReceiveUse};
+pub use host_use::{FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
 pub use idle::{
     IDLE_ROUNDS_MAX, IDLE_ROUNDS_MIN, IDLE_SCHEMA, IdleCompany, IdleCost, IdleEffect, IdleFinding,
     IdleRound, IdleSample, IdleSetting,

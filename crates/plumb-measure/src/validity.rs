@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::units::counted;
-use crate::{Codes, HostUse, Recorder, Span, StallEvidence, Told, grouped, show_ns};
+use crate::{Codes, ForeignLimit, HostUse, Recorder, Span, StallEvidence, Told, grouped, show_ns};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub struct Finding {
 }
 
 /// The verdict on a run or on one of its results.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validity {
     /// False when a finding takes everything away, or something could not be checked.
     pub valid: bool,
@@ -90,6 +90,9 @@ pub struct Validity {
     pub latency_valid: bool,
     /// What was found, the gravest first.
     pub reasons: Vec<Finding>,
+    /// The limit of foreign load under which all that holds; absent where none was judged.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub foreign_limit: Option<ForeignLimit>,
 }
 
 /// What must be known of a load, beside its records, to judge it.
@@ -142,16 +145,28 @@ impl Validity {
     /// The verdict over several results: the findings of all, each text once.
     #[must_use]
     pub fn of_all<'a>(results: impl IntoIterator<Item = (&'a str, &'a Self)>) -> Self {
-        Self::from_findings(results.into_iter().flat_map(|(name, validity)| {
-            validity.reasons.iter().map(move |finding| Finding {
-                text: if name.is_empty() {
-                    finding.text.clone()
-                } else {
-                    format!("{name}: {}", finding.text)
-                },
-                ..*finding
+        let mut foreign_limit: Option<ForeignLimit> = None;
+        let findings: Vec<Finding> = results
+            .into_iter()
+            .inspect(|(_, validity)| {
+                // the widest, should they differ
+                let wider = |of: &ForeignLimit| {
+                    foreign_limit.is_none_or(|it| it.share.of_one() < of.share.of_one())
+                };
+                foreign_limit = validity.foreign_limit.filter(wider).or(foreign_limit);
             })
-        }))
+            .flat_map(|(name, validity)| {
+                validity.reasons.iter().map(move |finding| Finding {
+                    text: if name.is_empty() {
+                        finding.text.clone()
+                    } else {
+                        format!("{name}: {}", finding.text)
+                    },
+                    ..*finding
+                })
+            })
+            .collect();
+        Self { foreign_limit, ..Self::from_findings(findings.into_iter()) }
     }
 
     /// The same verdict with one more finding, if there is one.
@@ -168,16 +183,28 @@ impl Validity {
         self.and(finding(FindingKind::CutShort, Scope::Everything, text))
     }
 
-    /// The same verdict with what `host` did meanwhile: `limit` is the share of all processors,
-    /// from 0 to 1, that others or the hypervisor may take.
+    /// The same verdict with what `host` did meanwhile, or might have done, under `limit`.
     #[must_use]
-    pub fn with_host(self, host: &HostUse, limit: f64) -> Self {
-        self.and(host.disturbances(limit, ""))
+    pub fn with_host(self, host: &HostUse, limit: ForeignLimit) -> Self {
+        let found = host.disturbances(limit, "").into_iter().chain(host.unchecked(limit));
+        Self { foreign_limit: Some(limit), ..self.and(found) }
     }
 
-    /// The same verdict with what the far machine `name` did meanwhile.
+    /// The same verdict where nobody watched the machine that drove the load, because of `cause`,
+    /// under `limit`.
     #[must_use]
-    pub fn with_far(self, far: &HostUse, limit: f64, name: &str) -> Self {
+    pub fn unwatched(self, cause: &str, limit: ForeignLimit) -> Self {
+        let text = format!(
+            "this machine was not watched ({cause}), so nobody knows what other processes took; \
+             watch it, or accept whatever they take with --foreign-limit 100%"
+        );
+        let found = finding(FindingKind::ForeignLoad, Scope::Unchecked, text);
+        Self { foreign_limit: Some(limit), ..self.and(found.filter(|_| !limit.accepts_all())) }
+    }
+
+    /// The same verdict with what the far machine `name` did meanwhile, under `limit`.
+    #[must_use]
+    pub fn with_far(self, far: &HostUse, limit: ForeignLimit, name: &str) -> Self {
         self.and(far.disturbances(limit, &format!("far host {name}: ")))
     }
 
@@ -267,7 +294,8 @@ impl Validity {
     }
 
     fn and(self, more: impl IntoIterator<Item = Finding>) -> Self {
-        Self::from_findings(self.reasons.into_iter().chain(more))
+        let foreign_limit = self.foreign_limit;
+        Self { foreign_limit, ..Self::from_findings(self.reasons.into_iter().chain(more)) }
     }
 
     fn from_findings(findings: impl Iterator<Item = Finding>) -> Self {
@@ -279,6 +307,7 @@ impl Validity {
                 .all(|finding| !matches!(finding.scope, Scope::Everything | Scope::Unchecked)),
             latency_valid: reasons.iter().all(|finding| finding.scope == Scope::Nothing),
             reasons,
+            foreign_limit: None,
         }
     }
 }

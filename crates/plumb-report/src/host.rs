@@ -17,7 +17,7 @@ pub(crate) fn summary(record: &RunRecord) -> String {
     match most(&uses, |host| host.foreign_pct) {
         Some(foreign) => words.push(format!("others took {foreign:.1} %")),
         None if !uses.is_empty() => {
-            words.push("too short to say what others took".into());
+            words.push("what others took is not known".into());
         }
         None => {}
     }
@@ -87,7 +87,9 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
         (None, Some(host)) if host.tested.is_empty() => {
             words.push("server not measured (not a process of this machine)".into());
         }
-        (None, Some(_)) => words.push("server not measured (fewer than 200 clock ticks)".into()),
+        (None, Some(_)) => {
+            words.push("server not measured (less than 250 ms of its processor time was seen)".into());
+        }
         (None, None) => {}
     }
     words.extend(cpu.interrupt_ns_per_op.map(|ns| format!("{} interrupts", show_ns(ns))));

@@ -31,7 +31,8 @@ pub fn render(record: &RunRecord) -> String {
 
 fn validity(record: &RunRecord) -> String {
     let mut out = String::new();
-    if Trust::of_run(record) != Trust::Full {
+    let raised = verdict::raised(&record.validity).is_some();
+    if raised || Trust::of_run(record) != Trust::Full {
         out += &format!("{}\n\n", verdict::meaning(record));
     }
     for finding in &record.validity.reasons {

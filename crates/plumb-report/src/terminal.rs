@@ -210,7 +210,7 @@ fn pages(record: &RunRecord) -> String {
 
 fn validity(record: &RunRecord) -> String {
     let trust = Trust::of_run(record);
-    let mut text = format!("{}. {}", trust.word(), verdict::meaning(record));
+    let mut text = format!("{}. {}", verdict::word(record), verdict::meaning(record));
     // the sentence says it of a run that proves something
     if let (Some(ending), Trust::Nothing) = (verdict::ending(record), trust) {
         text = format!("{text} {ending}");

@@ -1,7 +1,8 @@
 //! What a run proves, in words.
 
 use plumb_measure::{
-    Finding, FindingKind, ResultRecord, RunRecord, Scope, Status, Validity, show_count, show_ns,
+    Finding, FindingKind, ForeignLimit, ResultRecord, RunRecord, Scope, Status, Validity,
+    show_count, show_ns,
 };
 
 use crate::figures::{failures_of, grouped, per_second, total, with_unit};
@@ -16,18 +17,30 @@ pub(crate) enum Trust {
     Full,
     /// Throughput as a lower bound, no latency.
     Throughput,
+    /// No figure, because something could not be checked that can take every figure away.
+    Unchecked,
     /// No figure.
     Nothing,
 }
 
 impl Trust {
+    /// Every answer, the best first.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Full, Self::Throughput, Self::Unchecked, Self::Nothing];
+
     /// What a verdict leaves.
     pub(crate) fn of(validity: &Validity) -> Self {
         match (validity.valid, validity.latency_valid) {
             (true, true) => Self::Full,
             (true, false) => Self::Throughput,
+            (false, _) if !validity.is_checked() => Self::Unchecked,
             (false, _) => Self::Nothing,
         }
+    }
+
+    /// True when some figure may be used.
+    pub(crate) fn leaves_any(self) -> bool {
+        matches!(self, Self::Full | Self::Throughput)
     }
 
     /// What a record leaves; a record without results proves nothing.
@@ -37,7 +50,7 @@ impl Trust {
 
     /// Whether any figure may be used, and whether a latency may.
     pub(crate) fn allows(self) -> (bool, bool) {
-        (self != Self::Nothing, self == Self::Full)
+        (self.leaves_any(), self == Self::Full)
     }
 
     /// The word over a report.
@@ -45,6 +58,7 @@ impl Trust {
         match self {
             Self::Full => "VALID",
             Self::Throughput => "LATENCY NOT VALID",
+            Self::Unchecked => "NOT CHECKED",
             Self::Nothing => "INVALID",
         }
     }
@@ -54,6 +68,7 @@ impl Trust {
         match self {
             Self::Full => "valid",
             Self::Throughput => "no latency",
+            Self::Unchecked => "not checked",
             Self::Nothing => "invalid",
         }
     }
@@ -108,14 +123,49 @@ pub(crate) fn heading(record: &RunRecord) -> String {
     }
 }
 
+/// The word for the verdict, with the limit that was raised for it.
+pub(crate) fn word(record: &RunRecord) -> String {
+    Trust::of_run(record).word().to_owned() + &under(record)
+}
+
 /// The word over a report; what was mostly refused, or missed, is said at once.
 fn word_of(record: &RunRecord) -> String {
-    let word = Trust::of_run(record).word();
+    let word = word(record);
     let wrong = record.results.iter().flat_map(|result| &result.unexpected_codes);
     match wrong.max_by_key(|(_, n)| **n) {
         Some((code, _)) => format!("{word}: unexpected status {code}"),
-        None => word.to_owned() + &missed(record),
+        None => word + &missed(record),
     }
+}
+
+/// The raised limit under which figures stand, behind a comma; nothing when none was raised, or
+/// nothing stands.
+fn under(record: &RunRecord) -> String {
+    match raised(&record.validity) {
+        Some(limit) => format!(", limit raised to {limit}"),
+        None => String::new(),
+    }
+}
+
+/// The limit of foreign load that was raised for a verdict that leaves figures.
+pub(crate) fn raised(validity: &Validity) -> Option<ForeignLimit> {
+    let raised = validity.foreign_limit.filter(|limit| limit.is_raised());
+    raised.filter(|_| Trust::of(validity).leaves_any())
+}
+
+/// What a raised limit means, behind the meaning of the verdict.
+fn under_which_limit(record: &RunRecord) -> String {
+    let Some(limit) = raised(&record.validity) else { return String::new() };
+    let shares = record.results.iter().filter_map(|result| result.host.as_ref()?.foreign_pct);
+    let took = match shares.reduce(f64::max) {
+        Some(most) => format!("Others took up to {most:.1} % of all processors"),
+        None => "What others took is not known".into(),
+    };
+    format!(
+        " {took}: the limit was raised from {} to {limit} ({}).",
+        ForeignLimit::default(),
+        limit.source.setter()
+    )
 }
 
 /// How many thresholds were missed, behind a comma; nothing when none was.
@@ -135,7 +185,7 @@ pub(crate) fn meaning(record: &RunRecord) -> String {
         let found = record.results.iter().filter(|r| Trust::of(&r.validity) == trust).count();
         (found < all && found > 0).then_some(found)
     };
-    match Trust::of_run(record) {
+    let meaning = match Trust::of_run(record) {
         Trust::Full => "Every figure may be quoted.".into(),
         Trust::Throughput => match touched(Trust::Throughput) {
             None => "Throughput stands as a lower bound; no latency may be quoted.".into(),
@@ -144,13 +194,20 @@ pub(crate) fn meaning(record: &RunRecord) -> String {
                  quoted; the others stand."
             ),
         },
+        Trust::Unchecked => match touched(Trust::Unchecked) {
+            None => "Nobody knows whether its figures may be quoted.".into(),
+            Some(some) => format!(
+                "Nobody knows whether the figures of {some} of {all} results may be quoted."
+            ),
+        },
         Trust::Nothing => match touched(Trust::Nothing) {
             None => "No figure of this run may be quoted.".into(),
             Some(some) => {
                 format!("No figure of {some} of {all} results may be quoted, nor of their sum.")
             }
         },
-    }
+    };
+    meaning + &under_which_limit(record)
 }
 
 /// What a run that did not come to its end leaves; `None` when it did.
@@ -197,6 +254,7 @@ pub(crate) fn sentence(record: &RunRecord) -> String {
     let said = match Trust::of_run(record) {
         Trust::Full => measured(record),
         Trust::Throughput => lower_bound(record),
+        Trust::Unchecked => not_checked(record),
         Trust::Nothing => nothing_proven(record),
     };
     match ending(record) {
@@ -299,6 +357,22 @@ fn nothing_proven(record: &RunRecord) -> String {
         finding.scope == Scope::Everything && finding.kind != FindingKind::CutShort
     });
     match gravest {
+        Some(finding) => format!("{said} {}.", capitalised(finding.text.trim_end_matches('.'))),
+        None => said,
+    }
+}
+
+/// What could not be checked, and what to do.
+fn not_checked(record: &RunRecord) -> String {
+    let touched = record.results.iter().filter(|it| Trust::of(&it.validity) == Trust::Unchecked);
+    let said = match (touched.count(), record.results.len()) {
+        (some, all) if some > 0 && some < all => {
+            format!("{some} of {all} results are not checked, so the run as a whole is not.")
+        }
+        _ => "Whether this run is valid could not be checked.".into(),
+    };
+    let cause = record.validity.reasons.iter().find(|it| it.scope == Scope::Unchecked);
+    match cause {
         Some(finding) => format!("{said} {}.", capitalised(finding.text.trim_end_matches('.'))),
         None => said,
     }

@@ -20,7 +20,8 @@ pub(crate) fn all() -> Command {
         )
         .after_help(
             "Exit codes: 0 it ran; 1 it ran, but the figures are not valid, or a threshold was missed; \
-             2 it did not run; 130 interrupted.",
+             2 it did not run; 3 it ran, and what can take the figures away could not be checked; 130 \
+             interrupted.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

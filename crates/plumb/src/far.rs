@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use plumb_engine::options::HostOptions;
 use plumb_host::{FarHost, FarRecorder, HostFacts};
-use plumb_measure::{ResultRecord, Span};
+use plumb_measure::{ForeignLimit, ResultRecord, Span};
 
 use crate::witness;
 
@@ -74,8 +74,8 @@ fn plain(words: &str) -> String {
 
 impl FarRecording {
     /// Adds what it did while `result`, whose recorded part began at `began_ns`, was measured.
-    /// `limit` is the share of all its processors that the hypervisor may take.
-    pub(crate) fn testify(&self, result: &mut ResultRecord, began_ns: u64, limit: f64) {
+    /// `limit` is how much of its processors the hypervisor may take.
+    pub(crate) fn testify(&self, result: &mut ResultRecord, began_ns: u64, limit: ForeignLimit) {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
         let mut validity = std::mem::take(&mut result.validity);
         if usage.samples > 0 {

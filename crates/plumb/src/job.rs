@@ -57,7 +57,8 @@ pub(crate) fn told(error: &clap::Error) -> anyhow::Error {
 pub(crate) fn watching(host: &HostOptions) -> Vec<String> {
     let mut words = vec![
         format!("--host-interval={}", host.host_interval),
-        format!("--foreign-limit={}", host.foreign_limit),
+        format!("--foreign-limit={}", host.foreign_limit.share),
+        format!("--foreign-limit-from={}", host.foreign_limit.source.name()),
     ];
     words.extend(host.far_host.as_ref().map(|far| format!("--far-host={far}")));
     words

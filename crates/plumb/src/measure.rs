@@ -21,7 +21,7 @@ use crate::far::FarWitness;
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
 use crate::report::page_of;
-use crate::witness::Witness;
+use crate::witness::{Unwatched, Witness};
 use crate::{host, layers, signals};
 
 /// Runs what `matches` ask of the layer `name`.
@@ -65,11 +65,18 @@ impl Run {
     pub(crate) fn exit(&self) -> Exit {
         if self.record.status == Status::Interrupted {
             Exit::Interrupted
-        } else if self.record.validity.valid && !self.missed() {
-            Exit::Ran
-        } else {
+        } else if self.missed() || !(self.record.validity.valid || self.unchecked()) {
             Exit::Finding
+        } else if self.unchecked() {
+            Exit::Unanswered
+        } else {
+            Exit::Ran
         }
+    }
+
+    /// The only thing against the figures is that something could not be checked.
+    fn unchecked(&self) -> bool {
+        !self.record.validity.is_checked()
     }
 
     /// A threshold of the plan was missed.
@@ -108,7 +115,7 @@ pub(crate) fn measure(
             return Err(error);
         }
     };
-    let lacking = witness.as_ref().map_or_else(Vec::new, Witness::not_watched);
+    let lacking = witness.as_ref().map_or_else(|_| Vec::new(), Witness::not_watched);
     if !lacking.is_empty() {
         record.host.facts.insert("not watched".into(), lacking.join("; "));
     }
@@ -118,7 +125,7 @@ pub(crate) fn measure(
     let ran = job.run(&mut keeper, stop);
     progress::clear();
     let Keeper { mut record, onlooker, witness, .. } = keeper;
-    let watched = witness.map_or_else(Vec::new, Witness::stop);
+    let watched = witness.map_or_else(|_| Vec::new(), Witness::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
     }
@@ -192,7 +199,7 @@ fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunReco
 struct Keeper<'a> {
     record: RunRecord,
     onlooker: Onlooker<'a>,
-    witness: Option<Witness>,
+    witness: Result<Witness, Unwatched>,
     metrics: Option<Metrics>,
     began_ns: u64,
 }
@@ -225,8 +232,9 @@ impl Watch for Keeper<'_> {
     }
 
     fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
-        if let Some(witness) = &mut self.witness {
-            witness.testify(&mut result, began_ns);
+        match &mut self.witness {
+            Ok(witness) => witness.testify(&mut result, began_ns),
+            Err(unwatched) => unwatched.testify(&mut result),
         }
         let offset_ns = began_ns.saturating_sub(self.began_ns);
         result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);
@@ -250,7 +258,7 @@ impl Watch for Keeper<'_> {
 impl Sampler for Keeper<'_> {
     fn begin(&mut self, transport: Option<&Transport>) {
         self.onlooker.begin(transport);
-        if let Some(witness) = &mut self.witness {
+        if let Ok(witness) = &mut self.witness {
             witness.begin(transport);
         }
     }
@@ -264,7 +272,7 @@ impl Sampler for Keeper<'_> {
         if let Some(metrics) = &self.metrics {
             metrics.add(records);
         }
-        if let Some(witness) = &mut self.witness {
+        if let Ok(witness) = &mut self.witness {
             witness.look(&records.drivers);
         }
     }

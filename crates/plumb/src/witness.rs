@@ -5,23 +5,27 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
-use plumb_host::process::{
-    Owners, Processes, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares,
-};
+use plumb_host::process::{Owners, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares};
 use plumb_host::{
-    HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Usage, not_watched,
+    ForeignLoad, ForeignWork, HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan,
+    Root, Side, Usage, not_watched,
 };
-use plumb_measure::{CpuSplit, HostUse, ReceiveUse, ResultRecord, Seat, Transport};
+use plumb_measure::{
+    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ReceiveUse, ResultRecord, Seat, Transport,
+};
 
 use crate::far::{FarRecording, FarWitness};
+
+/// A process that took less of all processors is named nowhere, percent.
+const NAMED_MIN_PCT: f64 = 0.05;
 
 /// Watches this machine, and a far one that is wanted, and says of each result what it saw.
 pub(crate) struct Witness {
     recorder: Recorder,
     far: Option<FarRecording>,
     root: Root,
-    /// Share of all processors that others may take.
-    limit: f64,
+    /// How much others may take.
+    limit: ForeignLimit,
     began: Option<Began>,
 }
 
@@ -29,7 +33,7 @@ pub(crate) struct Witness {
 struct Began {
     ledger: Ledger,
     tested: Vec<u32>,
-    /// These, and the processes that we started ourselves: none of them is foreign.
+    /// We, those under test, and whoever descends from us: none of them is foreign.
     known: Vec<u32>,
     /// Processor time of our driving threads by processor, nanoseconds.
     client: BTreeMap<u32, u64>,
@@ -38,31 +42,45 @@ struct Began {
 
 impl Began {
     fn take(root: &Root, tested: Vec<u32>) -> Option<Self> {
+        // first: the load has begun already
         let ledger = Ledger::take(root)?;
         let ours = std::process::id();
-        let processes = Processes::read(root);
-        let mut server = processes.tree(&tested);
+        let mut server = ledger.processes().tree(&tested);
         server.retain(|pid| *pid != ours);
-        let mut known = processes.tree(&[ours]);
-        known.retain(|pid| *pid != ours);
-        known.extend(&tested);
         let server = Seats::of(root, server);
+        let known = [&[ours], &tested[..]].concat();
         Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
     }
 }
 
+/// Nobody watches this machine.
+pub(crate) struct Unwatched {
+    cause: String,
+    limit: ForeignLimit,
+}
+
+impl Unwatched {
+    /// Adds that nobody knows what happened while `result` was measured.
+    pub(crate) fn testify(&self, result: &mut ResultRecord) {
+        let validity = std::mem::take(&mut result.validity);
+        result.validity = validity.unwatched(&self.cause, self.limit);
+    }
+}
+
 impl Witness {
-    /// Begins to watch, and to write down what it sees into `folder`; `None` when it is not wanted.
+    /// Begins to watch, and to write down what it sees into `folder`, unless that is not wanted or
+    /// nothing can be seen.
     ///
     /// # Errors
-    /// When this machine cannot be watched, or a file cannot be made.
+    /// When a file cannot be made, or a far machine is wanted and this one cannot be watched.
     pub(crate) fn start(
         options: &HostOptions,
         far: Option<FarWitness>,
         folder: &Path,
-    ) -> anyhow::Result<Option<Self>> {
+    ) -> anyhow::Result<Result<Self, Unwatched>> {
+        let limit = options.foreign_limit;
         if options.host_interval.ns() == 0 {
-            return Ok(None);
+            return Ok(Err(Unwatched { cause: "--host-interval 0s".into(), limit }));
         }
         let root = Root::of_this_machine();
         let started = Recorder::start(&RecorderPlan {
@@ -76,13 +94,12 @@ impl Witness {
             // a machine that shows nothing can still measure; its records then say nothing of it
             Err(error @ HostError::Blind(_)) if far.is_none() => {
                 writeln!(io::stderr(), "plumb: {error}; the run goes on without")?;
-                return Ok(None);
+                return Ok(Err(Unwatched { cause: error.to_string(), limit }));
             }
             Err(error) => return Err(error.into()),
         };
         let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
-        let limit = options.foreign_limit.of_one();
-        Ok(Some(Self { recorder, far, root, limit, began: None }))
+        Ok(Ok(Self { recorder, far, root, limit, began: None }))
     }
 
     /// A load begins over `transport`.
@@ -110,10 +127,11 @@ impl Witness {
         {
             began.server.look();
             host.seats = Some(self.seats(&began, &usage));
-            let ours = std::process::id();
-            let load = began.ledger.foreign_until(&after, ours, &began.known);
+            let load = began.ledger.foreign_until(&after, &began.known);
             host.foreign_pct = load.share_pct();
-            add_cpu(result, &began, &after);
+            host.foreign_source = load.source;
+            host.foreign = busiest(&load);
+            add_cpu(result, &began, &after, &load);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);
@@ -180,6 +198,7 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         iowait_pct: usage.cpu_iowait_pct.map(|it| it.mean),
         steal_pct: usage.steal_pct.map(|it| it.mean),
         foreign_pct: None,
+        foreign_source: None,
         foreign: Vec::new(),
         tested: Vec::new(),
         seats: None,
@@ -196,31 +215,44 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
     }
 }
 
-/// Adds the processor time of both sides, as far as the clock ticks tell.
-fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger) {
+/// The processes that took most of a foreign load.
+fn busiest(load: &ForeignLoad) -> Vec<ForeignProcess> {
+    let named = |(work, share_pct): (&ForeignWork, f64)| ForeignProcess {
+        pid: work.pid,
+        name: work.name.to_string(),
+        share_pct,
+    };
+    let busiest = load.busiest(HostUse::FOREIGN_MAX).map(named);
+    busiest.filter(|it| it.share_pct >= NAMED_MIN_PCT).collect()
+}
+
+/// Adds the processor time of both sides, as far as their clocks tell: the client's is that of this
+/// process alone, the server's that of everybody under test but us.
+fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger, load: &ForeignLoad) {
     let failures: u64 = result.failures.values().sum();
-    // the ticks are of the warm-up too
+    // the clocks are of the warm-up too
     let operations = result.operations + failures + result.driver.warm_up_operations;
     let Some(cpu) = &mut result.cpu else {
         return;
     };
     let ours = std::process::id();
-    let split = |ours: u32, tested: &[u32]| {
-        let used = began.ledger.cpu_per_operation(after, ours, tested, operations).ok()?;
+    let split = |side| {
+        let used = began.ledger.cpu_per_operation(after, side, operations).ok()?;
         Some(CpuSplit {
             user_ns_per_op: used.user_ns,
             system_ns_per_op: used.system_ns,
             ticks: used.ticks,
         })
     };
-    cpu.client = split(0, &[ours]);
+    // with a server among our threads nobody can tell the two apart
+    cpu.client = split(Side::Process(ours)).filter(|_| !began.tested.contains(&ours));
     if cpu.server_ns_per_op.is_none() {
-        // a server that told its own clock is not judged by ticks
-        cpu.server = split(ours, &began.tested);
-        cpu.server_ns_per_op = cpu.server.map(|it| it.user_ns_per_op + it.system_ns_per_op);
+        // a server that told its own clock is not judged by ours
+        let server = Side::Trees { heads: &began.tested, but: ours };
+        cpu.server = split(server);
+        cpu.server_ns_per_op = began.ledger.cpu_ns_per_operation(after, server, operations);
     }
-    let load = began.ledger.foreign_until(after, ours, &began.tested);
-    cpu.interrupt_ns_per_op = after.interrupt_ns_per_operation(&load, operations);
+    cpu.interrupt_ns_per_op = after.interrupt_ns_per_operation(load, operations);
 }
 
 /// What else is known of this machine, for the record.

@@ -96,7 +96,16 @@ impl Report {
     }
 
     pub(super) fn checked(&mut self) {
-        self.checks += 1;
+        self.checked_often(1);
+    }
+
+    pub(super) fn checked_often(&mut self, comparisons: u64) {
+        self.checks += comparisons;
+    }
+
+    /// Findings that nobody kept.
+    pub(super) fn leave_out(&mut self, findings: u64) {
+        self.left_out += findings;
     }
 
     pub(super) fn add(&mut self, mut finding: Finding) {

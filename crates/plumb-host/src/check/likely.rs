@@ -49,7 +49,17 @@ pub(super) fn cause(figure: &Figure, expected: Interval, data: bool) -> Option<S
         .chain(&FACTORS)
         .find(|(factor, _)| fits(*factor) || fits(1.0 / factor))
         .map(|(_, words)| (*words).to_owned())
+        .or_else(|| rounded(figure, expected))
         .or_else(|| swapped(figure, expected))
+}
+
+/// A figure that misses by no more than one of its last digit.
+fn rounded(figure: &Figure, expected: Interval) -> Option<String> {
+    let last_digit = figure.interval.high - figure.interval.low;
+    let either = Interval::between(figure.value - last_digit, figure.value + last_digit);
+    either
+        .meets(expected)
+        .then(|| "rounding: the last digit was cut off, or rounded a second time".to_owned())
 }
 
 /// Two digits beside each other that were swapped.
@@ -118,6 +128,9 @@ mod tests {
             ("72.4", 27.35, 27.42, "swapped"),
             ("-5.0", 4.99, 5.02, "sign"),
             ("0.25", 24.9, 25.1, "percent"),
+            ("12.3", 12.36, 12.40, "rounding"),
+            ("1.21", 1.196, 1.204, "rounding"), // and not 1.12 with its digits swapped
+            ("98", 89.4, 89.6, "swapped"),
         ] {
             let cause = why(printed, low, high).unwrap_or_default();
             assert!(cause.contains(words), "{printed}: {cause}");

@@ -4,10 +4,8 @@ use super::figure::{Figure, Style};
 use super::finding::{Finding, Kind, Report};
 use super::interval::Interval;
 use super::likely::{cause, range, shown};
-use crate::nmon::{Nmon, Recording, Stat, TroubleKind};
-
-/// Half of the last decimal of nmon's figures.
-const HALF: f64 = 0.05;
+use crate::nmon::doubt::{Doubt, HALF, Rule};
+use crate::nmon::{Nmon, Recording, TroubleKind};
 
 /// Checks every recording of a file, as [`of_nmon`] does, and that each is of one host: lines of
 /// two that are mixed add up to figures of neither.
@@ -29,126 +27,94 @@ pub fn of_file(file: &Nmon) -> Vec<Report> {
                 formula: "one host a recording".to_owned(),
                 likely: Some("files of two hosts were put together line by line".to_owned()),
             });
+            report.sort();
         }
     }
     reports
 }
 
-/// Checks what must hold for every host: processor shares add up to 100 in every snapshot, no
-/// percentage is above 100, nothing free is more than there is, and processors busy are no more
-/// than there are.
+/// Checks what must hold for every host, in every snapshot: processor shares add up to 100, those of
+/// single processors are in the mean those of all, no percentage is above 100, nothing free is more
+/// than there is, and processors busy are no more than there are.
 #[must_use]
 pub fn of_nmon(recording: &Recording) -> Report {
-    let mut check = Check { line: recording.line, report: Report::default() };
-    check.shares(recording);
-    check.percentages(recording);
-    check.memory(recording);
-    check.processors(recording);
-    check.report
+    let mut report = Report::default();
+    let doubts = &recording.doubts;
+    report.checked_often(doubts.comparisons);
+    for doubt in &doubts.list {
+        report.add(finding(doubt));
+    }
+    report.leave_out(doubts.left_out);
+    processors(recording, &mut report);
+    report.sort();
+    report
 }
 
-struct Check {
+fn finding(doubt: &Doubt) -> Finding {
+    let expected = Interval { low: doubt.expected.0, high: doubt.expected.1 };
+    let (kind, formula) = match doubt.rule {
+        Rule::Shares => (Kind::Shares, "parts of 100"),
+        Rule::Singles => (Kind::Shares, "the mean of the single processors"),
+        Rule::Share => (Kind::Bound, "a share of 100 %"),
+        Rule::Whole(whole) => (Kind::Bound, whole),
+    };
+    let place = Place { line: doubt.line, section: &doubt.section, snapshot: Some(doubt.id) };
+    found(&place, &doubt.column, kind, doubt.value, expected, formula)
+}
+
+/// More processors cannot be busy than there are.
+fn processors(recording: &Recording, report: &mut Report) {
+    // processors may be switched on while it is recorded
+    let counted = recording.column("CPU_ALL", "CPUs").and_then(|column| column.stat.max());
+    let announced = recording.facts.cpus().map(f64::from);
+    let most = announced.into_iter().chain(counted).reduce(f64::max);
+    let (Some(busy), Some(most)) = (recording.cores_busy(), most) else { return };
+    let Some(value) = busy.stat.max() else { return };
+    let expected = Interval { low: f64::NEG_INFINITY, high: most * (1.0 + 2.0 * HALF / 100.0) };
+    report.checked();
+    if !Interval::exactly(value).meets(expected) {
+        let snapshot = busy.stat.max_at();
+        // the line of its time, since the figure is made of several
+        let line = snapshot.and_then(|id| recording.timeline.line_of(id)).unwrap_or(recording.line);
+        let place = Place { line, section: "cores busy", snapshot };
+        let rule = busy.rule.to_string();
+        report.add(found(&place, &rule, Kind::Bound, value, expected, "processors online"));
+    }
+}
+
+/// Where a figure stands.
+struct Place<'a> {
     line: u64,
-    report: Report,
+    section: &'a str,
+    snapshot: Option<u64>,
 }
 
-impl Check {
-    fn shares(&mut self, recording: &Recording) {
-        let sum = recording.share_sum();
-        let (Some(min), Some(max)) = (sum.min(), sum.max()) else { return };
-        // five shares, each printed with one decimal
-        let expected = Interval { low: 100.0 - 5.0 * HALF, high: 100.0 + 5.0 * HALF };
-        self.report.checked();
-        for (value, at) in [(min, sum.min_at()), (max, sum.max_at())] {
-            if !Interval::exactly(value).meets(expected) {
-                let (row, column) =
-                    (within("CPU_ALL", at), "User% + Sys% + Wait% + Idle% + Steal%");
-                self.add(Kind::Shares, &row, column, value, expected, "parts of 100");
-            }
-        }
-    }
-
-    fn percentages(&mut self, recording: &Recording) {
-        for section in &recording.sections {
-            let name = section.name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let percent = matches!(name, "CPU" | "CPU_ALL" | "JFSFILE" | "DISKBUSY");
-            for column in section
-                .columns
-                .iter()
-                .filter(|column| percent && (name != "CPU_ALL" || column.name.ends_with('%')))
-            {
-                // the clock of the recorder lets a disk be a little more than busy
-                let most = if name == "DISKBUSY" { 105.0 } else { 100.0 + HALF };
-                let (section, column_name) = (&section.name, &column.name);
-                self.at_most(&column.stat, most, section, column_name, "a share of 100 %");
-            }
-        }
-    }
-
-    fn memory(&mut self, recording: &Recording) {
-        for (part, whole) in [
-            ("memfree", "memtotal"),
-            ("swapfree", "swaptotal"),
-            ("cached", "memtotal"),
-            ("Real free(MB)", "Real total(MB)"),
-            ("Virtual free(MB)", "Virtual total(MB)"),
-        ] {
-            let whole_stat = recording.column("MEM", whole).and_then(|column| column.stat.max());
-            let (Some(most), Some(column)) = (whole_stat, recording.column("MEM", part)) else {
-                continue;
-            };
-            self.at_most(&column.stat, most + 2.0 * HALF, "MEM", part, whole);
-        }
-    }
-
-    fn processors(&mut self, recording: &Recording) {
-        // processors may be switched on while it is recorded
-        let counted = recording.column("CPU_ALL", "CPUs").and_then(|column| column.stat.max());
-        let announced = recording.facts.cpus().map(f64::from);
-        let most = announced.into_iter().chain(counted).reduce(f64::max);
-        let (Some(busy), Some(most)) = (recording.cores_busy(), most) else { return };
-        let most = most * (1.0 + 2.0 * HALF / 100.0);
-        self.at_most(&busy.stat, most, "cores busy", &busy.rule.to_string(), "processors online");
-    }
-
-    fn at_most(&mut self, stat: &Stat, most: f64, row: &str, column: &str, formula: &str) {
-        let Some(max) = stat.max() else { return };
-        self.report.checked();
-        let expected = Interval { low: f64::NEG_INFINITY, high: most };
-        if !Interval::exactly(max).meets(expected) {
-            let row = within(row, stat.max_at());
-            self.add(Kind::Bound, &row, column, max, expected, formula);
-        }
-    }
-
-    fn add(
-        &mut self,
-        kind: Kind,
-        row: &str,
-        column: &str,
-        value: f64,
-        expected: Interval,
-        formula: &str,
-    ) {
-        let printed = shown(value);
-        let likely = Figure::parse(&printed, Style::default()).ok().flatten().and_then(|figure| {
-            expected.low.is_finite().then(|| cause(&figure, expected, false)).flatten()
-        });
-        let expected = if expected.low.is_finite() {
-            range(expected)
-        } else {
-            format!("at most {}", shown(expected.high))
-        };
-        self.report.add(Finding {
-            line: self.line,
-            row: row.to_owned(),
-            column: column.to_owned(),
-            kind,
-            printed,
-            expected,
-            formula: formula.to_owned(),
-            likely,
-        });
+fn found(
+    place: &Place<'_>,
+    column: &str,
+    kind: Kind,
+    value: f64,
+    expected: Interval,
+    formula: &str,
+) -> Finding {
+    let printed = shown(value);
+    let likely = Figure::parse(&printed, Style::default()).ok().flatten().and_then(|figure| {
+        expected.low.is_finite().then(|| cause(&figure, expected, false)).flatten()
+    });
+    let expected = if expected.low.is_finite() {
+        range(expected)
+    } else {
+        format!("at most {}", shown(expected.high))
+    };
+    Finding {
+        line: place.line,
+        row: within(place.section, place.snapshot),
+        column: column.to_owned(),
+        kind,
+        printed,
+        expected,
+        formula: formula.to_owned(),
+        likely,
     }
 }
 

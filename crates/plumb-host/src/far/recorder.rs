@@ -142,7 +142,7 @@ impl Asker {
         self.files.write(&sample).map_err(unwritten)?;
         let (wall_ns, monotonic_ns) = (sample.wall_ns, sample.monotonic_ns);
         lock(&self.shared).kept.push(sample);
-        if self.files.is_line_due(monotonic_ns.saturating_sub(self.whole_from_ns)) {
+        if self.files.is_line_due(self.whole_from_ns, monotonic_ns) {
             let (mut whole, _) = self.host.ask(Request::Whole)?;
             // it reaches up to the sample, not up to the moment at which it was asked for
             (whole.wall_ns, whole.monotonic_ns) = (wall_ns, monotonic_ns);

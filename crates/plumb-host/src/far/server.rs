@@ -112,7 +112,8 @@ impl<'a, C: Clock + Clone + Send + 'static> SampleServer<'a, C> {
     }
 
     fn hello(&self, client: &mut Client) -> Result<String, String> {
-        let mut monitor = Monitor::new(&self.monitor, Box::new(self.clock.clone()));
+        let paced = MonitorPlan { every_ns: Some(self.every_ns), ..self.monitor.clone() };
+        let mut monitor = Monitor::new(&paced, Box::new(self.clock.clone()));
         monitor.sample(); // the first has nothing to compare with
         sees(&monitor).map_err(|error| error.to_string())?;
         let now = monitor.snapshot().clone();

@@ -14,7 +14,7 @@ use plumb_measure::{
 
 use crate::counter::{percent, rise};
 use crate::kernel::{Counters as _, Stat};
-use crate::process::{Processes, share_a_core};
+use crate::process::share_a_core;
 use crate::{HostError, Ledger, Root, TICKS_MIN};
 
 use exchange::{Exchange, Turns};
@@ -89,7 +89,7 @@ pub fn idle_cost(options: &IdleOptions, stop: &Stop) -> Result<Option<IdleCost>,
     }
     let after = Observed::take(&root);
     let company = match (before, after) {
-        (Some(before), Some(after)) => before.until(&after, &root),
+        (Some(before), Some(after)) => before.until(&after),
         _ => IdleCompany::default(),
     };
     Ok(Some(IdleCost::of(IdleSample {
@@ -136,15 +136,13 @@ impl Observed {
     }
 
     /// What others took from `self` to `after`. Processes that we started are not others.
-    fn until(&self, after: &Self, root: &Root) -> IdleCompany {
-        let ours = std::process::id();
-        let mut known = Processes::read(root).tree(&[ours]);
-        known.retain(|pid| *pid != ours);
-        let load = self.ledger.foreign_until(&after.ledger, ours, &known);
+    fn until(&self, after: &Self) -> IdleCompany {
+        let load = self.ledger.foreign_until(&after.ledger, &[std::process::id()]);
         let stolen = rise(after.stat.total.steal, self.stat.total.steal);
+        let all_ticks = load.all_ns * rustix::param::clock_ticks_per_second() / 1_000_000_000;
         IdleCompany {
             foreign_pct: load.share_pct(),
-            steal_pct: (load.all_ticks >= TICKS_MIN).then(|| percent(stolen, load.all_ticks)),
+            steal_pct: (all_ticks >= TICKS_MIN).then(|| percent(stolen, all_ticks)),
             limit_pct: 0.0,
         }
     }

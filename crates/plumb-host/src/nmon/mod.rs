@@ -10,7 +10,7 @@
 //!
 //! A file is read twice: once for what may stand anywhere (times, headers, facts), once for its
 //! figures. What is compressed is unpacked meanwhile on a thread beside. Memory grows with the
-//! number of columns, and by 32 bytes with every snapshot; the figures themselves are kept only on
+//! number of columns, and by some 150 bytes with every snapshot; the figures themselves are kept only on
 //! request ([`Series`]).
 //!
 //! # Source
@@ -19,6 +19,7 @@
 
 mod cell;
 mod document;
+pub(crate) mod doubt;
 mod facts;
 mod gauge;
 mod input;

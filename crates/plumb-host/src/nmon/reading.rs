@@ -1,6 +1,7 @@
 //! The second pass over a recording: its figures.
 
 use super::cell::{Line, snapshot_id};
+use super::doubt::{Doubts, Questions, Read};
 use super::outline::Part;
 use super::process::{Commands, snapshot_of};
 use super::reader::Series;
@@ -14,6 +15,7 @@ pub(super) struct Reading {
     pub(super) part: Part,
     places: Vec<Place>,
     gauges: Gauges,
+    doubts: Doubts,
     commands: Commands,
     /// Where the last snapshot stands in the timeline.
     hint: usize,
@@ -25,6 +27,7 @@ pub(super) struct Reading {
 #[derive(Clone, Debug, Default)]
 struct Place {
     role: Role,
+    questions: Questions,
     series: bool,
     last: u64, // snapshot of its last row
     ragged: bool,
@@ -61,10 +64,12 @@ impl Reading {
                 }
             }
             let role = Role::of(&draft.section, system, cpus, &mut gauges);
-            places.push(Place { role, series: kept, ..Place::default() });
+            let questions = Questions::of(&draft.section, system);
+            places.push(Place { role, questions, series: kept, ..Place::default() });
         }
         let commands = Commands::default();
-        Self { part, places, gauges, commands, hint: 0, untimed: None }
+        let doubts = Doubts::default();
+        Self { part, places, gauges, doubts, commands, hint: 0, untimed: None }
     }
 
     /// The place of a snapshot in the timeline, and the seconds for which it stands; `None` when it
@@ -124,6 +129,9 @@ impl Reading {
             }
         }
         about.role.row(figures, id, seconds, &mut self.gauges);
+        let section = &draft.section;
+        self.doubts
+            .row(&about.questions, Read { section, figures, line: number, id, place, seconds });
     }
 
     fn without_header(
@@ -180,10 +188,12 @@ impl Reading {
 
     pub(super) fn finish(mut self) -> Option<Recording> {
         self.gauges.close();
+        let mut sections = self.part.drafts.iter().map(|draft| &draft.section);
+        self.doubts.close(sections.find(|section| section.name == "CPU_ALL"));
         let rows: u64 = self.part.drafts.iter().map(|draft| draft.section.rows).sum();
         let facts = self.part.facts.entries().next().is_some();
         (facts || rows > 0 || !self.part.timeline.stamps().is_empty())
-            .then(|| Recording::of(self.part, self.gauges, self.commands))
+            .then(|| Recording::of(self.part, self.gauges, self.commands, self.doubts))
     }
 }
 

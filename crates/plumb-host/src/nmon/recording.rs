@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::document::Document;
+use super::doubt::Doubts;
 use super::facts::{Facts, System};
 use super::outline::Part;
 use super::process::{Commands, Process};
@@ -30,6 +31,8 @@ pub struct Recording {
     /// Processes by command, the most processor time first.
     pub processes: Vec<Process>,
     pub(super) gauges: Gauges,
+    /// Figures that cannot be true beside the others of their snapshot.
+    pub(crate) doubts: Doubts,
 }
 
 /// How processors busy were counted.
@@ -103,7 +106,7 @@ impl Traffic {
 }
 
 impl Recording {
-    pub(super) fn of(part: Part, gauges: Gauges, commands: Commands) -> Self {
+    pub(super) fn of(part: Part, gauges: Gauges, commands: Commands, doubts: Doubts) -> Self {
         let mut processes = commands.list;
         processes.sort_by(|one, other| {
             other.cpu_s.total_cmp(&one.cpu_s).then_with(|| one.command.cmp(&other.command))
@@ -116,6 +119,7 @@ impl Recording {
             sections: part.drafts.into_iter().map(|draft| draft.section).collect(),
             processes,
             gauges,
+            doubts,
         }
     }
 
@@ -208,13 +212,6 @@ impl Recording {
 
     pub(super) fn gauge(&self, name: Name) -> Stat {
         self.gauges.get(name).stat
-    }
-
-    /// User, system, wait, idle and stolen time of `CPU_ALL` added up, percent: 100 in every
-    /// snapshot that can be true.
-    #[must_use]
-    pub fn share_sum(&self) -> Stat {
-        self.gauge(Name::Shares)
     }
 }
 

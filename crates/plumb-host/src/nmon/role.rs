@@ -7,8 +7,6 @@ use super::section::Section;
 /// The figures that are put together from several cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
-    /// User, system, wait, idle and steal of `CPU_ALL`, percent: 100 if all is well.
-    Shares,
     /// 100 - idle - wait of `CPU_ALL`, percent.
     Busy,
     /// Processors busy by `CPU_ALL`.
@@ -34,7 +32,7 @@ pub(super) enum Name {
     SentAgain,
 }
 
-const NAMES: usize = 16;
+const NAMES: usize = 15;
 
 /// All gauges of a recording.
 #[derive(Clone, Debug)]
@@ -86,7 +84,6 @@ struct Processors {
     system: usize,
     wait: usize,
     idle: usize,
-    steal: Option<usize>,
     count: Option<usize>,
     /// Processors when no column counts them.
     known: Option<f64>,
@@ -143,7 +140,7 @@ impl Role {
             gauges.of(feed.name).expect();
         }
         if role.processors.is_some() {
-            for name in [Name::Shares, Name::Busy, Name::Cores] {
+            for name in [Name::Busy, Name::Cores] {
                 gauges.of(name).expect();
             }
         }
@@ -199,7 +196,6 @@ impl Processors {
             system: section.place("Sys%")?,
             wait: section.place("Wait%")?,
             idle: section.place("Idle%")?,
-            steal: section.place("Steal%"),
             count: section.place("CPUs").or(physical),
             known: cpus.map(f64::from),
             aix: system == System::Aix || physical.is_some(),
@@ -210,13 +206,11 @@ impl Processors {
         let at = |column| figure(figures, column);
         let (user, system) = (at(self.user), at(self.system));
         let (wait, idle) = (at(self.wait), at(self.idle));
-        let steal = self.steal.map_or(Some(0.0), at);
         let sum = |parts: &[Option<f64>]| parts.iter().copied().sum::<Option<f64>>();
         let busy = sum(&[idle, wait]).map(|free| (100.0 - free).clamp(0.0, 100.0));
         let used = if self.aix { sum(&[user, system]) } else { busy };
         let count = self.count.and_then(at).or(self.known);
         let cores = used.zip(count).map(|(percent, count)| percent / 100.0 * count);
-        gauges.of(Name::Shares).offer(id, seconds, sum(&[user, system, wait, idle, steal]));
         gauges.of(Name::Busy).offer(id, seconds, busy);
         gauges.of(Name::Cores).offer(id, seconds, cores);
     }
@@ -353,7 +347,6 @@ mod tests {
         let role = Role::of(&cpu, System::Linux, None, &mut gauges);
         role.row(&[10.0, 5.0, 20.0, 60.0, 5.0, f64::NAN, 4.0], 1, 1.0, &mut gauges);
         assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.8));
-        assert_eq!(gauges.get(Name::Shares).stat.max(), Some(100.0));
 
         let mut gauges = Gauges::new();
         let cpu = section("CPU_ALL", &["User%", "Sys%", "Wait%", "Idle%", "Busy", "PhysicalCPUs"]);

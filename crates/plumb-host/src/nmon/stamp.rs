@@ -102,6 +102,11 @@ impl Timeline {
         self.stamps.binary_search_by_key(&id, |stamp| stamp.id).ok()
     }
 
+    /// The line of the file in which the time of a snapshot stands.
+    pub(crate) fn line_of(&self, id: u64) -> Option<u64> {
+        self.find(id, 0).map(|place| self.stamps[place].line)
+    }
+
     /// Seconds of an interval whose snapshot has no time.
     pub(super) fn usual_s(&self) -> f64 {
         self.interval_s.map_or(1.0, f64::from)

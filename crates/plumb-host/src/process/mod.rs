@@ -1,6 +1,7 @@
 //! Processes: those that were asked for, those that use most, and those under test.
 
 mod chosen;
+mod cpu_clock;
 mod everyone;
 mod owner;
 mod seats;

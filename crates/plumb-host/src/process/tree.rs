@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ProcessStat;
+use super::cpu_clock::cpu_clock_ns;
 use super::everyone::each_stat;
 use crate::root::Root;
 
@@ -10,6 +11,9 @@ use crate::root::Root;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processes {
     by_pid: BTreeMap<u32, ProcessStat>,
+    /// Their processor time by their clocks, nanoseconds, threads that ended included.
+    clocks: BTreeMap<u32, u64>,
+    tick_ns: u64,
 }
 
 /// Processor time of processes with their children, clock ticks since they were begun.
@@ -31,7 +35,72 @@ impl Processes {
         each_stat(root, |stat| {
             by_pid.insert(stat.pid, *stat);
         });
-        Self { by_pid }
+        let mut processes = Self { by_pid, ..Self::default() };
+        processes.tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        processes.read_clocks(root);
+        processes
+    }
+
+    /// Reads the clocks of all processes, one right after the other: opening the files takes much
+    /// longer, and what runs meanwhile must not look as if it ran in one process and not in all.
+    fn read_clocks(&mut self, root: &Root) {
+        let clocks = self.by_pid.keys().filter_map(|pid| Some((*pid, cpu_clock_ns(root, *pid)?)));
+        self.clocks = clocks.collect();
+    }
+
+    /// Everybody.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ProcessStat> {
+        self.by_pid.values()
+    }
+
+    /// The process `pid`, if it is still the one that was begun at that time.
+    pub(crate) fn same(&self, process: &ProcessStat) -> Option<&ProcessStat> {
+        self.by_pid.get(&process.pid).filter(|other| other.begun == process.begun)
+    }
+
+    /// True when the processes of the whole machine are seen: neither only those of a container, nor
+    /// only those of one user.
+    pub(crate) fn are_all(&self) -> bool {
+        // the parent of the kernel's threads has this number nowhere but in the first name space
+        self.by_pid.get(&2).is_some_and(|it| it.parent == 0 && it.name.as_str() == "kthreadd")
+    }
+
+    /// Processor time of a process by its clock, nanoseconds, without children; by its clock ticks
+    /// where there is no such clock.
+    pub(crate) fn own_ns(&self, process: &ProcessStat) -> u64 {
+        let ticks = process.user_ticks.saturating_add(process.system_ticks);
+        let of_ticks = || ticks.saturating_mul(self.tick_ns);
+        self.clocks.get(&process.pid).copied().unwrap_or_else(of_ticks)
+    }
+
+    /// The same of the process `pid`; 0 when there is none.
+    pub(crate) fn own_ns_of(&self, pid: u32) -> u64 {
+        self.by_pid.get(&pid).map_or(0, |process| self.own_ns(process))
+    }
+
+    /// Processor time of the children of a process that ended and were waited for, nanoseconds. The
+    /// kernel keeps it exactly and tells it in whole clock ticks.
+    pub(crate) fn ended_children_ns(&self, process: &ProcessStat) -> u64 {
+        let ticks = process.children_user_ticks.saturating_add(process.children_system_ticks);
+        ticks.saturating_mul(self.tick_ns)
+    }
+
+    /// Processor time of `heads` and everybody who descends from them, nanoseconds, children that
+    /// ended included. Without `but`, if that is among them.
+    pub(crate) fn ns_of_trees(&self, heads: &[u32], but: Option<u32>) -> u64 {
+        let tree = self.tree(heads);
+        let members = tree.iter().filter(|pid| Some(**pid) != but);
+        let members = members.filter_map(|pid| self.by_pid.get(pid));
+        members.map(|it| self.own_ns(it).saturating_add(self.ended_children_ns(it))).sum()
+    }
+
+    /// The nearest of the ancestors of `process` for which `is_there` holds.
+    pub(crate) fn nearest_above(
+        &self,
+        process: &ProcessStat,
+        is_there: impl Fn(&ProcessStat) -> bool,
+    ) -> Option<u32> {
+        self.ancestors(process.pid).find(|above| self.by_pid.get(above).is_some_and(&is_there))
     }
 
     /// Those of `pids` that descend from no other of them. The first process of the machine, which
@@ -110,7 +179,7 @@ mod tests {
             };
             (*pid, stat)
         };
-        Processes { by_pid: all.iter().map(stat).collect() }
+        Processes { by_pid: all.iter().map(stat).collect(), ..Processes::default() }
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub(crate) struct Files {
     line_every_ns: u64,
     /// Where the next line begins.
     line_from: Option<Snapshot>,
+    /// When the first line began, nanoseconds on the monotonic clock: every line belongs to a step
+    /// counted from there.
+    steps_from_ns: Option<u64>,
 }
 
 /// Which files to make.
@@ -91,6 +94,7 @@ impl Files {
             zone,
             line_every_ns: line_every_s * SECOND_NS,
             line_from: None,
+            steps_from_ns: None,
         })
     }
 
@@ -121,19 +125,30 @@ impl Files {
             self.line_from = Some(now.clone());
             return Ok(());
         };
-        if !self.is_line_due(now.at_ns.saturating_sub(from.at_ns)) {
+        let from_ns = from.at_ns;
+        if !self.is_line_due(from_ns, now.at_ns) {
             return Ok(());
         }
+        let Some(from) = &self.line_from else { return Ok(()) };
         let sample = Sample::between(from, now);
         self.line_from = Some(now.clone());
         self.write_whole(&sample)
     }
 
-    /// True when a line of the nmon file is due, `since_ns` after the last one.
-    pub(crate) fn is_line_due(&self, since_ns: u64) -> bool {
+    /// True when a sample that is taken at `now_ns` ends a line of the nmon file.
+    pub(crate) fn ends_line(&mut self, now_ns: u64) -> bool {
+        let from_ns = self.line_from.as_ref().map(|from| from.at_ns);
+        from_ns.is_some_and(|from_ns| self.is_line_due(from_ns, now_ns))
+    }
+
+    /// True when a line of the nmon file is due at `now_ns` that begins at `from_ns`: one a step, also
+    /// when the last one came late.
+    pub(crate) fn is_line_due(&mut self, from_ns: u64, now_ns: u64) -> bool {
+        let steps_from_ns = *self.steps_from_ns.get_or_insert(from_ns);
         // a sample that comes a moment early still ends its second
         let early_ns = self.line_every_ns / 100;
-        since_ns.saturating_add(early_ns) >= self.line_every_ns
+        let step = |ns: u64| ns.saturating_sub(steps_from_ns).saturating_add(early_ns);
+        step(now_ns) / self.line_every_ns > step(from_ns) / self.line_every_ns
     }
 
     /// Writes a sample into the nmon file that reaches back to the last such sample.
@@ -161,4 +176,36 @@ impl Files {
 
 fn create_new(path: &Path) -> Result<File, HostError> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(HostError::write(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_has_its_line_also_after_one_that_came_late() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = HostFacts::default();
+        let mut files = Files::create(&FilesPlan {
+            folder: folder.path(),
+            stem: "h",
+            facts: &facts,
+            every: Span::from_ms(1_000),
+            command: "test",
+            followed: &[],
+        })
+        .unwrap();
+        let at = |ms: u64| Snapshot { at_ns: ms * 1_000_000, ..Snapshot::default() };
+        let mut written = Vec::new();
+        for ms in [7_000, 8_000, 8_995, 10_400, 11_000, 12_900, 13_001, 13_900, 15_000] {
+            let ends = files.ends_line(ms * 1_000_000);
+            files.write_line(&at(ms)).unwrap();
+            assert_eq!(
+                ends,
+                files.line_from.as_ref().is_some_and(|it| it.at_ns == ms * 1_000_000) && ms > 7_000
+            );
+            written.extend(ends.then_some(ms));
+        }
+        assert_eq!(written, [8_000, 8_995, 10_400, 11_000, 12_900, 13_001, 15_000]);
+    }
 }

@@ -68,7 +68,8 @@ fn memory(sample: &Sample) -> nmon::Memory {
         total: Some(mb(memory.total_bytes)),
         free: Some(mb(memory.free_bytes)),
         shared: Some(mb(memory.shared_bytes)),
-        cached: Some(mb(memory.cached_bytes)),
+        // nmon's is that of /proc/meminfo, without what the kernel can free of its own
+        cached: Some(mb(memory.cached_bytes.saturating_sub(memory.slab_reclaimable_bytes))),
         active: Some(mb(memory.active_bytes)),
         inactive: Some(mb(memory.inactive_bytes)),
         buffers: Some(mb(memory.buffers_bytes)),

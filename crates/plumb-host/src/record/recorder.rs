@@ -78,7 +78,8 @@ impl Recorder {
         if plan.every < EVERY_LEAST {
             return Err(HostError::TooOften { every: plan.every, least: EVERY_LEAST });
         }
-        let mut monitor = Monitor::new(&plan.monitor, Box::new(MonotonicClock));
+        let paced = MonitorPlan { every_ns: Some(plan.every.ns()), ..plan.monitor.clone() };
+        let mut monitor = Monitor::new(&paced, Box::new(MonotonicClock));
         monitor.sample(); // the first has nothing to compare with
         sees(&monitor)?;
         let facts = HostFacts::read(&plan.monitor.root);
@@ -189,9 +190,11 @@ impl Taker {
             let now_ns = MonotonicClock.now_ns();
             let since_ns = now_ns.saturating_sub(self.monitor.snapshot().at_ns);
             // the last sample may be short, but not so short that it is nothing but noise
-            if !asked {
+            // a line of the nmon file has the counts of its own time
+            let ends_line = self.files.as_mut().is_some_and(|files| files.ends_line(now_ns));
+            if !asked && !ends_line {
                 self.take(Monitor::sample)?;
-            } else if since_ns >= EVERY_LEAST.ns() {
+            } else if !asked || since_ns >= EVERY_LEAST.ns() {
                 self.take(Monitor::sample_everything)?;
             }
             if asked {

@@ -15,8 +15,11 @@ pub struct MemorySample {
     /// What programs may still take without paging; absent before Linux 3.14.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_bytes: Option<u64>,
-    /// Pages of files.
+    /// Pages of files, and what the kernel can free of its caches of objects.
     pub cached_bytes: u64,
+    /// Of this, what the kernel can free of its caches of objects.
+    #[serde(default)]
+    pub slab_reclaimable_bytes: u64,
     /// Buffers of block devices.
     pub buffers_bytes: u64,
     /// Memory of programs that no file stands behind.
@@ -90,6 +93,7 @@ pub(super) fn memory(before: &Snapshot, now: &Snapshot) -> Option<MemorySample> 
         free_bytes: bytes(memory.free),
         available_bytes: memory.available.map(bytes),
         cached_bytes: bytes(memory.cached.saturating_add(memory.slab_reclaimable)),
+        slab_reclaimable_bytes: bytes(memory.slab_reclaimable),
         buffers_bytes: bytes(memory.buffers),
         anonymous_bytes: bytes(memory.anonymous),
         shared_bytes: bytes(memory.shared),

@@ -121,7 +121,7 @@ fn throughput(record: &RunRecord, label: &str, rows: &[Row<'_>], x: Axis) -> Opt
                 row.spots.iter().map(|spot| (spot.x, y.at(spot.result.throughput_per_s))).collect();
             path class={ "line " (class) } d=(line(&points)) {}
             @for (spot, place) in row.spots.iter().zip(points) {
-                @let trust = if spot.result.validity.valid { Trust::Full } else { Trust::Nothing };
+                @let trust = if spot.result.validity.valid { Trust::Full } else { Trust::of(&spot.result.validity) };
                 @let rate = per_second(spot.result.throughput_per_s);
                 (dot(&class, trust, place, &format!("{}: {rate}", spot.name)))
             }

@@ -79,10 +79,12 @@ impl Figures {
         let full: Vec<&Point> =
             points.iter().copied().filter(|point| point.trust == Trust::Full).collect();
         let standing: Vec<&Point> =
-            points.iter().copied().filter(|point| point.trust != Trust::Nothing).collect();
+            points.iter().copied().filter(|point| point.trust.leaves_any()).collect();
+        let unchecked = points.iter().any(|point| point.trust == Trust::Unchecked);
         let trust = match (full.is_empty(), standing.is_empty()) {
             (false, _) => Trust::Full,
             (true, false) => Trust::Throughput,
+            (true, true) if unchecked => Trust::Unchecked,
             (true, true) => Trust::Nothing,
         };
         // a single result shows its figures whatever they are worth: the table strikes them out

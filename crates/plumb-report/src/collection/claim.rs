@@ -65,17 +65,21 @@ impl Claim {
 
 fn verdicts(collection: &Collection) -> String {
     let all = collection.entries.len();
-    let [(_, valid), (_, throughput), (_, invalid)] = collection.verdicts();
+    let [(_, valid), (_, throughput), (_, unchecked), (_, invalid)] = collection.verdicts();
     let mut words = Vec::new();
+    let raised = collection.raised().map_or_else(String::new, |raised| format!(", {raised}"));
     if valid == all {
         let which = if all == 1 { "The run is" } else { "All runs are" };
-        return format!("{which} valid ({}).", counted(all, "run"));
+        return format!("{which} valid ({}){raised}.", counted(all, "run"));
     }
     if valid > 0 {
         words.push(format!("{} valid", grouped(valid as u64)));
     }
     if throughput > 0 {
         words.push(format!("{} without a latency that may be quoted", grouped(throughput as u64)));
+    }
+    if unchecked > 0 {
+        words.push(format!("{} not checked", grouped(unchecked as u64)));
     }
     if invalid > 0 {
         words.push(format!(
@@ -84,7 +88,7 @@ fn verdicts(collection: &Collection) -> String {
             grouped(invalid as u64)
         ));
     }
-    format!("Of {}: {}.", counted(all, "run"), words.join(", "))
+    format!("Of {}: {}{raised}.", counted(all, "run"), words.join(", "))
 }
 
 fn unread(count: usize) -> String {
@@ -177,7 +181,7 @@ fn of_one_kind(kind: &Kind, number: usize, whose: &str) -> Vec<Claim> {
         }
         return claims;
     }
-    let rated = kind.cells.iter().filter(|cell| cell.trust() != Trust::Nothing);
+    let rated = kind.cells.iter().filter(|cell| cell.trust().leaves_any());
     let rated = rated.filter_map(|cell| Some((cell, cell.figures.rate?)));
     if let Some((cell, rate)) = rated.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
         let least = if cell.trust() == Trust::Throughput { "at least " } else { "" };
@@ -207,7 +211,7 @@ fn fastest_stream(kind: &Kind) -> Option<String> {
         return None;
     }
     let labels = kind.labels();
-    let valid = kind.cells.iter().filter(|cell| cell.trust() != Trust::Nothing);
+    let valid = kind.cells.iter().filter(|cell| cell.trust().leaves_any());
     let rates = valid.flat_map(|cell| {
         let ways = cell.figures.measures.iter().filter(|figure| figure.unit == "bit/s");
         ways.map(move |figure| (cell, figure))

@@ -48,10 +48,10 @@ const MACHINE: Definition = Definition {
 };
 
 const VALID: Definition = Definition {
-    term: "Valid, no latency, invalid",
+    term: "Valid, no latency, not checked, invalid",
     meaning: "Judged before any figure: failures, dropped work, a driver at its limit, foreign \
-              load, steal and paging each take figures away, and the reason is named. Nothing is \
-              deleted from the samples.",
+              load, steal and paging each take figures away, and the reason is named. Not checked is a \
+              run of which that is not known. Nothing is deleted from the samples.",
 };
 
 /// The definitions that this report needs.

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use plumb_measure::{Distribution, FarHost, Finding, HostUse, ResultRecord, RunRecord};
+use plumb_measure::{
+    Distribution, FarHost, Finding, ForeignLimit, HostUse, ResultRecord, RunRecord,
+};
 
 use super::find::Block;
 use crate::figures::{failures_of, total};
@@ -26,6 +28,8 @@ pub(super) struct Entry {
     pub(super) trust: Trust,
     /// The verdict and how the run ended, in capitals.
     pub(super) heading: String,
+    /// The limit of foreign load that was raised for it; `None` where none was.
+    pub(super) raised: Option<ForeignLimit>,
     pub(super) findings: Vec<Finding>,
     /// Findings beyond those that are kept.
     pub(super) findings_left_out: usize,
@@ -101,6 +105,7 @@ impl Entry {
             version: record.plumb.version.clone(),
             trust: Trust::of_run(record),
             heading: verdict::heading(record),
+            raised: verdict::raised(&record.validity),
             findings: reasons.iter().take(FINDINGS_MAX).cloned().collect(),
             findings_left_out: reasons.len().saturating_sub(FINDINGS_MAX),
             plan,

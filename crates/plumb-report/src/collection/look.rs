@@ -84,8 +84,8 @@ fn chosen(kinds: &[Kind], entries: &[Entry]) -> Vec<(usize, &'static str)> {
             list.extend(run.map(|run| (run, why)));
         }
     }
-    let invalid = entries.iter().position(|run| run.trust == Trust::Nothing);
-    list.insert(list.len().min(2), (invalid.unwrap_or(usize::MAX), "a run that is invalid"));
+    let invalid = entries.iter().position(|run| !run.trust.leaves_any());
+    list.insert(list.len().min(2), (invalid.unwrap_or(usize::MAX), "a run that is not valid"));
     let spread = spread(entries.len(), RUNS_MAX).into_iter();
     list.extend(spread.map(|run| (run, "one of those evenly spread over the time")));
     let mut kept: Vec<(usize, &'static str)> = Vec::new();

@@ -96,10 +96,26 @@ impl Collection {
         !self.unread.is_empty()
     }
 
-    /// How many runs stand, have no latency, and are invalid.
-    fn verdicts(&self) -> [(Trust, usize); 3] {
-        [Trust::Full, Trust::Throughput, Trust::Nothing]
+    /// How many runs stand, have no latency, are not checked, and are invalid.
+    fn verdicts(&self) -> [(Trust, usize); 4] {
+        Trust::ALL
             .map(|trust| (trust, self.entries.iter().filter(|run| run.trust == trust).count()))
+    }
+
+    /// How many runs stand under a raised limit of foreign load, and the widest of these limits;
+    /// `None` when none does.
+    fn raised(&self) -> Option<String> {
+        let limits = || self.entries.iter().filter_map(|run| run.raised);
+        let widest = limits().reduce(|a, b| if a.percent() < b.percent() { b } else { a })?;
+        let (raised, all) = (limits().count(), self.entries.len());
+        Some(match (raised == all, limits().all(|it| it.share == widest.share)) {
+            (true, true) => format!("limit raised to {widest}"),
+            (true, false) => format!("limits raised to at most {widest}"),
+            (false, true) => format!("limit of {} raised to {widest}", counted(raised, "run")),
+            (false, false) => {
+                format!("limits of {} raised to at most {widest}", counted(raised, "run"))
+            }
+        })
     }
 
     /// What is shown, in a few words.

@@ -18,7 +18,7 @@ const REASONS_MAX: usize = 5;
 pub(super) fn tone(trust: Trust) -> &'static str {
     match trust {
         Trust::Full => "good",
-        Trust::Throughput => "part",
+        Trust::Throughput | Trust::Unchecked => "part",
         Trust::Nothing => "bad",
     }
 }
@@ -114,7 +114,7 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
         latency("99th percentile", |t| t.p99, format!("p90 {}", time_of(times, |t| t.p90))),
         latency("longest", |t| t.max, format!("p99.9 {}", time_of(times, |t| t.p999))),
         Tile::new(noun.rate, rate_of(result), rate_about(result, trust))
-            .doubted(trust == Trust::Nothing),
+            .doubted(!trust.leaves_any()),
         Tile::new("failed", grouped(failures), lost),
     ]
 }
@@ -132,7 +132,7 @@ fn of_streams(points: &Points<'_>) -> Vec<Tile> {
     });
     ways.take(STREAM_TILES_MAX)
         .map(|(result, name, way)| {
-            let doubt = Trust::of(&result.validity) == Trust::Nothing;
+            let doubt = !Trust::of(&result.validity).leaves_any();
             let about = unbroken(&points.name(result));
             Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about).doubted(doubt)
         })

@@ -61,6 +61,7 @@ fn tone(row: &Row) -> Option<&'static str> {
     match row.trust {
         Trust::Full => row.main.then_some("main"),
         Trust::Throughput => Some("no-latency"),
+        Trust::Unchecked => Some("unchecked"),
         Trust::Nothing => Some("refused"),
     }
 }

@@ -21,8 +21,8 @@ use crate::report::page_of;
 use crate::witness::Witness;
 
 /// Runs `command` to its end, at most for `timeout`, and leaves its figure as a run in the folder
-/// `path`, with what this machine did meanwhile. Foreign load is not told: which processes belong
-/// to the command nobody knows.
+/// `path`, with what this machine did meanwhile. Foreign is what neither we nor the processes that
+/// the command began did.
 pub(super) fn measure(
     command: &str,
     timeout: Span,
@@ -30,23 +30,32 @@ pub(super) fn measure(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let folder = RunFolder::create_new(path)?;
-    let witness = match options().and_then(|options| Witness::start(&options, None, path)) {
+    let mut witness = match options().and_then(|options| Witness::start(&options, None, path)) {
         Ok(witness) => witness,
         Err(error) => {
             folder.discard();
             return Err(error);
         }
     };
+    if let Ok(witness) = &mut witness {
+        witness.begin(None);
+    }
     let began_ns = MonotonicClock.now_ns();
     let started = clock::utc(clock::wall_ns());
     let asked =
         shell::run(command, timeout, stop).and_then(|printed| shell::figure(command, &printed));
     let mut result = result_of(asked.as_ref().copied().unwrap_or(0.0));
     result.duration_ns = MonotonicClock.now_ns() - began_ns;
-    let watched = witness.map_or_else(Vec::new, |mut witness| {
-        witness.testify(&mut result, began_ns);
-        witness.stop()
-    });
+    let watched = match witness {
+        Ok(mut witness) => {
+            witness.testify(&mut result, began_ns);
+            witness.stop()
+        }
+        Err(unwatched) => {
+            unwatched.testify(&mut result);
+            Vec::new()
+        }
+    };
     if let Err(error) = asked {
         for file in watched {
             let _ = fs::remove_file(file); // what is left stays for whoever looks

@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use super::{FILE, PRINT};
+use super::{FILE, LIMIT_FROM, PRINT};
 
 /// The arguments of a command that may stand in a file.
 pub(super) fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
@@ -11,7 +11,7 @@ pub(super) fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
             argument.get_action(),
             ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
         );
-        !asks && ![FILE, PRINT].contains(&argument.get_id().as_str())
+        !asks && ![FILE, PRINT, LIMIT_FROM].contains(&argument.get_id().as_str())
     })
 }
 

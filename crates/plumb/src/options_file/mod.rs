@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use plumb_measure::LimitSource;
 use toml::de::DeTable;
 
 pub(crate) use error::OptionsFileError;
@@ -26,6 +27,10 @@ use setting::Setting;
 use text::Text;
 
 const FILE: &str = "options_file";
+
+/// The limit of foreign load is part of the verdict, and so is that it came from a file.
+const LIMIT: &str = "foreign_limit";
+const LIMIT_FROM: &str = "foreign_limit_from";
 
 /// The command with `--options` and `--print-options` for each command below it that has options.
 pub(crate) fn offer(command: Command) -> Command {
@@ -155,7 +160,12 @@ impl Asked {
         let of = |settings: &[&Setting<'_>]| {
             settings.iter().flat_map(|setting| setting.words()).collect::<Vec<_>>()
         };
-        let mut merged = [command, &of(&options), own].concat();
+        let mut options = of(&options);
+        if settings.iter().any(|setting| setting.argument.get_id() == LIMIT) {
+            options
+                .push(format!("--foreign-limit-from={}", LimitSource::OptionsFile.name()).into());
+        }
+        let mut merged = [command, &options, own].concat();
         if !behind.is_empty() && !own.iter().any(|word| word == "--") {
             merged.push("--".into());
         }

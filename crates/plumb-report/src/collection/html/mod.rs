@@ -56,7 +56,7 @@ pub fn render(collection: &Collection) -> String {
 
 /// The class that carries the colours of the verdict over all.
 fn tone(collection: &Collection) -> &'static str {
-    let [(_, valid), _, (_, invalid)] = collection.verdicts();
+    let [(_, valid), _, _, (_, invalid)] = collection.verdicts();
     match (valid == collection.entries.len(), invalid) {
         (true, _) => "good",
         (false, 0) => "part",
@@ -94,7 +94,7 @@ fn summary(collection: &Collection) -> Markup {
 
 /// Which runs may be used, before any figure.
 fn validity(collection: &Collection) -> Markup {
-    let [(_, valid), (_, throughput), (_, invalid)] = collection.verdicts();
+    let [(_, valid), (_, throughput), (_, unchecked), (_, invalid)] = collection.verdicts();
     let doubtful: Vec<usize> = (0..collection.entries.len())
         .filter(|at| collection.entries[*at].trust != Trust::Full)
         .collect();
@@ -105,8 +105,11 @@ fn validity(collection: &Collection) -> Markup {
             p {
                 strong { (grouped(valid as u64)) " VALID" }
                 @if throughput > 0 { ", " (grouped(throughput as u64)) " with throughput only" }
+                @if unchecked > 0 { ", " strong { (grouped(unchecked as u64)) " NOT CHECKED" } }
                 @if invalid > 0 { ", " strong { (grouped(invalid as u64)) " INVALID" } }
-                " of " (counted(collection.entries.len(), "run")) "."
+                " of " (counted(collection.entries.len(), "run"))
+                @if let Some(raised) = collection.raised() { ", " (raised) }
+                "."
                 @if valid < collection.entries.len() {
                     " What is not valid is marked, and has no part in any figure over several runs."
                 }
