@@ -53,7 +53,8 @@ def plumb(program: str, port: int, seconds: int, scratch: Path) -> float:
     """The median that the record has; the machine is not watched meanwhile."""
     url = f"postgres://{USER}@127.0.0.1:{port}/postgres?sslmode=disable"
     words = ["--over", "kept", "--ask", "trivial", "--for", f"{seconds}s"]
-    words += ["--host-interval", "0s", "--out", str(scratch / "run"), "--json"]
+    words += ["--host-interval", "0s", "--foreign-limit", "100%"]
+    words += ["--out", str(scratch / "run"), "--json"]
     out = process.run([program, "db", "ping", url, *words], seconds + PATIENCE_SECONDS)
     return float(json.loads(out)["results"][0]["service_ns"]["p50"])
 

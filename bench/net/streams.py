@@ -80,6 +80,7 @@ class Streaming:
         with tempfile.TemporaryDirectory(prefix="plumb-bench-") as scratch:
             command = [*endpoint.client, str(self.program), "net", "stream", endpoint.address]
             command += ["--streams", str(load.connections), "--host-interval", "0s"]
+            command += ["--foreign-limit", "100%"]
             command += ["--for", f"{round(1000 * load.seconds)}ms"]
             command += ["--json", "--out", str(Path(scratch, "out"))]
             printed = process.run(command, load.seconds + PATIENCE_SECONDS)

@@ -77,7 +77,7 @@ fn record(
     let findings = invalid.then(|| Finding {
         kind: FindingKind::ForeignLoad,
         scope: Scope::Everything,
-        text: "foreign load: processes that were not part of the measurement took 31.0 % of all \
+        text: "foreign load: other processes took 31.0 % of all \
                processors, more than the 5 % allowed"
             .into(),
     });

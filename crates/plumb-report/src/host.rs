@@ -88,7 +88,9 @@ pub(crate) fn cpu(cpu: CpuUse, host: Option<&HostUse>) -> String {
             words.push("server not measured (not a process of this machine)".into());
         }
         (None, Some(_)) => {
-            words.push("server not measured (less than 250 ms of its processor time was seen)".into());
+            words.push(
+                "server not measured (less than 250 ms of its processor time was seen)".into(),
+            );
         }
         (None, None) => {}
     }

@@ -305,11 +305,7 @@ pub(super) fn distribution(histogram: &Histogram) -> Distribution {
 }
 
 fn validity(reasons: &[Finding]) -> Validity {
-    Validity {
-        valid: reasons.iter().all(|finding| finding.scope != Scope::Everything),
-        latency_valid: reasons.iter().all(|finding| finding.scope == Scope::Nothing),
-        reasons: reasons.to_vec(),
-    }
+    Validity::of(reasons.iter().cloned())
 }
 
 pub(super) fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

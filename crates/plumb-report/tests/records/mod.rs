@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes the records that it needs")]
 
 mod build;
+mod limits;
 mod pages;
 mod scenarios;
 
@@ -33,6 +34,8 @@ pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
         ("database", database()),
         ("pages", pages::pages()),
         ("scenario", scenarios::scenario()),
+        ("limit-raised", limits::limit_raised()),
+        ("not-checked", limits::not_checked()),
         ("refused", pages::refused()),
     ]
 }
