@@ -232,7 +232,16 @@ fn real(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::Batches;
+
     use super::*;
+
+    /// Ten calls of `ns`, in their order.
+    fn batches(ns: u64) -> Option<BatchMeans> {
+        let mut batches = Batches::default();
+        (0..10).for_each(|_| batches.record(ns));
+        batches.means()
+    }
 
     /// Ten calls of 50 ms, of which `queue` is in the pool, 40 on the wire and 3 in the server.
     fn known<'a>(
@@ -254,7 +263,7 @@ mod tests {
             pool: 1,
             callers: 8,
             response,
-            batches: None,
+            batches: batches(50 * MS),
             found,
             observed: 10,
             handshake: None,
@@ -296,6 +305,24 @@ mod tests {
         assert_eq!(advice.len(), 2, "{advice:?}");
         assert!(advice[0].finding.starts_with("80 % of the time, 40.0 ms"), "{advice:?}");
         assert!(advice[1].next.contains("a proxy"), "{advice:?}");
+    }
+
+    #[test]
+    fn looks_that_met_another_server_than_the_calls_leave_no_share() {
+        let statement = Statement::trivial();
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let mut known = known(&mut found, &mut response, &statement);
+        // calls of 59 us, beside messages of 40 ms
+        let mut quick = Histogram::new();
+        (0..10).for_each(|_| quick.record(59_000));
+        known.response = &quick;
+        known.batches = batches(59_000);
+        let of = attribute(known).unwrap();
+        assert!(of.parts.iter().all(|part| part.kind != PartKind::Rest), "{of:?}");
+        let why = of.cannot_be_split.as_deref().unwrap();
+        assert!(why.ends_with("add up to more than the whole, 48.0 ms of 59.0 us"), "{why}");
+        assert!(of.advice[0].finding.starts_with("The time cannot be split: "), "{of:?}");
+        assert!(of.advice.iter().all(|advice| !advice.finding.contains('%')), "{of:?}");
     }
 
     #[test]
