@@ -132,21 +132,30 @@ fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
     let mut large: Vec<_> = split.all().filter(stands_out).collect();
     large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
     let advice = |share: &PartShare<PartKind>| Advice {
-        finding: format!(
-            "{:.0} % of the time, {}, is {}",
-            100.0 * share.share,
-            show_ns(share.time.mean_ns.unsigned_abs()),
-            share.of.describe()
-        ),
+        finding: format!("{}is {}", of_the_time(split, share), share.of.describe()),
         next: next(known, share.of),
     };
     large.into_iter().map(advice).collect()
 }
 
+/// How much a part is. Its own time, which may be more than its share of parts that exceed the whole,
+/// stands only where they do not.
+fn of_the_time(split: &Split<PartKind>, share: &PartShare<PartKind>) -> String {
+    let percent = 100.0 * share.share;
+    match split.excess_ns() {
+        0 => {
+            let time = show_ns(share.time.mean_ns.unsigned_abs());
+            format!("{percent:.0} % of the time, {time}, ")
+        }
+        _ => format!("{percent:.0} % of the time "),
+    }
+}
+
 fn not_split(reason: CannotBeSplit) -> Advice {
     let next = match reason {
-        CannotBeSplit::TooFew { .. } => {
-            "Measure for longer (--for): one call in eight is looked into at most."
+        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => {
+            "Measure for longer (--for), on a machine that does nothing else: one call in eight is \
+             looked into at most."
         }
         CannotBeSplit::LessThanNothing { .. } => {
             "Was the server's clock set meanwhile? Measure again."
