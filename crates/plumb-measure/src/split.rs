@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn parts_that_are_hardly_known_are_not_told() {
         let refused = split(us(494, 93), &[us(50, 25), us(1_047, 880)]).unwrap_err();
-        assert_eq!(refused, CannotBeSplit::NotKnown { half_ns: 885_258, whole_ns: 494_000 });
+        assert_eq!(refused, CannotBeSplit::NotKnown { half_ns: 885_254, whole_ns: 494_000 });
         let text = refused.to_string();
         assert!(text.ends_with("together to +- 885 us of a whole of 494 us"), "{text}");
         assert!(split(us(100, 0), &[us(60, 25)]).is_ok());
