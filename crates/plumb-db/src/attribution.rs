@@ -132,21 +132,30 @@ fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
     let mut large: Vec<_> = split.all().filter(stands_out).collect();
     large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
     let advice = |share: &PartShare<PartKind>| Advice {
-        finding: format!(
-            "{:.0} % of the time, {}, is {}",
-            100.0 * share.share,
-            show_ns(share.time.mean_ns.unsigned_abs()),
-            share.of.describe()
-        ),
+        finding: format!("{}is {}", of_the_time(split, share), share.of.describe()),
         next: next(known, share.of),
     };
     large.into_iter().map(advice).collect()
 }
 
+/// How much a part is. Its own time, which may be more than its share of parts that exceed the whole,
+/// stands only where they do not.
+fn of_the_time(split: &Split<PartKind>, share: &PartShare<PartKind>) -> String {
+    let percent = 100.0 * share.share;
+    match split.excess_ns() {
+        0 => {
+            let time = show_ns(share.time.mean_ns.unsigned_abs());
+            format!("{percent:.0} % of the time, {time}, ")
+        }
+        _ => format!("{percent:.0} % of the time "),
+    }
+}
+
 fn not_split(reason: CannotBeSplit) -> Advice {
     let next = match reason {
-        CannotBeSplit::TooFew { .. } => {
-            "Measure for longer (--for): one call in eight is looked into at most."
+        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => {
+            "Measure for longer (--for), on a machine that does nothing else: one call in eight is \
+             looked into at most."
         }
         CannotBeSplit::LessThanNothing { .. } => {
             "Was the server's clock set meanwhile? Measure again."
@@ -232,7 +241,16 @@ fn real(ns: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use plumb_measure::Batches;
+
     use super::*;
+
+    /// Ten calls of `ns`, in their order.
+    fn batches(ns: u64) -> Option<BatchMeans> {
+        let mut batches = Batches::default();
+        (0..10).for_each(|_| batches.record(ns));
+        batches.means()
+    }
 
     /// Ten calls of 50 ms, of which `queue` is in the pool, 40 on the wire and 3 in the server.
     fn known<'a>(
@@ -254,7 +272,7 @@ mod tests {
             pool: 1,
             callers: 8,
             response,
-            batches: None,
+            batches: batches(50 * MS),
             found,
             observed: 10,
             handshake: None,
@@ -296,6 +314,24 @@ mod tests {
         assert_eq!(advice.len(), 2, "{advice:?}");
         assert!(advice[0].finding.starts_with("80 % of the time, 40.0 ms"), "{advice:?}");
         assert!(advice[1].next.contains("a proxy"), "{advice:?}");
+    }
+
+    #[test]
+    fn looks_that_met_another_server_than_the_calls_leave_no_share() {
+        let statement = Statement::trivial();
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let mut known = known(&mut found, &mut response, &statement);
+        // calls of 59 us, beside messages of 40 ms
+        let mut quick = Histogram::new();
+        (0..10).for_each(|_| quick.record(59_000));
+        known.response = &quick;
+        known.batches = batches(59_000);
+        let of = attribute(known).unwrap();
+        assert!(of.parts.iter().all(|part| part.kind != PartKind::Rest), "{of:?}");
+        let why = of.cannot_be_split.as_deref().unwrap();
+        assert!(why.ends_with("add up to more than the whole, 48.0 ms of 59.0 us"), "{why}");
+        assert!(of.advice[0].finding.starts_with("The time cannot be split: "), "{of:?}");
+        assert!(of.advice.iter().all(|advice| !advice.finding.contains('%')), "{of:?}");
     }
 
     #[test]

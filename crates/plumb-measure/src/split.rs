@@ -25,8 +25,8 @@ impl<K> PartShare<K> {
 
 /// A whole as the sum of its parts and of the rest that they leave.
 ///
-/// The times add up to that of the whole, the shares to 1. Where the parts are more than the whole,
-/// by no more than is known of them, their shares are those of their sum and the rest has none.
+/// The times add up to that of the whole, the shares to 1. Where the parts exceed the whole, by no
+/// more than is not known of both, their shares are those of their sum and the rest has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split<K> {
     /// The whole.
@@ -36,6 +36,9 @@ pub struct Split<K> {
     /// What they leave.
     pub rest: PartShare<K>,
 }
+
+/// Parts are told when what is not known of the rest is at most one in so many of the whole.
+const KNOWN_TO: u64 = 4;
 
 /// Why shares of a whole cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -62,6 +65,17 @@ pub enum CannotBeSplit {
     MoreThanTheWhole {
         /// The sum of the parts, nanoseconds.
         parts_ns: u64,
+        /// The whole, nanoseconds.
+        whole_ns: u64,
+    },
+    /// What is not known of the parts is more than a quarter of the whole.
+    #[error(
+        "the parts are not known well enough, together to +- {} of a whole of {}",
+        show_ns(*.half_ns), show_ns(*.whole_ns)
+    )]
+    NotKnown {
+        /// Half the interval of the rest, nanoseconds.
+        half_ns: u64,
         /// The whole, nanoseconds.
         whole_ns: u64,
     },
@@ -93,8 +107,12 @@ impl<K: Copy> Split<K> {
                 whole_ns: positive(whole.mean_ns),
             });
         }
+        let whole_ns = positive(whole.mean_ns);
+        if left_half_ns.saturating_mul(KNOWN_TO) > whole_ns {
+            return Err(CannotBeSplit::NotKnown { half_ns: left_half_ns, whole_ns });
+        }
         let sum: u64 = times.iter().map(|time| positive(time.mean_ns)).sum();
-        let base = sum.max(positive(whole.mean_ns));
+        let base = sum.max(whole_ns);
         let share = |of, time: Estimate, ns: u64| PartShare { of, time, share: ratio(ns, base) };
         Ok(Self {
             whole,
@@ -109,6 +127,13 @@ impl<K: Copy> Split<K> {
     /// The parts, then the rest.
     pub fn all(&self) -> impl Iterator<Item = &PartShare<K>> {
         self.parts.iter().chain([&self.rest])
+    }
+
+    /// By how much the parts exceed the whole, within their intervals, nanoseconds; 0 where they do
+    /// not.
+    #[must_use]
+    pub fn excess_ns(&self) -> u64 {
+        positive(self.rest.time.mean_ns.saturating_neg())
     }
 
     /// The part, or the rest, that is longer than every other, by more than is not known of both;
@@ -206,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_that_are_hardly_known_are_not_told() {
+        let refused = split(us(494, 93), &[us(50, 25), us(1_047, 880)]).unwrap_err();
+        assert_eq!(refused, CannotBeSplit::NotKnown { half_ns: 885_254, whole_ns: 494_000 });
+        let text = refused.to_string();
+        assert!(text.ends_with("together to +- 885 us of a whole of 494 us"), "{text}");
+        assert!(split(us(100, 0), &[us(60, 25)]).is_ok());
+        assert!(split(us(100, 0), &[us(60, 26)]).is_err());
+    }
+
+    #[test]
     fn without_an_interval_nothing_is_told() {
         let alone = Estimate { mean_ns: 5_000, half_width_ns: None, count: 1 };
         assert_eq!(split(us(50, 1), &[alone]), Err(CannotBeSplit::TooFew { fewest: 1 }));
@@ -264,7 +299,9 @@ mod tests {
             let of = |mean_ns, half| Estimate { mean_ns, half_width_ns: Some(half), count: 9 };
             let whole = of(rest + parts.iter().map(|(ns, _)| ns).sum::<i64>(), 0);
             let parts: Vec<Estimate> = parts.into_iter().map(|(ns, half)| of(ns, half)).collect();
-            prop_assert!(split(whole, &parts).is_ok());
+            let split = split(whole, &parts);
+            let known = split.is_ok() || matches!(split, Err(CannotBeSplit::NotKnown { .. }));
+            prop_assert!(known, "{:?}", split);
         }
     }
 }

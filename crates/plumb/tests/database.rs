@@ -17,14 +17,19 @@ fn folder() -> TempDir {
     tempdir().expect("a temporary folder")
 }
 
-/// The attribution of the only result of a run, whose parts add up.
+/// The attribution of the only result of a run, whose parts add up unless it says that they cannot.
 fn attribution(ended: &Ended) -> Value {
     let record = ended.json();
     let results = record["results"].as_array().expect("a list");
     assert_eq!(results.len(), 1, "{record:#}");
     let attribution = results[0]["attribution"].clone();
-    let sum: i64 = parts(&attribution).iter().map(|(_, ns)| ns).sum();
-    assert_eq!(Some(sum), attribution["client"]["mean_ns"].as_i64(), "{attribution:#}");
+    let parts = parts(&attribution);
+    if attribution["cannot_be_split"].is_null() {
+        let sum: i64 = parts.iter().map(|(_, ns)| ns).sum();
+        assert_eq!(Some(sum), attribution["client"]["mean_ns"].as_i64(), "{attribution:#}");
+    } else {
+        assert!(!parts.iter().any(|(kind, _)| kind == "rest"), "{attribution:#}");
+    }
     attribution
 }
 
@@ -120,7 +125,8 @@ fn the_sized_statement_is_of_everyday_size_and_the_output_names_the_driver() {
     let server = Postgres::start("");
     let words = ["--over", "kept", "--ask", "sized", "--count", "200", "--warmup", "0s"];
     let ended = ping(&server.url(), &words, server.folder()).with(0);
-    assert!(ended.stdout.contains("tokio-postgres") && ended.stdout.contains(" at the client: "));
+    assert!(ended.stdout.contains("tokio-postgres"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("Network or database? "), "{}", ended.stdout);
     let record = record(&only_run(server.folder()));
     let result = &record["results"][0];
     let a_call = |name: &str| {
@@ -134,6 +140,34 @@ fn the_sized_statement_is_of_everyday_size_and_the_output_names_the_driver() {
     assert!(floor.contains("tokio-postgres"), "{floor}");
     let of = record["target"]["server"].as_str().expect("a server");
     assert!(of.starts_with("PostgreSQL ") && of.ends_with("not encrypted"), "{of}");
+}
+
+/// Every share that a text gives of "the time" or of a part, percent.
+fn shares(text: &str) -> Vec<u64> {
+    let time = text.lines().skip_while(|line| !line.starts_with("time "));
+    let said: Vec<&str> = time.take_while(|line| !line.starts_with("validity ")).collect();
+    let words = said.join(" ");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let before_sign = words.windows(2).filter(|pair| pair[1].starts_with('%'));
+    before_sign.filter_map(|pair| pair[0].parse().ok()).collect()
+}
+
+#[test]
+fn no_share_of_the_time_exceeds_it_over_any_connection() {
+    let server = Postgres::start("");
+    let line = Server::of_delay(&server.address, &["--delay", "1ms"]);
+    let large = "select repeat('x', 1000) from generate_series(1, 500)";
+    for url in [server.url(), url(&line.address)] {
+        for statement in ["select 1", "select pg_sleep(0.002)", large] {
+            let words = ["--ask", "own", "--statement", statement, "--count", "80"];
+            let words = [&words[..], &["--warmup", "0s", "--timeout", "20s"]].concat();
+            let ended = ping(&url, &words, server.folder()).with(0);
+            let asked = ended.stdout.matches("Network or database?").count();
+            assert_eq!(asked, 3, "an answer a kind of connection: {}", ended.stdout);
+            let shares = shares(&ended.stdout);
+            assert!(shares.iter().all(|share| *share <= 100), "{shares:?} in {}", ended.stdout);
+        }
+    }
 }
 
 #[test]

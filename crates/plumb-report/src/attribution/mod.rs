@@ -134,9 +134,22 @@ fn figures(split: &Split<PartKind>) -> String {
         let figure = scale.figure(sum);
         words.push(format!("{figure} waiting before the server saw it ({})", each.join(", ")));
     }
-    words.push(figure(&scale, &split.rest));
+    words.push(match split.excess_ns() {
+        0 => figure(&scale, &split.rest),
+        excess => exceeded(&scale, excess, split.rest.time),
+    });
     let whole = scale.figure(split.whole.mean_ns);
     format!("{whole} {} at the client: {}", scale.unit, words.join(", "))
+}
+
+/// Said where the parts are more than the whole, which their intervals allow.
+fn exceeded(scale: &Scale, excess_ns: u64, rest: Estimate) -> String {
+    let shown = |ns: u64| scale.figure(i64::try_from(ns).unwrap_or(i64::MAX));
+    format!(
+        "no rest told apart from zero: the parts exceed the whole by {}, and are known to +-{}",
+        shown(excess_ns),
+        shown(rest.half_width_ns.unwrap_or(0))
+    )
 }
 
 /// One part in the unit of the whole; of what may be zero, its bound.
@@ -262,7 +275,7 @@ mod tests {
             ((5_210, 5_050, 120), "The database: 97 % of the time is the server's own work."),
             ((4_210, 50, 4_120), "The network: 98 % of the time is the way there and back"),
             ((100, 10, 20), "It cannot be told: 70 % of the time is explained by nothing"),
-            ((100, 50, 49), "No part has clearly most of the time: 50 % server, 49 % wire."),
+            ((100, 50, 50), "No part has clearly most of the time: 50 % server, 50 % wire."),
             ((100, 45, 40), "No part has clearly most of the time: 45 % server, 40 % wire, 15 %"),
         ] {
             let text = answered(parts.0, parts.1, parts.2);
@@ -272,11 +285,17 @@ mod tests {
 
     #[test]
     fn a_rest_whose_interval_contains_zero_is_no_figure() {
-        for whole in [1_001, 999] {
-            let text = sentence(&of(whole, &[(PartKind::Wire, 900), (PartKind::Server, 100)]));
-            assert!(text.contains("rest not told apart from zero (at most 0.0"), "{text}");
-            assert!(!text.contains('-'), "{text}");
-        }
+        let of = |whole| sentence(&of(whole, &[(PartKind::Wire, 900), (PartKind::Server, 100)]));
+        let text = of(1_001);
+        assert!(text.contains("rest not told apart from zero (at most 0.01)"), "{text}");
+        let text = of(999);
+        assert!(
+            text.contains(
+                "999.0 us at the client: 100.0 server, 900.0 wire, no rest told apart from zero: \
+                 the parts exceed the whole by 1.0, and are known to +-13.5 (means"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
