@@ -8,7 +8,7 @@ use crate::{Program, RecordError, show_ns};
 
 /// Version of the form of [`IdleCost`].
 pub const IDLE_SCHEMA: &str = "plumb.idle/1";
-/// Rounds below which no interval reaches [`LEVEL`].
+/// Rounds below which no exact interval reaches 95 %.
 pub const IDLE_ROUNDS_MIN: u64 = 6;
 /// Rounds beyond which the exact distribution takes longer than the measurement.
 pub const IDLE_ROUNDS_MAX: u64 = 500;
