@@ -66,7 +66,7 @@ fn equal_figures_are_equivalent_within_a_margin_and_undecided_without() {
 fn every_round_holds_each_variant_once_and_the_seed_is_the_order() {
     let at = folder();
     let order = |name: &str| {
-        exec(&["--pairs", "6", "--out", name], &["echo 1", "echo 2", "echo 3"], at.path()).with(0);
+        exec(&["--pairs", "7", "--out", name], &["echo 1", "echo 2", "echo 3"], at.path()).with(0);
         let text = fs::read_to_string(at.path().join(name).join("order.json")).expect("written");
         let order: Value = serde_json::from_str(&text).expect("JSON");
         let blocks = order["blocks"].as_array().expect("blocks").clone();
@@ -75,7 +75,7 @@ fn every_round_holds_each_variant_once_and_the_seed_is_the_order() {
         variants
     };
     let variants = order("one");
-    assert_eq!(variants.len(), 18);
+    assert_eq!(variants.len(), 21);
     for round in variants.chunks(3) {
         let mut sorted = round.to_vec();
         sorted.sort_unstable();

@@ -257,7 +257,7 @@ fn a_variant_that_cannot_be_switched_to_is_not_measured_and_the_rest_goes_on() {
     let words = ["lab", "run", "x.toml", "--out", "one", "--json"];
     let document = plumb(&words, at.path()).with(3).json();
     assert_eq!(document["design"]["complete_rounds"], 6);
-    let sentence = document["contrasts"][4]["sentence"].to_string();
+    let sentence = document["contrasts"][1]["sentence"].to_string();
     assert!(sentence.contains("switching to broken failed"), "{sentence}");
     let warnings = document["warnings"].to_string();
     assert!(warnings.contains("broken could not be measured"), "{warnings}");
