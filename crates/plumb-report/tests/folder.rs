@@ -163,7 +163,8 @@ fn a_comparison_and_an_order_that_were_altered_are_refused_until_they_are_writte
     folder.write_comparison(&comparisons::better()).unwrap();
     let file = folder.path().join("comparison.json");
     let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replacen("\"better\"", "\"worse\"", 1)).unwrap();
+    fs::write(&file, text.replacen("\"verdict\": \"better\"", "\"verdict\": \"worse\"", 1))
+        .unwrap();
     let error = read_comparison(folder.path()).unwrap_err();
     assert!(matches!(error, FolderError::Altered { .. }), "{error}");
     fs::write(&file, text).unwrap();

@@ -83,7 +83,7 @@ fn few_pairs(experiment: &Experiment, cells: &[Cell<'_>], tests: Tests) -> Optio
         count => format!(" in {count} tests at once"),
     };
     Some(format!(
-        "{place}only {fewest} of {} rounds are complete, and with fewer than {} no exact test at \
+        "{place}{fewest} of {} rounds are complete, and with fewer than {} no exact test at \
          5 % can show a difference{at_once}, however large. Take {} rounds or more.",
         experiment.rounds, tests.needed, tests.needed
     ))

@@ -208,8 +208,11 @@ fn p_tile(endpoint: &Endpoint) -> Tile {
 fn of_several(comparison: &Comparison, contrasts: &[Contrast]) -> Vec<Tile> {
     let count = |kind| contrasts.iter().filter(|contrast| verdict(contrast) == kind).count();
     let about = format!("of {} contrasts", contrasts.len());
+    // one row: what came of the question always, the rest where it came
+    let always = [Verdict::Better, Verdict::Worse, Verdict::NoDifferenceShown];
     let mut list: Vec<Tile> = VERDICTS
         .into_iter()
+        .filter(|kind| always.contains(kind) || count(*kind) > 0)
         .map(|kind| Tile::new(kind.words(), count(kind).to_string(), about.clone()))
         .collect();
     list.push(pairs_tile(comparison));

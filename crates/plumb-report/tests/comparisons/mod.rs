@@ -113,6 +113,8 @@ pub(crate) fn separate() -> Comparison {
     let mut comparison = compared(&[Sides { noise: 0.02, ..Sides::new(0.93) }], 20);
     comparison.design.kind = DesignKind::Separate;
     comparison.design.seed = None;
+    comparison.design.tests = None;
+    comparison.design.rounds_needed = None;
     comparison.design.rounds = 0;
     comparison.design.complete_rounds = 0;
     comparison.warnings = vec![

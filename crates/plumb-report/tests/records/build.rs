@@ -146,6 +146,7 @@ impl Load {
         if self.stalled.is_some() {
             // four connections met the stall; what was due in it waited for its end
             service.record_n(899_000_000, 4);
+            response = self.shape.histogram(self.operations - 900);
             (0..900).for_each(|at| response.record(1_000_000 * at + 400_000));
         }
         let first_byte = if self.in_pieces {
