@@ -197,6 +197,21 @@ fn a_slow_statement_is_the_database() {
 }
 
 #[test]
+fn times_that_lie_within_each_other_are_not_added_up() {
+    // the total holds the rest, and 80 ms of the application hold 75 of the database
+    for (account, kinds_then) in [
+        (vec![("total", 90 * MS), ("app", 80 * MS), ("db", 75 * MS)], vec![]),
+        (vec![("app", 80 * MS), ("db", 75 * MS)], vec![]),
+        (vec![("total", 190 * MS), ("app", 180 * MS), ("db", 75 * MS)], vec![FaultKind::Slow]),
+    ] {
+        let mut parts = landscape(45, account[0].1 / US + 500);
+        parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
+        let checkup = checkup(parts);
+        assert_eq!(kinds(&checkup), kinds_then, "{account:?}: {}", checkup.verdict.sentence);
+    }
+}
+
+#[test]
 fn a_server_is_slow_even_where_only_a_few_answers_came_in_time() {
     let mut parts = landscape(45, 1_900);
     let median = Middle { ns: 700 * MS, low_ns: 690 * MS, high_ns: 720 * MS, intervals: 0 };
