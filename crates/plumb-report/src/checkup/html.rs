@@ -107,7 +107,9 @@ pub fn render(checkup: &Checkup) -> String {
 
 fn answer(server: &Server<'_>) -> Markup {
     let adds = || remarks::of(server).into_iter().find(|(name, _)| *name == "adds");
+    let not_valid = server.verdict.is_some_and(|it| it.state == LayerState::NotValid);
     let said = match server.verdict.and_then(|verdict| verdict.why.clone()) {
+        Some(_) if server.busy && not_valid => Some("this machine was busy with other work".into()),
         None => adds().map(|(name, text)| format!("{name} {text}")),
         why => why,
     };
