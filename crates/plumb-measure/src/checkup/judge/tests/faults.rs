@@ -82,6 +82,19 @@ fn lost_segments_are_named_with_what_they_cost() {
 }
 
 #[test]
+fn what_is_lost_on_the_way_back_the_machines_count() {
+    let mut parts = landscape(45, 1_900);
+    parts[0] = lossy(network());
+    let outcome = parts[0].outcome.as_mut().unwrap();
+    (outcome.tcp, outcome.retransmitted) = (Some(TcpTotals::default()), Some(21));
+    let said = only(FaultKind::Loss, parts.clone());
+    assert!(said.contains("the machines sent 21 segments again, and 20 of 1,000"), "{said}");
+    // fewer than the waits: most of these have another reason
+    parts[0].outcome.as_mut().unwrap().retransmitted = Some(12);
+    assert_eq!(kinds(&checkup(parts)), []);
+}
+
+#[test]
 fn a_segment_or_two_and_waits_without_any_are_no_loss() {
     let mut parts = landscape(45, 1_900);
     parts[0] = lossy(network());
