@@ -2,7 +2,7 @@
 //! pages of its runs, which lie below it.
 
 use maud::{Markup, html};
-use plumb_measure::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime};
+use plumb_measure::{Checkup, CheckupPart, FindingKind, LayerState, LayerVerdict, OwnTime};
 
 use super::{Server, findings, remarks, sentence, servers, tables};
 use crate::definitions::Definition;
@@ -107,7 +107,15 @@ pub fn render(checkup: &Checkup) -> String {
 
 fn answer(server: &Server<'_>) -> Markup {
     let adds = || remarks::of(server).into_iter().find(|(name, _)| *name == "adds");
+    let outcomes = || server.parts.iter().filter_map(|part| part.outcome.as_ref());
+    let others = |why: &str| {
+        let mut reasons = outcomes().flat_map(|outcome| &outcome.validity.reasons);
+        reasons.any(|it| it.kind == FindingKind::ForeignLoad && it.text == why)
+    };
     let said = match server.verdict.and_then(|verdict| verdict.why.clone()) {
+        Some(why) if server.busy && others(&why) => {
+            Some("this machine was busy with other work".into())
+        }
         None => adds().map(|(name, text)| format!("{name} {text}")),
         why => why,
     };

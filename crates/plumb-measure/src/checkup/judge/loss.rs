@@ -12,6 +12,8 @@ use crate::{grouped, show_ns};
 
 /// Fewer segments sent again, or fewer operations that waited, are no pattern.
 const EVENTS_MIN: u64 = 3;
+/// The same where only the counters of whole machines tell.
+const WAITS_MIN: u64 = 10;
 /// A share of segments sent again that is worth a word, whatever it costs.
 const SHARE_MIN: f64 = 0.001;
 /// A share of an operation that is worth a word, however few segments it takes.
@@ -66,7 +68,11 @@ fn totals(parts: &[(&CheckupPart, &CheckupOutcome)]) -> Totals {
 
 fn on_the_way(host: &str, parts: &[(&CheckupPart, &CheckupOutcome)]) -> Option<CheckupFinding> {
     let all = totals(parts);
-    if all.again.max(all.by_machines) < EVENTS_MIN || all.waited < EVENTS_MIN {
+    // what was lost on the way back, this side does not send again: the machines count it, together
+    // with what other programs lost, which then has to explain every wait
+    let counted_here = all.again >= EVENTS_MIN && all.waited >= EVENTS_MIN;
+    let counted_by_machines = all.waited >= WAITS_MIN && all.by_machines >= all.waited;
+    if !counted_here && !counted_by_machines {
         return None;
     }
     let alone = || parts.iter().filter(|(part, _)| part.users == 1);

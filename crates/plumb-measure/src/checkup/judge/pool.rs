@@ -4,7 +4,7 @@
 //! What is full, the server's own account of waits tells; without one, how busy the processors are.
 
 use super::sentence::{capitalised, named, uncapitalised};
-use super::slow::is_wait;
+use super::slow::queue;
 use super::{Seen, one_a_server};
 use crate::checkup::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -243,12 +243,6 @@ impl<'a> Knee<'a> {
             }
         }
     }
-}
-
-/// Waits that the server tells of, nanoseconds; `None` where it tells of none.
-fn queue(outcome: &CheckupOutcome) -> Option<u64> {
-    let mut waits = outcome.told_ns.iter().filter(|(name, _)| is_wait(name)).map(|(_, ns)| *ns);
-    waits.next().map(|first| waits.fold(first, u64::saturating_add))
 }
 
 fn served(at_once: f64) -> String {

@@ -7,6 +7,9 @@ use crate::checkup::middle::SAMPLES_MIN;
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
 use crate::{PartKind, show_ns};
 
+/// The name of the time that all others are parts of.
+const TOTAL: &str = "total";
+
 /// A time of its own from which a server is slow, nanoseconds.
 ///
 /// # Source
@@ -76,12 +79,25 @@ fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
 fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
     let (name, most) = largest(outcome)?;
-    let work = outcome.told_ns.iter().filter(|(name, _)| !is_wait(name));
-    let ns = work.fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns)).min(whole_ns);
-    let low = ns.saturating_sub(median.ns.saturating_sub(median.low_ns));
+    let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
+    // times that a server tells may lie within each other: the largest is surely its own
+    let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
     let high = ns.saturating_add(median.high_ns.saturating_sub(median.ns));
     let said = format!("is its own work by its own account, most of it {name} ({})", show_ns(most));
     Some((FaultCost::of(ns, low, high, whole_ns), said))
+}
+
+/// All that a server tells of one operation, nanoseconds: its total where it names one, or the sum.
+pub(super) fn all_told(outcome: &CheckupOutcome) -> u64 {
+    let told = || outcome.told_ns.iter();
+    let total = told().find(|(name, _)| name.eq_ignore_ascii_case(TOTAL)).map(|(_, ns)| *ns);
+    total.unwrap_or_else(|| told().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns)))
+}
+
+/// Waits that the server tells of, nanoseconds; `None` where it tells of none.
+pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
+    let mut waits = outcome.told_ns.iter().filter(|(name, _)| is_wait(name)).map(|(_, ns)| *ns);
+    waits.next().map(|first| waits.fold(first, u64::saturating_add))
 }
 
 /// What the round trip to the host leaves.
@@ -100,12 +116,13 @@ fn left(seen: &Seen<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)
 
 /// The largest of the times that the server tells, waits aside.
 fn largest(outcome: &CheckupOutcome) -> Option<(&str, u64)> {
-    let told = outcome.told_ns.iter().filter(|(name, _)| !is_wait(name));
+    let is_work = |name: &str| !is_wait(name) && !name.eq_ignore_ascii_case(TOTAL);
+    let told = outcome.told_ns.iter().filter(|(name, _)| is_work(name));
     told.max_by_key(|(_, ns)| **ns).map(|(name, ns)| (name.as_str(), *ns))
 }
 
 /// True when a time of this name is a wait and no work.
-pub(super) fn is_wait(name: &str) -> bool {
+fn is_wait(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("queue") || name == "wait" || name == "waiting"
 }

@@ -2,6 +2,7 @@
 
 use super::loss::Loss;
 use super::sentence::named;
+use super::slow::all_told;
 use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
@@ -133,7 +134,7 @@ fn untold(outcome: &CheckupOutcome) -> Option<Way> {
         return None;
     }
     let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
-    let told = outcome.told_ns.values().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let told = all_told(outcome);
     let ns = whole_ns.saturating_sub(told);
     Some(Way {
         ns,

@@ -82,6 +82,19 @@ fn lost_segments_are_named_with_what_they_cost() {
 }
 
 #[test]
+fn what_is_lost_on_the_way_back_the_machines_count() {
+    let mut parts = landscape(45, 1_900);
+    parts[0] = lossy(network());
+    let outcome = parts[0].outcome.as_mut().unwrap();
+    (outcome.tcp, outcome.retransmitted) = (Some(TcpTotals::default()), Some(21));
+    let said = only(FaultKind::Loss, parts.clone());
+    assert!(said.contains("the machines sent 21 segments again, and 20 of 1,000"), "{said}");
+    // fewer than the waits: most of these have another reason
+    parts[0].outcome.as_mut().unwrap().retransmitted = Some(12);
+    assert_eq!(kinds(&checkup(parts)), []);
+}
+
+#[test]
 fn a_segment_or_two_and_waits_without_any_are_no_loss() {
     let mut parts = landscape(45, 1_900);
     parts[0] = lossy(network());
@@ -194,6 +207,21 @@ fn a_slow_statement_is_the_database() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn times_that_lie_within_each_other_are_not_added_up() {
+    // the total holds the rest, and 80 ms of the application hold 75 of the database
+    for (account, kinds_then) in [
+        (vec![("total", 90 * MS), ("app", 80 * MS), ("db", 75 * MS)], vec![]),
+        (vec![("app", 80 * MS), ("db", 75 * MS)], vec![]),
+        (vec![("total", 190 * MS), ("app", 180 * MS), ("db", 75 * MS)], vec![FaultKind::Slow]),
+    ] {
+        let mut parts = landscape(45, account[0].1 / US + 500);
+        parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
+        let checkup = checkup(parts);
+        assert_eq!(kinds(&checkup), kinds_then, "{account:?}: {}", checkup.verdict.sentence);
+    }
 }
 
 #[test]
