@@ -24,6 +24,7 @@ mod metrics;
 mod net_check;
 mod niping;
 mod options_file;
+mod pages;
 mod progress;
 mod report;
 mod show;
