@@ -8,11 +8,11 @@ use std::time::Duration;
 use plumb_measure::Span;
 
 /// A connection to another server.
-pub(crate) type Connection = BufReader<TcpStream>;
+pub type Connection = BufReader<TcpStream>;
 
 /// All connections to one server.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub struct Links {
     host: String,
     timeout: Duration,
     limit: usize,
@@ -27,30 +27,36 @@ struct State {
 
 /// How many connections are in use and were.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LinkFigures {
-    pub(crate) limit: usize,
-    pub(crate) used: usize,
-    pub(crate) used_max: usize,
-    pub(crate) taken: u64,
-    pub(crate) refused: u64,
+pub struct LinkFigures {
+    /// Connections that may be in use.
+    pub limit: usize,
+    /// Connections in use.
+    pub used: usize,
+    /// The most that were in use.
+    pub used_max: usize,
+    /// Times that one was taken.
+    pub taken: u64,
+    /// Times that all were in use.
+    pub refused: u64,
 }
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Link<'a> {
+pub struct Link<'a> {
     links: &'a Links,
     connection: Option<Connection>,
 }
 
 impl Links {
     /// The way to `host`, which is `HOST:PORT`; nothing is connected yet.
-    pub(crate) fn new(host: String, timeout: Span, limit: usize) -> Self {
+    #[must_use]
+    pub fn new(host: String, timeout: Span, limit: usize) -> Self {
         let timeout = Duration::from_nanos(timeout.ns().max(1));
         Self { host, timeout, limit, state: Mutex::default() }
     }
 
     /// A connection for whoever asks, or `None` when as many are in use as may.
-    pub(crate) fn take(&self) -> Option<Link<'_>> {
+    pub fn take(&self) -> Option<Link<'_>> {
         let mut state = self.lock();
         if state.figures.used >= self.limit {
             state.figures.refused += 1;
@@ -62,11 +68,15 @@ impl Links {
         Some(Link { links: self, connection: state.free.pop() })
     }
 
-    pub(crate) fn host(&self) -> &str {
+    /// The other side, `HOST:PORT`.
+    #[must_use]
+    pub fn host(&self) -> &str {
         &self.host
     }
 
-    pub(crate) fn figures(&self) -> LinkFigures {
+    /// How many are in use and were.
+    #[must_use]
+    pub fn figures(&self) -> LinkFigures {
         LinkFigures { limit: self.limit, ..self.lock().figures }
     }
 
@@ -97,10 +107,7 @@ impl Link<'_> {
     ///
     /// # Errors
     /// When the other side does not answer on a new connection either.
-    pub(crate) fn ask<T>(
-        &mut self,
-        exchange: impl Fn(&mut Connection) -> io::Result<T>,
-    ) -> io::Result<T> {
+    pub fn ask<T>(&mut self, exchange: impl Fn(&mut Connection) -> io::Result<T>) -> io::Result<T> {
         if let Some(mut kept) = self.connection.take()
             && let Ok(answer) = exchange(&mut kept)
         {
@@ -117,7 +124,7 @@ impl Link<'_> {
     ///
     /// # Errors
     /// When there is none, or the other side does not answer.
-    pub(crate) fn ask_once<T>(
+    pub fn ask_once<T>(
         &mut self,
         exchange: impl FnOnce(&mut Connection) -> io::Result<T>,
     ) -> io::Result<T> {
@@ -127,12 +134,14 @@ impl Link<'_> {
         Ok(answer)
     }
 
-    pub(crate) fn host(&self) -> &str {
+    /// The other side, `HOST:PORT`.
+    #[must_use]
+    pub fn host(&self) -> &str {
         &self.links.host
     }
 
     /// Does not keep the connection.
-    pub(crate) fn discard(&mut self) {
+    pub fn discard(&mut self) {
         self.connection = None;
     }
 }

@@ -10,9 +10,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{DatabaseError, Row, Value};
 
-/// Reads one row, and takes the time in nanoseconds of its parameter longer.
-pub(super) const WAIT: &str = "SELECT carrname, plumb_wait($1) FROM carrier WHERE carrid = 'LH'";
-
 /// A writer waits so long for another writer.
 const BUSY: Duration = Duration::from_secs(10);
 /// Statements that stay prepared.

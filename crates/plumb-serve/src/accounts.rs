@@ -3,8 +3,7 @@
 //! # Source
 //! RFC 7617.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +12,7 @@ use hyper::header::AUTHORIZATION;
 
 /// Names and passwords.
 #[derive(Clone)]
-pub(crate) struct Accounts(BTreeMap<String, String>);
+pub struct Accounts(BTreeMap<String, String>);
 
 impl std::fmt::Debug for Accounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -22,12 +21,15 @@ impl std::fmt::Debug for Accounts {
 }
 
 impl Accounts {
-    pub(crate) fn new(accounts: BTreeMap<String, String>) -> Self {
+    /// These, by name.
+    #[must_use]
+    pub fn new(accounts: BTreeMap<String, String>) -> Self {
         Self(accounts)
     }
 
     /// The user that `headers` prove.
-    pub(crate) fn user(&self, headers: &HeaderMap) -> Option<&str> {
+    #[must_use]
+    pub fn user(&self, headers: &HeaderMap) -> Option<&str> {
         let words = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, code) = words.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("basic") {
@@ -40,34 +42,9 @@ impl Accounts {
     }
 }
 
-/// The users whose record was read from the database. The table is buffered by its records, as
-/// tables that hardly change are, until the buffers are emptied.
-#[derive(Debug, Default)]
-pub(crate) struct Records(Mutex<BTreeSet<String>>);
-
-impl Records {
-    /// True when the record of `user` was read.
-    pub(crate) fn has(&self, user: &str) -> bool {
-        self.lock().contains(user)
-    }
-
-    /// The record of `user` was read.
-    pub(crate) fn keep(&self, user: &str) {
-        self.lock().insert(user.to_owned());
-    }
-
-    /// Every record is read again.
-    pub(crate) fn reset(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The value of the header that proves who somebody is.
-pub(crate) fn authorization(user: &str, password: &str) -> String {
+#[must_use]
+pub fn authorization(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
@@ -86,16 +63,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, header.parse().unwrap());
         accounts.user(&headers).map(str::to_owned)
-    }
-
-    #[test]
-    fn a_record_is_known_until_the_buffers_are_emptied() {
-        let records = Records::default();
-        assert!(!records.has("anna"));
-        records.keep("anna");
-        assert!(records.has("anna") && !records.has("ben"));
-        records.reset();
-        assert!(!records.has("anna"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use crate::AppError;
+use crate::ServeError;
 
 /// A server must take a connection within this.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -13,7 +13,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// Where sessions log on.
 #[derive(Clone, Debug)]
-pub(crate) enum DatabaseTarget {
+pub enum DatabaseTarget {
     /// The file of an embedded `SQLite`.
     Sqlite(PathBuf),
     /// A `PostgreSQL` server.
@@ -24,11 +24,11 @@ impl DatabaseTarget {
     /// The database that `url` names: `postgres://...`, or a path.
     ///
     /// # Errors
-    /// [`AppError::Database`] when a URL cannot be understood.
-    pub(crate) fn parse(url: &str) -> Result<Self, AppError> {
+    /// [`ServeError::Database`] when a URL cannot be understood.
+    pub fn parse(url: &str) -> Result<Self, ServeError> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             let mut config =
-                ::postgres::Config::from_str(url).map_err(|cause| AppError::Database {
+                ::postgres::Config::from_str(url).map_err(|cause| ServeError::Database {
                     url: without_password(url),
                     cause: cause.to_string(),
                     remedy: "write postgres://USER:PASSWORD@HOST:PORT/NAME",
@@ -37,7 +37,7 @@ impl DatabaseTarget {
             return Ok(Self::Postgres(Box::new(config)));
         }
         if url.contains("://") {
-            return Err(AppError::Database {
+            return Err(ServeError::Database {
                 url: without_password(url),
                 cause: "this kind of database is not known".into(),
                 remedy: "write postgres://USER:PASSWORD@HOST:PORT/NAME, or the path of a file",
@@ -48,7 +48,7 @@ impl DatabaseTarget {
 }
 
 /// A URL that can be shown to people.
-pub(crate) fn without_password(url: &str) -> String {
+fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
     let Some((account, place)) = rest.rsplit_once('@') else { return url.into() };
     let user = account.split_once(':').map_or(account, |(user, _)| user);

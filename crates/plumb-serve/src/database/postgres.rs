@@ -9,10 +9,6 @@ use postgres::{Client, Config, NoTls, Statement};
 
 use super::{DatabaseError, Row, Value};
 
-/// Reads one row, and takes the time in nanoseconds of its parameter longer.
-pub(super) const WAIT: &str = "SELECT carrname FROM carrier, \
-    pg_sleep($1::bigint::double precision / 1e9) WHERE carrid = 'LH'";
-
 /// Statements that stay prepared; beyond them all are prepared anew.
 const PREPARED_MAX: usize = 256;
 

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 /// How many there are, and the most there were.
 #[derive(Debug, Default)]
-pub(crate) struct Gauge {
+pub struct Gauge {
     now: AtomicU64,
     max: AtomicU64,
 }
 
 impl Gauge {
     /// One more, unless there are `limit` already.
-    pub(crate) fn enter(&self, limit: u64) -> bool {
+    pub fn enter(&self, limit: u64) -> bool {
         let before = self.now.fetch_add(1, Ordering::Relaxed);
         if before >= limit {
             self.leave();
@@ -24,25 +24,30 @@ impl Gauge {
     }
 
     /// One less.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn now(&self) -> u64 {
+    /// How many there are.
+    #[must_use]
+    pub fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn max(&self) -> u64 {
+    /// The most there were.
+    #[must_use]
+    pub fn max(&self) -> u64 {
         self.max.load(Ordering::Relaxed)
     }
 }
 
 /// Counters of the front, since it began.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) connections: Gauge,
+pub struct Counters {
+    /// Connections that are open.
+    pub connections: Gauge,
     /// Requests that wait for a place.
-    pub(crate) waiting: Gauge,
+    pub waiting: Gauge,
     accepted: AtomicU64,
     refused: AtomicU64,
     not_allowed: AtomicU64,
@@ -57,7 +62,7 @@ pub(crate) struct Counters {
 macro_rules! counting {
     ($($name:ident: $doc:literal),+ $(,)?) => {
         impl Counters {
-            $(#[doc = $doc] pub(crate) fn $name(&self) {
+            $(#[doc = $doc] pub fn $name(&self) {
                 self.$name.fetch_add(1, Ordering::Relaxed);
             })+
         }
@@ -77,40 +82,41 @@ counting! {
 
 /// What the front has seen, as an administrator reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct ConnectionFigures {
+pub struct ConnectionFigures {
     /// Connections that may be open.
-    pub(crate) limit: u64,
+    pub limit: u64,
     /// Connections that are open.
-    pub(crate) open: u64,
+    pub open: u64,
     /// The most that were open.
-    pub(crate) open_max: u64,
+    pub open_max: u64,
     /// Connections taken.
-    pub(crate) accepted: u64,
+    pub accepted: u64,
     /// Connections refused because of the limit.
-    pub(crate) refused: u64,
+    pub refused: u64,
     /// Connections from addresses that are not allowed.
-    pub(crate) not_allowed: u64,
+    pub not_allowed: u64,
     /// Requests begun.
-    pub(crate) requests: u64,
+    pub requests: u64,
     /// Requests that wait for others to be done.
-    pub(crate) waiting: u64,
+    pub waiting: u64,
     /// The most that waited.
-    pub(crate) waiting_max: u64,
+    pub waiting_max: u64,
     /// Requests refused because as many waited as may.
-    pub(crate) turned_away: u64,
+    pub turned_away: u64,
     /// Connections that sent what is no HTTP.
-    pub(crate) malformed: u64,
+    pub malformed: u64,
     /// Heads and bodies larger than they may be.
-    pub(crate) oversized: u64,
+    pub oversized: u64,
     /// Heads and bodies that did not arrive in time.
-    pub(crate) slow: u64,
+    pub slow: u64,
     /// Connections closed because nothing came for too long.
-    pub(crate) idle: u64,
+    pub idle: u64,
 }
 
 impl Counters {
     /// All of them, with the limit of connections.
-    pub(crate) fn figures(&self, limit: usize) -> ConnectionFigures {
+    #[must_use]
+    pub fn figures(&self, limit: usize) -> ConnectionFigures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ConnectionFigures {
             limit: limit as u64,

@@ -2,7 +2,7 @@
 
 /// A value of a parameter or a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// No value.
     Null,
     /// A whole number; amounts are in hundredths.
@@ -28,11 +28,11 @@ impl From<&str> for Value {
 /// A row of a result. A column that is not of the kind asked for reads as nothing: statements and
 /// schema stand in this crate, and tests read every column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row(pub(crate) Vec<Value>);
+pub struct Row(pub Vec<Value>);
 
 impl Row {
     /// The whole number in `column`, from 0.
-    pub(crate) fn int(&self, column: usize) -> i64 {
+    pub fn int(&self, column: usize) -> i64 {
         match self.0.get(column) {
             Some(Value::Int(number)) => *number,
             _ => 0,
@@ -40,7 +40,7 @@ impl Row {
     }
 
     /// The text in `column`, from 0.
-    pub(crate) fn text(&self, column: usize) -> &str {
+    pub fn text(&self, column: usize) -> &str {
         match self.0.get(column) {
             Some(Value::Text(text)) => text,
             _ => "",
@@ -48,7 +48,7 @@ impl Row {
     }
 
     /// The text in `column`, without a copy.
-    pub(crate) fn take_text(&mut self, column: usize) -> String {
+    pub fn take_text(&mut self, column: usize) -> String {
         match self.0.get_mut(column) {
             Some(Value::Text(text)) => std::mem::take(text),
             _ => String::new(),
@@ -56,7 +56,7 @@ impl Row {
     }
 
     /// The bytes in `column`, without a copy.
-    pub(crate) fn take_bytes(&mut self, column: usize) -> Vec<u8> {
+    pub fn take_bytes(&mut self, column: usize) -> Vec<u8> {
         match self.0.get_mut(column) {
             Some(Value::Bytes(bytes)) => std::mem::take(bytes),
             _ => Vec::new(),

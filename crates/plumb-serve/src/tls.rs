@@ -1,22 +1,32 @@
 //! What the server proves itself with.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde::Deserialize;
 use tokio_rustls::TlsAcceptor;
 
-use crate::AppError;
-use crate::config::TlsConfig;
+use crate::ServeError;
+
+/// What a server proves itself with.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TlsFiles {
+    /// PEM file of the certificate, followed by those that vouch for it.
+    pub cert: PathBuf,
+    /// PEM file of its key.
+    pub key: PathBuf,
+}
 
 /// TLS with the certificate and the key of `files`.
 ///
 /// # Errors
-/// [`AppError::Tls`] names the file that cannot be used.
-pub(crate) fn acceptor(files: &TlsConfig) -> Result<TlsAcceptor, AppError> {
-    let wrong = |path: &Path, cause: String| AppError::Tls { path: path.into(), cause };
+/// [`ServeError::Tls`] names the file that cannot be used.
+pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
+    let wrong = |path: &Path, cause: String| ServeError::Tls { path: path.into(), cause };
     let certificates: Vec<_> = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect)
         .map_err(|error| wrong(&files.cert, error.to_string()))?;

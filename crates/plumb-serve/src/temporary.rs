@@ -9,29 +9,28 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// How the names of such folders begin.
-const PREFIX: &str = "plumb-app-";
 const LOCK: &str = "lock";
 
 /// A folder that is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct TemporaryFolder {
+pub struct TemporaryFolder {
     folder: TempDir,
     _lock: File,
 }
 
 impl TemporaryFolder {
-    /// A new folder in that for temporary files; those that killed servers left there are removed.
+    /// A new folder in that for temporary files, whose name begins with `prefix`; those of that
+    /// name that killed servers left there are removed.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) fn new() -> io::Result<Self> {
-        Self::new_in(&std::env::temp_dir())
+    pub fn new(prefix: &str) -> io::Result<Self> {
+        Self::new_in(&std::env::temp_dir(), prefix)
     }
 
-    fn new_in(parent: &Path) -> io::Result<Self> {
-        sweep(parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+    fn new_in(parent: &Path, prefix: &str) -> io::Result<Self> {
+        sweep(parent, prefix);
+        let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
         let unlocked = folder.path().join("lock.new");
         let lock = File::create(&unlocked)?;
         lock.lock()?;
@@ -41,15 +40,16 @@ impl TemporaryFolder {
     }
 
     /// The path of `name` in the folder.
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
+    #[must_use]
+    pub fn join(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }
 
 /// Removes folders whose lock nobody holds. What cannot be removed stays.
-fn sweep(parent: &Path) {
+fn sweep(parent: &Path, prefix: &str) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
         if ours
             && let Ok(lock) = File::open(entry.path().join(LOCK))
             && lock.try_lock().is_ok()
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn only_what_a_dead_server_left_is_removed() {
         let parent = tempfile::tempdir().unwrap();
-        let living = TemporaryFolder::new_in(parent.path()).unwrap();
+        let living = TemporaryFolder::new_in(parent.path(), "plumb-app-").unwrap();
         let dead = parent.path().join("plumb-app-dead");
         let other = parent.path().join("other");
         let unfinished = parent.path().join("plumb-app-new");
@@ -76,7 +76,7 @@ mod tests {
         for folder in [&dead, &other] {
             fs::write(folder.join(LOCK), "").unwrap();
         }
-        let next = TemporaryFolder::new_in(parent.path()).unwrap();
+        let next = TemporaryFolder::new_in(parent.path(), "plumb-app-").unwrap();
         assert!(!dead.exists());
         for there in [&other, &unfinished, &living.join(""), &next.join("")] {
             assert!(there.exists(), "{}", there.display());

@@ -1,5 +1,6 @@
 //! Taking connections, and letting them go.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
@@ -7,18 +8,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use plumb_engine::{Endpoint, Listener};
+use plumb_engine::{Cidr, Endpoint, Listener};
+use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::Front;
-use super::heard::{Heard, Listening};
+use crate::Counters;
+use crate::heard::{Heard, Listening};
 
 /// Without descriptors, how long until the next try.
 const BREATH: Duration = Duration::from_millis(100);
@@ -30,23 +36,66 @@ const LINGER_BYTES: u64 = 1 << 20;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
     Content-Length: 0\r\nConnection: close\r\n\r\n";
 
+/// What is served behind the doors.
+pub trait Site: Send + Sync + 'static {
+    /// The answer to one request.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+
+    /// Who may come in, how many, and how long they may take.
+    fn limits(&self) -> &DoorLimits;
+
+    /// What was seen at the doors.
+    fn counters(&self) -> &Counters;
+
+    /// Writes `event` to the log.
+    fn tell(&self, event: String);
+}
+
+/// Who may come in, how many, and how long they may take.
+#[derive(Clone, Debug)]
+pub struct DoorLimits {
+    /// Who may connect; empty: everybody who can reach an address.
+    pub allow: Vec<Cidr>,
+    /// Connections at once; one more is answered with 503 and closed.
+    pub connections: usize,
+    /// Bytes of a request line with its headers.
+    pub header_size: ByteSize,
+    /// A connection without a complete request head for this long is closed.
+    pub keep_alive: Span,
+    /// A handshake must be complete, and an answer be taken, within this.
+    pub stall: Span,
+}
+
 /// Where connections come in.
-#[derive(Clone)]
-pub(crate) struct Doors {
-    pub(crate) front: Arc<Front>,
+pub(crate) struct Doors<S> {
+    pub(crate) site: Arc<S>,
     pub(crate) tls: Option<TlsAcceptor>,
     /// True once the server is to stop.
     pub(crate) stop: watch::Receiver<bool>,
     /// Held by every connection, so that the server knows when the last one is gone.
-    #[expect(dead_code, reason = "its end is what is waited for")]
     pub(crate) present: mpsc::Sender<()>,
+}
+
+// derived, it would ask a site to be cloned
+impl<S> Clone for Doors<S> {
+    fn clone(&self) -> Self {
+        Self {
+            site: Arc::clone(&self.site),
+            tls: self.tls.clone(),
+            stop: self.stop.clone(),
+            present: self.present.clone(),
+        }
+    }
 }
 
 /// Takes connections from `listener` until the server stops.
 ///
 /// # Errors
 /// When the kernel does not let it wait for connections.
-pub(crate) async fn run(listener: Listener, mut doors: Doors) -> io::Result<()> {
+pub(crate) async fn run<S: Site>(listener: Listener, mut doors: Doors<S>) -> io::Result<()> {
     let socket = listener.as_fd().try_clone_to_owned()?;
     let door = match listener.endpoint() {
         Endpoint::Unix(_) => Door::Unix(UnixListener::from_std(socket.into())?),
@@ -65,8 +114,7 @@ pub(crate) async fn run(listener: Listener, mut doors: Doors) -> io::Result<()> 
                 }
             }
             Err(error) => {
-                let instance = doors.front.instance();
-                instance.tell(format!("cannot take connections for the moment: {error}"));
+                doors.site.tell(format!("cannot take connections for the moment: {error}"));
                 tokio::time::sleep(BREATH).await;
             }
         }
@@ -101,19 +149,18 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-impl Doors {
+impl<S: Site> Doors<S> {
     fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
-        let instance = self.front.instance();
-        let config = &instance.config;
-        if !config.allow.is_empty() && !config.allow.iter().any(|block| block.contains(from)) {
-            instance.counters.not_allowed();
+        let limits = self.site.limits();
+        if !limits.allow.is_empty() && !limits.allow.iter().any(|block| block.contains(from)) {
+            self.site.counters().not_allowed();
             return;
         }
         if !self.enter(&stream) {
             return;
         }
         let present = Present { doors: self.clone() };
-        let stall_ms = u32::try_from(config.front.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
+        let stall_ms = u32::try_from(limits.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
         // who takes no bytes for that long is gone; a kernel without this waits longer
         let _ = sockopt::set_tcp_user_timeout(&stream, stall_ms);
         let _ = stream.set_nodelay(true);
@@ -122,8 +169,7 @@ impl Doors {
 
     /// Counts a connection in, or turns it away.
     fn enter(&self, stream: &impl AsFd) -> bool {
-        let instance = self.front.instance();
-        let (counters, limit) = (&instance.counters, instance.config.front.connections);
+        let (counters, limit) = (self.site.counters(), self.site.limits().connections);
         counters.accepted();
         let entered = counters.connections.enter(limit as u64);
         if !entered {
@@ -136,27 +182,27 @@ impl Doors {
 }
 
 /// A connection that is counted until it is dropped.
-struct Present {
-    doors: Doors,
+struct Present<S: Site> {
+    doors: Doors<S>,
 }
 
-impl Drop for Present {
+impl<S: Site> Drop for Present<S> {
     fn drop(&mut self) {
-        self.doors.front.instance().counters.connections.leave();
+        self.doors.site.counters().connections.leave();
     }
 }
 
-impl Present {
+impl<P: Site> Present<P> {
     async fn converse<S>(self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let Some(tls) = &self.doors.tls else { return self.speak(stream).await };
-        let patience = Duration::from_nanos(self.doors.front.instance().config.front.stall.ns());
+        let patience = Duration::from_nanos(self.doors.site.limits().stall.ns());
         match tokio::time::timeout(patience, tls.accept(stream)).await {
             Ok(Ok(stream)) => self.speak(stream).await,
-            Ok(Err(_)) => self.doors.front.instance().counters.malformed(),
-            Err(_) => self.doors.front.instance().counters.slow(),
+            Ok(Err(_)) => self.doors.site.counters().malformed(),
+            Err(_) => self.doors.site.counters().slow(),
         }
     }
 
@@ -167,7 +213,7 @@ impl Present {
         let heard = Heard::default();
         let ended = self.serve(Listening { stream: &mut stream, heard: &heard }, &heard).await;
         let Err(error) = ended else { return };
-        let counters = &self.doors.front.instance().counters;
+        let counters = self.doors.site.counters();
         if error.is_timeout() && !heard.more() {
             counters.idle();
             return;
@@ -186,13 +232,13 @@ impl Present {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let front = &self.doors.front;
-        let limits = &front.instance().config.front;
+        let site = &self.doors.site;
+        let limits = site.limits();
         let head = usize::try_from(limits.header_size.bytes()).unwrap_or(usize::MAX);
         let service = service_fn(|request| async {
-            let answer = front.serve(request).await;
+            let answer = site.answer(request).await;
             heard.answered();
-            answer
+            Ok::<_, Infallible>(answer)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
