@@ -219,7 +219,7 @@ impl<'a> Step<'a> {
     fn costs(&mut self) -> Result<(), Failure> {
         let costs = &self.instance.config.step;
         if let Some(time) = costs.database_wait {
-            wait(&mut self.database, time)?;
+            wait(self.database, time)?;
         }
         if let Some(time) = costs.cpu {
             program::burn(time);

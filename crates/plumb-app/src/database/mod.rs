@@ -28,11 +28,11 @@ pub(crate) fn wait(database: &mut Database, time: Span) -> Result<(), DatabaseEr
 }
 
 #[cfg(test)]
-pub mod testing {
+pub(crate) mod testing {
     use super::*;
 
     /// A filled database in a folder that goes with it.
-    pub fn filled() -> (tempfile::TempDir, Database) {
+    pub(crate) fn filled() -> (tempfile::TempDir, Database) {
         let folder = tempfile::tempdir().unwrap();
         let target = DatabaseTarget::Sqlite(folder.path().join("app.db"));
         let mut database = Database::new(target);
