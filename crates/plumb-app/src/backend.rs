@@ -2,14 +2,14 @@
 
 use std::io::{self, BufRead as _, Read as _, Write as _};
 
+use plumb_serve::accounts::authorization;
+use plumb_serve::link::{Connection, Links};
 use serde_json::Value as Json;
 
 use crate::AppError;
-use crate::account::authorization;
 use crate::answer::Failure;
 use crate::config::BackendConfig;
 use crate::database::{Row, Value};
-use crate::link::{Connection, Links};
 use crate::status::BackendFigures;
 
 /// Bytes of an answer that are taken.

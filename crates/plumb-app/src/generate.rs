@@ -8,6 +8,7 @@ use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Server};
 use plumb_measure::{Clock as _, show_ns};
+use plumb_serve::ServeError;
 
 use crate::AppError;
 use crate::config::Config;
@@ -108,7 +109,7 @@ fn report(
 
 fn database_error(target: &DatabaseTarget, cause: String) -> AppError {
     let remedy = "its programs cannot be read or compiled: start with a new database";
-    AppError::Database { url: target.to_string(), cause, remedy }
+    ServeError::Database { url: target.to_string(), cause, remedy }.into()
 }
 
 impl Server for Generate {

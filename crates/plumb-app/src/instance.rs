@@ -4,15 +4,17 @@ use std::sync::mpsc::Sender;
 
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::Clock as _;
+use plumb_serve::Counters;
+use plumb_serve::accounts::Accounts;
 
 use crate::AppError;
-use crate::account::{Accounts, Records};
 use crate::backend::Backend;
 use crate::config::Config;
 use crate::database::DatabaseTarget;
 use crate::dispatcher::{Board, Queue};
-use crate::front::{Cache, Counters};
+use crate::front::Cache;
 use crate::program::Buffer;
+use crate::records::Records;
 use crate::sales::LockPlan;
 use crate::session::Sessions;
 

@@ -6,7 +6,6 @@
 //! session in (`session`), gets its program from the buffer or compiles it (`program`), reads,
 //! renders, rolls out. [`App`] is the layer as the program sees it.
 
-mod account;
 mod answer;
 mod backend;
 mod config;
@@ -17,11 +16,11 @@ mod flights;
 mod front;
 mod generate;
 mod instance;
-mod link;
 mod options;
 mod pages;
 mod production;
 mod program;
+mod records;
 mod sales;
 mod serve;
 mod session;

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plumb_engine::Cidr;
+use plumb_serve::TlsFiles;
 
 use crate::AppError;
-use crate::config::{Config, TlsConfig};
+use crate::config::Config;
 
 /// Which database, and over how many work processes.
 #[derive(Args, Clone, Debug)]
@@ -88,7 +89,7 @@ impl ServeOptions {
             config.allow.clone_from(&self.allow);
         }
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            config.tls = Some(TlsConfig { cert: cert.clone(), key: key.clone() });
+            config.tls = Some(TlsFiles { cert: cert.clone(), key: key.clone() });
         }
         config.check()?;
         Ok(config)

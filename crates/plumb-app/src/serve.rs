@@ -3,17 +3,15 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use plumb_engine::layer::{JobError, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
+use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
 
-use crate::config::Config;
-use crate::database::{Database, DatabaseTarget, TemporaryFolder, prepare};
+use crate::config::{Config, FrontConfig};
+use crate::database::{Database, DatabaseTarget, prepare};
 use crate::dispatcher::work;
-use crate::front::{self, Doors, Front};
+use crate::front::Front;
 use crate::instance::Instance;
 use crate::options::ServeOptions;
 use crate::{AppError, PORT};
@@ -49,21 +47,15 @@ impl Serve {
         log: &mut (dyn Write + Send),
         stop: &Stop,
     ) -> Result<(), AppError> {
-        let tls = self.config.tls.as_ref().map(front::acceptor).transpose()?;
+        let tls = self.config.tls.as_ref().map(acceptor).transpose()?;
         let listeners = Listener::bind_all(&self.config.listen, PORT)?;
         let (target, _folder) = open_database(&self.config)?;
         let (events, told) = mpsc::channel();
         let instance = Arc::new(Instance::new(self.config.clone(), target, events)?);
-        let runtime = runtime(self.config.front.threads)?;
+        let front = Front::new(Arc::clone(&instance));
+        let FrontConfig { threads, farewell, .. } = self.config.front;
+        let server = HttpServer::new(front, tls, threads, farewell)?;
         announce(&listeners, out)?;
-        let (tell_stop, stopped) = watch::channel(false);
-        let (present, mut everybody) = tokio::sync::mpsc::channel(1);
-        let doors = Doors {
-            front: Arc::new(Front::new(Arc::clone(&instance))),
-            tls,
-            stop: stopped,
-            present,
-        };
         let quiet = self.quiet;
         std::thread::scope(|threads| {
             threads.spawn(move || {
@@ -73,40 +65,14 @@ impl Serve {
                     note_all(&told, log);
                 }
             });
-            threads.spawn(|| {
-                // a kernel that refuses to wait ends the server, as if asked
-                let _ = stop.wait_until(u64::MAX);
-                let _ = tell_stop.send(true);
-            });
             for number in 0..self.config.dispatcher.work_processes {
                 let instance = Arc::clone(&instance);
                 threads.spawn(move || work(&instance, number));
             }
-            let farewell = Duration::from_nanos(self.config.front.farewell.ns());
-            let served = runtime.block_on(async {
-                let taking: Vec<_> = listeners
-                    .into_iter()
-                    .map(|listener| tokio::spawn(front::run(listener, doors.clone())))
-                    .collect();
-                drop(doors);
-                let mut served = Ok(());
-                for door in taking {
-                    if let Ok(Err(cause)) = door.await {
-                        stop.ask();
-                        served = Err(AppError::System { what: "wait for connections", cause });
-                    }
-                }
-                // nobody ever sends: it ends when the last connection is gone
-                if tokio::time::timeout(farewell, everybody.recv()).await.is_err() {
-                    instance.tell("connections under way were cut after front.farewell".into());
-                }
-                served
-            });
-            stop.ask();
+            let served = server.run(listeners, stop);
             instance.queue.close();
-            drop(runtime); // with it the last connections, which hold the instance
-            drop(instance);
-            served
+            drop(instance); // its log ends with it
+            Ok(served?)
         })
     }
 }
@@ -125,37 +91,27 @@ impl Server for Serve {
 /// The database of `config`, with all its tables; a temporary one goes with its folder.
 ///
 /// # Errors
-/// [`AppError::Database`] with what to try.
+/// [`ServeError::Database`] with what to try.
 pub(crate) fn open_database(
     config: &Config,
 ) -> Result<(DatabaseTarget, Option<TemporaryFolder>), AppError> {
     let (target, folder) = match &config.database.url {
         Some(url) => (DatabaseTarget::parse(url)?, None),
         None => {
-            let folder = TemporaryFolder::new();
-            let folder = folder.map_err(AppError::system("make a folder for the database"))?;
+            let what = "make a folder for the database";
+            let folder = TemporaryFolder::new("plumb-app-");
+            let folder = folder.map_err(|cause| ServeError::System { what, cause })?;
             (DatabaseTarget::Sqlite(folder.join("app.db")), Some(folder))
         }
     };
     let mut database = Database::new(target.clone());
     let users: Vec<String> = config.accounts().into_keys().collect();
-    prepare(&mut database, &users).map_err(|error| AppError::Database {
+    prepare(&mut database, &users).map_err(|error| ServeError::Database {
         url: target.to_string(),
         cause: error.to_string(),
         remedy: "is it started, and may this user create tables there?",
     })?;
     Ok((target, folder))
-}
-
-fn runtime(threads: usize) -> Result<Runtime, AppError> {
-    let mut builder = match threads {
-        1 => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
-    };
-    if threads > 1 {
-        builder.worker_threads(threads);
-    }
-    builder.enable_all().build().map_err(AppError::system("start the threads of the front"))
 }
 
 /// True for an address that only this machine reaches.

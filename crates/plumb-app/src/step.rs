@@ -10,7 +10,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
 use crate::answer::{Answer, Failure};
-use crate::database::Database;
+use crate::database::{Database, wait};
 use crate::instance::Instance;
 use crate::program::{self, Program};
 use crate::session::{CLIENT, Context, LANGUAGE};
@@ -219,7 +219,7 @@ impl<'a> Step<'a> {
     fn costs(&mut self) -> Result<(), Failure> {
         let costs = &self.instance.config.step;
         if let Some(time) = costs.database_wait {
-            self.database.wait(time)?;
+            wait(self.database, time)?;
         }
         if let Some(time) = costs.cpu {
             program::burn(time);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use plumb_engine::EngineError;
+use plumb_scenario::ScenarioError;
 use plumb_wire::http::UrlError;
 
 /// Why there is no measurement. Each message says what to try; none holds a password.
@@ -123,22 +124,9 @@ pub enum HttpError {
         /// What happened.
         cause: std::io::Error,
     },
-    /// A scenario cannot be read.
-    #[error("cannot read the scenario {}: {cause}; check the path", path.display())]
-    ScenarioNotRead {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// Something in a scenario is wrong.
-    #[error("{}, {wrong}", path.display())]
-    Scenario {
-        /// The file.
-        path: PathBuf,
-        /// What and where.
-        wrong: Box<plumb_wire::document::Wrong>,
-    },
+    /// A scenario cannot be read, or something in it is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
     /// The server of a scenario.
     #[error("{problem}")]
     Base {
@@ -152,6 +140,6 @@ pub enum HttpError {
         complaint: String,
     },
     /// No verb was named.
-    #[error("name a verb: ping, load, import or record")]
+    #[error("name a verb: ping or load")]
     NoVerb,
 }

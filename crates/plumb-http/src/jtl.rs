@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
-use hyper::StatusCode;
+use http::StatusCode;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::{IntervalRecords, Operation, Sampler, Tap};
 use plumb_measure::{Clock as _, FailureKind, Outcome};

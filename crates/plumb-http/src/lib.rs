@@ -8,11 +8,6 @@
 
 mod credentials;
 mod error;
-mod expected;
-mod grinder;
-pub mod har;
-mod import;
-mod jmx;
 pub mod jtl;
 mod names;
 mod options;
@@ -21,11 +16,9 @@ mod ping;
 mod probe;
 mod prompt;
 mod proxy;
-pub mod record;
 mod request;
 mod resolve;
 pub mod scenario;
-mod secret;
 mod tunnel;
 mod way;
 
@@ -33,12 +26,9 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::HttpError;
-pub use expected::{Expected, NoStatus};
-pub use import::{Format, Import, ImportOptions};
 pub use options::{ExportOptions, LengthRule, PingOptions};
 pub use ping::Ping;
 pub use probe::{Limits, Probe};
-use record::{Record, RecordOptions};
 pub use request::Request;
 pub use scenario::{DryRun, ScenarioLoad, ScenarioOptions};
 
@@ -64,31 +54,12 @@ impl Layer for Http {
                  TOML file; docs/http-scenarios.md says what stands in it. All its scenarios run at \
                  the same time. A threshold that is missed ends the command with exit code 1.",
             );
-        let import = ImportOptions::augment_args(Command::new("import"))
-            .about("Make a scenario of a HAR, a JMeter plan or a grinder.properties")
-            .long_about(
-                "Makes a scenario of a HAR, of a test plan of JMeter, or of the properties of The \
-                 Grinder, for plumb http load.\n\nPasswords and tokens are left out and become \
-                 variables. What is not carried over is named with its place, on standard error \
-                 and at the beginning of the scenario.",
-            );
-        let record = RecordOptions::augment_args(Command::new("record"))
-            .about("Record what a browser asks for, as a proxy, into a HAR file")
-            .long_about(
-                "Records what a browser, or any client that is given it as its proxy, asks for, into \
-                 a HAR file.\n\nPlain requests are forwarded and recorded. Connections of HTTPS pass \
-                 through unopened, unless --intercept names their host: then an authority of this \
-                 user signs for it, which the client must be told to trust. Secrets are masked in \
-                 the file.",
-            );
         Command::new("http")
             .about("HTTP: the time to the first and to the last byte of pages; recording")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(ping)
             .subcommand(load)
-            .subcommand(import)
-            .subcommand(record)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -105,12 +76,6 @@ impl Layer for Http {
                     false => Job::Measure(Box::new(load)),
                 })
             }
-            Some(("import", words)) => {
-                Ok(Job::Serve(Box::new(Import::new(ImportOptions::from_arg_matches(words)?))))
-            }
-            Some(("record", words)) => {
-                Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
-            }
             _ => Err(HttpError::NoVerb.into()),
         }
     }
@@ -119,7 +84,7 @@ impl Layer for Http {
         match matches.subcommand() {
             Some(("load", words)) => {
                 let options = ScenarioOptions::from_arg_matches(words)?;
-                Ok(scenario::Book::read(&options.scenario)?.file().says_length())
+                Ok(plumb_scenario::Book::read(&options.scenario)?.file().says_length())
             }
             _ => Ok(false),
         }

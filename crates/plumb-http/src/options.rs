@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::ByteSize;
+use plumb_scenario::Expected;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::Expected;
 use crate::proxy::Proxy;
 
 /// What is asked of whom, how often.

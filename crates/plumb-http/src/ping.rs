@@ -12,6 +12,7 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
+use plumb_scenario::Expected;
 use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
 
@@ -21,7 +22,7 @@ use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
 use crate::way::{Means, Way, Ways};
-use crate::{Expected, HttpError, LengthRule, PingOptions, Request};
+use crate::{HttpError, LengthRule, PingOptions, Request};
 
 /// URLs of one load: every one has histograms of its own.
 const URLS_MAX: usize = 64;

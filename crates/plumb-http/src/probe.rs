@@ -3,9 +3,9 @@
 use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Answer, FailureKind, Outcome, Told};
+use plumb_scenario::Expected;
 use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead, told};
 
-use crate::Expected;
 use crate::names::Names;
 
 /// Bytes of an unexpected answer that are shown.

@@ -6,12 +6,13 @@ use std::num::NonZeroUsize;
 use plumb_engine::options::LoadOptions;
 use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting};
 use plumb_measure::{FirstHit, Row, Span, StepRecord};
+use plumb_scenario::Expected;
 use plumb_wire::http::{Jar, RawHead, Scheme, Url, basic_realm};
 
 use crate::credentials::{Credentials, Source};
 use crate::probe::{Limits, Probe};
 use crate::way::Ways;
-use crate::{Expected, HttpError, Request};
+use crate::{HttpError, Request};
 
 /// Redirects that are followed for one URL.
 const REDIRECTS_MAX: usize = 10;

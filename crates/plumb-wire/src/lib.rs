@@ -12,4 +12,5 @@ pub mod postgres;
 pub mod prometheus;
 pub mod resp;
 pub mod route;
+pub mod secret;
 pub mod xpath;

@@ -2,10 +2,12 @@
 
 use plumb_engine::layer::Layer;
 
+use crate::pages::Pages;
+
 /// The layers, in the order in which help lists them.
 pub(crate) const LAYERS: &[&dyn Layer] = &[
     &plumb_net::Net,
-    &plumb_http::Http,
+    &Pages,
     &plumb_db::Db,
     &plumb_app::App,
     &plumb_lock::Locks,

@@ -25,6 +25,7 @@ mod metrics;
 mod net_check;
 mod niping;
 mod options_file;
+mod pages;
 mod progress;
 mod report;
 mod show;

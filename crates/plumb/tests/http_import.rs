@@ -15,7 +15,7 @@ use tempfile::{TempDir, tempdir};
 /// A folder with the recordings and plans in it.
 fn folder() -> TempDir {
     let folder = tempdir().expect("a temporary folder");
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-http/tests/import");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-import/tests/files");
     for entry in fs::read_dir(from).expect("the fixtures of the layer") {
         let entry = entry.expect("a readable folder");
         fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");

@@ -182,8 +182,8 @@ fn flights() -> Site {
 fn a_plan_of_jmeter_is_imported_and_played_as_it_is() {
     let site = flights();
     let folder = tempdir().expect("a temporary folder");
-    let plan =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-http/tests/samples/list_details.jmx");
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../plumb-scenario/tests/samples/list_details.jmx");
     let plan = plan.display().to_string();
     let words =
         ["http", "import", &plan, "--out", "s.toml", "--credentials-out", "who", "--strict"];

@@ -3,10 +3,10 @@
 mod file;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
+use plumb_serve::{DoorLimits, TlsFiles};
 use serde::{Deserialize, Deserializer, de};
 
 use crate::AppError;
@@ -24,7 +24,7 @@ pub(crate) struct Config {
     #[serde(deserialize_with = "cidrs")]
     pub(crate) allow: Vec<Cidr>,
     /// Certificate and key; absent: no TLS.
-    pub(crate) tls: Option<TlsConfig>,
+    pub(crate) tls: Option<TlsFiles>,
     pub(crate) front: FrontConfig,
     pub(crate) dispatcher: DispatcherConfig,
     pub(crate) programs: ProgramsConfig,
@@ -37,16 +37,6 @@ pub(crate) struct Config {
     pub(crate) backend: Option<BackendConfig>,
     /// The lock server; absent: sales steps take no locks.
     pub(crate) locks: Option<LocksConfig>,
-}
-
-/// What the server proves itself with.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct TlsConfig {
-    /// PEM file of the certificate, followed by those that vouch for it.
-    pub(crate) cert: PathBuf,
-    /// PEM file of its key.
-    pub(crate) key: PathBuf,
 }
 
 /// The front: connections, requests under way, and the cache.
@@ -225,6 +215,17 @@ impl Config {
             return Err(AppError::Plan(problem));
         }
         Ok(())
+    }
+
+    /// Who may come in, how many, and how long they may take.
+    pub(crate) fn door_limits(&self) -> DoorLimits {
+        DoorLimits {
+            allow: self.allow.clone(),
+            connections: self.front.connections,
+            header_size: self.front.header_size,
+            keep_alive: self.front.keep_alive,
+            stall: self.front.stall,
+        }
     }
 
     /// Name and password of everybody who may log on.

@@ -1,12 +1,7 @@
 //! The front: connections, limits, the cache, and the way to a work process and back.
 
 mod cache;
-mod counters;
-mod heard;
-mod listen;
-mod tls;
 
-use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +15,10 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_serve::{Counters, DoorLimits, Gauge, Site};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 pub(crate) use cache::{Cache, CacheFigures};
-pub(crate) use counters::{ConnectionFigures, Counters, Gauge};
-pub(crate) use listen::{Doors, run};
-pub(crate) use tls::acceptor;
 
 use crate::answer::{Answer, Failure, HTML, JSON, Timings};
 use crate::dispatcher::Job;
@@ -45,26 +38,18 @@ const IMAGE_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400")
 #[derive(Debug)]
 pub(crate) struct Front {
     instance: Arc<Instance>,
+    limits: DoorLimits,
     places: Semaphore,
 }
 
-impl Front {
-    pub(crate) fn new(instance: Arc<Instance>) -> Self {
-        let places = Semaphore::new(instance.config.front.requests);
-        Self { instance, places }
-    }
-
-    /// The answer to one request.
-    pub(crate) async fn serve(
-        &self,
-        request: hyper::Request<Incoming>,
-    ) -> Result<Response<Full<Bytes>>, Infallible> {
+impl Site for Front {
+    async fn answer(&self, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
         self.instance.counters.requests();
         if let Some(hit) = self.cached(&request) {
-            return Ok(hit);
+            return hit;
         }
         if let Some(answer) = self.own(&request) {
-            return Ok(response(answer, None));
+            return response(answer, None);
         }
         let asked = asks_for_statistics(&request);
         let key = SapPath::parse(request.uri().path()).map(|path| path.rest.to_owned());
@@ -78,7 +63,27 @@ impl Front {
         if let (true, StatusCode::OK, Some(key)) = (answer.keep, answer.status, key) {
             self.instance.cache.keep(key, &answer);
         }
-        Ok(response(answer, Some((timings, asked))))
+        response(answer, Some((timings, asked)))
+    }
+
+    fn limits(&self) -> &DoorLimits {
+        &self.limits
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.instance.counters
+    }
+
+    fn tell(&self, event: String) {
+        self.instance.tell(event);
+    }
+}
+
+impl Front {
+    pub(crate) fn new(instance: Arc<Instance>) -> Self {
+        let places = Semaphore::new(instance.config.front.requests);
+        let limits = instance.config.door_limits();
+        Self { instance, limits, places }
     }
 
     /// What the cache has for a request.
@@ -189,10 +194,6 @@ impl Front {
                 Err(Failure::new(StatusCode::REQUEST_TIMEOUT, text))
             }
         }
-    }
-
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.instance
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) use buffer::{Buffer, BufferFigures};
 pub(crate) use template::{Program, Scene, TemplateError};
 
 use crate::config::ProgramsConfig;
-use crate::database::{Database, DatabaseError, Value};
+use crate::database::{Database, DatabaseError, Value, wait};
 
 /// Why a program cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub(crate) fn compile(
     database: &mut Database,
 ) -> Result<Program, LoadError> {
     if costs.load_wait.ns() > 0 {
-        database.wait(costs.load_wait)?;
+        wait(database, costs.load_wait)?;
     }
     let row = database.row("SELECT source FROM program WHERE name = $1", &[name.into()])?;
     let source = row.ok_or_else(|| LoadError::Missing(name.into()))?.take_text(0);

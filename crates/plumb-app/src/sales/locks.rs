@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::StatusCode;
 use plumb_engine::Address;
+use plumb_serve::link::{Connection, Link, Links};
 
 use crate::AppError;
 use crate::answer::Failure;
 use crate::config::LocksConfig;
-use crate::link::{Connection, Link, Links};
 
 /// The port of a lock server that names none.
 const PORT: u16 = 3200;

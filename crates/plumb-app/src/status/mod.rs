@@ -6,10 +6,11 @@ mod verdict;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Histogram};
+use plumb_serve::ConnectionFigures;
 use serde::Serialize;
 
 use crate::dispatcher::{ProcessFigures, QueueFigures, Totals};
-use crate::front::{CacheFigures, ConnectionFigures};
+use crate::front::CacheFigures;
 use crate::instance::Instance;
 use crate::program::BufferFigures;
 use crate::session::SessionFigures;

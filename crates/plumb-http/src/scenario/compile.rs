@@ -5,19 +5,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plumb_measure::Share;
+use plumb_scenario::Patterns;
+use plumb_scenario::ScenarioError;
+use plumb_scenario::check::Checker;
+use plumb_scenario::condition::Condition;
+use plumb_scenario::extract::Extractor;
+use plumb_scenario::file::{self, Pairs, Think};
+use plumb_scenario::template::Template;
+use plumb_scenario::variables::{Names, Slot};
+use plumb_scenario::{Book, place_of};
 use plumb_wire::document::nearest;
 
-use super::book::{Book, place_of};
-use super::check::Checker;
-use super::condition::Condition;
-use super::extract::Extractor;
-use super::file::{self, Pairs, Think};
 use super::letter::{Content, Letter, Origin};
-use super::pattern_list::Patterns;
 use super::program::{Instruction, Place, Program, Step, Turns};
-use super::template::Template;
-use super::variables::{Names, Slot};
-use crate::HttpError;
 use crate::request::is_token;
 
 /// Steps of all scenarios together.
@@ -84,12 +84,12 @@ impl<'a> Compiler<'a> {
     /// The program of `steps`.
     ///
     /// # Errors
-    /// [`HttpError::Scenario`] with the place of the first thing that cannot be.
+    /// [`ScenarioError::Wrong`] with the place of the first thing that cannot be.
     pub(crate) fn program(
         &mut self,
         steps: &[file::Step],
         manner: &Manner<'_>,
-    ) -> Result<Program, HttpError> {
+    ) -> Result<Program, ScenarioError> {
         let mut program = Program::new();
         for step in steps {
             self.step(step, manner, 0, &mut program)?;
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
 
     /// Refuses a variable that is used and that nothing in `defined` gives a value; forgets what
     /// was used.
-    pub(crate) fn check_variables(&mut self, defined: &[Slot]) -> Result<(), HttpError> {
+    pub(crate) fn check_variables(&mut self, defined: &[Slot]) -> Result<(), ScenarioError> {
         let used = std::mem::take(&mut self.used);
         let Some((slot, at)) = used.iter().find(|(slot, _)| !defined.contains(slot)) else {
             return Ok(());
@@ -138,7 +138,7 @@ impl<'a> Compiler<'a> {
         manner: &Manner<'_>,
         depth: usize,
         program: &mut Program,
-    ) -> Result<(), HttpError> {
+    ) -> Result<(), ScenarioError> {
         let at = place_of(step);
         if depth > DEPTH_MAX {
             return Err(self.book.wrong(&at, format!("steps stand {DEPTH_MAX} deep at most")));
@@ -201,7 +201,7 @@ impl<'a> Compiler<'a> {
         depth: usize,
         at: &Range<usize>,
         program: &mut Program,
-    ) -> Result<bool, HttpError> {
+    ) -> Result<bool, ScenarioError> {
         let (from, excluded) = (program.len(), self.excluded);
         for inner in &step.step {
             self.step(inner, manner, depth + 1, program)?;
@@ -217,7 +217,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Which of the kinds of steps it is.
-    fn kind<'s>(&self, step: &'s file::Step, at: &Range<usize>) -> Result<Kind<'s>, HttpError> {
+    fn kind<'s>(&self, step: &'s file::Step, at: &Range<usize>) -> Result<Kind<'s>, ScenarioError> {
         let target = step.get.as_ref().or(step.path.as_ref());
         let named = [
             step.get.is_some(),
@@ -277,7 +277,7 @@ impl<'a> Compiler<'a> {
         &mut self,
         step: &file::Step,
         program: &mut Program,
-    ) -> Result<Vec<usize>, HttpError> {
+    ) -> Result<Vec<usize>, ScenarioError> {
         let mut guards = Vec::new();
         if let Some(text) = &step.share {
             let share: Share = text
@@ -298,7 +298,11 @@ impl<'a> Compiler<'a> {
         Ok(guards)
     }
 
-    fn loop_start(&mut self, step: &file::Step, kind: Kind<'_>) -> Result<Instruction, HttpError> {
+    fn loop_start(
+        &mut self,
+        step: &file::Step,
+        kind: Kind<'_>,
+    ) -> Result<Instruction, ScenarioError> {
         if let Kind::Repeat(turns) = kind {
             return match turns {
                 0 => Err(self
@@ -332,7 +336,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The slot of a list or variable, written with or without `${}`.
-    fn slot(&mut self, name: Option<&String>, at: &Range<usize>) -> Result<Slot, HttpError> {
+    fn slot(&mut self, name: Option<&String>, at: &Range<usize>) -> Result<Slot, ScenarioError> {
         let name = bare(name.map_or("", String::as_str));
         self.names.slot(name).map_err(|error| self.book.wrong(at, error.to_string()))
     }
@@ -344,7 +348,7 @@ impl<'a> Compiler<'a> {
         target: &toml::Spanned<String>,
         manner: &Manner<'_>,
         program: &mut Program,
-    ) -> Result<bool, HttpError> {
+    ) -> Result<bool, ScenarioError> {
         if self.exclude.has(target.get_ref()) {
             self.excluded += 1;
             return Ok(false);
@@ -396,7 +400,7 @@ impl<'a> Compiler<'a> {
         }))
     }
 
-    fn method<'s>(&self, step: &'s file::Step) -> Result<&'s str, HttpError> {
+    fn method<'s>(&self, step: &'s file::Step) -> Result<&'s str, ScenarioError> {
         let Some(method) = &step.method else { return Ok(usual_method(step)) };
         let text = method.get_ref();
         let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -414,7 +418,7 @@ impl<'a> Compiler<'a> {
         target: &toml::Spanned<String>,
         method: &str,
         manner: &Manner<'_>,
-    ) -> Result<Letter, HttpError> {
+    ) -> Result<Letter, ScenarioError> {
         let at = target.span();
         let path = self.template(target.get_ref(), &at)?;
         let content = self.content(step)?;
@@ -423,7 +427,7 @@ impl<'a> Compiler<'a> {
             .map_err(|unsent| self.book.wrong(&at, unsent.words(&self.names)))
     }
 
-    fn content(&mut self, step: &file::Step) -> Result<Content, HttpError> {
+    fn content(&mut self, step: &file::Step) -> Result<Content, ScenarioError> {
         match (&step.body, &step.body_file) {
             (None, None) => Ok(Content::Nothing),
             (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
@@ -456,7 +460,7 @@ impl<'a> Compiler<'a> {
         step: &file::Step,
         manner: &Manner<'_>,
         at: &Range<usize>,
-    ) -> Result<Vec<(Box<str>, Template)>, HttpError> {
+    ) -> Result<Vec<(Box<str>, Template)>, ScenarioError> {
         let mut lines: Vec<(Box<str>, Template)> = Vec::new();
         let scenario = manner.headers.iter().copied();
         let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
@@ -473,7 +477,7 @@ impl<'a> Compiler<'a> {
         Ok(lines)
     }
 
-    fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, HttpError> {
+    fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, ScenarioError> {
         Template::parse(text, &mut self.names)
             .map_err(|error| self.book.wrong(at, error.to_string()))
     }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
+use plumb_scenario::template::{Missing, Template};
+use plumb_scenario::variables::{Names, Slot, Variables};
 use plumb_wire::http::{Ask, Scheme, Url};
 
-use super::template::{Missing, Template};
-use super::variables::{Names, Slot, Variables};
 use crate::proxy::Proxy;
 use crate::request::{NO_CONTENT, usually_has_content};
 
@@ -250,7 +250,8 @@ fn write_target(
 
 #[cfg(test)]
 mod tests {
-    use super::super::variables::{Common, Value};
+    use plumb_scenario::variables::{Common, Value};
+
     use super::*;
 
     fn origin() -> Origin {

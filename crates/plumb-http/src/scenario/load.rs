@@ -17,19 +17,20 @@ use plumb_measure::{
     Distribution, Finding, FindingKind, PartRecord, Rate, ResultRecord, Row as Figures,
     ScenarioFigures, Shape, Span, Validity, grouped,
 };
+use plumb_scenario::Book;
+use plumb_scenario::Patterns;
+use plumb_scenario::ScenarioError;
+use plumb_scenario::masked;
+use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::Scheme;
 use serde_json::json;
 
-use super::book::Book;
 use super::compile::Row;
 use super::letter::Origin;
-use super::masked;
 use super::options::ScenarioOptions;
-use super::pattern_list::Patterns;
 use super::player::{Player, Script};
 use super::script::{Cast, PREPARATION, Wishes, cast, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
-use super::variables::{Slot, Value};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};
 use crate::ping::SEED_MASK;
@@ -113,7 +114,7 @@ impl ScenarioLoad {
                 .map(|((number, scenario), share)| {
                     part(&self.book, scenario, times, *share, seed_of(self.seed, !number))
                 })
-                .collect::<Result<Vec<Part>, HttpError>>()
+                .collect::<Result<Vec<Part>, ScenarioError>>()
         };
         let as_written = parts(&vec![None; file.scenario.len()])?;
         let Some(users) = users else { return Ok(as_written) };
@@ -126,7 +127,7 @@ impl ScenarioLoad {
         let mut shares = dealt(users, &closed).into_iter();
         let shares: Vec<Option<u64>> =
             as_written.iter().map(|part| if part.open() { None } else { shares.next() }).collect();
-        parts(&shares)
+        Ok(parts(&shares)?)
     }
 
     /// How long all points take, one after the other: each as long as the longest of its scenarios.

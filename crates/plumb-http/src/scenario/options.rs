@@ -9,9 +9,9 @@ use plumb_engine::options::{DriverOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
 use plumb_measure::Span;
+use plumb_scenario::file::ScenarioFile;
 use serde_json::{Value, json};
 
-use super::file::ScenarioFile;
 use crate::options::{ExchangeOptions, ExportOptions};
 
 /// The usual limits, where neither the file nor the command line names one.

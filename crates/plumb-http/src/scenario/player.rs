@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, Protocol, Step as Reading, Stretch};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures};
+use plumb_scenario::cookies::{Jar, Site};
+use plumb_scenario::data::{Lines, OwnLine};
+use plumb_scenario::draw::Draw;
+use plumb_scenario::file::{Cookies, OnFailure, Take, Think};
+use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
-use super::cookies::{Jar, Site};
-use super::data::{Lines, OwnLine};
-use super::draw::Draw;
-use super::file::{Cookies, OnFailure, Take, Think};
 use super::letter::Origin;
 use super::program::{Program, Step};
-use super::variables::{Common, Names, Slot, Value, Variables};
 use super::walk::{Around, Halt, SharedTurns, Walk};
 use reading::Wire;
 

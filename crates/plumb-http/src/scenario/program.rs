@@ -1,13 +1,13 @@
 //! A script as a flat program: requests, pauses, and jumps for everything that is nested.
 
 use plumb_measure::Share;
+use plumb_scenario::check::Checker;
+use plumb_scenario::condition::Condition;
+use plumb_scenario::extract::Extractor;
+use plumb_scenario::file::Think;
+use plumb_scenario::variables::Slot;
 
-use super::check::Checker;
-use super::condition::Condition;
-use super::extract::Extractor;
-use super::file::Think;
 use super::letter::Letter;
-use super::variables::Slot;
 
 /// A place in a program.
 pub(crate) type Place = u32;

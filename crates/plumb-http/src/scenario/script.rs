@@ -6,20 +6,21 @@ use std::sync::Arc;
 
 use plumb_engine::clock;
 use plumb_measure::statistics::SplitMix64;
+use plumb_scenario::Book;
+use plumb_scenario::Patterns;
+use plumb_scenario::ScenarioError;
+use plumb_scenario::cookies::Site;
+use plumb_scenario::data::Lines;
+use plumb_scenario::file::{Cookies, OnFailure, Pairs, Scenario};
+use plumb_scenario::variables::{Common, Slot, Value};
 use plumb_wire::http::{Scheme, Url};
 use toml::Spanned;
 
-use super::book::Book;
 use super::compile::{Compiler, Manner, Row, header_problem};
-use super::cookies::Site;
-use super::data::Lines;
-use super::file::{Cookies, OnFailure, Pairs, Scenario};
 use super::letter::Origin;
-use super::pattern_list::Patterns;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
 use super::threshold::Threshold;
-use super::variables::{Common, Slot, Value};
 use super::walk::SharedTurns;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
@@ -74,7 +75,7 @@ pub(crate) fn origin(
 ) -> Result<Origin, HttpError> {
     let written = book.file().base.as_ref();
     let refused = |problem: String| match (base, written) {
-        (None, Some(written)) => book.wrong(&written.span(), problem),
+        (None, Some(written)) => book.wrong(&written.span(), problem).into(),
         _ => HttpError::Base { problem },
     };
     let Some(text) = base.or(written.map(|base| base.get_ref().as_str())) else {
@@ -203,7 +204,7 @@ impl Director<'_> {
         })
     }
 
-    fn check_names(&self) -> Result<(), HttpError> {
+    fn check_names(&self) -> Result<(), ScenarioError> {
         let file = self.book.file();
         let mut names = BTreeSet::new();
         for scenario in &file.scenario {
@@ -282,7 +283,7 @@ impl Director<'_> {
                 0 => "this scenario asks for nothing: give it a [[scenario.step]]",
                 _ => "--exclude leaves nothing of this scenario",
             };
-            return Err(self.book.wrong(&self.book.place_of(scenario), problem));
+            return Err(self.book.wrong(&self.book.place_of(scenario), problem).into());
         }
         known.extend(compiler.set_by(&login));
         known.extend(compiler.set_by(&program));
@@ -314,7 +315,7 @@ impl Director<'_> {
         source.at_hand()
     }
 
-    fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, HttpError> {
+    fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, ScenarioError> {
         let read = |text: &Spanned<String>| {
             Threshold::parse(text.get_ref(), &compiler.rows, &compiler.groups)
                 .map_err(|problem| self.book.wrong(&text.span(), problem))
@@ -388,8 +389,8 @@ mod tests {
 
     /// Walks a script for a while, whatever it is.
     fn wander(script: &Script) {
-        let mut variables = crate::scenario::variables::Variables::new(Arc::clone(&script.common));
-        let mut draw = crate::scenario::draw::Draw::of_user(script.seed, 0);
+        let mut variables = plumb_scenario::variables::Variables::new(Arc::clone(&script.common));
+        let mut draw = plumb_scenario::draw::Draw::of_user(script.seed, 0);
         let (mut walk, mut complete, mut undecided) = (Walk::default(), Vec::new(), None);
         for _ in 0..20 {
             let halt = walk.go(&mut Around {

@@ -6,9 +6,9 @@ use std::ops::Range;
 use plumb_engine::{ARRIVALS_MAX, Crowd, Curve, Extent, LoadPlan, Spread};
 use plumb_measure::Span;
 
-use super::book::Book;
-use super::file::{Arrivals, Scenario};
-use crate::HttpError;
+use plumb_scenario::Book;
+use plumb_scenario::ScenarioError;
+use plumb_scenario::file::{Arrivals, Scenario};
 
 /// Users of one scenario at most.
 const USERS_MAX: u64 = 200_000;
@@ -45,14 +45,14 @@ pub(crate) struct Times<'a> {
 /// `seed`.
 ///
 /// # Errors
-/// [`HttpError::Scenario`] with the place of what contradicts itself.
+/// [`ScenarioError::Wrong`] with the place of what contradicts itself.
 pub(crate) fn part(
     book: &Book,
     scenario: &Scenario,
     times: Times<'_>,
     users: Option<u64>,
     seed: u64,
-) -> Result<Part, HttpError> {
+) -> Result<Part, ScenarioError> {
     let reader = Reader { book, scenario, times };
     reader.check()?;
     let warmup_ns = times.like.warmup.ns();
@@ -121,11 +121,11 @@ impl Reader<'_> {
         rate.or(stage).or(users).unwrap_or_else(|| self.book.place_of(scenario))
     }
 
-    fn wrong(&self, problem: impl Into<String>) -> HttpError {
+    fn wrong(&self, problem: impl Into<String>) -> ScenarioError {
         self.book.wrong(&self.place(), problem)
     }
 
-    fn check(&self) -> Result<(), HttpError> {
+    fn check(&self) -> Result<(), ScenarioError> {
         let scenario = self.scenario;
         let staged = !scenario.stages.is_empty();
         let open = self.open();
@@ -162,7 +162,7 @@ impl Reader<'_> {
     }
 
     /// Users, or scripts a second, over the time of the load.
-    fn curve(&self, begins_ns: u64, users: Option<u64>) -> Result<Curve, HttpError> {
+    fn curve(&self, begins_ns: u64, users: Option<u64>) -> Result<Curve, ScenarioError> {
         let scenario = self.scenario;
         if !scenario.stages.is_empty() {
             if users.is_some() {
@@ -187,7 +187,7 @@ impl Reader<'_> {
     }
 
     /// How long the recorded part lasts.
-    fn extent(&self, begins_ns: u64) -> Result<Extent, HttpError> {
+    fn extent(&self, begins_ns: u64) -> Result<Extent, ScenarioError> {
         let scenario = self.scenario;
         let start_ns = scenario.start.map_or(0, Span::ns);
         let own_ns = match (&scenario.stages[..], scenario.length) {
@@ -212,7 +212,7 @@ impl Reader<'_> {
     }
 
     /// How much of all stages is recorded.
-    fn staged_ns(&self, begins_ns: u64) -> Result<u64, HttpError> {
+    fn staged_ns(&self, begins_ns: u64) -> Result<u64, ScenarioError> {
         let stages = self.scenario.stages.iter();
         let staged_ns: u64 = stages.map(|stage| stage.get_ref().over.ns()).sum();
         if staged_ns == 0 {

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_engine::Stretch;
 use plumb_measure::{FailureKind, Outcome};
+use plumb_scenario::condition::Undecided;
+use plumb_scenario::draw::Draw;
+use plumb_scenario::template::Missing;
+use plumb_scenario::variables::{Slot, Value, Variables};
 
-use super::condition::Undecided;
-use super::draw::Draw;
 use super::program::{Instruction, Place, Program, Turns};
-use super::template::Missing;
-use super::variables::{Slot, Value, Variables};
 
 /// Instructions that are carried out without a request before others have their turn.
 const STEPS_AT_ONCE: usize = 10_000;
@@ -242,10 +242,11 @@ impl Frame {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::Think;
-    use super::super::variables::{Common, Names};
-    use super::*;
     use plumb_measure::Span;
+    use plumb_scenario::file::Think;
+    use plumb_scenario::variables::{Common, Names};
+
+    use super::*;
 
     /// Walks `program` to its end and says what it asked for, with the value of `v` each time.
     fn walked(program: &Program, list: &[&str], shared: &SharedTurns) -> Vec<(u16, String)> {

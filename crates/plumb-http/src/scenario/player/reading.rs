@@ -2,13 +2,13 @@
 
 use plumb_engine::{Op, Step as Reading, Then};
 use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_scenario::answer;
+use plumb_scenario::check::CheckFailed;
+use plumb_scenario::file::Cookies;
+use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::{Body, Head, RawHead};
 
-use super::super::answer;
-use super::super::check::CheckFailed;
 use super::super::coding::Coding;
-use super::super::file::Cookies;
-use super::super::variables::{Slot, Value};
 use super::{NOW_NS, Player, User};
 use crate::probe::{bad_head, unreadable_head};
 

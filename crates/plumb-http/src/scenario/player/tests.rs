@@ -1,7 +1,8 @@
 use std::path::Path;
 
-use super::super::book::Book;
-use super::super::pattern_list::Patterns;
+use plumb_scenario::Book;
+use plumb_scenario::Patterns;
+
 use super::super::script::{Wishes, cast, origin};
 use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use plumb_scenario::draw::mean_ns;
+use plumb_scenario::file::{Think, Turns};
 use serde::Serialize;
 
 use super::step::ShownStep;
 use crate::scenario::compile::bare;
-use crate::scenario::draw::mean_ns;
-use crate::scenario::file::{Think, Turns};
 
 /// What one script of a user comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

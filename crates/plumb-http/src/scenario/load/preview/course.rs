@@ -1,11 +1,11 @@
 //! How many users there would be, and when.
 
 use plumb_engine::{Crowd, Extent, Spread};
+use plumb_scenario::file::Arrivals;
 use serde::Serialize;
 
 use super::super::users_of;
 use super::script::ShownScript;
-use crate::scenario::file::Arrivals;
 use crate::scenario::timeline::Part;
 
 /// A point of the sweep, or the only one.

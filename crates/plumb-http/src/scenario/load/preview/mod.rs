@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Server};
 use plumb_measure::{Program, Span};
+use plumb_scenario::Book;
+use plumb_scenario::masked;
 use serde::Serialize;
 
 use super::ScenarioLoad;
 use crate::HttpError;
-use crate::scenario::book::Book;
-use crate::scenario::masked;
 use course::Point;
 use script::ShownScript;
 use step::{ShownStep, View};

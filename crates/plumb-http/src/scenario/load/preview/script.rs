@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use plumb_scenario::file::{
+    AtEnd, Cookies, OnFailure, Pairs, Scenario, ScenarioFile, Step, Take, Think,
+};
 use serde::Serialize;
 
 use super::super::ScenarioLoad;
@@ -11,9 +14,6 @@ use super::step::{ShownStep, View};
 use crate::HttpError;
 use crate::credentials::Source;
 use crate::scenario::compile::bare;
-use crate::scenario::file::{
-    AtEnd, Cookies, OnFailure, Pairs, Scenario, ScenarioFile, Step, Take, Think,
-};
 use crate::scenario::player::Script;
 
 /// The script of a scenario, with what belongs to its users.

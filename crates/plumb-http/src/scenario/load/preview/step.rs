@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use plumb_scenario::Patterns;
+use plumb_scenario::check::USUAL_STATUS;
+use plumb_scenario::file::placed;
+use plumb_scenario::file::{Check, Pairs, Step, Think};
+use plumb_scenario::{Book, place_of};
 use plumb_wire::document::Place;
 use serde::Serialize;
 use toml::Spanned;
 
-use crate::import::draft::placed;
-use crate::scenario::book::{Book, place_of};
-use crate::scenario::check::USUAL_STATUS;
 use crate::scenario::compile::{last_of_each, usual_method};
-use crate::scenario::file::{Check, Pairs, Step, Think};
-use crate::scenario::pattern_list::Patterns;
 
 /// A step, with everything that holds for it.
 #[derive(Clone, Debug, Serialize)]

@@ -1,15 +1,15 @@
 //! A load as it would be, for people.
 
 use plumb_measure::{grouped, show_count, show_ns};
+use plumb_scenario::file::{
+    AtEnd, Check, Cookies, Extract, OnFailure, Pick, Step, Take, Think, Turns,
+};
 
 use super::amount::Amount;
 use super::course::{Course, Level, Point};
 use super::script::{ShownData, ShownScript, ShownVariable};
 use super::step::ShownStep;
 use super::{Preview, span};
-use crate::scenario::file::{
-    AtEnd, Check, Cookies, Extract, OnFailure, Pick, Step, Take, Think, Turns,
-};
 
 /// Characters of a body that are shown.
 const BODY_CHARS: usize = 60;

@@ -1,0 +1,296 @@
+//! A recording becomes a scenario: one user who does what was seen, once.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use plumb_measure::Span;
+use plumb_scenario::file::placed;
+use plumb_scenario::file::{Check, Pairs, Scenario, Step, Think};
+use plumb_scenario::har::{Entry, Har, Pair};
+use plumb_wire::http::Url;
+use plumb_wire::percent::form_encoded;
+
+use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
+use super::read::{self, Seen};
+use super::timeline::find_thinks;
+use crate::ImportOptions;
+use crate::body::{masked, masked_target};
+use crate::draft::{Draft, DraftStep, laid_out, shared_headers};
+use crate::error::ImportError;
+use crate::label::Labels;
+use crate::note::Place;
+use crate::origin::{Origins, base_of};
+use crate::secrets::{Login, Secrets};
+use crate::source::Source;
+use crate::template::literal;
+
+/// Makes a scenario of a recording.
+///
+/// # Errors
+/// When it is no HAR, or holds nothing that can be asked for.
+pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
+    let har = read::har(&source.text).map_err(|cause| source.broken(cause))?;
+    let mut import = Importer::new(options);
+    let mut seen = Vec::new();
+    for (at, entry) in har.log.entries.iter().enumerate() {
+        seen.extend(import.seen(at + 1, entry).map_err(|cause| source.broken(cause))?);
+    }
+    seen.sort_by_key(|one| (one.start_ns, one.number));
+    find_thinks(&mut seen, options.think_min);
+    let mut origins = Origins::default();
+    seen.iter().for_each(|one| origins.count(&one.url));
+    let base = origins.main(options.base.as_ref())?.cloned();
+    let base = base.ok_or_else(|| {
+        source.nothing("no entry was asked over http or https and answered: record a page first")
+    })?;
+    import.keep_base(&mut seen, &base);
+    import.leave_challenges_out(&mut seen);
+    if options.drop_static {
+        import.leave_static_out(&mut seen);
+    }
+    if seen.is_empty() {
+        return Err(source.nothing("nothing is left of it: import it without --drop-static"));
+    }
+    Ok(import.finished(&har, &base, &seen))
+}
+
+/// What is collected on the way.
+pub(super) struct Importer<'a> {
+    options: &'a ImportOptions,
+    pub(super) draft: Draft,
+    secrets: Secrets,
+    labels: Labels,
+}
+
+impl<'a> Importer<'a> {
+    fn new(options: &'a ImportOptions) -> Self {
+        let (secrets, labels) = (Secrets::default(), Labels::default());
+        Self { options, draft: Draft::default(), secrets, labels }
+    }
+
+    /// The draft with everything in it.
+    fn finished(mut self, har: &Har, base: &Url, seen: &[Seen<'_>]) -> Draft {
+        self.name_old_cookies(seen);
+        let mut steps = Vec::new();
+        let mut page = None;
+        for one in seen {
+            let mut step = self.step(one);
+            let think = Think::Fixed(Span::from_ms(one.think_ms));
+            step.step.think = (one.think_ms > 0).then(|| placed(think));
+            if page != Some(&one.entry.pageref) {
+                page = Some(&one.entry.pageref);
+                step.remarks.splice(0..0, page_title(har, one));
+            }
+            steps.push(step);
+        }
+        let headers = shared_headers(steps.iter_mut());
+        let draft = &mut self.draft;
+        draft.head = vec![recorded(har, seen)];
+        draft.file.name = Some(format!("recording of {}", base.host()));
+        draft.file.base = Some(placed(base_of(base)));
+        draft.remark(
+            "scenario.0",
+            "one user, once: raise `users`, and replace `iterations` by `for`",
+        );
+        let step = laid_out(steps, "scenario.0", &mut draft.remarks);
+        draft.file.scenario = vec![Scenario {
+            name: "recorded".into(),
+            users: Some(placed(1)),
+            iterations: Some(placed(1)),
+            headers,
+            step,
+            ..Scenario::default()
+        }];
+        self.secrets.declare(&mut self.draft);
+        self.draft
+    }
+
+    fn step(&mut self, one: &Seen<'_>) -> DraftStep {
+        let request = &one.entry.request;
+        let method = request.method.as_str();
+        let name = self.labels.of_request(method, one.url.target());
+        let target = masked_target(one.url.target(), &mut self.secrets);
+        if one.url.target().to_ascii_lowercase().contains(";jsessionid=") {
+            let why = "its path holds a session, which is another one in each run";
+            self.draft.notes.add(Place::Entry(one.number), what(one), why);
+        }
+        let body = self.body(one);
+        let mut step = Step {
+            name: Some(placed(name)),
+            headers: self.headers(one),
+            check: Some(placed(self.check(one))),
+            ..Step::default()
+        };
+        if method == "GET" && body.is_none() {
+            step.get = Some(placed(target));
+        } else {
+            step.path = Some(placed(target));
+            let usual = method == "POST" && body.is_some();
+            step.method = (!usual).then(|| placed(method.to_owned()));
+        }
+        step.body = body.map(placed);
+        DraftStep { remarks: Vec::new(), step, steps: Vec::new() }
+    }
+
+    /// The body as a template; what a recording cannot hold is named.
+    fn body(&mut self, one: &Seen<'_>) -> Option<String> {
+        let data = one.entry.request.post_data.as_ref()?;
+        let is_multipart = data.mime_type.to_ascii_lowercase().starts_with("multipart/");
+        let text = match data.text.as_str() {
+            "" if is_multipart => String::new(),
+            "" => form_of(&data.params),
+            text => text.to_owned(),
+        };
+        let was_sent = one.entry.request.body_size > 0 || !data.params.is_empty();
+        let lost = if text.is_empty() && was_sent {
+            Some("the recording does not hold its body")
+        } else if text.contains('\u{fffd}') {
+            Some("its body is not text, and the recording lost bytes of it; use `body-file`")
+        } else {
+            None
+        };
+        if let Some(why) = lost {
+            self.draft.notes.add(Place::Entry(one.number), what(one), why);
+        }
+        (!text.is_empty()).then(|| masked(&data.mime_type, &text, &mut self.secrets))
+    }
+
+    fn headers(&mut self, one: &Seen<'_>) -> Pairs {
+        let mut headers = Pairs::new();
+        for (lower, pair) in joined(one.entry.request.headers.iter()) {
+            if !lower.starts_with(':') && !is_sendable(&pair.name, &pair.value) {
+                let what = format!("header {}", pair.name.escape_debug());
+                self.draft.notes.add(Place::Entry(one.number), what, "it cannot be sent");
+            } else if lower == "authorization" {
+                headers.extend(self.authorization(one, &pair));
+            } else if !is_left_out(&lower)
+                && (self.options.keep_conditions || !is_condition(&lower))
+            {
+                let sent = value(&pair.name, &pair.value, &mut self.secrets);
+                headers.insert(pair.name, sent);
+            }
+        }
+        headers
+    }
+
+    /// Who asks: credentials, or a token as a variable.
+    fn authorization(&mut self, one: &Seen<'_>, pair: &Pair) -> Option<(String, String)> {
+        let (scheme, secret) = pair.value.trim().split_once(' ').unwrap_or((&pair.value, ""));
+        let place = Place::Entry(one.number);
+        match scheme.to_ascii_lowercase().as_str() {
+            "basic" => {
+                match (login(secret), &self.draft.login) {
+                    (Some(login), None) => self.draft.login = Some(login),
+                    (Some(login), Some(known)) if login == *known => {}
+                    _ => {
+                        let why = "another user than before, or none that can be read";
+                        self.draft.notes.add(place, "header Authorization", why);
+                    }
+                }
+                None
+            }
+            "bearer" => {
+                let token = self.secrets.template("token", secret.trim(), "");
+                Some((pair.name.clone(), format!("{} {token}", literal(scheme))))
+            }
+            _ => {
+                let why = "only Basic and Bearer are sent";
+                self.draft.notes.add(place, "header Authorization", why);
+                None
+            }
+        }
+    }
+
+    fn check(&mut self, one: &Seen<'_>) -> Check {
+        let response = &one.entry.response;
+        let headers = &one.entry.request.headers;
+        let asked_changes = headers.iter().any(|pair| is_condition(&pair.name));
+        let unchanged = response.status == 304 && asked_changes && !self.options.keep_conditions;
+        let status = if unchanged { 200 } else { response.status };
+        let length = if self.options.check_length && !unchanged {
+            let length = length_of(one.entry);
+            if length.is_none() {
+                let why = "the recording does not say how long its answer was (--check-length)";
+                self.draft.notes.add(Place::Entry(one.number), what(one), why);
+            }
+            length
+        } else {
+            None
+        };
+        Check { status: Some(status.to_string()), length, ..Check::default() }
+    }
+}
+
+/// A request in words, without its query.
+pub(super) fn what(one: &Seen<'_>) -> String {
+    shown(&one.entry.request.method, &one.entry.request.url)
+}
+
+pub(super) fn shown(method: &str, url: &str) -> String {
+    let url = without_user(url);
+    let short: String =
+        url.split(['?', '#']).next().unwrap_or_default().chars().take(100).collect();
+    format!("{} {short}", method.escape_debug())
+}
+
+/// A URL without `USER:PASSWORD@`.
+pub(super) fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+pub(super) fn header<'a>(headers: &'a [Pair], name: &str) -> Option<&'a str> {
+    let found = headers.iter().find(|pair| pair.name.eq_ignore_ascii_case(name));
+    found.map(|pair| pair.value.as_str())
+}
+
+fn form_of(params: &[Pair]) -> String {
+    let pair = |pair: &Pair| format!("{}={}", form_encoded(&pair.name), form_encoded(&pair.value));
+    params.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+fn login(encoded: &str) -> Option<Login> {
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (user, password) = text.split_once(':')?;
+    Login::new(user, password)
+}
+
+/// Bytes of an answer as they were received, where the recording tells.
+fn length_of(entry: &Entry) -> Option<u64> {
+    let response = &entry.response;
+    if let Some(length) = header(&response.headers, "content-length") {
+        return length.trim().parse().ok();
+    }
+    if header(&response.headers, "content-encoding").is_none() {
+        return u64::try_from(response.content.size).ok();
+    }
+    u64::try_from(response.body_size).ok().filter(|length| *length > 0)
+}
+
+/// The comment above the first request of a page.
+fn page_title(har: &Har, one: &Seen<'_>) -> Option<String> {
+    let id = one.entry.pageref.as_ref()?;
+    let page = har.log.pages.iter().find(|page| page.id == *id)?;
+    let title = without_user(page.title.split('?').next().unwrap_or_default());
+    Some(format!("page {}", if title.is_empty() { id } else { &title }))
+}
+
+/// Whence and how much.
+fn recorded(har: &Har, seen: &[Seen<'_>]) -> String {
+    let creator = &har.log.creator;
+    let start = seen.first().map_or("", |one| one.entry.started_date_time.as_str());
+    format!(
+        "Recorded by {} {} at {start}: {} of {} entries.",
+        creator.name,
+        creator.version,
+        seen.len(),
+        har.log.entries.len()
+    )
+}
+
+#[cfg(test)]
+#[path = "convert_tests.rs"]
+mod tests;

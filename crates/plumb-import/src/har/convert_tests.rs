@@ -1,0 +1,199 @@
+use super::*;
+use crate::source::Source;
+use crate::{Format, ImportOptions};
+use proptest::prelude::*;
+
+const SHOP: &str = include_str!("../../tests/files/shop.har");
+
+fn options() -> ImportOptions {
+    ImportOptions::of("shop.har")
+}
+
+fn source(text: &str) -> Source {
+    Source { path: "shop.har".into(), text: text.into(), format: Format::Har }
+}
+
+fn draft(text: &str, options: &ImportOptions) -> Draft {
+    import(&source(text), options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rows(draft: &Draft) -> Vec<String> {
+    let steps = &draft.file.scenario[0].step;
+    steps.iter().map(|step| step.name.as_ref().unwrap().get_ref().clone()).collect()
+}
+
+fn notes(draft: &Draft) -> Vec<String> {
+    draft.notes.sorted().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_session_of_a_browser_becomes_steps_in_the_order_of_their_beginnings() {
+    let draft = draft(SHOP, &options());
+    assert_eq!(
+        rows(&draft),
+        ["/login", "/style.css", "POST /login", "/home", "/odata/Orders", "PUT /odata/Orders(7)"]
+    );
+    let steps = &draft.file.scenario[0].step;
+    let thinks: Vec<Option<u64>> = steps
+        .iter()
+        .map(|step| match step.think.as_ref().map(|think| *think.get_ref()) {
+            Some(Think::Fixed(span)) => Some(span.ns() / 1_000_000),
+            _ => None,
+        })
+        .collect();
+    // ten seconds between the pages, five inside the second one
+    assert_eq!(thinks, [None, Some(10_000), None, None, Some(5_000), None]);
+    let checks: Vec<String> = steps
+        .iter()
+        .map(|step| step.check.as_ref().unwrap().get_ref().status.clone().unwrap())
+        .collect();
+    assert_eq!(checks, ["200", "200", "302", "200", "200", "204"]);
+    assert_eq!(draft.file.base.as_ref().unwrap().get_ref(), "https://shop.example");
+}
+
+#[test]
+fn no_secret_of_the_recording_is_left() {
+    let draft = draft(SHOP, &options());
+    let all = format!("{:?} {:?} {:?} {:?}", draft.file, draft.remarks, draft.head, notes(&draft));
+    for secret in ["sesame", "s3cr3t", "t0ken", "aaa.bbb", "4711", "QU5OQT"] {
+        assert!(!all.contains(secret), "{secret} in {all}");
+    }
+    let steps = &draft.file.scenario[0].step;
+    let body = |at: usize| steps[at].body.as_ref().unwrap().get_ref().clone();
+    assert_eq!(body(2), "user=ANNA&password=${password}&lang=$${x}");
+    assert_eq!(body(5), "{\"note\":\"call \\\"me\\\"\",\"pin\":${pin}}");
+    let path = steps[5].path.as_ref().unwrap().get_ref();
+    assert_eq!(path, "/odata/Orders(7)?access_token=${access_token}");
+    assert_eq!(steps[5].headers["X-CSRF-Token"], "${x_csrf_token}");
+    assert_eq!(steps[4].headers["X-CSRF-Token"], "Fetch");
+    let names: Vec<&String> = draft.file.variables.keys().collect();
+    assert_eq!(names, ["access_token", "password", "pin", "x_csrf_token"]);
+    let login = draft.login.unwrap();
+    assert_eq!((login.user.as_str(), login.password.as_str()), ("ANNA", "open sesame"));
+}
+
+#[test]
+fn headers_of_the_client_are_left_out_and_common_ones_said_once() {
+    let draft = draft(SHOP, &options());
+    let scenario = &draft.file.scenario[0];
+    assert_eq!(scenario.headers, Pairs::from([("User-Agent".into(), "Browser/131".into())]));
+    let login = &scenario.step[0].headers;
+    assert_eq!(login.keys().collect::<Vec<_>>(), ["Accept-Language"]);
+    assert_eq!(scenario.step[2].headers.keys().collect::<Vec<_>>(), ["Content-Type"]);
+}
+
+#[test]
+fn what_is_left_out_is_named_with_its_entry() {
+    let draft = draft(SHOP, &options());
+    let notes = notes(&draft);
+    for (entry, words) in [
+        (2, "cookie consent: it was there before"),
+        (3, "https://cdn.example: 1 request to another server"),
+        (4, "its address is not asked for"),
+        (7, "its address is not asked for"),
+        (8, "the server asked who it is"),
+        (11, "no answer came"),
+    ] {
+        let found = notes
+            .iter()
+            .any(|note| note.starts_with(&format!("entry {entry}: ")) && note.contains(words));
+        assert!(found, "entry {entry} {words}: {notes:#?}");
+    }
+    assert_eq!(notes.len(), 6, "{notes:#?}");
+    assert_eq!(draft.notes.changes(), 5);
+}
+
+#[test]
+fn static_files_conditions_and_lengths_are_options() {
+    let told = ImportOptions { drop_static: true, check_length: true, ..options() };
+    let dropped = draft(SHOP, &told);
+    assert!(!rows(&dropped).contains(&"/style.css".to_owned()), "{:?}", rows(&dropped));
+    // the page ended with its style sheet, asked for or not
+    let think = dropped.file.scenario[0].step[0].think.as_ref().map(|think| *think.get_ref());
+    assert_eq!(think, Some(Think::Fixed(Span::from_ms(10_000))));
+    let lengths: Vec<Option<u64>> = dropped.file.scenario[0]
+        .step
+        .iter()
+        .map(|step| step.check.as_ref().unwrap().get_ref().length)
+        .collect();
+    assert_eq!(lengths, [Some(512), Some(0), Some(700), Some(4000), Some(0)]);
+    let kept = draft(SHOP, &ImportOptions { keep_conditions: true, ..options() });
+    let style = &kept.file.scenario[0].step[1];
+    assert!(style.headers.contains_key("If-None-Match"));
+    assert_eq!(style.check.as_ref().unwrap().get_ref().status.as_deref(), Some("304"));
+}
+
+#[test]
+fn another_server_may_be_chosen_and_must_be_there() {
+    let base = Some(Url::parse("https://cdn.example").unwrap());
+    let other = draft(SHOP, &ImportOptions { base, ..options() });
+    assert_eq!(rows(&other), ["/logo.png"]);
+    let base = Some(Url::parse("https://nowhere.example").unwrap());
+    let error = import(&source(SHOP), &ImportOptions { base, ..options() }).err().unwrap();
+    assert!(error.to_string().contains("https://shop.example (7)"), "{error}");
+}
+
+#[test]
+fn a_recording_without_requests_is_refused() {
+    let text = r#"{"log":{"version":"1.2","creator":{"name":"t","version":"1"},"entries":[]}}"#;
+    let error = import(&source(text), &options()).err().unwrap().to_string();
+    assert!(error.contains("record a page first"), "{error}");
+    let words = SHOP.replace("09:00:10.200+01:00", "soon");
+    let error = import(&source(&words), &options()).err().unwrap().to_string();
+    assert!(error.starts_with("shop.har: entry 6: startedDateTime"), "{error}");
+}
+
+#[test]
+fn tokens_of_bearers_are_variables_and_other_schemes_named() {
+    let text = SHOP.replace("Basic QU5OQTpvcGVuIHNlc2FtZQ==", "Bearer ey.ab.cd");
+    let bearer = draft(&text, &options());
+    assert_eq!(bearer.file.scenario[0].step[4].headers["Authorization"], "Bearer ${token}");
+    assert!(bearer.login.is_none() && bearer.file.variables.contains_key("token"));
+    let text = SHOP.replace("Basic QU5OQTpvcGVuIHNlc2FtZQ==", "NTLM abcdef");
+    let other = draft(&text, &options());
+    assert!(notes(&other).iter().any(|note| note.ends_with("only Basic and Bearer are sent")));
+}
+
+#[test]
+fn bodies_that_the_recording_does_not_hold_are_named() {
+    let form = "application/x-www-form-urlencoded\", \"text\": \"user=ANNA&password=open%20sesame&lang=${x}\"";
+    let parts = SHOP.replace(form, "multipart/form-data; boundary=x\", \"text\": \"\"");
+    let lost = draft(&parts, &options());
+    assert!(notes(&lost).iter().any(|note| note.contains("does not hold its body")));
+    let fields = SHOP
+        .replace(form, "application/x-www-form-urlencoded\", \"text\": \"\"")
+        .replacen("\"params\": []", "\"params\": [{\"name\": \"a b\", \"value\": \"c&d\"}]", 1);
+    let made = draft(&fields, &options());
+    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    assert_eq!(body, "a+b=c%26d");
+}
+
+#[test]
+fn users_in_addresses_stand_nowhere() {
+    let text = SHOP.replace("https://shop.example/home", "https://me:hidden@shop.example/home");
+    let draft = draft(&text, &options());
+    assert!(!format!("{:?} {:?}", draft.file, draft.remarks).contains("hidden"));
+    assert_eq!(without_user("http://a:b@c/d@e"), "http://c/d@e");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_changed_recording_is_read_or_refused(at in any::<prop::sample::Index>(), with in "\\PC?|[\"{}\\[\\],:0-9]{0,3}") {
+        let mut at = at.index(SHOP.len());
+        while !SHOP.is_char_boundary(at) { at -= 1; }
+        let text = format!("{}{with}{}", &SHOP[..at], SHOP[at..].chars().skip(1).collect::<String>());
+        if let Ok(draft) = import(&source(&text), &options()) {
+            prop_assert!(!draft.file.scenario[0].step.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_recording_cut_at_any_byte_is_refused() {
+    let end = SHOP.trim_end().len();
+    for end in (0..end).step_by(7) {
+        assert!(import(&source(&SHOP[..end]), &options()).is_err(), "{end}");
+    }
+}

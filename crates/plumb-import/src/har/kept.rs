@@ -1,0 +1,117 @@
+//! What of a recording is asked for again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_scenario::har::Entry;
+use plumb_wire::http::Url;
+
+use super::convert::{Importer, header, shown, what, without_user};
+use super::read::{Seen, times};
+use super::timeline::keep;
+use crate::counted;
+use crate::note::Place;
+use crate::origin::base_of;
+
+/// Kinds of content that a browser's cache usually holds.
+const STATIC_TYPES: [&str; 8] = [
+    "image/",
+    "font/",
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "application/x-javascript",
+    "application/font",
+    "video/",
+];
+/// Endings of such files, for answers without a type.
+const STATIC_ENDINGS: [&str; 16] = [
+    ".css", ".js", ".mjs", ".map", ".png", ".gif", ".jpg", ".jpeg", ".svg", ".webp", ".avif",
+    ".ico", ".woff", ".woff2", ".ttf", ".otf",
+];
+
+impl Importer<'_> {
+    /// An entry that can be asked for again; one that cannot is named.
+    pub(super) fn seen<'e>(
+        &mut self,
+        number: usize,
+        entry: &'e Entry,
+    ) -> Result<Option<Seen<'e>>, String> {
+        let (start_ns, end_ns) =
+            times(entry).map_err(|cause| format!("entry {number}: {cause}"))?;
+        let request = &entry.request;
+        let what = shown(&request.method, &request.url);
+        let refused = match Url::parse(&without_user(&request.url)) {
+            Err(_) => Some("its address is not asked for over HTTP"),
+            Ok(_) if request.method.eq_ignore_ascii_case("CONNECT") => Some("it opened a tunnel"),
+            Ok(_) if entry.response.status == 101 => Some("it became another protocol"),
+            Ok(_) if !(100..1000).contains(&entry.response.status) => Some("no answer came"),
+            Ok(_) if !is_method(&request.method) => Some("its method cannot be sent"),
+            Ok(url) => {
+                return Ok(Some(Seen { number, entry, url, start_ns, end_ns, think_ms: 0 }));
+            }
+        };
+        if let Some(why) = refused {
+            self.draft.notes.add(Place::Entry(number), what, why);
+        }
+        Ok(None)
+    }
+
+    /// Leaves out what another server was asked, and names each server once.
+    pub(super) fn keep_base(&mut self, seen: &mut Vec<Seen<'_>>, base: &Url) {
+        let mut others: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        keep(seen, |one| {
+            let kept = one.url.same_origin(base);
+            if !kept {
+                others.entry(base_of(&one.url)).or_insert((one.number, 0)).1 += 1;
+            }
+            kept
+        });
+        for (origin, (first, times)) in others {
+            let why =
+                format!("{} to another server; a load goes to one", counted(times, "request"));
+            self.draft.notes.add(Place::Entry(first), origin, why);
+        }
+    }
+
+    /// Leaves out the first half of a Basic challenge: who asks is told with the first request.
+    pub(super) fn leave_challenges_out(&mut self, seen: &mut Vec<Seen<'_>>) {
+        let answered: BTreeSet<(String, String)> = seen
+            .iter()
+            .filter(|one| header(&one.entry.request.headers, "authorization").is_some())
+            .map(|one| (one.entry.request.method.clone(), one.url.to_string()))
+            .collect();
+        let notes = &mut self.draft.notes;
+        keep(seen, |one| {
+            let request = &one.entry.request;
+            let challenge = one.entry.response.status == 401
+                && header(&request.headers, "authorization").is_none()
+                && answered.contains(&(request.method.clone(), one.url.to_string()));
+            if challenge {
+                let why = "the server asked who it is; users say so with the first request";
+                notes.add_no_part(Place::Entry(one.number), format!("{}: {why}", what(one)));
+            }
+            !challenge
+        });
+    }
+
+    pub(super) fn leave_static_out(&mut self, seen: &mut Vec<Seen<'_>>) {
+        let before = seen.len();
+        keep(seen, |one| !is_static(one));
+        if before > seen.len() {
+            let left = counted(before - seen.len(), "static file");
+            self.draft.notes.add_no_part(Place::File, format!("{left} (--drop-static)"));
+        }
+    }
+}
+
+fn is_method(method: &str) -> bool {
+    !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+fn is_static(one: &Seen<'_>) -> bool {
+    let kind = one.entry.response.content.mime_type.to_ascii_lowercase();
+    let path = one.url.target().split('?').next().unwrap_or_default().to_ascii_lowercase();
+    let named = || STATIC_ENDINGS.iter().any(|ending| path.ends_with(ending));
+    STATIC_TYPES.iter().any(|known| kind.starts_with(known))
+        || (!kind.contains("html") && !kind.contains("json") && named())
+}

@@ -1,0 +1,11 @@
+//! HAR 1.2: what browsers and recording proxies save.
+
+mod convert;
+mod cookies;
+mod headers;
+mod kept;
+mod read;
+mod timeline;
+
+pub(crate) use convert::import;
+pub(crate) use headers::{is_left_out, is_sendable};

@@ -1,0 +1,141 @@
+//! A HAR as it is read: what is wrong is told with the entry and the place.
+
+use jiff::Timestamp;
+use plumb_wire::http::Url;
+use serde_json::Value;
+
+use plumb_scenario::har::{Entry, Har};
+
+/// Reads a HAR.
+///
+/// # Errors
+/// In words, with line and column, and with the number of the entry where it is one.
+pub(super) fn har(text: &str) -> Result<Har, String> {
+    serde_json::from_str::<Har>(text).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let whole = error.to_string();
+        let cause = whole.split(" at line ").next().unwrap_or_default();
+        match serde_json::from_str::<Value>(text) {
+            Err(_) => format!(
+                "{place}: no JSON, or cut off: {cause}; save the recording again as HAR with all \
+                 of it"
+            ),
+            Ok(value) => format!(
+                "{}{place}: this is no HAR 1.2: {cause}; save the recording again as HAR",
+                broken_entry(value).map(|number| format!("entry {number}, ")).unwrap_or_default()
+            ),
+        }
+    })
+}
+
+/// The number of the first entry that is none, from 1.
+fn broken_entry(mut har: Value) -> Option<usize> {
+    let entries = har.get_mut("log")?.get_mut("entries")?.as_array_mut()?;
+    let position = entries
+        .iter_mut()
+        .position(|entry| serde_json::from_value::<Entry>(entry.take()).is_err())?;
+    Some(position + 1)
+}
+
+/// A request of the recording.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    /// The number of the entry, from 1, in the order of the file.
+    pub(super) number: usize,
+    pub(super) entry: &'a Entry,
+    pub(super) url: Url,
+    /// Since 1970.
+    pub(super) start_ns: i128,
+    pub(super) end_ns: i128,
+    /// How long somebody thought behind it.
+    pub(super) think_ms: u64,
+}
+
+/// When an entry began and when it was over, in nanoseconds since 1970.
+///
+/// # Errors
+/// In words, when its time is none.
+pub(super) fn times(entry: &Entry) -> Result<(i128, i128), String> {
+    let text = &entry.started_date_time;
+    let start: Timestamp = text.parse().map_err(|_| {
+        format!(
+            "startedDateTime `{}` is no time with a zone, such as 2026-11-21T03:16:39.481Z",
+            text.escape_debug()
+        )
+    })?;
+    let start_ns = start.as_nanosecond();
+    Ok((start_ns, start_ns + nanoseconds(entry.time)))
+}
+
+/// Milliseconds of a HAR; what is no length of time counts as none.
+fn nanoseconds(ms: f64) -> i128 {
+    const YEAR_MS: f64 = 366.0 * 24.0 * 3_600_000.0;
+    if !ms.is_finite() || ms <= 0.0 {
+        return 0;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "it lies between 0 and a year")]
+    let ns = (ms.min(YEAR_MS) * 1e6).round() as i128;
+    ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ENTRY: &str = r#"{"startedDateTime":"2026-01-01T00:00:00.5+01:00","time":1.5,
+        "request":{"method":"GET","url":"http://h/"},"response":{"status":200,"content":{}},
+        "timings":{"send":0,"wait":1,"receive":0}}"#;
+
+    fn file(entries: &[&str]) -> String {
+        format!(
+            r#"{{"log":{{"version":"1.2","creator":{{"name":"t","version":"1"}},"entries":[{}]}}}}"#,
+            entries.join(",")
+        )
+    }
+
+    #[test]
+    fn an_entry_has_its_times() {
+        let har = har(&file(&[ENTRY])).unwrap();
+        let (start, end) = times(&har.log.entries[0]).unwrap();
+        assert_eq!(end - start, 1_500_000);
+        assert_eq!(start, 1_767_222_000_500_000_000);
+        for odd in [f64::NAN, -1.0, f64::INFINITY] {
+            assert_eq!(nanoseconds(odd), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_entry_and_place() {
+        let broken = ENTRY.replace("\"url\":\"http://h/\"", "\"uri\":1");
+        let error = har(&file(&[ENTRY, &broken])).unwrap_err();
+        assert!(
+            error.starts_with("entry 2, line 4, column ") && error.contains("`url`"),
+            "{error}"
+        );
+        let error = har("{\"log\":\n{}}").unwrap_err();
+        assert!(error.starts_with("line 2, column 2: this is no HAR 1.2"), "{error}");
+        let error = har("{\"log\":").unwrap_err();
+        assert!(error.contains("cut off"), "{error}");
+        let mut entry = har(&file(&[ENTRY])).unwrap().log.entries.remove(0);
+        entry.started_date_time = "yesterday".into();
+        assert!(times(&entry).unwrap_err().contains("`yesterday` is no time with a zone"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(\\PC|[{}\\[\\]\",:]){0,60}") {
+            let _ = har(&text);
+        }
+    }
+
+    #[test]
+    fn a_file_cut_at_any_byte_is_refused() {
+        let whole = file(&[ENTRY]);
+        for end in 0..whole.len() {
+            assert!(har(&whole[..end]).is_err(), "{end}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(har(&format!("{{\"log\":{deep}")).is_err());
+    }
+}

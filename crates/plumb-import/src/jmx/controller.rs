@@ -1,0 +1,243 @@
+//! Controllers: loops, groups, shares and conditions around requests.
+
+use plumb_scenario::file::placed;
+use plumb_scenario::file::{Step, Think};
+
+use super::Importer;
+use super::condition;
+use super::element::Element;
+use super::requests_below;
+use super::scope::{Role, Scope, role};
+use super::timer;
+use crate::counted;
+use crate::draft::DraftStep;
+use crate::note::Place;
+use crate::template::variable_name;
+use crate::wait::Sequence;
+
+/// `ThroughputController.style` of a share in percent.
+const PERCENT: &str = "1";
+/// What stands for a loop without end: more turns than any load has time for.
+const ENDLESS: u64 = 1_000_000_000;
+/// `ActionProcessor.action` of a wait.
+const PAUSE: &str = "1";
+
+impl Importer {
+    /// The steps of what stands side by side; `scope` is theirs.
+    pub(super) fn steps<'a>(
+        &mut self,
+        elements: &[Element<'a>],
+        scope: &Scope<'a>,
+    ) -> Vec<DraftStep> {
+        let mut steps = Vec::new();
+        let mut sequence = Sequence::default();
+        let mut paused = None;
+        for element in elements {
+            match role(element) {
+                Role::Request => {
+                    if let Some((step, wait)) = self.request(element, scope) {
+                        sequence.push(step, timer::sum(paused.take(), wait));
+                    }
+                }
+                Role::Action => paused = timer::sum(paused, self.pause(element, scope)),
+                Role::Controller => {
+                    self.linger(paused.take(), &mut sequence);
+                    steps.extend(sequence.take());
+                    steps.extend(self.controller(element, scope));
+                }
+                Role::Group => {
+                    let why = "it stands inside another group, where JMeter does not run it";
+                    self.draft
+                        .notes
+                        .add_no_part(element.place(), format!("{}: {why}", element.what()));
+                }
+                _ => self.beside(element),
+            }
+        }
+        self.linger(paused, &mut sequence);
+        steps.extend(sequence.take());
+        steps
+    }
+
+    /// Lets a wait behind which no request follows stand behind the last one.
+    fn linger(&mut self, wait: Option<Think>, sequence: &mut Sequence) {
+        if wait.is_some() && !sequence.linger(|think| timer::sum(think, wait)) {
+            let why = "no request stands directly before or behind it";
+            self.draft.notes.add(Place::File, "the wait of a TestAction", why);
+        }
+    }
+
+    /// The wait of an action between requests; what is none is named.
+    fn pause<'a>(&mut self, action: &Element<'a>, outer: &Scope<'a>) -> Option<Think> {
+        let scope = outer.with(&action.below());
+        if action.text("ActionProcessor.action").trim() != PAUSE {
+            let why = "it ends or restarts users; `on-failure` does so after a step that failed";
+            self.draft.notes.add(action.place(), action.what(), why);
+            return None;
+        }
+        let notes = &mut self.draft.notes;
+        let timers = timer::wait(&scope.timers, &self.words, notes);
+        timer::sum(timer::fixed(action, "ActionProcessor.duration", &self.words, notes), timers)
+    }
+
+    /// The steps of a controller; what it cannot say is named, with the requests that are lost.
+    fn controller<'a>(&mut self, element: &Element<'a>, outer: &Scope<'a>) -> Vec<DraftStep> {
+        let around = match element.kind() {
+            "GenericController" | "RecordingController" => Ok(Around::Nothing),
+            "TransactionController" => Ok(self.transaction(element)),
+            "LoopController" => self.repeated(element),
+            "ForeachController" => self.each(element),
+            "IfController" => self.when(element),
+            "ThroughputController" => self.share(element),
+            _ => Err("it is done once only at the beginning of a group".to_owned()),
+        };
+        let step = match around {
+            Ok(step) => step,
+            Err(why) => {
+                let lost = counted(requests_below(element), "request");
+                let why = format!("{why}; what stands in it is left out ({lost})");
+                self.draft.notes.add(element.place(), element.what(), why);
+                return Vec::new();
+            }
+        };
+        let below = element.below();
+        self.name_inside(element, &below);
+        let steps = self.steps(&below, &outer.with(&below));
+        if steps.is_empty() {
+            return Vec::new();
+        }
+        let mut around = match step {
+            Around::Nothing => return steps,
+            Around::Condition(step) => hung_on(step, steps),
+            Around::Step(step) => DraftStep::around(*step, steps),
+        };
+        around.remarks.insert(0, element.remark());
+        if around.step.repeat.as_ref().is_some_and(|times| *times.get_ref() == ENDLESS) {
+            around.remarks.push("never ends in JMeter: users stay in it".into());
+            self.endless = true;
+        }
+        vec![around]
+    }
+
+    /// Names what holds for all users of a group or for none.
+    fn name_inside(&mut self, controller: &Element<'_>, below: &[Element<'_>]) {
+        for element in below {
+            if matches!(role(element), Role::Cookies | Role::Logins | Role::Data | Role::Pacing) {
+                let why = format!("it cannot hold for {} alone", controller.what());
+                self.draft.notes.add(element.place(), element.what(), why);
+            }
+        }
+    }
+
+    fn transaction(&mut self, element: &Element<'_>) -> Around {
+        if element.flag("TransactionController.includeTimers") {
+            let why = "its time holds waits; here think times are left out of the time of a group";
+            self.draft.notes.add(element.place(), element.what(), why);
+        }
+        let name = self.labels.unique(element.name());
+        Around::Step(Box::new(Step { group: Some(placed(name)), ..Step::default() }))
+    }
+
+    fn repeated(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        let text = element.text("LoopController.loops");
+        // JMeter writes `continue_forever` into every controller: it means done again when what is
+        // around it comes back, and not without end
+        let times = if text.trim() == "-1" {
+            ENDLESS
+        } else {
+            let known = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+            u64::from(known.ok_or_else(|| {
+                format!("it is done `{text}` times, which is not known before the load")
+            })?)
+        };
+        if times == 0 {
+            return Err("it is done 0 times".into());
+        }
+        let step = Step { repeat: Some(placed(times)), ..Step::default() };
+        Ok(Around::Step(Box::new(step)))
+    }
+
+    fn each(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        let list = variable_name(element.text("ForeachController.inputVal"));
+        if !self.words.lists.contains(&list) {
+            return Err(format!(
+                "`{list}` is no list: no extractor of the plan takes all matches of it"
+            ));
+        }
+        if element.given("ForeachController.useSeparator") == Some("false") {
+            return Err("its list has names without `_`, which no extractor makes".into());
+        }
+        let bound = |name: &str| -> Result<u64, String> {
+            let text = element.text(name);
+            if text.trim().is_empty() {
+                return Ok(0);
+            }
+            let number = self.words.known(text).and_then(|text| text.trim().parse().ok());
+            number.ok_or_else(|| format!("its {name} is `{text}`"))
+        };
+        if bound("ForeachController.startIndex")? > 0 {
+            return Err("it does not begin with the first value".into());
+        }
+        let end = bound("ForeachController.endIndex")?;
+        let variable = variable_name(element.text("ForeachController.returnVal"));
+        self.set.insert(variable.clone());
+        Ok(Around::Step(Box::new(Step {
+            each: Some(placed(list)),
+            variable: Some(placed(variable)),
+            most: (end > 0).then(|| placed(end)),
+            ..Step::default()
+        })))
+    }
+
+    fn when(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        let text = element.text("IfController.condition");
+        let is_expression = element.flag("IfController.useExpression");
+        let condition = condition::read(text, is_expression).ok_or_else(|| {
+            format!("its condition `{text}` is more than one comparison of a variable")
+        })?;
+        let condition = self.words.template(&condition, element, &mut self.draft.notes);
+        let step = Step { condition: Some(placed(condition)), ..Step::default() };
+        Ok(Around::Condition(Box::new(step)))
+    }
+
+    fn share(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        if element.text("ThroughputController.style").trim() != PERCENT {
+            return Err("it counts how often it is done, and is no share in percent".into());
+        }
+        let text = element.text("ThroughputController.percentThroughput");
+        let percent = self
+            .words
+            .number(text)
+            .ok_or_else(|| format!("its share `{text}` is no number before the load"))?;
+        if percent <= 0.0 {
+            return Err("its share is 0 %".into());
+        }
+        if percent >= 100.0 {
+            return Ok(Around::Nothing);
+        }
+        let step = Step { share: Some(placed(format!("{percent}%"))), ..Step::default() };
+        Ok(Around::Condition(Box::new(step)))
+    }
+}
+
+/// What a controller puts around its steps.
+enum Around {
+    Nothing,
+    /// A share or a condition: it may hang on a single step.
+    Condition(Box<Step>),
+    Step(Box<Step>),
+}
+
+/// `steps` under the share or the condition of `step`: on the one step that has none of its own,
+/// or around them all.
+fn hung_on(step: Box<Step>, mut steps: Vec<DraftStep>) -> DraftStep {
+    if let [only] = &mut steps[..]
+        && only.step.share.is_none()
+        && only.step.condition.is_none()
+    {
+        only.step.share.clone_from(&step.share);
+        only.step.condition.clone_from(&step.condition);
+        return std::mem::take(only);
+    }
+    DraftStep::around(Step { repeat: Some(placed(1)), ..*step }, steps)
+}

@@ -1,0 +1,285 @@
+//! Post-processors: what is taken from an answer.
+
+use plumb_scenario::file::{Extract, Pick};
+
+use super::element::Element;
+use super::words::Words;
+use crate::note::Notes;
+use crate::pattern::carried;
+use crate::template::variable_name;
+
+/// What `extractor` takes from an answer; what it takes from elsewhere is named.
+pub(super) fn read(extractor: &Element<'_>, words: &Words, notes: &mut Notes) -> Vec<Extract> {
+    if !matches!(extractor.text("Sample.scope"), "" | "all" | "parent") {
+        let why = "it looks at something else than the answer itself";
+        notes.add(extractor.place(), extractor.what(), why);
+        return Vec::new();
+    }
+    let found = match extractor.kind() {
+        "RegexExtractor" => regex(extractor).map(|extract| vec![extract]),
+        "JSONPostProcessor" => json(extractor, notes),
+        "XPath2Extractor" => xpath(extractor, notes).map(|extract| vec![extract]),
+        _ => boundary(extractor).map(|extract| vec![extract]),
+    };
+    let mut found = found.unwrap_or_else(|why| {
+        notes.add(extractor.place(), extractor.what(), why);
+        Vec::new()
+    });
+    for extract in &mut found {
+        extract.name = variable_name(&extract.name);
+        if extract.pick == Pick::All {
+            // nothing found is a list of nothing: a loop over it has no turns
+            extract.default = Some(String::new());
+        }
+        let Extract { json, regex, xpath, default, .. } = extract;
+        for text in [json, regex, xpath, default].into_iter().flatten() {
+            match words.known(text) {
+                Some(known) => *text = known,
+                None => {
+                    let why = format!("`{text}` is not known before the load; it stays as written");
+                    notes.add(extractor.place(), extractor.what(), why);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn regex(extractor: &Element<'_>) -> Result<Extract, String> {
+    let written = extractor.text("RegexExtractor.regex");
+    let (header, regex) = match extractor.text("RegexExtractor.useHeaders") {
+        "" | "false" | "unescaped" => (None, written.to_owned()),
+        "true" => {
+            let (name, rest) = header_rule(written)
+                .ok_or("its expression does not begin with the name of a header and a colon")?;
+            (Some(name), rest)
+        }
+        other => return Err(format!("it looks at `{other}` and not at the content or a header")),
+    };
+    let template = extractor.text("RegexExtractor.template");
+    Ok(Extract {
+        name: name(extractor, "RegexExtractor.refname")?,
+        header,
+        regex: Some(carried(&regex)?),
+        template: (!matches!(template, "" | "$1$")).then(|| template.to_owned()),
+        pick: pick(extractor.text("RegexExtractor.match_number"))?,
+        default: default(extractor, "RegexExtractor.default"),
+        ..Extract::default()
+    })
+}
+
+/// `Location: (.+)` becomes the header and what is looked for in its value.
+fn header_rule(regex: &str) -> Option<(String, String)> {
+    let regex = regex.strip_prefix("(?i)").unwrap_or(regex);
+    let (name, rest) = regex.split_once(':')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if name.is_empty() || !name.chars().all(plain) {
+        return None;
+    }
+    let rest = ["\\s*", "\\s+", "\\s", " *", " +", " "]
+        .iter()
+        .find_map(|gap| rest.strip_prefix(gap))
+        .unwrap_or(rest);
+    Some((name.to_owned(), rest.to_owned()))
+}
+
+fn json(extractor: &Element<'_>, notes: &mut Notes) -> Result<Vec<Extract>, String> {
+    let list = |name: &str| -> Vec<&str> {
+        let text = extractor.text(name);
+        if text.is_empty() { Vec::new() } else { text.split(';').map(str::trim).collect() }
+    };
+    let names = list("JSONPostProcessor.referenceNames");
+    let paths = list("JSONPostProcessor.jsonPathExprs");
+    let numbers = list("JSONPostProcessor.match_numbers");
+    let defaults = list("JSONPostProcessor.defaultValues");
+    if names.is_empty() || names.len() != paths.len() {
+        return Err("it has not as many paths as names".into());
+    }
+    if extractor.flag("JSONPostProcessor.compute_concat") {
+        let why = "its variable NAME_ALL, all values with commas between, is not made";
+        notes.add(extractor.place(), extractor.what(), why);
+    }
+    let each = names.iter().zip(&paths).enumerate();
+    each.map(|(at, (name, path))| {
+        if name.is_empty() {
+            return Err("one of its names is empty".into());
+        }
+        Ok(Extract {
+            name: (*name).to_owned(),
+            json: Some(rooted(path)),
+            pick: pick(numbers.get(at).copied().unwrap_or(""))?,
+            default: defaults.get(at).filter(|text| !text.is_empty()).map(|&text| text.to_owned()),
+            ..Extract::default()
+        })
+    })
+    .collect()
+}
+
+/// The path with the `$` that JMeter adds where there is none.
+fn rooted(path: &str) -> String {
+    if path.is_empty() || path.starts_with(['$', '@']) { path.into() } else { format!("$.{path}") }
+}
+
+fn xpath(extractor: &Element<'_>, notes: &mut Notes) -> Result<Extract, String> {
+    if extractor.flag("XPathExtractor2.fragment") {
+        return Err("it takes whole pieces of the document, and here only their text is".into());
+    }
+    if !extractor.text("XPathExtractor2.namespaces").trim().is_empty() {
+        let why = "its prefixes are taken as the document declares them";
+        notes.add(extractor.place(), extractor.what(), why);
+    }
+    Ok(Extract {
+        name: name(extractor, "XPathExtractor2.refname")?,
+        xpath: Some(extractor.text("XPathExtractor2.xpathQuery").to_owned()),
+        pick: pick(extractor.text("XPathExtractor2.matchNumber"))?,
+        default: default(extractor, "XPathExtractor2.default"),
+        ..Extract::default()
+    })
+}
+
+fn boundary(extractor: &Element<'_>) -> Result<Extract, String> {
+    if !matches!(extractor.text("BoundaryExtractor.useHeaders"), "" | "false" | "unescaped") {
+        return Err("it does not look at the content".into());
+    }
+    let between = ["BoundaryExtractor.lboundary", "BoundaryExtractor.rboundary"]
+        .map(|name| extractor.text(name).to_owned());
+    if between.iter().all(String::is_empty) {
+        return Err("both of its boundaries are empty".into());
+    }
+    Ok(Extract {
+        name: name(extractor, "BoundaryExtractor.refname")?,
+        between: Some(between),
+        pick: pick(extractor.text("BoundaryExtractor.match_number"))?,
+        default: default(extractor, "BoundaryExtractor.default"),
+        ..Extract::default()
+    })
+}
+
+fn name(extractor: &Element<'_>, property: &str) -> Result<String, String> {
+    let name = extractor.text(property).trim();
+    if name.is_empty() { Err("it names no variable".into()) } else { Ok(name.to_owned()) }
+}
+
+/// The default; an empty one counts only where the plan says so.
+fn default(extractor: &Element<'_>, property: &str) -> Option<String> {
+    let kind = extractor.kind();
+    let empty_counts = extractor.flag(&format!("{kind}.default_empty_value"));
+    let text = extractor.text(property);
+    (empty_counts || !text.is_empty()).then(|| text.to_owned())
+}
+
+/// Which of the matches: below 0 all, 0 one at random.
+fn pick(number: &str) -> Result<Pick, String> {
+    match number.trim() {
+        "" | "1" => Ok(Pick::First),
+        "0" => Ok(Pick::Random),
+        number if number.starts_with('-') => Ok(Pick::All),
+        number => match number.parse() {
+            Ok(number @ 1..=1_000_000_000) => Ok(Pick::Number(number)),
+            _ => Err(format!("`{number}` is no number of a match")),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::read as tree;
+    use super::*;
+
+    fn of(kind: &str, properties: &[(&str, &str)]) -> (Vec<Extract>, Vec<String>) {
+        let inside: String = properties
+            .iter()
+            .map(|(name, value)| format!("<stringProp name='{name}'>{value}</stringProp>"))
+            .collect();
+        let tree = tree(&format!("<hashTree><{kind} testname='e'>{inside}</{kind}></hashTree>"));
+        let mut notes = Notes::default();
+        let found = read(&Element::of_tree(&tree.unwrap())[0], &Words::default(), &mut notes);
+        (found, notes.sorted().iter().map(ToString::to_string).collect())
+    }
+
+    fn of_regex(regex: &str, headers: &str) -> (Vec<Extract>, Vec<String>) {
+        of(
+            "RegexExtractor",
+            &[
+                ("RegexExtractor.refname", "a.b"),
+                ("RegexExtractor.regex", regex),
+                ("RegexExtractor.useHeaders", headers),
+                ("RegexExtractor.template", "$1$-$2$"),
+                ("RegexExtractor.match_number", "2"),
+                ("RegexExtractor.default", "NONE"),
+            ],
+        )
+    }
+
+    #[test]
+    fn expressions_look_at_the_content_or_a_header() {
+        let extract = of_regex("x=(.+?),(.)", "false").0.remove(0);
+        assert_eq!(extract.name, "a_b");
+        assert_eq!(extract.regex.as_deref(), Some("x=(.+?),(.)"));
+        assert_eq!(extract.template.as_deref(), Some("$1$-$2$"));
+        assert_eq!((extract.pick, extract.default.as_deref()), (Pick::Number(2), Some("NONE")));
+        let extract = of_regex("(?i)Location:\\s*(.+)", "true").0.remove(0);
+        assert_eq!(extract.header.as_deref(), Some("Location"));
+        assert_eq!(extract.regex.as_deref(), Some("(.+)"));
+    }
+
+    #[test]
+    fn json_holds_several() {
+        let (found, notes) = of(
+            "JSONPostProcessor",
+            &[
+                ("JSONPostProcessor.referenceNames", "id;name"),
+                ("JSONPostProcessor.jsonPathExprs", "$..id;name"),
+                ("JSONPostProcessor.match_numbers", "-1;0"),
+                ("JSONPostProcessor.defaultValues", "NONE;"),
+            ],
+        );
+        assert_eq!(notes, [] as [String; 0]);
+        assert_eq!((found[0].pick, found[1].pick), (Pick::All, Pick::Random));
+        let paths: Vec<_> = found.iter().filter_map(|extract| extract.json.as_deref()).collect();
+        assert_eq!(paths, ["$..id", "$.name"], "JMeter adds the root");
+        assert_eq!((found[0].default.as_deref(), found[1].default.as_deref()), (Some(""), None));
+    }
+
+    #[test]
+    fn xpath_and_boundaries() {
+        let (found, notes) = of(
+            "XPath2Extractor",
+            &[
+                ("XPathExtractor2.refname", "x"),
+                ("XPathExtractor2.xpathQuery", "//a:id"),
+                ("XPathExtractor2.matchNumber", "-1"),
+                ("XPathExtractor2.namespaces", "a=urn:a"),
+            ],
+        );
+        assert_eq!(found[0].xpath.as_deref(), Some("//a:id"));
+        assert!(notes[0].contains("prefixes"), "{notes:?}");
+        let (found, _) = of(
+            "BoundaryExtractor",
+            &[
+                ("BoundaryExtractor.refname", "x"),
+                ("BoundaryExtractor.lboundary", "["),
+                ("BoundaryExtractor.rboundary", "]"),
+                ("BoundaryExtractor.default_empty_value", "true"),
+            ],
+        );
+        assert_eq!(found[0].between, Some(["[".into(), "]".into()]));
+        assert_eq!((found[0].pick, found[0].default.as_deref()), (Pick::First, Some("")));
+    }
+
+    #[test]
+    fn what_cannot_be_taken_is_named() {
+        for (found, notes) in [
+            of_regex("a(?=b)", "false"),
+            of_regex("(.+)", "true"),
+            of_regex("x", "URL"),
+            of("RegexExtractor", &[("RegexExtractor.regex", "x")]),
+            of("JSONPostProcessor", &[("JSONPostProcessor.referenceNames", "a;b")]),
+            of("XPath2Extractor", &[("XPathExtractor2.fragment", "true")]),
+            of("BoundaryExtractor", &[("BoundaryExtractor.refname", "x")]),
+            of("RegexExtractor", &[("Sample.scope", "variable")]),
+        ] {
+            assert_eq!((found.len(), notes.len()), (0, 1), "{notes:?}");
+        }
+    }
+}

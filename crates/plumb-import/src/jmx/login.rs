@@ -1,0 +1,46 @@
+//! Who the users of a group are.
+
+use plumb_wire::http::Url;
+
+use super::Importer;
+use super::element::Element;
+use super::scope::Scope;
+use crate::secrets::Login;
+
+impl Importer {
+    /// The one user that the managers in scope name.
+    pub(super) fn login(&mut self, scope: &Scope<'_>) -> Option<Login> {
+        let mut found: Option<Login> = None;
+        for manager in &scope.logins {
+            for entry in manager.members("AuthManager.auth_list") {
+                match self.entry(&entry) {
+                    Ok(login) if found.as_ref().is_some_and(|known| *known != login) => {
+                        let why = "it holds several users; a scenario has one file of credentials";
+                        self.draft.notes.add(manager.place(), manager.what(), why);
+                    }
+                    Ok(login) => found = Some(login),
+                    Err(why) => self.draft.notes.add(manager.place(), manager.what(), why),
+                }
+            }
+        }
+        found
+    }
+
+    fn entry(&self, entry: &Element<'_>) -> Result<Login, String> {
+        let known = |name: &str| {
+            let text = entry.text(name);
+            self.words.known(text).ok_or_else(|| format!("{name} is not known before the load"))
+        };
+        if !matches!(entry.text("Authorization.mechanism"), "" | "BASIC" | "BASIC_DIGEST") {
+            return Err("only Basic is answered".into());
+        }
+        let url = known("Authorization.url")?;
+        if let (Some(base), Ok(url)) = (&self.base, Url::parse(&url))
+            && !url.same_origin(base)
+        {
+            return Err("one of its users is that of another server".into());
+        }
+        Login::new(&known("Authorization.username")?, &known("Authorization.password")?)
+            .ok_or_else(|| "one of its users cannot be sent".into())
+    }
+}

@@ -1,0 +1,347 @@
+//! Test plans of JMeter become scenarios.
+//!
+//! A plan is a tree of pairs: an element, and the tree of what stands below it (`element.rs`).
+//! What holds for a request is found by the rules of scope (`scope.rs`): configuration, timers,
+//! assertions and post-processors hold for every request beside them and below.
+
+mod assertion;
+mod condition;
+mod controller;
+mod data;
+mod element;
+mod extractor;
+mod login;
+mod pacing;
+mod request;
+mod schedule;
+mod scope;
+mod timer;
+mod tree;
+mod users;
+mod words;
+
+use std::collections::BTreeSet;
+
+use plumb_scenario::file::Pick;
+use plumb_scenario::file::placed;
+use plumb_wire::http::Url;
+use plumb_wire::secret::is_secret;
+
+use crate::ImportOptions;
+use crate::draft::Draft;
+use crate::error::ImportError;
+use crate::label::Labels;
+use crate::note::{Notes, Place};
+use crate::origin::{Origins, base_of};
+use crate::secrets::{Login, Secrets};
+use crate::source::Source;
+use crate::template::variable_name;
+use element::Element;
+use scope::{Role, Scope, role};
+use words::Words;
+
+/// Makes a scenario of a test plan.
+///
+/// # Errors
+/// When it is no test plan, or holds no request that can be asked for.
+pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
+    let root = tree::read(&source.text).map_err(|cause| source.broken(cause))?;
+    if root.name != "jmeterTestPlan" {
+        let cause = format!(
+            "line {}: the first element is <{}> and not <jmeterTestPlan>: is it a test plan of \
+             JMeter?",
+            root.line, root.name
+        );
+        return Err(source.broken(cause));
+    }
+    let elements: Vec<Element<'_>> = root
+        .children
+        .iter()
+        .find(|node| node.name == "hashTree")
+        .map(Element::of_tree)
+        .unwrap_or_default();
+    let plan = elements.iter().find(|element| element.kind() == "TestPlan" && element.is_enabled());
+    let nothing = || source.nothing("it holds no request over HTTP that is enabled");
+    let plan = plan.ok_or_else(nothing)?;
+    let mut importer = Importer::default();
+    importer.take_variables(plan);
+    importer.choose_base(plan, options)?;
+    importer.plan(plan);
+    if importer.draft.file.scenario.is_empty() {
+        return Err(nothing());
+    }
+    Ok(importer.finished(plan))
+}
+
+/// What is collected on the way.
+#[derive(Default)]
+struct Importer {
+    draft: Draft,
+    secrets: Secrets,
+    labels: Labels,
+    words: Words,
+    base: Option<Url>,
+    /// Variables that something sets.
+    set: BTreeSet<String>,
+    /// A data file names its variables itself: nobody knows them here.
+    has_unnamed_data: bool,
+    /// Limits of time by their keys, as the requests have them.
+    timeouts: Vec<(TimeLimit, u64, Place)>,
+    /// Requests that follow redirects.
+    redirects: usize,
+    /// Users of the group stay in one of its loops.
+    endless: bool,
+    /// Who asks, for each scenario.
+    logins: Vec<Option<Login>>,
+}
+
+/// A limit of time that a whole file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeLimit {
+    Connect,
+    Answer,
+}
+
+impl Importer {
+    /// Takes down the user-defined variables of the whole plan, and what its extractors set.
+    fn take_variables(&mut self, plan: &Element<'_>) {
+        if let Some(list) = plan.inner("TestPlan.user_defined_variables") {
+            self.define(&list, plan);
+        }
+        self.tell_properties(plan);
+        let mut open = plan.below();
+        open.reverse();
+        while let Some(element) = open.pop() {
+            self.tell_properties(&element);
+            match role(&element) {
+                Role::Variables => self.define(&element, &element),
+                Role::Extractor => {
+                    let unsaid = &mut Notes::default();
+                    for extract in extractor::read(&element, &Words::default(), unsaid) {
+                        if extract.pick == Pick::All {
+                            self.words.lists.insert(extract.name.clone());
+                        }
+                        self.secrets.leave(&extract.name);
+                        self.set.insert(extract.name);
+                    }
+                }
+                Role::Data => {
+                    data::names(&element).iter().for_each(|name| self.secrets.leave(name))
+                }
+                _ => {}
+            }
+            open.extend(element.below().into_iter().rev());
+        }
+    }
+
+    /// Says what the properties stand for that `element` asks for: a command line of JMeter could
+    /// have told otherwise.
+    fn tell_properties(&mut self, element: &Element<'_>) {
+        for (whole, value) in element.all_texts().into_iter().flat_map(words::taken) {
+            let what = format!("{whole} in {}", element.what());
+            self.draft.notes.add_taken(element.place(), what, &value);
+        }
+    }
+
+    fn define(&mut self, list: &Element<'_>, at: &Element<'_>) {
+        for argument in list.members("Arguments.arguments") {
+            let name = argument.text("Argument.name").trim();
+            let value = argument.text("Argument.value");
+            if name.is_empty() {
+                continue;
+            }
+            self.words.define(name, value);
+            let plain = variable_name(name);
+            self.secrets.leave(&plain);
+            self.set.insert(plain.clone());
+            let template = self.words.template(value, at, &mut self.draft.notes);
+            let is_written_out = !template.is_empty() && !template.contains("${");
+            let value = if is_secret(name) && is_written_out {
+                let why = "a secret of the plan, left out: fill it in";
+                self.draft.remark(format!("variables.{plain}"), why);
+                String::new()
+            } else {
+                template
+            };
+            self.draft.file.variables.insert(plain, value);
+        }
+    }
+
+    fn choose_base(
+        &mut self,
+        plan: &Element<'_>,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        let mut origins = Origins::default();
+        self.count_origins(&plan.below(), &Scope::default(), &mut origins);
+        let wanted = options.base.as_ref();
+        self.base = match (origins.is_empty(), wanted) {
+            (true, wanted) => wanted.cloned(),
+            (false, wanted) => origins.main(wanted)?.cloned(),
+        };
+        match &self.base {
+            Some(base) => self.draft.file.base = Some(placed(base_of(base))),
+            None => {
+                let why = "none that is known before the load: name it with the load";
+                self.draft.notes.add(plan.place(), "the server of the plan", why);
+            }
+        }
+        Ok(())
+    }
+
+    fn count_origins<'a>(
+        &self,
+        elements: &[Element<'a>],
+        outer: &Scope<'a>,
+        origins: &mut Origins,
+    ) {
+        let scope = outer.with(elements);
+        for element in elements {
+            let below = element.below();
+            if role(element) == Role::Request {
+                let scope = scope.with(&below);
+                if let request::Server::Known(url) = self.server(element, &scope) {
+                    origins.count(&url);
+                }
+            }
+            self.count_origins(&below, &scope, origins);
+        }
+    }
+
+    /// The groups of the plan, and what stands beside them.
+    fn plan(&mut self, plan: &Element<'_>) {
+        let below = plan.below();
+        let scope = Scope::default().with(&below);
+        if plan.flag("TestPlan.serialize_threadgroups") {
+            let why = "its groups run one after another; the scenarios run side by side";
+            self.draft.notes.add(plan.place(), plan.what(), why);
+        }
+        let groups = below.iter().filter(|element| role(element) == Role::Group).count();
+        for element in &below {
+            match role(element) {
+                Role::Group => self.group(element, &scope, groups),
+                Role::Request | Role::Controller | Role::Action => {
+                    let why = "it stands in no group of users";
+                    self.draft.notes.add(element.place(), element.what(), why);
+                }
+                _ => self.beside(element),
+            }
+        }
+    }
+
+    /// Names what stands beside requests, where it has no equivalent.
+    fn beside(&mut self, element: &Element<'_>) {
+        match role(element) {
+            Role::Listener => self.draft.notes.add_no_part(element.place(), element.what()),
+            Role::Unknown => self.unknown(element),
+            _ => {}
+        }
+    }
+
+    /// Names an element without an equivalent, with what is lost below it.
+    fn unknown(&mut self, element: &Element<'_>) {
+        let why = match requests_below(element) {
+            0 => "there is nothing like it here".to_owned(),
+            1 => "there is nothing like it here; the request in it is left out".to_owned(),
+            more => {
+                format!("there is nothing like it here; the {more} requests in it are left out")
+            }
+        };
+        self.draft.notes.add(element.place(), element.what(), why);
+    }
+
+    fn finished(mut self, plan: &Element<'_>) -> Draft {
+        self.draft.file.name = Some(plan.name().trim().to_owned()).filter(|name| !name.is_empty());
+        self.settle_timeouts();
+        self.settle_logins();
+        if self.redirects > 0 {
+            self.draft.head.push(format!(
+                "JMeter follows redirects in {} of the requests. Here a redirect is an answer of its \
+                 own, and where no status was wanted 2xx is: write the page it leads to as a step.",
+                self.redirects
+            ));
+        }
+        let stand_ins: Vec<(String, String)> = self
+            .words
+            .stand_ins()
+            .map(|(name, written)| (name.to_owned(), written.to_owned()))
+            .collect();
+        for (name, written) in stand_ins {
+            self.draft
+                .remark(format!("variables.{name}"), format!("stands for {written}: fill it in"));
+            self.draft.file.variables.insert(name, String::new());
+        }
+        self.name_unset_variables();
+        self.secrets.declare(&mut self.draft);
+        self.draft
+    }
+
+    /// Variables that nothing sets would stop the load: they are declared, empty.
+    fn name_unset_variables(&mut self) {
+        if self.has_unnamed_data {
+            return;
+        }
+        let used = std::mem::take(&mut self.words.used);
+        for (name, place) in used {
+            if !self.set.contains(&name) && !self.draft.file.variables.contains_key(&name) {
+                let what = format!("the variable `{name}`");
+                let why = "nothing that was carried over sets it; it stands empty in `variables`";
+                self.draft.notes.add(place, what, why);
+                self.draft.remark(format!("variables.{name}"), "nothing sets it: fill it in");
+                self.draft.file.variables.insert(name, String::new());
+            }
+        }
+    }
+
+    /// One limit for the whole file: the longest.
+    fn settle_timeouts(&mut self) {
+        for limit in [TimeLimit::Connect, TimeLimit::Answer] {
+            let own = || self.timeouts.iter().filter(|(kind, ..)| *kind == limit);
+            let Some(longest) = own().map(|(_, ms, _)| *ms).max() else { continue };
+            let shorter = own().find(|(_, ms, _)| *ms != longest).map(|(_, ms, at)| (*ms, *at));
+            if let Some((ms, at)) = shorter {
+                let why = format!("a file has one limit: {longest} ms, and not {ms} ms");
+                self.draft.notes.add(at, "a time-out of a request", why);
+            }
+            let span = Some(plumb_measure::Span::from_ms(longest));
+            match limit {
+                TimeLimit::Connect => self.draft.file.connect_timeout = span,
+                TimeLimit::Answer => self.draft.file.timeout = span,
+            }
+        }
+    }
+
+    /// One login for the scenarios that have it.
+    fn settle_logins(&mut self) {
+        let Some(first) = self.logins.iter().flatten().next().cloned() else { return };
+        let having = |login: &Option<Login>| login.as_ref() == Some(&first);
+        let all = self.logins.iter().all(having);
+        let others = self.logins.iter().flatten().any(|login| *login != first);
+        if others {
+            let why =
+                "one file of credentials is written: give the scenarios of other users theirs";
+            self.draft.notes.add(Place::File, "users that log in", why);
+        }
+        if !all {
+            let numbered = self.logins.iter().enumerate();
+            self.draft.login_of =
+                numbered.filter(|(_, login)| having(login)).map(|(number, _)| number).collect();
+        }
+        self.draft.login = Some(first);
+    }
+}
+
+/// How many requests stand below `element`.
+fn requests_below(element: &Element<'_>) -> usize {
+    let mut open = element.below();
+    let mut found = 0;
+    while let Some(element) = open.pop() {
+        found += usize::from(role(&element) == Role::Request);
+        open.extend(element.below());
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

@@ -1,0 +1,419 @@
+//! Requests: where they go, what they send, what holds for them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plumb_scenario::extract::Extractor;
+use plumb_scenario::file::placed;
+use plumb_scenario::file::{Check, Extract, Pairs, Step, Think};
+use plumb_scenario::variables::Names;
+use plumb_wire::http::Url;
+use plumb_wire::percent::form_encoded;
+use plumb_wire::secret::is_secret;
+
+use super::element::Element;
+use super::scope::{Role, Scope, role};
+use super::{Importer, TimeLimit, assertion, extractor, timer};
+use crate::body::{masked_target_template, masked_template};
+use crate::draft::DraftStep;
+use crate::har::{is_left_out, is_sendable};
+use crate::origin::base_of;
+
+/// Methods whose arguments are the body; of others only a body that is written out is.
+const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];
+/// Switches of a request that have no equivalent, with what they would do.
+const SWITCHES: [(&str, &str); 4] = [
+    ("HTTPSampler.image_parser", "what its page embeds is not loaded: write steps for it"),
+    ("HTTPSampler.DO_MULTIPART_POST", "no multipart is made: write the `body` as it is sent"),
+    ("HTTPSampler.md5", "no checksum is made of the answer"),
+    ("HTTPSampler.monitor", "nothing is monitored"),
+];
+/// Properties of a request that have no equivalent when they hold something.
+const SETTINGS: [(&str, &str); 3] = [
+    ("HTTPSampler.proxyHost", "a proxy is an option of the load"),
+    ("HTTPSampler.ipSource", "the source address is not chosen"),
+    ("HTTPSampler.embedded_url_re", "what its page embeds is not loaded"),
+];
+
+/// The server of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    /// It is known before the load.
+    Known(Url),
+    /// It is named by what only the load knows.
+    Later(String),
+    /// None is named.
+    Unnamed,
+}
+
+impl Importer {
+    /// The step of a request with the wait in front of it; `None` when it goes elsewhere. `outer`
+    /// is the scope of what stands beside it.
+    pub(super) fn request<'a>(
+        &mut self,
+        request: &Element<'a>,
+        outer: &Scope<'a>,
+    ) -> Option<(DraftStep, Option<Think>)> {
+        let below = request.below();
+        let scope = outer.with(&below);
+        if !self.goes_to_base(request, &scope) {
+            return None;
+        }
+        let Some(method) = self.method(request, &scope) else {
+            let why = "its method is not known before the load, or cannot be sent; it is left out";
+            self.draft.notes.add(request.place(), request.what(), why);
+            return None;
+        };
+        self.name_below(request, &below);
+        self.name_settings(request, &scope);
+        let mut step = self.addressed(request, &scope, method);
+        step.headers = self.headers(&scope, step.body.is_some() && has_form(request));
+        let check = self.check(request, &scope);
+        step.check = (check != Check::default()).then(|| placed(check));
+        step.extract = self.extracts(&scope).into_iter().map(placed).collect();
+        let wait = timer::wait(&scope.timers, &self.words, &mut self.draft.notes);
+        let mut draft = DraftStep::around(step, Vec::new());
+        draft.remarks.push(request.remark());
+        Some((draft, wait))
+    }
+
+    /// False for a request to another server, which is named.
+    fn goes_to_base(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> bool {
+        let (why, goes) = match (self.server(request, scope), &self.base) {
+            (Server::Known(url), Some(base)) if !url.same_origin(base) => {
+                (format!("it goes to {}; a load goes to one server", base_of(&url)), false)
+            }
+            (Server::Later(text), _) => (
+                format!("its server `{text}` is not known before the load; it goes to `base`"),
+                true,
+            ),
+            (Server::Known(_) | Server::Unnamed, _) => return true,
+        };
+        self.draft.notes.add(request.place(), request.what(), why);
+        goes
+    }
+
+    /// The server of a request.
+    pub(super) fn server(&self, request: &Element<'_>, scope: &Scope<'_>) -> Server {
+        let property = |name: &str| scope.property(request, &format!("HTTPSampler.{name}"));
+        let path = property("path");
+        let text = match whole_address(path) {
+            Some((server, _)) => server.to_owned(),
+            None if property("domain").trim().is_empty() => return Server::Unnamed,
+            None => {
+                let scheme = match property("protocol").trim() {
+                    "" => "http",
+                    scheme => scheme,
+                };
+                let port = match property("port").trim() {
+                    "" | "0" => String::new(),
+                    port => format!(":{port}"),
+                };
+                format!("{scheme}://{}{port}", property("domain").trim())
+            }
+        };
+        let known = self.words.known(&text);
+        match known.as_deref().map(Url::parse) {
+            Some(Ok(url)) => Server::Known(url),
+            _ => Server::Later(without_user(&text)),
+        }
+    }
+
+    /// Names what stands below a request and cannot hold for it alone.
+    fn name_below(&mut self, request: &Element<'_>, below: &[Element<'_>]) {
+        for element in below {
+            match role(element) {
+                Role::Cookies | Role::Logins | Role::Data | Role::Pacing => {
+                    let why = format!("it cannot hold for {} alone", request.what());
+                    self.draft.notes.add(element.place(), element.what(), why);
+                }
+                Role::Request | Role::Controller | Role::Action | Role::Group => {
+                    let why = "it stands below a request, where JMeter does not run it";
+                    self.draft
+                        .notes
+                        .add_no_part(element.place(), format!("{}: {why}", element.what()));
+                }
+                _ => self.beside(element),
+            }
+        }
+    }
+
+    fn name_settings(&mut self, request: &Element<'_>, scope: &Scope<'_>) {
+        let mut lost = Vec::new();
+        for (name, why) in SWITCHES {
+            if scope.property(request, name).trim() == "true" {
+                lost.push(why);
+            }
+        }
+        for (name, why) in SETTINGS {
+            if !scope.property(request, name).trim().is_empty() {
+                lost.push(why);
+            }
+        }
+        if scope.property(request, "HTTPSampler.use_keepalive").trim() == "false" {
+            lost.push("its connection is kept for the next request");
+        }
+        if scope.defaults.iter().any(|defaults| !arguments(defaults).is_empty()) {
+            lost.push("arguments of the defaults are not added");
+        }
+        for why in lost {
+            self.draft.notes.add(request.place(), request.what(), why);
+        }
+        for (limit, name) in
+            [(TimeLimit::Connect, "connect_timeout"), (TimeLimit::Answer, "response_timeout")]
+        {
+            let text = scope.property(request, &format!("HTTPSampler.{name}"));
+            let ms = self.words.known(text).and_then(|text| text.trim().parse().ok());
+            if let Some(ms @ 1..) = ms {
+                self.timeouts.push((limit, ms, request.place()));
+            }
+        }
+    }
+
+    /// The method, where it is one that is sent.
+    fn method(&self, request: &Element<'_>, scope: &Scope<'_>) -> Option<String> {
+        let known = self.words.known(scope.property(request, "HTTPSampler.method"))?;
+        match known.trim().to_ascii_uppercase() {
+            empty if empty.is_empty() => Some("GET".into()),
+            tunnel if tunnel == "CONNECT" => None,
+            method => Some(method).filter(|text| text.bytes().all(|b| b.is_ascii_uppercase())),
+        }
+    }
+
+    /// Method, path with query, and body.
+    fn addressed(&mut self, request: &Element<'_>, scope: &Scope<'_>, method: String) -> Step {
+        let path = scope.property(request, "HTTPSampler.path").trim();
+        let path = whole_address(path).map_or(path, |(_, path)| path);
+        let target = self.words.template(path, request, &mut self.draft.notes);
+        let mut target = masked_target_template(&target, &mut self.secrets);
+        if !target.starts_with('/') && !target.starts_with("${") {
+            target.insert(0, '/');
+        }
+        let is_raw = request.flag("HTTPSampler.postBodyRaw") && !arguments(request).is_empty();
+        let has_body = is_raw || BODIES.contains(&method.as_str());
+        let mut step =
+            Step { name: Some(placed(self.row(request, &method, path))), ..Step::default() };
+        if has_body {
+            step.body_file = self.body_file(request).map(placed);
+        }
+        if has_body && step.body_file.is_none() {
+            step.body = self.body(request).map(placed);
+        } else if !has_body {
+            let query = self.form(request);
+            if !query.is_empty() {
+                target += if target.contains('?') { "&" } else { "?" };
+                target += &query;
+            }
+        }
+        if method == "GET" && step.body.is_none() {
+            step.get = Some(placed(target));
+        } else {
+            step.path = Some(placed(target));
+            let usual = method == "POST" && (step.body.is_some() || step.body_file.is_some());
+            step.method = (!usual).then(|| placed(method));
+        }
+        step
+    }
+
+    fn row(&mut self, request: &Element<'_>, method: &str, path: &str) -> String {
+        match request.name().trim() {
+            "" => self.labels.of_request(method, path),
+            name => self.labels.unique(name),
+        }
+    }
+
+    /// The body as it is written, or the arguments as a form.
+    fn body(&mut self, request: &Element<'_>) -> Option<String> {
+        let list = arguments(request);
+        if list.is_empty() {
+            return None;
+        }
+        if has_form(request) {
+            return Some(self.form(request));
+        }
+        let raw: String = list.iter().map(|argument| argument.text("Argument.value")).collect();
+        let template = self.words.template(&raw, request, &mut self.draft.notes);
+        Some(masked_template("", &template, &mut self.secrets))
+    }
+
+    /// The arguments as `name=value&name=value`.
+    fn form(&mut self, request: &Element<'_>) -> String {
+        let mut pairs = Vec::new();
+        for argument in arguments(request) {
+            let name = argument.text("Argument.name");
+            let value = self.words.template(
+                argument.text("Argument.value"),
+                request,
+                &mut self.draft.notes,
+            );
+            let encode = argument.flag("HTTPArgument.always_encode");
+            let value = if is_secret(name) && !value.is_empty() && !value.contains("${") {
+                self.secrets.template(name, &value, " percent-encoded")
+            } else if encode {
+                encoded_template(&value)
+            } else {
+                value
+            };
+            let name = if encode { form_encoded(name) } else { name.to_owned() };
+            let has_equals = argument.given("HTTPArgument.use_equals") != Some("false");
+            let sign = if has_equals || !value.is_empty() { "=" } else { "" };
+            pairs.push(format!("{name}{sign}{value}"));
+        }
+        pairs.join("&")
+    }
+
+    /// The one file that is a whole body; others are named.
+    fn body_file(&mut self, request: &Element<'_>) -> Option<PathBuf> {
+        let files = request.inner("HTTPsampler.Files")?.members("HTTPFileArgs.files");
+        let [file, others @ ..] = &files[..] else { return None };
+        let path = file.text("File.path");
+        let why = if !others.is_empty() || !file.text("File.paramname").is_empty() {
+            "files are not sent as parts: write the `body` as it is sent"
+        } else if path.contains("${") {
+            "the file of its body is named by a variable"
+        } else {
+            return Some(PathBuf::from(path));
+        };
+        self.draft.notes.add(request.place(), request.what(), why);
+        None
+    }
+
+    /// The headers of all managers in scope, the nearest last.
+    fn headers(&mut self, scope: &Scope<'_>, sends_form: bool) -> Pairs {
+        let mut found: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for manager in &scope.headers {
+            for header in manager.members("HeaderManager.headers") {
+                let name = header.text("Header.name").trim();
+                let written = header.text("Header.value");
+                let value = self.words.template(written, manager, &mut self.draft.notes);
+                let plain = name.to_ascii_lowercase();
+                if name.is_empty() && value.is_empty() {
+                    continue; // an empty line of the window
+                }
+                if !is_sendable(name, &value) {
+                    let what = format!("the header `{name}` of {}", manager.what());
+                    self.draft.notes.add(manager.place(), what, "it cannot be sent");
+                } else if plain == "authorization" && !value.contains("${") {
+                    let scheme = value.split(' ').next().unwrap_or_default().to_owned();
+                    let secret = value.get(scheme.len()..).unwrap_or_default().trim().to_owned();
+                    let value = self.secrets.template("authorization", &secret, "");
+                    found.insert(plain, (name.to_owned(), format!("{scheme} {value}")));
+                } else if plain == "connection" && value.eq_ignore_ascii_case("keep-alive") {
+                    let what = format!("the header {name} of {}", manager.what());
+                    self.draft.notes.add_no_part(manager.place(), what);
+                } else if is_left_out(&plain) && plain != "authorization" {
+                    let why = format!("the header {name} is made by the load itself");
+                    self.draft.notes.add(manager.place(), manager.what(), why);
+                } else if is_secret(&plain) && !value.contains("${") {
+                    let value = self.secrets.template(name, &value, "");
+                    found.insert(plain, (name.to_owned(), value));
+                } else {
+                    found.insert(plain, (name.to_owned(), value));
+                }
+            }
+        }
+        if sends_form {
+            let usual = ("Content-Type".into(), "application/x-www-form-urlencoded".into());
+            found.entry("content-type".into()).or_insert(usual);
+        }
+        found.into_values().collect()
+    }
+
+    /// What is taken from the answer. An expression that a load does not read is named; its
+    /// variable is then set by nothing, and no list.
+    fn extracts(&mut self, scope: &Scope<'_>) -> Vec<Extract> {
+        let mut sound = Vec::new();
+        for element in &scope.extractors {
+            for extract in extractor::read(element, &self.words, &mut self.draft.notes) {
+                match Extractor::new(&extract, &mut Names::default()) {
+                    Ok(_) => sound.push(extract),
+                    Err(problem) => {
+                        let why = format!("`{}` is not extracted: {problem}", extract.name);
+                        self.draft.notes.add(element.place(), element.what(), why);
+                        self.set.remove(&extract.name);
+                        self.words.lists.remove(&extract.name);
+                    }
+                }
+            }
+        }
+        sound
+    }
+
+    fn check(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> Check {
+        let mut check = Check::default();
+        for element in &scope.assertions {
+            assertion::add(&mut check, element, &self.words, &mut self.draft.notes);
+        }
+        let follows = ["HTTPSampler.follow_redirects", "HTTPSampler.auto_redirects"]
+            .into_iter()
+            .any(|name| scope.property(request, name).trim() == "true");
+        if follows {
+            self.redirects += 1;
+            // a redirect that JMeter follows would be counted as the page
+            check.status.get_or_insert_with(|| "2xx".into());
+        }
+        check
+    }
+}
+
+/// The arguments of a request.
+fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
+    let list = request.inner("HTTPsampler.Arguments");
+    list.map(|list| list.members("Arguments.arguments")).unwrap_or_default()
+}
+
+/// False where the arguments are a body as it is written: said so, or all without names.
+fn has_form(request: &Element<'_>) -> bool {
+    !request.flag("HTTPSampler.postBodyRaw")
+        && arguments(request).iter().any(|argument| !argument.text("Argument.name").is_empty())
+}
+
+/// `scheme://server` and the rest of a path that is a whole address.
+fn whole_address(path: &str) -> Option<(&str, &str)> {
+    let path = path.trim();
+    let scheme = path.split_once("://").map(|(scheme, _)| scheme)?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let start = scheme.len() + 3;
+    let end = path[start..].find(['/', '?', '#']).map_or(path.len(), |at| start + at);
+    Some(path.split_at(end))
+}
+
+fn without_user(text: &str) -> String {
+    text.rsplit_once('@').map_or(text, |(_, host)| host).to_owned()
+}
+
+/// A template with everything in it percent-encoded, what its variables stand for, too.
+fn encoded_template(template: &str) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find("${") {
+        let Some(end) = rest[at..].find('}').map(|end| at + end) else { break };
+        out += &form_encoded(&rest[..at]);
+        let variable = &rest[at..end];
+        out += variable;
+        // a number of values needs no encoding
+        out += if variable.contains(':') { "}" } else { ":url}" };
+        rest = &rest[end + 1..];
+    }
+    out + &form_encoded(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_be_a_whole_address() {
+        assert_eq!(whole_address("https://a:1/b?c"), Some(("https://a:1", "/b?c")));
+        assert_eq!(whole_address("HTTP://${h}"), Some(("HTTP://${h}", "")));
+        assert_eq!(whole_address("/b?u=http://x"), None);
+    }
+
+    #[test]
+    fn variables_are_encoded_between_encoded_texts() {
+        assert_eq!(encoded_template("a b${x}c&${l:count}"), "a+b${x:url}c%26${l:count}");
+        assert_eq!(encoded_template("${"), "%24%7B");
+    }
+}

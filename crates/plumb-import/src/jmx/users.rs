@@ -1,0 +1,234 @@
+//! Groups of users: how many there are, when they begin, and how long they go on.
+
+use plumb_scenario::file::placed;
+use plumb_scenario::file::{Cookies, OnFailure, Scenario, Step};
+
+use super::Importer;
+use super::element::Element;
+use super::pacing;
+use super::schedule::{self, Shape};
+use super::scope::{Role, Scope, role};
+use crate::counted;
+use crate::draft::{DraftStep, Remarks, laid_out, shared_headers};
+use crate::wait::ms;
+
+impl Importer {
+    /// The scenario of a group. `outer` is the scope of the plan, which has `groups` of them.
+    pub(super) fn group<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>, groups: usize) {
+        let below = group.below();
+        let scope = outer.with(&below);
+        let number = self.draft.file.scenario.len();
+        let at = format!("scenario.{number}");
+        let (once, rest) = once_at_first(&below);
+        self.endless = false;
+        let mut login = Vec::new();
+        for element in once {
+            let inside = element.below();
+            login.extend(self.steps(&inside, &scope.with(&inside)));
+        }
+        let mut steps = self.steps(rest, &scope);
+        if steps.is_empty() {
+            steps = std::mem::take(&mut login);
+        }
+        if steps.is_empty() {
+            let why = "no request of it was carried over";
+            self.draft.notes.add(group.place(), group.what(), why);
+            return;
+        }
+        let mut scenario = self.users(group);
+        if std::mem::take(&mut self.endless) && scenario.iterations.take().is_some() {
+            self.needs_length(&scenario);
+        }
+        scenario.name = self.labels.unique(group.name());
+        scenario.cookies = self.cookies(group, &scope);
+        scenario.data = self.data(&scope, groups);
+        let login_of_group = self.login(&scope);
+        self.logins.push(login_of_group);
+        self.pace(&scope, groups, (&mut scenario, &steps));
+        scenario.headers = shared_headers(login.iter_mut().chain(steps.iter_mut()));
+        let remarks = &mut self.draft.remarks;
+        scenario.login = under(login, &at, remarks);
+        scenario.step = laid_out(steps, &at, remarks);
+        self.draft.remark(at, group.remark());
+        self.draft.file.scenario.push(scenario);
+    }
+
+    fn users(&mut self, group: &Element<'_>) -> Scenario {
+        if group.kind() == "OpenModelThreadGroup" {
+            return self.arriving(group);
+        }
+        let users = self.count(group, "ThreadGroup.num_threads").unwrap_or(1);
+        let mut scenario = Scenario { users: Some(placed(users)), ..Scenario::default() };
+        let mut seconds = |name: &str| {
+            let text = group.text(name);
+            let number = self.words.number(text);
+            if number.is_none() && !text.trim().is_empty() {
+                let why = format!("{name} is `{text}`, which is not known before the load");
+                self.draft.notes.add(group.place(), group.what(), why);
+            }
+            number.filter(|number| *number > 0.0).map(|number| ms(number * 1000.0))
+        };
+        scenario.ramp = seconds("ThreadGroup.ramp_time");
+        if group.flag("ThreadGroup.scheduler") {
+            scenario.length = seconds("ThreadGroup.duration");
+            scenario.start = seconds("ThreadGroup.delay");
+        }
+        scenario.iterations = self.iterations(group).map(placed);
+        scenario.on_failure = self.on_failure(group);
+        if scenario.iterations.is_none() {
+            self.needs_length(&scenario);
+        }
+        scenario
+    }
+
+    /// Says of a scenario that goes on for ever that it cannot.
+    fn needs_length(&mut self, scenario: &Scenario) {
+        if scenario.length.is_none() {
+            let at = format!("scenario.{}", self.draft.file.scenario.len());
+            self.draft.remark(at, "never ends in JMeter: give the load a length (`for`)");
+        }
+    }
+
+    /// Users that arrive at a rate.
+    fn arriving(&mut self, group: &Element<'_>) -> Scenario {
+        let text = group.text("OpenModelThreadGroup.schedule");
+        let known = self.words.known(text).unwrap_or_else(|| text.to_owned());
+        let seed = group.text("OpenModelThreadGroup.random_seed").trim();
+        if let Some(seed @ 1..) = seed.parse::<u64>().ok().filter(|seed| *seed <= u64::MAX >> 1) {
+            self.draft.file.seed.get_or_insert(seed);
+        }
+        let schedule = match schedule::read(&known) {
+            Ok(schedule) => schedule,
+            Err(why) => {
+                let why = format!("{why}; one user does the script once instead");
+                self.draft.notes.add(group.place(), group.what(), why);
+                let (users, iterations) = (Some(placed(1)), Some(placed(1)));
+                return Scenario { users, iterations, ..Scenario::default() };
+            }
+        };
+        if schedule.is_mixed {
+            let why = "even and random arrivals follow each other; all are random here";
+            self.draft.notes.add(group.place(), group.what(), why);
+        }
+        let mut scenario = Scenario { arrivals: schedule.arrivals, ..Scenario::default() };
+        match schedule.shape {
+            Shape::Constant(rate, length) => {
+                scenario.rate = Some(placed(rate));
+                scenario.length = Some(length);
+            }
+            Shape::Stages(stages) => scenario.stages = stages.into_iter().map(placed).collect(),
+        }
+        scenario
+    }
+
+    /// How often a user does the script; `None` without end.
+    fn iterations(&mut self, group: &Element<'_>) -> Option<u64> {
+        let main = group.inner("ThreadGroup.main_controller")?;
+        if main.flag("LoopController.continue_forever")
+            || main.text("LoopController.loops").trim() == "-1"
+        {
+            return None;
+        }
+        let text = main.text("LoopController.loops");
+        let times = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+        if times.is_none() {
+            let why =
+                format!("it is done `{text}` times, which is not known before the load; once");
+            self.draft.notes.add(group.place(), group.what(), why);
+        }
+        Some(times.map_or(1, u64::from).max(1))
+    }
+
+    fn count(&mut self, group: &Element<'_>, name: &str) -> Option<u64> {
+        let text = group.text(name);
+        let number = self.words.known(text).and_then(|text| text.trim().parse::<u32>().ok());
+        if number.is_none_or(|number| number == 0) {
+            let why = format!("{name} is `{text}`, which is no number above 0; 1 is taken");
+            self.draft.notes.add(group.place(), group.what(), why);
+        }
+        number.filter(|number| *number > 0).map(u64::from)
+    }
+
+    fn on_failure(&mut self, group: &Element<'_>) -> OnFailure {
+        match group.text("ThreadGroup.on_sample_error").trim() {
+            "startnextloop" => OnFailure::Restart,
+            "stopthread" => OnFailure::Stop,
+            whole @ ("stoptest" | "stoptestnow") => {
+                let why = format!("a failure ends the whole test ({whole}); here only its user");
+                self.draft.notes.add(group.place(), group.what(), why);
+                OnFailure::Stop
+            }
+            _ => OnFailure::Continue,
+        }
+    }
+
+    /// Without a manager JMeter keeps no cookies.
+    fn cookies(&mut self, group: &Element<'_>, scope: &Scope<'_>) -> Cookies {
+        let Some(manager) = scope.cookies.last() else { return Cookies::Off };
+        if !manager.members("CookieManager.cookies").is_empty() {
+            let why = "users begin without the cookies that it holds";
+            self.draft.notes.add(manager.place(), manager.what(), why);
+        }
+        // each arrival is a user of its own
+        let arrives = group.kind() == "OpenModelThreadGroup";
+        let clears = if arrives {
+            true
+        } else if manager.flag("CookieManager.controlledByThreadGroup") {
+            !group.flag("ThreadGroup.same_user_on_next_iteration")
+        } else {
+            manager.flag("CookieManager.clearEachIteration")
+        };
+        if clears { Cookies::Clear } else { Cookies::Keep }
+    }
+
+    /// Throughput that the users keep together becomes a rate where it is the same.
+    fn pace(
+        &mut self,
+        scope: &Scope<'_>,
+        groups: usize,
+        (scenario, steps): (&mut Scenario, &[DraftStep]),
+    ) {
+        let [timers @ .., _] = &scope.pacing[..] else { return };
+        for timer in timers {
+            let why = "several timers of throughput hold together; only the last is looked at";
+            self.draft.notes.add(timer.place(), timer.what(), why);
+        }
+        let Some(timer) = scope.pacing.last() else { return };
+        match pacing::rate(timer, &self.words, (scenario, steps, groups)) {
+            Ok(paced) => {
+                let requests = counted(usize::try_from(paced.requests).unwrap_or(0), "request");
+                scenario.rate = Some(placed(paced.rate));
+                scenario.arrivals = paced.arrivals;
+                if let Some(length) = paced.length {
+                    scenario.iterations = None;
+                    scenario.length = Some(length);
+                }
+                let at = format!("scenario.{}.rate", self.draft.file.scenario.len());
+                let text = format!(
+                    "{}: scripts of {requests}, by no more users than these",
+                    timer.remark()
+                );
+                self.draft.remark(at, text);
+            }
+            Err(why) => self.draft.notes.add(timer.place(), timer.what(), why),
+        }
+    }
+}
+
+/// The controllers of what is done once, at the beginning of a group, and the rest of it.
+fn once_at_first<'e, 'a>(below: &'e [Element<'a>]) -> (&'e [Element<'a>], &'e [Element<'a>]) {
+    let is_once = |element: &&Element<'_>| element.kind() == "OnceOnlyController";
+    let makes = |element: &Element<'_>| matches!(role(element), Role::Request | Role::Controller);
+    let Some(first) = below.iter().position(makes) else { return (&[], below) };
+    let count = below[first..].iter().take_while(is_once).count();
+    (&below[first..first + count], &below[first + count..])
+}
+
+/// Steps of the `login` of the scenario `at`.
+fn under(steps: Vec<DraftStep>, at: &str, remarks: &mut Remarks) -> Vec<Step> {
+    let mut own = Remarks::new();
+    let laid = laid_out(steps, at, &mut own);
+    let (from, to) = (format!("{at}.step."), format!("{at}.login."));
+    remarks.extend(own.into_iter().map(|(place, text)| (place.replacen(&from, &to, 1), text)));
+    laid
+}

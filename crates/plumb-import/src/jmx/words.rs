@@ -1,0 +1,352 @@
+//! Texts of a plan: its variables stay, its functions become what they stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_wire::secret::is_secret;
+
+use super::element::Element;
+use crate::note::{Notes, Place};
+use crate::template::{literal, variable, variable_name};
+
+/// Variables inside variables that are followed at most.
+const NESTING_MAX: usize = 16;
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part<'a> {
+    Text(&'a str),
+    /// `${name}`.
+    Variable(&'a str),
+    /// `${__name(arguments)}`, with everything between the braces.
+    Function(Function<'a>),
+}
+
+/// A call of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    /// Without the spaces around them.
+    pub(super) arguments: Vec<String>,
+    /// As it is written, braces and all.
+    whole: &'a str,
+}
+
+/// What the variables of a plan stand for, as far as it is known before the load.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// User-defined variables, as they are written.
+    known: BTreeMap<String, String>,
+    /// Variables that stand for functions without an equivalent, by what is written.
+    stand_ins: BTreeMap<String, String>,
+    /// Variables that hold every match.
+    pub(super) lists: BTreeSet<String>,
+    /// Where each variable was first used.
+    pub(super) used: BTreeMap<String, Place>,
+}
+
+impl Words {
+    /// Takes down a user-defined variable.
+    pub(super) fn define(&mut self, name: &str, value: &str) {
+        self.known.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// `text` as a template of a scenario. Functions that have no equivalent are named, and become
+    /// variables that somebody has to fill in.
+    pub(super) fn template(&mut self, text: &str, at: &Element<'_>, notes: &mut Notes) -> String {
+        let mut out = String::new();
+        for part in parts(text) {
+            match part {
+                Part::Text(text) => out += &literal(text),
+                Part::Variable(name) => out += &self.reference(name, at, notes),
+                Part::Function(function) => match value_of(&function) {
+                    Some(Value::Text(value)) if !value.contains("${") => out += &value,
+                    Some(Value::Variable(name)) => out += &self.reference(&name, at, notes),
+                    Some(Value::Text(_)) | None => {
+                        let name = self.stand_in(function.whole, function.name);
+                        let why = format!(
+                            "a function without an equivalent; the variable `{name}` stands for it"
+                        );
+                        let what = format!("{} in {}", function.whole, at.what());
+                        notes.add(at.place(), what, why);
+                        out += &variable(&name);
+                    }
+                },
+            }
+        }
+        out
+    }
+
+    /// A variable that is used.
+    fn reference(&mut self, name: &str, at: &Element<'_>, notes: &mut Notes) -> String {
+        if name.contains("${") {
+            let name = self.stand_in(name, "nested");
+            let what = format!("a variable inside the name of a variable in {}", at.what());
+            let why = format!("there are none; the variable `{name}` stands for it");
+            notes.add(at.place(), what, why);
+            return variable(&name);
+        }
+        let list = name.strip_suffix("_matchNr").map(variable_name);
+        if let Some(list) = list.filter(|list| self.lists.contains(list)) {
+            return variable(&format!("{list}:count"));
+        }
+        let name = variable_name(name);
+        self.used.entry(name.clone()).or_insert(at.place());
+        variable(&name)
+    }
+
+    fn stand_in(&mut self, written: &str, function: &str) -> String {
+        if let Some(name) = self.stand_ins.get(written) {
+            return name.clone();
+        }
+        let plain = variable_name(function.trim_start_matches('_'));
+        let number = self.stand_ins.len() + 1;
+        let name = format!("{plain}_{number}");
+        self.stand_ins.insert(written.to_owned(), name.clone());
+        name
+    }
+
+    /// The variables that stand for functions, with what they stand for.
+    pub(super) fn stand_ins(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.stand_ins.iter().map(|(written, name)| (name.as_str(), written.as_str()))
+    }
+
+    /// What `text` is before the load begins; `None` when that is not known.
+    pub(super) fn known(&self, text: &str) -> Option<String> {
+        self.resolved(text, NESTING_MAX)
+    }
+
+    fn resolved(&self, text: &str, depth: usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        let mut out = String::new();
+        for part in parts(text) {
+            match part {
+                Part::Text(text) => out += text,
+                Part::Variable(name) => out += &self.resolved(self.known.get(name)?, depth)?,
+                Part::Function(function) => match value_of(&function)? {
+                    Value::Text(value) => out += &self.resolved(&value, depth)?,
+                    Value::Variable(name) => {
+                        out += &self.resolved(self.known.get(&name)?, depth)?
+                    }
+                },
+            }
+            if out.len() > 64 << 10 {
+                return None; // variables that double each other
+            }
+        }
+        Some(out)
+    }
+
+    /// The number that `text` is before the load begins.
+    pub(super) fn number(&self, text: &str) -> Option<f64> {
+        self.known(text)?.trim().parse().ok().filter(|number: &f64| number.is_finite())
+    }
+}
+
+/// What a function stands for.
+enum Value {
+    Text(String),
+    Variable(String),
+}
+
+/// What a function stands for; `None` when it has no equivalent.
+fn value_of(function: &Function<'_>) -> Option<Value> {
+    let argument = |at: usize| function.arguments.get(at).filter(|text| !text.is_empty());
+    let name = argument(0).map(String::as_str).unwrap_or_default();
+    match function.name {
+        // a default that is nobody else's business: somebody has to fill it in
+        "__P" | "__property" if is_secret(name) => Some(Value::Variable(name.to_owned())),
+        // a property that is not given on the command line
+        "__P" => Some(Value::Text(argument(1).cloned().unwrap_or_else(|| "1".into()))),
+        "__property" => argument(2).or_else(|| argument(0)).cloned().map(Value::Text),
+        "__V" | "__v" => {
+            argument(0).filter(|name| !name.contains('$')).cloned().map(Value::Variable)
+        }
+        _ => None,
+    }
+}
+
+/// The properties that `text` asks for, as they are written, with what they are taken for.
+pub(super) fn taken(text: &str) -> Vec<(&str, String)> {
+    let value = |part| match part {
+        Part::Function(function) => match value_of(&function) {
+            Some(Value::Text(value)) if !value.contains("${") => Some((function.whole, value)),
+            _ => None,
+        },
+        Part::Text(_) | Part::Variable(_) => None,
+    };
+    parts(text).into_iter().filter_map(value).collect()
+}
+
+/// The call in a text that is nothing else.
+pub(super) fn sole_function(text: &str) -> Option<Function<'_>> {
+    match &parts(text.trim())[..] {
+        [Part::Function(function)] => Some(function.clone()),
+        _ => None,
+    }
+}
+
+/// True when `text` is one variable and nothing else.
+pub(super) fn is_sole_variable(text: &str) -> bool {
+    matches!(&parts(text.trim())[..], [Part::Variable(name)] if !name.contains("${"))
+}
+
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let Some(inner) = inside(&rest[at + 2..]) else { break };
+        if at > 0 {
+            parts.push(Part::Text(&rest[..at]));
+        }
+        let end = at + 2 + inner.len() + 1;
+        parts.push(match inner.strip_prefix("__") {
+            Some(_) => Part::Function(function(inner, &rest[at..end])),
+            None => Part::Variable(inner),
+        });
+        rest = &rest[end..];
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest));
+    }
+    parts
+}
+
+/// What stands between the braces that were opened just before `text`.
+fn inside(text: &str) -> Option<&str> {
+    let mut open = 0_usize;
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '{' => open += 1,
+            '}' if open == 0 => return Some(&text[..at]),
+            '}' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn function<'a>(inner: &'a str, whole: &'a str) -> Function<'a> {
+    let (name, rest) = inner.split_once('(').unwrap_or((inner, ""));
+    let rest = rest.trim_end().strip_suffix(')').unwrap_or(rest);
+    let arguments = if rest.is_empty() { Vec::new() } else { arguments(rest) };
+    Function { name: name.trim(), arguments, whole }
+}
+
+/// Arguments between commas; a comma in braces or behind a backslash belongs to its argument.
+fn arguments(text: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut open = 0_usize;
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '\\' if !escaped => {
+                escaped = true;
+                continue;
+            }
+            ',' if !escaped && open == 0 => {
+                all.push(String::new());
+                continue;
+            }
+            '{' if !escaped => open += 1,
+            '}' if !escaped => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if let Some(last) = all.last_mut() {
+            // only these characters lose their backslash
+            if escaped && !matches!(c, ',' | '\\' | '$') {
+                last.push('\\');
+            }
+            last.push(c);
+        }
+        escaped = false;
+    }
+    all.into_iter().map(|argument| argument.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::read;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn templated(words: &mut Words, text: &str) -> (String, Vec<String>) {
+        let tree = read("<hashTree>\n<A testname='a'/></hashTree>").unwrap();
+        let mut notes = Notes::default();
+        let out = words.template(text, &Element::of_tree(&tree)[0], &mut notes);
+        (out, notes.sorted().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn variables_stay_and_functions_become_what_they_stand_for() {
+        let mut words = Words::default();
+        let (out, notes) = templated(&mut words, "a ${x.y} ${__P(host, h\\,1)}${__V(z)} $1 ${open");
+        assert_eq!(out, "a ${x_y} h,1${z} $1 $${open");
+        assert_eq!(notes, [] as [String; 0]);
+        assert_eq!(taken("a${__P(host, h\\,1)}${x}"), [("${__P(host, h\\,1)}", "h,1".to_owned())]);
+        assert_eq!(words.used.keys().collect::<Vec<_>>(), ["x_y", "z"]);
+        assert_eq!(templated(&mut words, "${__property(p)}${__P(q)}").0, "p1");
+        assert_eq!(templated(&mut words, "${__P(db.password,x)}").0, "${db_password}");
+        assert_eq!(taken("${__P(db.password,x)}"), []);
+    }
+
+    #[test]
+    fn the_number_of_matches_is_the_length_of_the_list() {
+        let mut words = Words::default();
+        words.lists.insert("id".into());
+        assert_eq!(
+            templated(&mut words, "${id_matchNr}/${x_matchNr}").0,
+            "${id:count}/${x_matchNr}"
+        );
+        assert_eq!(words.used.keys().collect::<Vec<_>>(), ["x_matchNr"]);
+    }
+
+    #[test]
+    fn what_has_no_equivalent_is_named_and_stood_for() {
+        let mut words = Words::default();
+        let (out, notes) =
+            templated(&mut words, "${__UUID()}-${__UUID()}-${__Random(1,${n})}-${a_${i}}");
+        assert_eq!(out, "${UUID_1}-${UUID_1}-${Random_2}-${nested_3}");
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        let stand_ins: Vec<_> = words.stand_ins().collect();
+        assert!(stand_ins.contains(&("Random_2", "${__Random(1,${n})}")), "{stand_ins:?}");
+    }
+
+    #[test]
+    fn what_is_known_before_the_load() {
+        let mut words = Words::default();
+        words.define("HOST", "${__P(h,db1)}");
+        words.define("URL", "${HOST}:80");
+        words.define("LOOP", "${LOOP}");
+        words.define("BOMB", "${BOMB}${BOMB}");
+        assert_eq!(words.known("x${URL}").as_deref(), Some("xdb1:80"));
+        assert_eq!(words.number(" ${__P(n,12)} "), Some(12.0));
+        for unknown in ["${later}", "${LOOP}", "${BOMB}", "${__time()}"] {
+            assert_eq!(words.known(unknown), None, "{unknown}");
+        }
+        assert_eq!((words.number("x"), words.number("NaN"), words.number("")), (None, None, None));
+    }
+
+    #[test]
+    fn a_call_alone_is_told_from_one_among_others() {
+        let call = sole_function(" ${__jexl3(\"${x}\" == \"a\\,b\",)} ").unwrap();
+        assert_eq!(call.name, "__jexl3");
+        assert_eq!(call.arguments, ["\"${x}\" == \"a,b\"", ""]);
+        assert_eq!(sole_function("${__P(x)} "), sole_function("${__P(x)}"));
+        assert_eq!(sole_function("a${__P(x)}"), None);
+        assert!(
+            is_sole_variable("${x}") && !is_sole_variable("${x}1") && !is_sole_variable("${__x}")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_template(text in "(\\PC|\\$\\{|__|\\(|\\)|\\}|,|\\\\){0,40}") {
+            let mut words = Words::default();
+            let _ = templated(&mut words, &text);
+            let _ = words.known(&text);
+        }
+    }
+}

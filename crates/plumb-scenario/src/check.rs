@@ -1,0 +1,324 @@
+//! Checks: whether an answer is what it must be.
+
+use memchr::memmem::Finder;
+use regex::bytes::Regex;
+
+use crate::answer::Answer;
+use crate::file;
+use crate::pattern::{self, PatternError};
+use crate::{Expected, NoStatus};
+
+/// The statuses of an answer when nothing is said about them.
+pub const USUAL_STATUS: &str = "2xx,3xx";
+
+/// What an answer must be, ready to be judged.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    status: Expected,
+    length_min: u64,
+    length_max: u64,
+    within_ns: u64,
+    content: Vec<ContentCheck>,
+}
+
+/// One thing that the content must hold, or must not.
+#[derive(Clone, Debug)]
+struct ContentCheck {
+    wanted: bool,
+    search: Search,
+}
+
+#[derive(Clone, Debug)]
+enum Search {
+    Text(Box<Finder<'static>>),
+    Pattern(Regex),
+}
+
+/// What is wrong in a check.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CheckError {
+    /// Statuses.
+    #[error("status: {cause}")]
+    Status {
+        /// What is wrong.
+        cause: NoStatus,
+    },
+    /// A regular expression.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// An empty text: every content holds it.
+    #[error("contains and contains-not need a text: every content holds the empty one")]
+    EmptyText,
+    /// Lengths that exclude each other.
+    #[error("no length is at least {min} and at most {max}")]
+    Lengths {
+        /// As asked for.
+        min: u64,
+        /// As asked for.
+        max: u64,
+    },
+    /// A length of its own beside bounds.
+    #[error("length says it all: leave length-min and length-max out")]
+    LengthTwice,
+}
+
+/// The first check that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckFailed {
+    /// Another status than expected.
+    Status(u16),
+    /// Other bytes of content than expected.
+    Length(u64),
+    /// The check of the content with this number, from 0.
+    Content(usize),
+    /// The answer came too late, after so many nanoseconds.
+    Slow(u64),
+}
+
+impl Checker {
+    /// Prepares a check.
+    ///
+    /// # Errors
+    /// [`CheckError`] in words.
+    pub fn new(check: &file::Check) -> Result<Self, CheckError> {
+        let (length_min, length_max) = match (check.length, check.length_min, check.length_max) {
+            (Some(length), None, None) => (length, length),
+            (Some(_), ..) => return Err(CheckError::LengthTwice),
+            (None, min, max) => (min.unwrap_or(0), max.unwrap_or(u64::MAX)),
+        };
+        if length_min > length_max {
+            return Err(CheckError::Lengths { min: length_min, max: length_max });
+        }
+        let mut content = Vec::new();
+        for (texts, wanted) in [(&check.contains, true), (&check.contains_not, false)] {
+            for text in texts {
+                content.push(ContentCheck { wanted, search: text_search(text)? });
+            }
+        }
+        for (patterns, wanted) in [(&check.matches, true), (&check.matches_not, false)] {
+            for pattern in patterns {
+                let search = Search::Pattern(pattern::compiled(pattern)?);
+                content.push(ContentCheck { wanted, search });
+            }
+        }
+        let status = check.status.as_deref().unwrap_or(USUAL_STATUS);
+        Ok(Self {
+            status: status.parse().map_err(|cause| CheckError::Status { cause })?,
+            length_min,
+            length_max,
+            within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
+            content,
+        })
+    }
+
+    /// True when it judges the content, so that the content has to be kept.
+    #[must_use]
+    pub fn needs_content(&self) -> bool {
+        !self.content.is_empty()
+    }
+
+    /// Judges an answer: the status first, then length and content, the time last. Without checks
+    /// of the content that takes a few comparisons.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    #[inline]
+    pub fn judge(&self, answer: &Answer<'_>) -> Result<(), CheckFailed> {
+        if !self.status.has(answer.status) {
+            return Err(CheckFailed::Status(answer.status));
+        }
+        if answer.length < self.length_min || answer.length > self.length_max {
+            return Err(CheckFailed::Length(answer.length));
+        }
+        let failed = self.content.iter().position(|check| !check.holds(answer.content));
+        if let Some(number) = failed {
+            return Err(CheckFailed::Content(number));
+        }
+        if answer.took_ns > self.within_ns {
+            return Err(CheckFailed::Slow(answer.took_ns));
+        }
+        Ok(())
+    }
+
+    /// What failed, in words.
+    #[must_use]
+    pub fn words(&self, failed: CheckFailed) -> String {
+        match failed {
+            CheckFailed::Status(status) => {
+                format!("the status is {status}, expected {}", self.status)
+            }
+            CheckFailed::Length(length) => {
+                format!("the content has {length} bytes, expected {}", self.lengths())
+            }
+            CheckFailed::Content(number) => {
+                self.content.get(number).map_or_else(String::new, ContentCheck::words)
+            }
+            CheckFailed::Slow(ns) => format!(
+                "the answer took {}, expected at most {}",
+                plumb_measure::show_ns(ns),
+                plumb_measure::show_ns(self.within_ns)
+            ),
+        }
+    }
+
+    fn lengths(&self) -> String {
+        match (self.length_min, self.length_max) {
+            (min, max) if min == max => min.to_string(),
+            (min, u64::MAX) => format!("at least {min}"),
+            (0, max) => format!("at most {max}"),
+            (min, max) => format!("{min} to {max}"),
+        }
+    }
+}
+
+impl CheckFailed {
+    /// The name under which failures are counted.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status(_) => "unexpected-status",
+            Self::Length(_) => "wrong-length",
+            Self::Content(_) => "wrong-content",
+            Self::Slow(_) => "too-slow",
+        }
+    }
+}
+
+fn text_search(text: &str) -> Result<Search, CheckError> {
+    if text.is_empty() {
+        return Err(CheckError::EmptyText);
+    }
+    Ok(Search::Text(Box::new(Finder::new(text).into_owned())))
+}
+
+impl ContentCheck {
+    fn holds(&self, content: &[u8]) -> bool {
+        let found = match &self.search {
+            Search::Text(finder) => finder.find(content).is_some(),
+            Search::Pattern(regex) => regex.is_match(content),
+        };
+        found == self.wanted
+    }
+
+    fn words(&self) -> String {
+        let (what, sought) = match &self.search {
+            Search::Text(finder) => ("hold", String::from_utf8_lossy(finder.needle()).into_owned()),
+            Search::Pattern(regex) => ("match", regex.as_str().to_owned()),
+        };
+        match (self.wanted, what) {
+            (true, what) => format!("the content does not {what} `{sought}`"),
+            (false, "hold") => format!("the content holds `{sought}`"),
+            (false, _) => format!("the content matches `{sought}`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Span;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGE: Answer<'_> = Answer {
+        status: 200,
+        length: 21,
+        took_ns: 5_000_000,
+        head: b"",
+        content: b"<p>flight LH 0400</p>",
+    };
+
+    fn failure(check: &file::Check, answer: Answer<'_>) -> Option<(&'static str, String)> {
+        let checker = Checker::new(check).unwrap();
+        let failed = checker.judge(&answer).err()?;
+        Some((failed.name(), checker.words(failed)))
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        vec![text.into()]
+    }
+
+    #[test]
+    fn an_answer_that_is_right_passes() {
+        let all = file::Check {
+            status: Some("200".into()),
+            length: Some(21),
+            contains: vec!["flight".into(), "</p>".into()],
+            contains_not: texts("error"),
+            matches: texts(r"LH \d{4}"),
+            matches_not: texts("^error"),
+            within: Some(Span::from_ms(5)),
+            ..file::Check::default()
+        };
+        assert_eq!(failure(&all, PAGE), None);
+        assert_eq!(failure(&file::Check::default(), Answer { status: 302, ..PAGE }), None);
+        assert!(Checker::new(&all).unwrap().needs_content());
+        assert!(!Checker::new(&file::Check::default()).unwrap().needs_content());
+    }
+
+    #[test]
+    fn what_failed_is_named() {
+        let none = file::Check::default();
+        let failed = |check, answer| failure(&check, answer).unwrap();
+        assert_eq!(
+            failed(none.clone(), Answer { status: 401, ..PAGE }),
+            ("unexpected-status", "the status is 401, expected 2xx,3xx".into())
+        );
+        for (check, words) in [
+            (file::Check { length: Some(20), ..none.clone() }, "expected 20"),
+            (file::Check { length_min: Some(22), ..none.clone() }, "expected at least 22"),
+            (file::Check { length_max: Some(20), ..none.clone() }, "expected at most 20"),
+            (
+                file::Check { length_min: Some(1), length_max: Some(2), ..none.clone() },
+                "expected 1 to 2",
+            ),
+        ] {
+            let (name, failed) = failed(check, PAGE);
+            assert_eq!(name, "wrong-length");
+            assert_eq!(failed, format!("the content has 21 bytes, {words}"));
+        }
+        for (check, words) in [
+            (file::Check { contains: texts("no"), ..none.clone() }, "does not hold `no`"),
+            (file::Check { contains_not: texts("LH"), ..none.clone() }, "holds `LH`"),
+            (file::Check { matches: texts("A+"), ..none.clone() }, "does not match `A+`"),
+            (file::Check { matches_not: texts("L."), ..none.clone() }, "matches `L.`"),
+        ] {
+            assert_eq!(failed(check, PAGE), ("wrong-content", format!("the content {words}")));
+        }
+        let slow = file::Check { within: Some(Span::from_ms(4)), ..none };
+        assert_eq!(
+            failed(slow, PAGE),
+            ("too-slow", "the answer took 5.00 ms, expected at most 4.00 ms".into())
+        );
+    }
+
+    #[test]
+    fn what_cannot_hold_is_refused() {
+        let none = file::Check::default();
+        for check in [
+            file::Check { status: Some("ok".into()), ..none.clone() },
+            file::Check { length: Some(1), length_min: Some(1), ..none.clone() },
+            file::Check { length_min: Some(2), length_max: Some(1), ..none.clone() },
+            file::Check { contains: texts(""), ..none.clone() },
+            file::Check { matches: texts("("), ..none },
+        ] {
+            assert!(Checker::new(&check).is_err(), "{check:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_content_is_judged(content: Vec<u8>, text in "\\PC{1,3}") {
+            let check = file::Check {
+                contains: texts(&text),
+                matches: texts(r"(\w+)\s*$"),
+                ..file::Check::default()
+            };
+            let checker = Checker::new(&check).unwrap();
+            let answer = Answer { content: &content, ..PAGE };
+            let holds = content.windows(text.len()).any(|window| window == text.as_bytes());
+            let judged = checker.judge(&answer);
+            prop_assert_eq!(judged == Err(CheckFailed::Content(0)), !holds);
+        }
+    }
+}

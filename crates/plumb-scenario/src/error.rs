@@ -1,0 +1,26 @@
+//! Why a scenario cannot be used.
+
+use std::path::PathBuf;
+
+use plumb_wire::document::Wrong;
+
+/// Why there is no scenario. Each message names the file and says what to try.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// The file cannot be read: check its path and its rights.
+    #[error("cannot read the scenario {}: {cause}; check the path", path.display())]
+    NotRead {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// Something in it is wrong: mend it at the place that is named.
+    #[error("{}, {wrong}", path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        wrong: Box<Wrong>,
+    },
+}

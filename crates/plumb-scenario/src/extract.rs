@@ -1,0 +1,434 @@
+//! Extractions: what becomes a variable from an answer.
+
+use memchr::memmem::Finder;
+use plumb_wire::expression::{FindError, MATCHES_MAX, PathError};
+use plumb_wire::http::RawHead;
+use plumb_wire::{jsonpath, xpath};
+use regex::bytes::Regex;
+
+use crate::answer::Answer;
+use crate::draw::Draw;
+use crate::file::{self, Pick};
+use crate::pattern::{self, Form, PatternError};
+use crate::variables::{Names, NoName, Slot, Value};
+
+/// An extraction that is ready.
+#[derive(Clone, Debug)]
+pub struct Extractor {
+    slot: Slot,
+    way: Way,
+    pick: Pick,
+    default: Option<Value>,
+}
+
+/// How values are found.
+#[derive(Clone, Debug)]
+enum Way {
+    Json(jsonpath::Path),
+    Xpath(xpath::Path),
+    Pattern(Pattern),
+    Between(Box<Between>),
+    /// The values of a header; with a pattern: what it matches in them.
+    Header(String, Option<Pattern>),
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    regex: Regex,
+    form: Form,
+}
+
+/// An empty text before begins where the content does, an empty one behind ends where it does.
+#[derive(Clone, Debug)]
+struct Between {
+    before: Finder<'static>,
+    behind: Finder<'static>,
+}
+
+/// What is wrong in an extraction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExtractError {
+    /// None of the ways, or two.
+    #[error(
+        "an extraction has one of json, regex, xpath, between and header; regex may follow header"
+    )]
+    NotOneWay,
+    /// The variable.
+    #[error(transparent)]
+    Name(#[from] NoName),
+    /// The `JSONPath`.
+    #[error("json: {cause}")]
+    Json {
+        /// What is wrong, and where.
+        cause: PathError,
+    },
+    /// The `XPath`.
+    #[error("xpath: {cause}")]
+    Xpath {
+        /// What is wrong, and where.
+        cause: PathError,
+    },
+    /// The regular expression.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    /// A template without regular expression.
+    #[error("template belongs to regex: it says what becomes of its groups")]
+    TemplateAlone,
+    /// A group that the regular expression does not have.
+    #[error("template: the regular expression has no group {group}")]
+    Group {
+        /// As written.
+        group: usize,
+    },
+    /// Nothing before and nothing behind.
+    #[error("between needs a text before or behind what is sought")]
+    BetweenNothing,
+}
+
+/// Why nothing was extracted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NothingFound {
+    /// Nothing matches.
+    #[error("nothing matches")]
+    NoMatch,
+    /// There are fewer matches than the number that was asked for.
+    #[error("number {number} was asked for, and {found} match")]
+    TooFew {
+        /// As asked for.
+        number: u64,
+        /// Matches.
+        found: usize,
+    },
+    /// The content could not be searched.
+    #[error(transparent)]
+    NotSearched(#[from] FindError),
+}
+
+impl Extractor {
+    /// Prepares an extraction; the variable becomes known to `names`.
+    ///
+    /// # Errors
+    /// [`ExtractError`] in words.
+    pub fn new(extract: &file::Extract, names: &mut Names) -> Result<Self, ExtractError> {
+        let default = extract.default.as_deref().map(|text| match extract.pick {
+            Pick::All => Value::list(Some(text).filter(|text| !text.is_empty())),
+            Pick::First | Pick::Random | Pick::Number(_) => Value::text(text),
+        });
+        let slot = names.slot(&extract.name)?;
+        Ok(Self { slot, way: Way::new(extract)?, pick: extract.pick, default })
+    }
+
+    /// The variable.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// True when the value is a list, for `each`.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.pick == Pick::All
+    }
+
+    /// True when the content has to be kept for it; otherwise the head.
+    #[must_use]
+    pub fn needs_content(&self) -> bool {
+        !matches!(self.way, Way::Header(..))
+    }
+
+    /// The value of the variable: with `pick = "all"` a list, otherwise a text. `draw` is asked
+    /// when one of several is picked at random, and then once.
+    ///
+    /// # Errors
+    /// [`NothingFound`] when there is no value and no default.
+    pub fn value(&self, answer: &Answer<'_>, draw: &mut Draw) -> Result<Value, NothingFound> {
+        // a part of a list would be taken for all of it
+        let too_many = NothingFound::NotSearched(FindError::TooManyMatches);
+        match self.way.find(answer, self.most()).and_then(|found| self.picked(found, draw)) {
+            Err(nothing) if nothing != too_many => self.default.clone().ok_or(nothing),
+            value => value,
+        }
+    }
+
+    /// Matches that have to be found, at most.
+    fn most(&self) -> usize {
+        let all = MATCHES_MAX + 1;
+        match self.pick {
+            Pick::First => 1,
+            Pick::Number(number) => usize::try_from(number).map_or(all, |number| number.min(all)),
+            Pick::All | Pick::Random => all,
+        }
+    }
+
+    fn picked(&self, found: Vec<String>, draw: &mut Draw) -> Result<Value, NothingFound> {
+        let index = match self.pick {
+            Pick::First => 0,
+            Pick::Number(number) if number > found.len() as u64 && !found.is_empty() => {
+                return Err(NothingFound::TooFew { number, found: found.len() });
+            }
+            Pick::Number(number) => usize::try_from(number - 1).unwrap_or(usize::MAX),
+            Pick::All | Pick::Random if found.len() > MATCHES_MAX => {
+                return Err(FindError::TooManyMatches.into());
+            }
+            Pick::All if found.is_empty() => return Err(NothingFound::NoMatch),
+            Pick::All => return Ok(Value::list(found)),
+            Pick::Random => draw.one_of(found.len()),
+        };
+        found.get(index).map(|text| Value::text(text)).ok_or(NothingFound::NoMatch)
+    }
+}
+
+impl Way {
+    fn new(extract: &file::Extract) -> Result<Self, ExtractError> {
+        let file::Extract { json, regex, xpath, between, header, template, .. } = extract;
+        if template.is_some() && regex.is_none() {
+            return Err(ExtractError::TemplateAlone);
+        }
+        match (json, regex, xpath, between, header) {
+            (Some(path), None, None, None, None) => {
+                let path = jsonpath::Path::parse(path);
+                Ok(Self::Json(path.map_err(|cause| ExtractError::Json { cause })?))
+            }
+            (None, None, Some(path), None, None) => {
+                let path = xpath::Path::parse(path);
+                Ok(Self::Xpath(path.map_err(|cause| ExtractError::Xpath { cause })?))
+            }
+            (None, Some(regex), None, None, None) => {
+                Ok(Self::Pattern(Pattern::new(regex, template.as_deref())?))
+            }
+            (None, None, None, Some([before, behind]), None) => {
+                Ok(Self::Between(Box::new(Between::new(before, behind)?)))
+            }
+            (None, regex, None, None, Some(header)) => {
+                let regex = regex.as_deref();
+                let pattern = regex.map(|regex| Pattern::new(regex, template.as_deref()));
+                Ok(Self::Header(header.clone(), pattern.transpose()?))
+            }
+            _ => Err(ExtractError::NotOneWay),
+        }
+    }
+
+    /// The first values, at most `most`.
+    fn find(&self, answer: &Answer<'_>, most: usize) -> Result<Vec<String>, NothingFound> {
+        Ok(match self {
+            Self::Json(path) => path.find_first(answer.content, most)?,
+            Self::Xpath(path) => path.find_first(answer.content, most)?,
+            Self::Pattern(pattern) => pattern.matches(answer.content).take(most).collect(),
+            Self::Between(between) => between.matches(answer.content).take(most).collect(),
+            Self::Header(name, pattern) => {
+                let values = RawHead::new(answer.head).values(name);
+                match pattern {
+                    None => values.map(str::to_owned).take(most).collect(),
+                    Some(pattern) => {
+                        let matches = values.flat_map(|value| pattern.matches(value.as_bytes()));
+                        matches.take(most).collect()
+                    }
+                }
+            }
+        })
+    }
+}
+
+impl Pattern {
+    fn new(regex: &str, template: Option<&str>) -> Result<Self, ExtractError> {
+        let regex = pattern::compiled(regex)?;
+        let form = match template {
+            None => Form::usual(&regex),
+            Some(template) => {
+                Form::parse(template, &regex).map_err(|group| ExtractError::Group { group })?
+            }
+        };
+        Ok(Self { regex, form })
+    }
+
+    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
+        self.regex.captures_iter(content).map(|captures| self.form.text(&captures))
+    }
+}
+
+impl Between {
+    fn new(before: &str, behind: &str) -> Result<Self, ExtractError> {
+        if before.is_empty() && behind.is_empty() {
+            return Err(ExtractError::BetweenNothing);
+        }
+        let finder = |text| Finder::new(text).into_owned();
+        Ok(Self { before: finder(before), behind: finder(behind) })
+    }
+
+    fn matches<'a>(&'a self, content: &'a [u8]) -> impl Iterator<Item = String> + 'a {
+        let mut rest = Some(content);
+        std::iter::from_fn(move || {
+            let content = rest.take()?;
+            let from = self.before.find(content)? + self.before.needle().len();
+            let inner = &content[from..];
+            if self.behind.needle().is_empty() {
+                return Some(String::from_utf8_lossy(inner).into_owned());
+            }
+            let to = self.behind.find(inner)?;
+            // without a text before it there is one beginning only
+            let next = &inner[to + self.behind.needle().len()..];
+            rest = Some(next).filter(|_| !self.before.needle().is_empty());
+            Some(String::from_utf8_lossy(&inner[..to]).into_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /list?sid=abc&page=2\r\n\
+        Set-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
+    const JSON: &[u8] =
+        br#"{"d": {"results": [{"id": "LH 0400", "n": 1}, {"id": "LH 0402", "n": 2}]}}"#;
+    const XML: &[u8] = b"<feed><entry id='1'>a</entry><entry id='2'>b</entry></feed>";
+
+    fn extract() -> file::Extract {
+        file::Extract { name: "found".into(), ..file::Extract::default() }
+    }
+
+    fn json(pick: Pick) -> file::Extract {
+        file::Extract { json: Some("$.d.results[*].id".into()), pick, ..extract() }
+    }
+
+    fn value(extract: &file::Extract, content: &[u8]) -> Result<Value, NothingFound> {
+        let extractor = Extractor::new(extract, &mut Names::default()).unwrap();
+        let answer = Answer { status: 200, length: 0, took_ns: 0, head: HEAD, content };
+        extractor.value(&answer, &mut Draw::of_user(1, 1))
+    }
+
+    #[test]
+    fn each_way_finds_its_values() {
+        let regex = |regex: &str, template: Option<&str>| file::Extract {
+            regex: Some(regex.into()),
+            template: template.map(Into::into),
+            pick: Pick::All,
+            ..extract()
+        };
+        let between = |before: &str, behind: &str| file::Extract {
+            between: Some([before.into(), behind.into()]),
+            pick: Pick::All,
+            ..extract()
+        };
+        let xpath =
+            file::Extract { xpath: Some("//entry/@id".into()), pick: Pick::All, ..extract() };
+        let header =
+            file::Extract { header: Some("set-COOKIE".into()), pick: Pick::All, ..extract() };
+        let sid = file::Extract { header: Some("Location".into()), ..regex("sid=([^&]*)", None) };
+        for (extract, content, expected) in [
+            (json(Pick::All), JSON, vec!["LH 0400", "LH 0402"]),
+            (xpath, XML, vec!["1", "2"]),
+            (regex("id='(.)'>(.)", None), XML, vec!["1", "2"]),
+            (regex("id='(.)'>(.)", Some("$2$$1$")), XML, vec!["a1", "b2"]),
+            (regex("<.ntry", None), XML, vec!["<entry", "<entry"]),
+            (between("id='", "'"), XML, vec!["1", "2"]),
+            (between("", "<entry"), XML, vec!["<feed>"]),
+            (between("'2'>b", ""), XML, vec!["</entry></feed>"]),
+            (header, b"", vec!["a=1", "b=2"]),
+            (sid, b"", vec!["abc"]),
+        ] {
+            assert_eq!(value(&extract, content), Ok(Value::list(expected)), "{extract:?}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_is_picked() {
+        assert_eq!(value(&json(Pick::First), JSON), Ok(Value::text("LH 0400")));
+        assert_eq!(value(&json(Pick::Number(2)), JSON), Ok(Value::text("LH 0402")));
+        assert_eq!(
+            value(&json(Pick::Number(3)), JSON),
+            Err(NothingFound::TooFew { number: 3, found: 2 })
+        );
+        let extractor = Extractor::new(&json(Pick::Random), &mut Names::default()).unwrap();
+        let answer = Answer { status: 200, length: 0, took_ns: 0, head: b"", content: JSON };
+        let mut draw = Draw::of_user(1, 1);
+        let drawn: Vec<Value> =
+            (0..64).map(|_| extractor.value(&answer, &mut draw).unwrap()).collect();
+        assert!(["LH 0400", "LH 0402"].iter().all(|id| drawn.contains(&Value::text(id))));
+    }
+
+    #[test]
+    fn a_default_stands_in() {
+        let nothing = file::Extract { json: Some("$.x".into()), ..extract() };
+        assert_eq!(value(&nothing, JSON), Err(NothingFound::NoMatch));
+        let no_json = value(&nothing, b"<p>").unwrap_err();
+        assert!(no_json.to_string().contains("no JSON"), "{no_json}");
+        let with = |default: &str, pick| file::Extract {
+            default: Some(default.into()),
+            pick,
+            ..nothing.clone()
+        };
+        assert_eq!(value(&with("", Pick::First), JSON), Ok(Value::text("")));
+        assert_eq!(value(&with("x", Pick::Random), b"<p>"), Ok(Value::text("x")));
+        assert_eq!(value(&with("x", Pick::Number(5)), b"<p>"), Ok(Value::text("x")));
+        assert_eq!(value(&with("x", Pick::All), JSON), Ok(Value::list(["x"])));
+        assert_eq!(value(&with("", Pick::All), JSON), Ok(Value::list(Vec::<String>::new())));
+        let nothing = file::Extract { json: Some("$.x".into()), pick: Pick::All, ..extract() };
+        assert_eq!(value(&nothing, JSON), Err(NothingFound::NoMatch));
+    }
+
+    #[test]
+    fn more_matches_than_are_kept_are_no_list() {
+        let content = "x".repeat(MATCHES_MAX + 1);
+        let all = |pick| file::Extract {
+            regex: Some("x".into()),
+            default: Some("y".into()),
+            pick,
+            ..extract()
+        };
+        let too_many = NothingFound::NotSearched(FindError::TooManyMatches);
+        assert_eq!(value(&all(Pick::All), content.as_bytes()), Err(too_many));
+        assert_eq!(value(&all(Pick::First), content.as_bytes()), Ok(Value::text("x")));
+    }
+
+    #[test]
+    fn what_is_no_extraction_is_refused() {
+        let refused = |extract: file::Extract| {
+            Extractor::new(&extract, &mut Names::default()).unwrap_err().to_string()
+        };
+        for (extract, words) in [
+            (extract(), "has one of"),
+            (file::Extract { xpath: Some("/a".into()), ..json(Pick::First) }, "has one of"),
+            (file::Extract { name: "a b".into(), ..json(Pick::First) }, "`a b` is no name"),
+            (
+                file::Extract { template: Some("$1$".into()), ..json(Pick::First) },
+                "belongs to regex",
+            ),
+            (file::Extract { json: Some("d".into()), ..extract() }, "json: byte 0"),
+            (file::Extract { xpath: Some("a".into()), ..extract() }, "xpath: byte 0"),
+            (file::Extract { regex: Some("(".into()), ..extract() }, "is not understood"),
+            (
+                file::Extract {
+                    regex: Some("a".into()),
+                    template: Some("$1$".into()),
+                    ..extract()
+                },
+                "no group 1",
+            ),
+            (
+                file::Extract { between: Some([String::new(), String::new()]), ..extract() },
+                "before or behind",
+            ),
+        ] {
+            let problem = refused(extract);
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_content_is_searched(content: Vec<u8>, before in "\\PC{0,2}", behind in "\\PC{1,2}") {
+            let between = [before, behind];
+            for pick in [Pick::First, Pick::All, Pick::Random, Pick::Number(2)] {
+                let _ = value(&json(pick), &content);
+                let _ = value(&file::Extract { between: Some(between.clone()), pick, ..extract() }, &content);
+                let regex = Some("(a|.)*?x?".into());
+                let _ = value(&file::Extract { regex, pick, ..extract() }, &content);
+                let xpath = Some("//*".into());
+                let _ = value(&file::Extract { xpath, pick, ..extract() }, &content);
+            }
+        }
+    }
+}

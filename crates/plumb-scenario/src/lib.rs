@@ -1,0 +1,30 @@
+//! Scenarios of virtual users as they are written down: the file with its places, what its values
+//! mean (templates, conditions, extractors, checks, think times, data), and the model of HAR.
+//!
+//! Nothing here asks anybody: a scenario is played by the HTTP layer, made by the importers, and
+//! what is recorded is written as HAR.
+
+pub mod answer;
+mod book;
+pub mod check;
+pub mod condition;
+pub mod cookies;
+pub mod csv;
+pub mod data;
+pub mod draw;
+mod error;
+mod expected;
+pub mod extract;
+pub mod file;
+pub mod har;
+pub mod masked;
+mod pattern;
+mod pattern_list;
+pub mod template;
+pub mod think;
+pub mod variables;
+
+pub use book::{Book, place_of};
+pub use error::ScenarioError;
+pub use expected::{Expected, NoStatus};
+pub use pattern_list::Patterns;

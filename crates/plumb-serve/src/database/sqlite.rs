@@ -1,0 +1,110 @@
+//! A session with an embedded `SQLite`.
+
+use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{DatabaseError, Row, Value};
+
+/// A writer waits so long for another writer.
+const BUSY: Duration = Duration::from_secs(10);
+/// Statements that stay prepared.
+const PREPARED: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct SqliteSession {
+    connection: Connection,
+}
+
+impl SqliteSession {
+    pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX; // one thread has each session
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| fault(&error))?;
+        let prepare = || {
+            connection.busy_timeout(BUSY)?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "foreign_keys", true)?;
+            connection.set_prepared_statement_cache_capacity(PREPARED);
+            let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+            connection.create_scalar_function("plumb_wait", 1, flags, |call| {
+                wait(call.get::<i64>(0)?);
+                Ok(0)
+            })
+        };
+        prepare().map_err(|error| fault(&error))?;
+        Ok(Self { connection })
+    }
+
+    pub(super) fn rows(
+        &mut self,
+        statement: &str,
+        values: &[Value],
+    ) -> Result<Vec<Row>, DatabaseError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(statement)?;
+            let columns = statement.column_count();
+            let mut found = statement.query(rusqlite::params_from_iter(values))?;
+            let mut rows = Vec::new();
+            while let Some(row) = found.next()? {
+                let values: Result<_, _> = (0..columns).map(|column| value(row, column)).collect();
+                rows.push(Row(values?));
+            }
+            Ok(rows)
+        };
+        read().map_err(|error: rusqlite::Error| fault(&error))
+    }
+
+    pub(super) fn batch(&mut self, statements: &str) -> Result<(), DatabaseError> {
+        self.connection.execute_batch(statements).map_err(|error| fault(&error))
+    }
+}
+
+/// The timer of the session: whoever called the function stays inside its statement meanwhile.
+fn wait(time_ns: i64) {
+    let never = Mutex::new(());
+    let guard = never.lock().unwrap_or_else(PoisonError::into_inner);
+    let time = Duration::from_nanos(u64::try_from(time_ns).unwrap_or(0));
+    // a wake that nobody caused does not end the wait
+    let _ = Condvar::new().wait_timeout_while(guard, time, |()| true);
+}
+
+fn value(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null | ValueRef::Real(_) => Value::Null, // no column holds one
+        ValueRef::Integer(number) => Value::Int(number),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    })
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn fault(error: &rusqlite::Error) -> DatabaseError {
+    let text = error.to_string();
+    match error.sqlite_error_code() {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::CannotOpen
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::DiskFull,
+        ) => DatabaseError::Lost(text),
+        _ => DatabaseError::Refused(text),
+    }
+}

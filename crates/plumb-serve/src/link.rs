@@ -1,0 +1,194 @@
+//! Connections to other servers that are kept between calls, up to a limit.
+
+use std::io::{self, BufReader};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plumb_measure::Span;
+
+/// A connection to another server.
+pub type Connection = BufReader<TcpStream>;
+
+/// All connections to one server.
+#[derive(Debug)]
+pub struct Links {
+    host: String,
+    timeout: Duration,
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    free: Vec<Connection>,
+    figures: LinkFigures,
+}
+
+/// How many connections are in use and were.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkFigures {
+    /// Connections that may be in use.
+    pub limit: usize,
+    /// Connections in use.
+    pub used: usize,
+    /// The most that were in use.
+    pub used_max: usize,
+    /// Times that one was taken.
+    pub taken: u64,
+    /// Times that all were in use.
+    pub refused: u64,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub struct Link<'a> {
+    links: &'a Links,
+    connection: Option<Connection>,
+}
+
+impl Links {
+    /// The way to `host`, which is `HOST:PORT`; nothing is connected yet.
+    #[must_use]
+    pub fn new(host: String, timeout: Span, limit: usize) -> Self {
+        let timeout = Duration::from_nanos(timeout.ns().max(1));
+        Self { host, timeout, limit, state: Mutex::default() }
+    }
+
+    /// A connection for whoever asks, or `None` when as many are in use as may.
+    pub fn take(&self) -> Option<Link<'_>> {
+        let mut state = self.lock();
+        if state.figures.used >= self.limit {
+            state.figures.refused += 1;
+            return None;
+        }
+        state.figures.used += 1;
+        state.figures.used_max = state.figures.used_max.max(state.figures.used);
+        state.figures.taken += 1;
+        Some(Link { links: self, connection: state.free.pop() })
+    }
+
+    /// The other side, `HOST:PORT`.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// How many are in use and were.
+    #[must_use]
+    pub fn figures(&self) -> LinkFigures {
+        LinkFigures { limit: self.limit, ..self.lock().figures }
+    }
+
+    fn connect(&self) -> io::Result<Connection> {
+        let mut failure = io::Error::from(io::ErrorKind::NotFound);
+        for address in self.host.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, self.timeout) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_read_timeout(Some(self.timeout))?;
+                    stream.set_write_timeout(Some(self.timeout))?;
+                    return Ok(BufReader::new(stream));
+                }
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link<'_> {
+    /// Asks something that may be asked twice: a connection that was kept may have been closed
+    /// meanwhile, and then a new one is tried.
+    ///
+    /// # Errors
+    /// When the other side does not answer on a new connection either.
+    pub fn ask<T>(&mut self, exchange: impl Fn(&mut Connection) -> io::Result<T>) -> io::Result<T> {
+        if let Some(mut kept) = self.connection.take()
+            && let Ok(answer) = exchange(&mut kept)
+        {
+            self.connection = Some(kept);
+            return Ok(answer);
+        }
+        let mut new = self.links.connect()?;
+        let answer = exchange(&mut new)?;
+        self.connection = Some(new);
+        Ok(answer)
+    }
+
+    /// Asks on the connection as it is.
+    ///
+    /// # Errors
+    /// When there is none, or the other side does not answer.
+    pub fn ask_once<T>(
+        &mut self,
+        exchange: impl FnOnce(&mut Connection) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut connection = self.connection.take().ok_or(io::ErrorKind::NotConnected)?;
+        let answer = exchange(&mut connection)?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+
+    /// The other side, `HOST:PORT`.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.links.host
+    }
+
+    /// Does not keep the connection.
+    pub fn discard(&mut self) {
+        self.connection = None;
+    }
+}
+
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        let mut state = self.links.lock();
+        state.figures.used -= 1;
+        state.free.extend(self.connection.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn byte(connection: &mut Connection) -> io::Result<u8> {
+        connection.get_mut().write_all(b"x")?;
+        let mut byte = [0];
+        connection.read_exact(&mut byte)?;
+        Ok(byte[0])
+    }
+
+    #[test]
+    fn a_connection_is_kept_counted_and_made_anew_when_it_was_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            for number in 1..=2_u8 {
+                let (mut stream, _) = listener.accept().unwrap();
+                for _ in 0..2 {
+                    stream.read_exact(&mut [0]).unwrap();
+                    stream.write_all(&[number]).unwrap();
+                }
+            }
+        });
+        let links = Links::new(host, Span::from_ms(30_000), 1);
+        for expected in [1, 1, 2, 2] {
+            let mut link = links.take().unwrap();
+            assert!(links.take().is_none());
+            assert_eq!(link.ask(byte).unwrap(), expected);
+        }
+        server.join().unwrap();
+        let figures = links.figures();
+        assert_eq!((figures.used, figures.used_max, figures.taken, figures.refused), (0, 1, 4, 4));
+    }
+}

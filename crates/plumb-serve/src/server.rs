@@ -1,0 +1,97 @@
+//! A site that is served: threads, listeners, and the way they end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_engine::{Listener, Stop};
+use plumb_measure::Span;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+
+use crate::ServeError;
+use crate::doors::{self, Doors, Site};
+
+/// A site with everything that serving it needs.
+pub struct HttpServer<S> {
+    site: Arc<S>,
+    tls: Option<TlsAcceptor>,
+    runtime: Runtime,
+    farewell: Duration,
+}
+
+impl<S> std::fmt::Debug for HttpServer<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpServer").field("farewell", &self.farewell).finish_non_exhaustive()
+    }
+}
+
+impl<S: Site> HttpServer<S> {
+    /// A server of `site` on `threads` threads. Connections that are under way when it is told to
+    /// stop have `farewell` to finish.
+    ///
+    /// # Errors
+    /// [`ServeError::System`] when the threads cannot be started.
+    pub fn new(
+        site: S,
+        tls: Option<TlsAcceptor>,
+        threads: usize,
+        farewell: Span,
+    ) -> Result<Self, ServeError> {
+        let mut builder = match threads {
+            1 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
+        if threads > 1 {
+            builder.worker_threads(threads);
+        }
+        let started = builder.enable_all().build();
+        let runtime = started.map_err(|cause| ServeError::System {
+            what: "start the threads of the front",
+            cause,
+        })?;
+        let farewell = Duration::from_nanos(farewell.ns());
+        Ok(Self { site: Arc::new(site), tls, runtime, farewell })
+    }
+
+    /// Serves connections from `listeners` until `stop` is asked, and asks it when no more can be
+    /// taken.
+    ///
+    /// # Errors
+    /// [`ServeError::System`] when the kernel does not let it wait for connections.
+    pub fn run(self, listeners: Vec<Listener>, stop: &Stop) -> Result<(), ServeError> {
+        let (tell_stop, stopped) = watch::channel(false);
+        let (present, mut everybody) = mpsc::channel(1);
+        let site = Arc::clone(&self.site);
+        let doors = Doors { site: self.site, tls: self.tls, stop: stopped, present };
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                // a kernel that refuses to wait ends the server, as if asked
+                let _ = stop.wait_until(u64::MAX);
+                let _ = tell_stop.send(true);
+            });
+            let served = self.runtime.block_on(async {
+                let taking: Vec<_> = listeners
+                    .into_iter()
+                    .map(|listener| tokio::spawn(doors::run(listener, doors.clone())))
+                    .collect();
+                drop(doors);
+                let mut served = Ok(());
+                for door in taking {
+                    if let Ok(Err(cause)) = door.await {
+                        stop.ask();
+                        served = Err(ServeError::System { what: "wait for connections", cause });
+                    }
+                }
+                // nobody ever sends: it ends when the last connection is gone
+                if tokio::time::timeout(self.farewell, everybody.recv()).await.is_err() {
+                    site.tell("connections under way were cut after front.farewell".into());
+                }
+                served
+            });
+            stop.ask();
+            drop(self.runtime); // with it the last connections, which hold the site
+            served
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! The names behind which secrets stand.
+
+/// A name that holds one of these is that of a secret; letters and digits only, in lower case.
+const PARTS: [&str; 22] = [
+    "password",
+    "passwd",
+    "passwort",
+    "kennwort",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "bearer",
+    "jwt",
+    "credential",
+    "authorization",
+    "assertion",
+    "saml",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "subscriptionkey",
+    "sessionid",
+    "sessid",
+    "signature",
+    "cookie",
+];
+/// So is a name that is one of these.
+const WHOLE: [&str; 12] = [
+    "pass", "oldpass", "newpass", "userpass", "jpass", "pw", "pin", "otp", "auth", "xauth", "sid",
+    "session",
+];
+/// Parts of the names of tokens against forged requests.
+const FORGERY: [&str; 3] = ["csrf", "xsrf", "verificationtoken"];
+
+/// True when what is called `name` is usually nobody else's business: a header, a field of a form
+/// or of JSON, an element of XML, a variable.
+pub fn is_secret(name: &str) -> bool {
+    let plain = plain(name);
+    PARTS.iter().any(|part| plain.contains(part))
+        || WHOLE.contains(&plain.as_str())
+        || is_forgery_token(&plain)
+}
+
+/// True for a token against forged requests: a secret, but one that nobody can use without the
+/// cookie that belongs to it.
+pub fn is_forgery_token(name: &str) -> bool {
+    let plain = plain(name);
+    FORGERY.iter().any(|part| plain.contains(part))
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_give_secrets_away() {
+        for name in [
+            "password",
+            "j_password",
+            "sap-password",
+            "Passwd",
+            "client_secret",
+            "access_token",
+            "X-Api-Key",
+            "user[password]",
+            "PIN",
+            "sid",
+            "db_pwd",
+            "SAMLResponse",
+            "oldPass",
+            "Authorization",
+            "Set-Cookie",
+            "X-CSRF-Token",
+            "_csrf",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in [
+            "user",
+            "pinned",
+            "side",
+            "key",
+            "passenger",
+            "author",
+            "compass_x",
+            "sap-client",
+            "spinner",
+            "sessions",
+            "",
+        ] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn tokens_against_forged_requests_are_known() {
+        for name in ["x-csrf-token", "csrfmiddlewaretoken", "__RequestVerificationToken"] {
+            assert!(is_forgery_token(name) && is_secret(name), "{name}");
+        }
+        assert!(!is_forgery_token("access_token"));
+    }
+}
