@@ -1,8 +1,8 @@
 //! `plumb net ping`: round trips over sizes and connections, in random order.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::OnceLock;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
@@ -157,7 +157,7 @@ pub struct Ping {
     /// Makes encrypted connections; none without `--tls`.
     tls: Option<TlsConnector>,
     /// What the server does about its tick, once it was asked; none within when it does not tell.
-    server_tick: OnceCell<Option<Tick>>,
+    server_tick: OnceLock<Option<Tick>>,
 }
 
 impl Ping {
@@ -192,7 +192,7 @@ impl Ping {
         if route.is_some() && tls.is_some() {
             return Err(NetError::EncryptedRoute);
         }
-        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: OnceCell::new() })
+        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: OnceLock::new() })
     }
 
     /// True when the server can be asked beside the load: a conversation of its own goes neither
