@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::OnceLock;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
+use plumb_engine::options::{HoldTick, LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::{TlsConnector, TlsOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
@@ -155,8 +156,8 @@ pub struct Ping {
     seed: u64,
     /// Makes encrypted connections; none without `--tls`.
     tls: Option<TlsConnector>,
-    /// What the server does about its tick; none before it has told, or when it does not.
-    server_tick: Option<Tick>,
+    /// What the server does about its tick, once it was asked; none within when it does not tell.
+    server_tick: OnceLock<Option<Tick>>,
 }
 
 impl Ping {
@@ -191,13 +192,20 @@ impl Ping {
         if route.is_some() && tls.is_some() {
             return Err(NetError::EncryptedRoute);
         }
-        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: None })
+        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: OnceLock::new() })
     }
 
     /// True when the server can be asked beside the load: a conversation of its own goes neither
     /// through routers nor over TLS.
     fn is_direct(&self) -> bool {
         self.route.is_none() && self.tls.is_none()
+    }
+
+    /// What the server does about its tick. It is asked once, and behind a load unless that depends
+    /// on it.
+    fn server_tick(&self, endpoint: &Endpoint) -> Option<Tick> {
+        let ask = || self.is_direct().then(|| far_side::tick(endpoint)).flatten();
+        *self.server_tick.get_or_init(ask)
     }
 
     fn measure(
@@ -220,6 +228,7 @@ impl Ping {
         let connections = (self.options.clients.get() * point.connections.get()) as u64;
         let after =
             before.as_ref().and_then(|it| far_side::totals_after(endpoint, it, connections));
+        result.driver.server_told(self.server_tick(endpoint));
         if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, &before, &after) {
             far_side::add_cost(cpu, before, after);
         }
@@ -261,7 +270,6 @@ impl Ping {
         let load = clients::together(loads, point.connections.get() as u64);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
-        result.driver.server_told(self.server_tick);
         match point.terms {
             None => add_figures(&mut result, point.size, &load),
             Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
@@ -344,8 +352,10 @@ impl Measure for Ping {
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let patience = self.options.load.connect_timeout;
         let endpoint = reachable(&self.endpoints, patience, stop)?;
-        self.server_tick = self.is_direct().then(|| far_side::tick(&endpoint)).flatten();
-        self.options.load.driver.confirm_tick(&endpoint.to_string(), self.server_tick)?;
+        let driver = &self.options.load.driver;
+        if driver.hold_tick == Some(HoldTick::Both) {
+            driver.confirm_tick(&endpoint.to_string(), self.server_tick(&endpoint))?;
+        }
         if let Some(point) = self.points.first() {
             let plan = self.options.load.plan(point.connections);
             if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
