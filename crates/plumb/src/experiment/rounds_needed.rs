@@ -5,13 +5,13 @@ use plumb_lab::Extent;
 use super::plan::{Plan, ROUNDS};
 
 /// What is to be said of the rounds of `plan` before any is taken; `None` when nothing is.
-/// `expected` are the rounds of one that ends by time, where they can be told.
+/// `expected` are the rounds of one that ends by time, where somebody has told them already.
 pub(crate) fn remark(plan: &Plan, expected: Option<u64>) -> Option<String> {
     let (tests, needed) = (plan.tests(), plan.rounds_needed());
     let at_once = if tests == 1 { String::new() } else { format!(" in {tests} tests at once") };
     let rounds = match plan.extent {
         Extent::Pairs(rounds) => rounds,
-        Extent::Time(_) => expected?,
+        Extent::Time(ns) => expected.or_else(|| within(plan, ns))?,
         Extent::Precision(_) => return None,
     };
     if rounds < needed {
@@ -26,6 +26,16 @@ pub(crate) fn remark(plan: &Plan, expected: Option<u64>) -> Option<String> {
             "{rounds} rounds, so that a difference can be shown in each of {tests} tests at once"
         )
     })
+}
+
+/// The rounds that fit into a time; `None` where a block has no known length.
+fn within(plan: &Plan, ns: u64) -> Option<u64> {
+    let pause_ns = if plan.switches() { plan.settle.ns() } else { 0 };
+    let mut round_ns: u64 = 0;
+    for block in plan.cells.iter().flat_map(|cell| &cell.blocks) {
+        round_ns = round_ns.saturating_add(block.probe.takes_ns?).saturating_add(pause_ns);
+    }
+    Some((ns / round_ns.max(1)).max(1))
 }
 
 #[cfg(test)]
@@ -78,8 +88,26 @@ mod tests {
         );
         assert_eq!(remark(&plan(&format!("rounds = 11\n{FILE}")), None), None);
         let timed = plan(&format!("time = \"1m\"\n{FILE}"));
-        assert_eq!(remark(&timed, None), None);
+        assert_eq!(remark(&timed, None), None, "nobody knows how long a shell command takes");
         assert!(remark(&timed, Some(1)).unwrap().starts_with("with 1 round no difference"));
+    }
+
+    #[test]
+    fn a_time_that_is_too_short_for_a_verdict_is_said() {
+        let of = |time: &str| {
+            let text = r#"
+                block = "1s"
+                [[variant]]
+                name = "a"
+                [[variant]]
+                name = "b"
+                [[probe]]
+                run = "net ping 127.0.0.1 --size 1B --warmup 0s"
+                "#;
+            remark(&plan(&format!("time = \"{time}\"\n{text}")), None)
+        };
+        assert!(of("8s").is_some_and(|said| said.contains("take 6 or more")), "{:?}", of("8s"));
+        assert_eq!(of("1m"), None);
     }
 
     #[test]
