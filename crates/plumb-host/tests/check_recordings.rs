@@ -63,11 +63,13 @@ fn a_recording_that_is_right_raises_no_alarm() {
 #[test]
 fn every_snapshot_is_checked_and_named_with_its_own_line() {
     // neither is the extreme of its column
-    let found = with("CPU_ALL,T0002,30.4,10.0,0.0,59.6", "CPU_ALL,T0002,30.0,11.0,0.0,60.0");
+    let found = with("CPU_ALL,T0002,30.4,10.0,0.0,59.6", "CPU_ALL,T0002,30.0,10.5,0.0,60.0");
     assert_eq!(
         found,
-        ["line 21 (CPU_ALL of T0002), User% + Sys% + Wait% + Idle% + Steal%: 101, expected 99.75 \
-          to 100.25 from parts of 100"]
+        [
+            "line 21 (CPU_ALL of T0002), User% + Sys% + Wait% + Idle% + Steal%: 100.5, expected 99.75 \
+          to 100.25 from parts of 100"
+        ]
     );
     let both = GOOD
         .replace("JFSFILE,T0001,55.0,100.0", "JFSFILE,T0001,130.0,100.0")

@@ -38,6 +38,16 @@ impl Trust {
         }
     }
 
+    /// True when every figure may be used.
+    pub(crate) fn is_full(self) -> bool {
+        self == Self::Full
+    }
+
+    /// The words beside a figure that may not be used.
+    pub(crate) fn denial(self) -> &'static str {
+        if self == Self::Unchecked { "not checked" } else { "not valid" }
+    }
+
     /// True when some figure may be used.
     pub(crate) fn leaves_any(self) -> bool {
         matches!(self, Self::Full | Self::Throughput)

@@ -98,9 +98,11 @@ fn found(
     formula: &str,
 ) -> Finding {
     let printed = shown(value);
-    let likely = Figure::parse(&printed, Style::default()).ok().flatten().and_then(|figure| {
-        expected.low.is_finite().then(|| cause(&figure, expected, false)).flatten()
-    });
+    // nmon's figures have one decimal, also where it is zero
+    let likely =
+        Figure::parse(&format!("{value:.1}"), Style::default()).ok().flatten().and_then(|figure| {
+            expected.low.is_finite().then(|| cause(&figure, expected, false)).flatten()
+        });
     let expected = if expected.low.is_finite() {
         range(expected)
     } else {

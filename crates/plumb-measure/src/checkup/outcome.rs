@@ -221,20 +221,19 @@ fn mean_ns(result: &ResultRecord) -> Option<u64> {
     u64::try_from(result.attribution.as_ref()?.client.mean_ns).ok()
 }
 
-/// The parts that the layer itself tells apart.
+/// The parts that the layer itself tells apart; none where they cannot be parts of the whole.
 fn attributed(result: &ResultRecord) -> BTreeMap<PartKind, Estimate> {
-    let parts = result.attribution.iter().flat_map(|attribution| &attribution.parts);
-    parts.map(|part| (part.kind, part.time)).collect()
+    let split = result.attribution.as_ref().and_then(|attribution| attribution.split().ok());
+    let parts = split.iter().flat_map(|split| split.all());
+    parts.map(|part| (part.of, part.time)).collect()
 }
 
 /// Means of what the server says of its own time.
 fn told(result: &ResultRecord) -> BTreeMap<String, u64> {
-    if let Some(attribution) = &result.attribution {
-        let parts = attribution.parts.iter();
-        let server = parts.filter(|part| part.kind == PartKind::Server);
-        let told = server
-            .filter_map(|part| Some(("server".to_owned(), u64::try_from(part.time.mean_ns).ok()?)));
-        return told.collect();
+    if result.attribution.is_some() {
+        let server = attributed(result).get(&PartKind::Server).map(|time| time.mean_ns);
+        let server = server.and_then(|mean_ns| u64::try_from(mean_ns).ok());
+        return server.map(|mean_ns| ("server".to_owned(), mean_ns)).into_iter().collect();
     }
     let Some(part) = result.parts.first() else { return BTreeMap::new() };
     // a time that only some answers tell is no part of the mean of all

@@ -161,7 +161,10 @@ fn chart_of(
             path class={ "line " (class) } d=(line(&points)) { title { (curve.name) } }
             (named_percentiles(curve, &class, &x, &y))
         });
-        let suffix = if doubt.is_empty() { "" } else { " (not valid)" };
+        let suffix = match curve.trust {
+            _ if doubt.is_empty() => String::new(),
+            trust => format!(" ({})", trust.denial()),
+        };
         keys.push(Key::new(class, format!("{}{suffix}", curve.name)));
     }
     if floor.is_some() {

@@ -102,7 +102,7 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
     let noun = Noun::of(record);
     let times = result.response_ns.as_ref();
     let latency = |name: &str, pick: Pick, about: String| {
-        Tile::new(name, time_of(times, pick), about).doubted(trust != Trust::Full)
+        Tile::new(name, time_of(times, pick), about).doubted(trust, Trust::is_full)
     };
     let failures = failures_of(result);
     let mut lost = format!("of {} tried", grouped(result.operations.saturating_add(failures)));
@@ -114,7 +114,7 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
         latency("99th percentile", |t| t.p99, format!("p90 {}", time_of(times, |t| t.p90))),
         latency("longest", |t| t.max, format!("p99.9 {}", time_of(times, |t| t.p999))),
         Tile::new(noun.rate, rate_of(result), rate_about(result, trust))
-            .doubted(!trust.leaves_any()),
+            .doubted(trust, Trust::leaves_any),
         Tile::new("failed", grouped(failures), lost),
     ]
 }
@@ -132,9 +132,10 @@ fn of_streams(points: &Points<'_>) -> Vec<Tile> {
     });
     ways.take(STREAM_TILES_MAX)
         .map(|(result, name, way)| {
-            let doubt = !Trust::of(&result.validity).leaves_any();
+            let trust = Trust::of(&result.validity);
             let about = unbroken(&points.name(result));
-            Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about).doubted(doubt)
+            Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about)
+                .doubted(trust, Trust::leaves_any)
         })
         .collect()
 }
@@ -161,9 +162,12 @@ fn of_several(record: &RunRecord, points: &Points<'_>) -> Vec<Tile> {
     ];
     for (name, found, pick) in extremes {
         if let Some(result) = found {
-            let doubt = Trust::of(&result.validity) != Trust::Full;
+            let trust = Trust::of(&result.validity);
             let value = time_of(result.response_ns.as_ref(), pick);
-            tiles.push(Tile::new(name, value, unbroken(&points.name(result))).doubted(doubt));
+            tiles.push(
+                Tile::new(name, value, unbroken(&points.name(result)))
+                    .doubted(trust, Trust::is_full),
+            );
         }
     }
     if let Some(most) = points.highest_throughput() {
@@ -172,7 +176,7 @@ fn of_several(record: &RunRecord, points: &Points<'_>) -> Vec<Tile> {
             rate_of(most),
             unbroken(&points.name(most)),
         );
-        tiles.push(tile.doubted(!most.validity.valid));
+        tiles.push(tile.doubted(Trust::of(&most.validity), Trust::leaves_any));
     }
     let operations = total(points.results.iter().map(|result| result.operations));
     let failures = total(points.results.iter().map(|result| failures_of(result)));

@@ -118,7 +118,8 @@ fn charts(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
             figure class="chart" {
                 figcaption {
                     "As niping prints it"
-                    @if Trust::of(&only.validity) != Trust::Full { " (not valid)" }
+                    @let trust = Trust::of(&only.validity);
+                    @if !trust.is_full() { " (" (trust.denial()) ")" }
                 }
                 pre { (niping::block(figures)) }
             }

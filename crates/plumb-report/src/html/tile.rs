@@ -3,25 +3,29 @@
 use maud::{Markup, html};
 
 use crate::figures::{ABSENT, typeset};
+use crate::verdict::Trust;
 
 /// One figure to be seen first.
 pub(crate) struct Tile {
     name: String,
     value: String,
     about: String,
-    doubt: bool,
+    /// Why it may not be used; `None` when it may.
+    doubt: Option<&'static str>,
 }
 
 impl Tile {
     /// `value` under its name, with what there is to say about it.
     pub(crate) fn new(name: impl Into<String>, value: String, about: impl Into<String>) -> Self {
         let about = if value == ABSENT { "not measured".into() } else { about.into() };
-        Self { name: name.into(), value, about, doubt: false }
+        Self { name: name.into(), value, about, doubt: None }
     }
 
-    /// The same; what was not measured cannot be in doubt.
-    pub(crate) fn doubted(self, doubt: bool) -> Self {
-        Self { doubt: doubt && self.value != ABSENT, ..self }
+    /// The same, which may be used if `trust` is one of those that `suffices` allows; what was not
+    /// measured cannot be in doubt.
+    pub(crate) fn doubted(self, trust: Trust, suffices: fn(Trust) -> bool) -> Self {
+        let doubted = !suffices(trust) && self.value != ABSENT;
+        Self { doubt: doubted.then(|| trust.denial()), ..self }
     }
 }
 
@@ -30,11 +34,11 @@ pub(crate) fn tiles(tiles: &[Tile]) -> Markup {
     html! {
         dl class="tiles" {
             @for tile in tiles {
-                div class=[tile.doubt.then_some("doubt")] {
+                div class=[tile.doubt.map(|_| "doubt")] {
                     dt { (tile.name) }
                     dd class="value" { (typeset(&tile.value)) }
                     dd { (typeset(&tile.about)) }
-                    @if tile.doubt { dd { strong { "not valid" } } }
+                    @if let Some(doubt) = tile.doubt { dd { strong { (doubt) } } }
                 }
             }
         }
