@@ -284,7 +284,7 @@ mod tests {
             let parts = parts.iter().filter(|part| part.server == server);
             parts.map(|part| part.expected_ns).sum::<u64>()
         };
-        assert_eq!(of_one("HTTP server 127.0.0.1:10"), 6_000_000_000 + 2 * 600_000_000);
+        assert_eq!(of_one("HTTP server 127.0.0.1:10"), 6_000_000_000 + 3 * 600_000_000);
         assert!(parts.iter().any(|part| part.role == PartRole::WhereOffered));
     }
 
