@@ -184,7 +184,7 @@ pub struct Advice {
 }
 
 /// Where the time of an operation went.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribution {
     /// What was done, for example the text of a statement.
     pub subject: String,

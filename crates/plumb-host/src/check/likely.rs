@@ -130,7 +130,7 @@ mod tests {
             ("0.25", 24.9, 25.1, "percent"),
             ("12.3", 12.36, 12.40, "rounding"),
             ("1.21", 1.196, 1.204, "rounding"), // and not 1.12 with its digits swapped
-            ("7.91", 9.705, 9.715, "swapped"),
+            ("79.1", 97.05, 97.15, "swapped"),
         ] {
             let cause = why(printed, low, high).unwrap_or_default();
             assert!(cause.contains(words), "{printed}: {cause}");

@@ -1,6 +1,6 @@
 //! The clock of the processor time that a process used.
 
-use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 
 use crate::root::Root;
@@ -20,7 +20,7 @@ pub(super) fn cpu_clock_ns(root: &Root, pid: u32) -> Option<u64> {
     }
     // the process 0 would be ourselves
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0)?;
-    let time = clock_gettime(clock_getcpuclockid(Pid::from_raw(pid)).ok()?).ok()?;
+    let time = clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?;
     let seconds = u64::try_from(time.tv_sec()).ok()?;
     Some(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec()).ok()?)
 }
