@@ -18,9 +18,11 @@ const WAIT_A_USER_MIN_NS: u64 = 250_000;
 const CARRIED_MAX: f64 = 0.7;
 /// The rate may still grow by this share of what the users grow by.
 const GROWTH_MAX: f64 = 0.3;
-/// Processors are all busy from here, percent; they idle up to the other.
+/// Processors are all busy from here, percent; they idle up to the next. Up to the last they idle so
+/// much that what is waited for is surely none of them.
 const BUSY_PCT: f64 = 90.0;
 const IDLE_PCT: f64 = 80.0;
+const IDLE_MUCH_PCT: f64 = 60.0;
 /// Waits that make up this share of what was added are the reason; below the other they are not.
 const WAITS_ARE: f64 = 0.5;
 const WAITS_ARE_NOT: f64 = 0.2;
@@ -96,6 +98,7 @@ impl<'a> Knee<'a> {
     fn limit(&self) -> Limit {
         let busy = self.busy();
         let idle = busy.is_some_and(|pct| pct <= IDLE_PCT);
+        let idle_much = busy.is_some_and(|pct| pct <= IDLE_MUCH_PCT);
         match self.waits() {
             Some(share) if share >= WAITS_ARE => Limit::Pool,
             _ if busy.is_some_and(|pct| pct >= BUSY_PCT) => match self.last.server_is_here {
@@ -103,8 +106,8 @@ impl<'a> Knee<'a> {
                 false => Limit::FarMachine,
             },
             None if idle => Limit::Pool,
-            Some(share) if idle && share <= WAITS_ARE_NOT => Limit::Behind,
-            _ if idle || busy.is_none() => Limit::Unknown,
+            Some(share) if idle_much && share <= WAITS_ARE_NOT => Limit::Behind,
+            _ if busy.is_none() => Limit::Unknown,
             _ => Limit::Nobody, // neither a queue nor processors that are surely free or busy
         }
     }
