@@ -1,8 +1,8 @@
 //! `plumb http import`: recordings and test plans of others become scenarios.
 //!
-//! A [`Source`](source::Source) is read into a [`Draft`](draft::Draft) by the importer of its
-//! format, and [`written`] makes the text of it. What was not carried over is a
-//! [`Note`](note::Note): none of it is lost without a word.
+//! A `Source` (`source.rs`) is read into a `Draft` by the importer of its
+//! format, and `written.rs` makes the text of it. What was not carried over is a
+//! `Note`: none of it is lost without a word.
 
 mod body;
 mod draft;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, Overlap, PairRecord,
-    PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks,
-    Validity, hdr,
+    PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick,
+    Ticks, Validity, hdr,
 };
 
 /// One point of the plan.

@@ -244,7 +244,7 @@ fn the_sum_of_several_clients_is_what_the_server_carried_while_all_of_them_ran()
     assert!(operations > 0 && operations <= counted - 3, "{overlap} of {counted}");
     let seconds = overlap["span_ns"].as_f64().expect("a time") / 1e9;
     let carried = overlap["carried_kb_s"].as_f64().expect("a rate") * 1024.0 * seconds;
-    let bytes = operations as f64 * 2.0 * 50_000.0;
+    let bytes = f64::from(u32::try_from(operations).expect("few")) * 2.0 * 50_000.0;
     assert!((carried - bytes).abs() < 1.0, "{carried} of {bytes}");
 }
 
