@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use plumb_engine::EngineError;
 use plumb_measure::Span;
-
-use crate::nmon::WriteError;
+use plumb_nmon::WriteError;
 
 /// Why there are no samples. Each message says what to try.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,6 @@
 //! does the same with the samples that another machine serves. [`Host`] is the layer as the program
 //! sees it.
 
-pub mod check;
 mod counter;
 mod devices;
 mod error;
@@ -21,7 +20,7 @@ mod label;
 mod machine_time;
 mod monitor;
 mod netlink;
-pub mod nmon;
+
 mod options;
 pub mod process;
 pub mod rdma;
@@ -33,6 +32,7 @@ mod snapshot;
 mod source;
 mod spread;
 mod state;
+mod subject;
 mod usage;
 pub mod view;
 mod watch;
@@ -48,7 +48,7 @@ pub use foreign::{
 };
 pub use idle::{IdleOptions, idle_cost};
 pub use label::Label;
-pub use monitor::{Cost, Monitor, MonitorPlan, Subject};
+pub use monitor::{Cost, Monitor, MonitorPlan};
 pub use options::WatchedOptions;
 pub use record::{Record, RecordOptions, Recorded, Recorder, RecorderPlan};
 pub use root::Root;
@@ -56,6 +56,7 @@ pub use sample::Sample;
 pub use snapshot::{Part, Snapshot};
 pub use spread::{ReceiveFinding, ReceiveSpread};
 pub use state::{State, not_watched};
+pub use subject::Subject;
 pub use usage::{CpuUsage, DiskUsage, InterfaceUsage, Range, Usage};
 pub use watch::{Watch, WatchOptions};
 

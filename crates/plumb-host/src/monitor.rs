@@ -1,6 +1,5 @@
 //! Everything this machine is watched by: one reading after the other, over open descriptors.
 
-use clap::ValueEnum;
 use plumb_engine::clock;
 use plumb_measure::Clock;
 use serde::Serialize;
@@ -15,59 +14,7 @@ use crate::smc::Smc;
 use crate::snapshot::{Part, Snapshot};
 use crate::source::{Buffer, Shape, Source};
 use crate::state::State;
-
-/// What is watched, each by a sampler of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Subject {
-    /// Time of the processors, context switches
-    Cpu,
-    /// Load averages, threads
-    Load,
-    /// Memory
-    Memory,
-    /// Swapping, major faults, refaults
-    Paging,
-    /// Disks
-    Disks,
-    /// Network interfaces
-    Network,
-    /// Counters of TCP and UDP
-    Tcp,
-    /// Linux's own counters of TCP
-    TcpExtra,
-    /// Soft interrupts by processor
-    Softirqs,
-    /// Packet queues by processor
-    Softnet,
-    /// Interrupts by device
-    Interrupts,
-    /// Open files
-    Files,
-    /// Time in which tasks waited for a processor
-    PressureCpu,
-    /// Time in which tasks waited for memory
-    PressureMemory,
-    /// Time in which tasks waited for disks
-    PressureIo,
-    /// Ports of RDMA devices
-    Rdma,
-    /// Shared memory communications
-    Smc,
-    /// The processes named with --process
-    Processes,
-    /// The processes that use most
-    Top,
-}
-
-impl std::fmt::Display for Subject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.to_possible_value() {
-            Some(value) => f.write_str(value.get_name()),
-            None => Ok(()),
-        }
-    }
-}
+use crate::subject::Subject;
 
 /// Subjects that one file of the kernel tells, in the order in which they are read: the time of
 /// the processors first, because everything else is compared with it.

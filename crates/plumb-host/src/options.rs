@@ -4,10 +4,11 @@ use clap::Args;
 use plumb_measure::Span;
 
 use crate::HostError;
-use crate::monitor::{MonitorPlan, Subject};
+use crate::monitor::MonitorPlan;
 use crate::process::Wanted;
 use crate::record::EVERY_LEAST;
 use crate::root::Root;
+use crate::subject::Subject;
 
 /// What is watched, and how often.
 #[derive(Args, Clone, Debug)]

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::monitor::Subject;
+use crate::subject::Subject;
 
 /// Whether a sampler delivers, and why not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

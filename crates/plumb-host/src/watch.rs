@@ -11,11 +11,12 @@ use plumb_measure::{Clock as _, Span};
 
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::monitor::{Monitor, Subject};
+use crate::monitor::Monitor;
 use crate::options::WatchedOptions;
 use crate::record::{Ticker, sees};
 use crate::sample::{Line, Sample};
 use crate::state::{State, not_watched};
+use crate::subject::Subject;
 use crate::view::{self, History, Paint, Screen};
 
 /// What is watched, and how it is shown.

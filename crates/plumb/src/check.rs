@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use plumb_host::check::{self, Report};
-use plumb_host::nmon::{self, Options};
+use plumb_check::Report;
+use plumb_nmon::Options;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -99,11 +99,11 @@ fn check_file(path: &Path) -> Result<Checked, Box<dyn std::error::Error>> {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let path = path.to_path_buf();
     if name.ends_with(".nmon") || name.ends_with(".nmon.gz") {
-        let read = nmon::open(&path, &Options::default())?;
+        let read = plumb_nmon::open(&path, &Options::default())?;
         let remarks = read.troubles.list().len() as u64 + read.troubles.left_out();
-        return Ok(Checked { path, reports: check::of_file(&read), remarks });
+        return Ok(Checked { path, reports: plumb_check::of_file(&read), remarks });
     }
-    let reports = vec![check::open(&path)?.check()];
+    let reports = vec![plumb_check::open(&path)?.check()];
     Ok(Checked { path, reports, remarks: 0 })
 }
 

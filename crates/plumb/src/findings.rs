@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plumb_host::check::{self, Report};
+use plumb_check::Report;
 use serde::Serialize;
 
 /// What checking a table or a recording gave.
@@ -43,7 +43,7 @@ impl Check {
 }
 
 impl Finding {
-    fn of(finding: &check::Finding) -> Self {
+    fn of(finding: &plumb_check::Finding) -> Self {
         Self {
             line: finding.line,
             row: finding.row.clone(),

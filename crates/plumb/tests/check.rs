@@ -11,7 +11,7 @@ fn published(name: &str) -> String {
 }
 
 fn fixture(path: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-host/tests/fixtures");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-nmon/tests/fixtures");
     folder.join(path).display().to_string()
 }
 
@@ -39,7 +39,7 @@ fn what_cannot_be_read_ends_with_2() {
 
 #[test]
 fn a_recording_is_checked_and_shown() {
-    let file = fixture("nmon/aix-shared.nmon");
+    let file = fixture("aix-shared.nmon");
     let ended = plumb(&["check", &file]).wait().with(0);
     assert!(ended.stdout.contains("nothing found"), "{}", ended.stdout);
     assert!(ended.stdout.contains(" on the file itself: see plumb host show "), "{ended:?}");

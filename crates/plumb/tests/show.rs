@@ -12,7 +12,7 @@ use tempfile::{TempDir, tempdir};
 /// A folder with the recordings of these names.
 fn folder(names: &[&str]) -> TempDir {
     let folder = tempdir().expect("a temporary folder");
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-host/tests/fixtures/nmon");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-nmon/tests/fixtures");
     for name in names {
         fs::copy(fixtures.join(name), folder.path().join(name)).expect("it can be copied");
     }

@@ -11,9 +11,9 @@ use plumb_measure::Span;
 use super::PORT;
 use super::server::{Event, SampleServer};
 use crate::HostError;
-use crate::monitor::Subject;
 use crate::options::WatchedOptions;
 use crate::process::Wanted;
+use crate::subject::Subject;
 
 /// A request that was begun must be finished, and an answer be taken, within this.
 const STALL: Span = Span::from_ms(10_000);

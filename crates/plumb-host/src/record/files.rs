@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 use plumb_engine::clock;
 use plumb_measure::Span;
+use plumb_nmon::{Host, Writer};
 
 use super::csv::Columns;
 use super::lines;
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::nmon::{Host, Writer};
 use crate::process::Wanted;
 use crate::sample::Sample;
 use crate::snapshot::Snapshot;

@@ -4,20 +4,20 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::sections;
+use super::unit::{kb, mb, whole};
 use crate::kernel::DiskKind;
-use crate::nmon;
 use crate::sample::{CpuShare, ProcessSample, Sample};
 
 /// `sample` as the nmon writer takes it, by the wall clock of `zone`.
-pub(crate) fn snapshot(sample: &Sample, zone: &TimeZone) -> nmon::Snapshot {
-    nmon::Snapshot {
+pub(crate) fn snapshot(sample: &Sample, zone: &TimeZone) -> plumb_nmon::Snapshot {
+    plumb_nmon::Snapshot {
         time: local(sample.wall_ns, zone),
-        cpu: sample.cpu.map_or_else(nmon::CpuShares::default, |cpu| shares(&cpu.share)),
+        cpu: sample.cpu.map_or_else(plumb_nmon::CpuShares::default, |cpu| shares(&cpu.share)),
         cpus: sample.cpus.iter().map(|share| (share.number, shares(share))).collect(),
         cpus_online: sample.cpu.map_or(0, |cpu| u32::try_from(cpu.online).unwrap_or(u32::MAX)),
         memory: memory(sample),
         paging: paging(sample),
-        processes: nmon::Processes {
+        processes: plumb_nmon::Processes {
             runnable: sample.cpu.map(|cpu| whole(cpu.running)),
             blocked: sample.cpu.map(|cpu| whole(cpu.blocked)),
             switches_per_s: sample.cpu.map(|cpu| cpu.context_switches_per_s),
@@ -37,21 +37,9 @@ pub(crate) fn local(wall_ns: u64, zone: &TimeZone) -> jiff::civil::DateTime {
     time.to_zoned(zone.clone()).datetime()
 }
 
-pub(super) fn whole(count: u64) -> f64 {
-    crate::counter::float(count)
-}
-
-pub(super) fn kb(bytes: f64) -> f64 {
-    bytes / 1024.0
-}
-
-pub(super) fn mb(bytes: u64) -> f64 {
-    whole(bytes) / 1_048_576.0
-}
-
 /// nmon counts nice with user, and interrupts with system.
-fn shares(share: &CpuShare) -> nmon::CpuShares {
-    nmon::CpuShares {
+fn shares(share: &CpuShare) -> plumb_nmon::CpuShares {
+    plumb_nmon::CpuShares {
         user: Some(share.user_pct + share.nice_pct),
         system: Some(share.system_pct + share.irq_pct + share.softirq_pct),
         wait: Some(share.iowait_pct),
@@ -60,11 +48,11 @@ fn shares(share: &CpuShare) -> nmon::CpuShares {
     }
 }
 
-fn memory(sample: &Sample) -> nmon::Memory {
+fn memory(sample: &Sample) -> plumb_nmon::Memory {
     let Some(memory) = &sample.memory else {
-        return nmon::Memory::default();
+        return plumb_nmon::Memory::default();
     };
-    nmon::Memory {
+    plumb_nmon::Memory {
         total: Some(mb(memory.total_bytes)),
         free: Some(mb(memory.free_bytes)),
         shared: Some(mb(memory.shared_bytes)),
@@ -93,8 +81,8 @@ fn paging(sample: &Sample) -> Vec<(String, Option<f64>)> {
     ]
 }
 
-fn interfaces(sample: &Sample) -> Vec<nmon::Interface> {
-    let each = sample.interfaces.iter().map(|interface| nmon::Interface {
+fn interfaces(sample: &Sample) -> Vec<plumb_nmon::Interface> {
+    let each = sample.interfaces.iter().map(|interface| plumb_nmon::Interface {
         name: interface.name.to_string(),
         read_kb_per_s: Some(kb(interface.received_bytes_per_s)),
         write_kb_per_s: Some(kb(interface.sent_bytes_per_s)),
@@ -104,12 +92,12 @@ fn interfaces(sample: &Sample) -> Vec<nmon::Interface> {
     each.collect()
 }
 
-fn disks(sample: &Sample) -> Vec<nmon::Disk> {
+fn disks(sample: &Sample) -> Vec<plumb_nmon::Disk> {
     let whole_disks = sample.disks.iter().filter(|disk| disk.kind == DiskKind::Whole);
     let each = whole_disks.map(|disk| {
         let transfers = disk.reads_per_s + disk.writes_per_s;
         let bytes = disk.read_bytes_per_s + disk.write_bytes_per_s;
-        nmon::Disk {
+        plumb_nmon::Disk {
             name: disk.name.to_string(),
             busy_percent: Some(disk.busy_pct),
             read_kb_per_s: Some(kb(disk.read_bytes_per_s)),
@@ -128,8 +116,8 @@ fn processes(sample: &Sample) -> impl Iterator<Item = &ProcessSample> {
     asked_for.iter().chain(sample.top.iter().filter(move |process| !is_asked_for(process)))
 }
 
-fn process(process: &ProcessSample) -> nmon::TopProcess {
-    nmon::TopProcess {
+fn process(process: &ProcessSample) -> plumb_nmon::TopProcess {
+    plumb_nmon::TopProcess {
         pid: process.pid,
         command: process.name.to_string(),
         cpu_percent: Some(process.cpu_pct),
@@ -139,7 +127,7 @@ fn process(process: &ProcessSample) -> nmon::TopProcess {
         major_faults: Some(whole(process.major_faults)),
         threads: Some(whole(process.threads)),
         seconds: Some(whole(process.interval_ns) / 1e9),
-        ..nmon::TopProcess::default()
+        ..plumb_nmon::TopProcess::default()
     }
 }
 
@@ -199,7 +187,7 @@ mod tests {
             smc: Some(crate::sample::SmcSample { fallbacks: 3, ..Default::default() }),
             ..Sample::default()
         };
-        let host = nmon::Host {
+        let host = plumb_nmon::Host {
             name: "db7".into(),
             system: vec!["Linux".into()],
             command: "plumb host record".into(),
@@ -210,7 +198,7 @@ mod tests {
             cpus: 2,
             notes: Vec::new(),
         };
-        let mut writer = nmon::Writer::new(Vec::new(), host).unwrap();
+        let mut writer = plumb_nmon::Writer::new(Vec::new(), host).unwrap();
         for second in 0..3 {
             let wall_ns = sample.wall_ns + second * 1_000_000_000;
             writer
@@ -218,7 +206,7 @@ mod tests {
                 .unwrap();
         }
         let bytes = writer.finish().unwrap();
-        let read = nmon::read(&bytes, &nmon::Options::default()).unwrap();
+        let read = plumb_nmon::read(&bytes, &plumb_nmon::Options::default()).unwrap();
         let [recording] = read.recordings.as_slice() else { panic!("one recording") };
         assert_eq!(recording.timeline.stamps().len(), 3);
         let sections: Vec<&str> =

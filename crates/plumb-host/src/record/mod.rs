@@ -10,6 +10,7 @@ mod recorder;
 mod row;
 mod sections;
 mod ticker;
+mod unit;
 
 use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;

@@ -13,9 +13,10 @@ use super::kept::{Kept, lock};
 use super::ticker::Ticker;
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::monitor::{Cost, Monitor, MonitorPlan, Subject};
+use crate::monitor::{Cost, Monitor, MonitorPlan};
 use crate::sample::Sample;
 use crate::state::State;
+use crate::subject::Subject;
 use crate::usage::Usage;
 
 /// The shortest time between two samples.

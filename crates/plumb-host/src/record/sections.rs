@@ -1,8 +1,9 @@
 //! The sections of an nmon file that nmon itself does not have. Other readers pass over them.
 
-use super::lines::{kb, mb, whole};
+use plumb_nmon::Table;
+
+use super::unit::{kb, mb, whole};
 use crate::kernel::DiskKind;
-use crate::nmon::Table;
 use crate::sample::{RdmaSample, Sample};
 
 /// A figure and the title of its column.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_host::nmon::{Column, Recording, Section};
+use plumb_nmon::{Column, Recording, Section};
 use plumb_report::recording::{Chart, Series};
 
 use super::moments::Moments;
@@ -346,13 +346,13 @@ fn scale(first: &str, lines: &mut [Series]) -> (String, f64) {
 
 #[cfg(test)]
 mod tests {
-    use plumb_host::nmon::{self, Options};
+    use plumb_nmon::Options;
 
     use super::*;
 
     fn drawn(file: &str) -> Vec<Chart> {
-        let options = Options { series: nmon::Series::All, ..Options::default() };
-        let read = nmon::read(file.as_bytes(), &options).unwrap();
+        let options = Options { series: plumb_nmon::Series::All, ..Options::default() };
+        let read = plumb_nmon::read(file.as_bytes(), &options).unwrap();
         let recording = &read.recordings[0];
         first(recording, &Moments::of(&recording.timeline)).0
     }

@@ -1,6 +1,6 @@
 //! Figures and facts of a recording in words, the same in every format.
 
-use plumb_host::nmon::{Recording, Stamp, Traffic};
+use plumb_nmon::{Recording, Stamp, Traffic};
 
 /// The name of the host.
 pub(super) fn host(recording: &Recording) -> String {

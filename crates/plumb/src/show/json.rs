@@ -1,7 +1,6 @@
 //! Recordings as one JSON document, `plumb.show/1`.
 
-use plumb_host::check;
-use plumb_host::nmon::{self, Stat};
+use plumb_nmon::Stat;
 use plumb_report::recording::SCHEMA;
 use serde::Serialize;
 
@@ -127,13 +126,13 @@ pub(super) fn of(shown: &[Shown], unread: &[Unread]) -> serde_json::Result<Strin
 }
 
 impl Trouble {
-    fn of(trouble: &nmon::Trouble) -> Self {
+    fn of(trouble: &plumb_nmon::Trouble) -> Self {
         Self { line: trouble.line, text: trouble.kind.to_string() }
     }
 }
 
 impl<'a> Recording<'a> {
-    fn of((recording, checked): (&'a nmon::Recording, &check::Report)) -> Self {
+    fn of((recording, checked): (&'a plumb_nmon::Recording, &plumb_check::Report)) -> Self {
         let facts = recording.facts.entries().map(|(key, value)| Fact { key, value });
         let [first, last] = figures::ends(recording).map_or([None, None], |ends| ends.map(Some));
         Self {
@@ -175,21 +174,21 @@ impl Figures {
 }
 
 impl Counter {
-    fn of(row: nmon::Row) -> Self {
+    fn of(row: plumb_nmon::Row) -> Self {
         let figures = Figures::of(&row.stat);
         Self { counter: row.counter, unit: row.unit, figures, source: row.source }
     }
 }
 
 impl Traffic {
-    fn of(traffic: nmon::Traffic) -> Self {
+    fn of(traffic: plumb_nmon::Traffic) -> Self {
         let (read_bytes, write_bytes) = (traffic.read_bytes(), traffic.write_bytes());
         Self { read_bytes, write_bytes, counted: traffic.counted, left_out: traffic.left_out }
     }
 }
 
 impl<'a> Command<'a> {
-    fn of(process: &'a nmon::Process) -> Self {
+    fn of(process: &'a plumb_nmon::Process) -> Self {
         Self {
             command: &process.command,
             cpu_s: process.cpu_s,

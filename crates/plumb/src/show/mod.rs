@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_host::check::{self, Report};
-use plumb_host::nmon::{self, Moment, Nmon, Options, ReadError, Recording, Series, Window};
+use plumb_check::Report;
+use plumb_nmon::{Moment, Nmon, Options, ReadError, Recording, Series, Window};
 use plumb_report::recording;
 
 use crate::exit::Exit;
@@ -113,7 +113,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
 
 impl Shown {
     fn of(path: &Path, read: Nmon) -> Self {
-        let checks = check::of_file(&read);
+        let checks = plumb_check::of_file(&read);
         Self { path: path.to_path_buf(), read, checks }
     }
 
@@ -127,11 +127,11 @@ impl Shown {
 /// all sections would take hundreds of times the memory.
 fn read(path: &Path, options: &ShowOptions) -> Result<Nmon, ReadError> {
     let window = Window { from: options.from, to: options.to };
-    let read = nmon::open(path, &Options { window, ..Options::default() })?;
+    let read = plumb_nmon::open(path, &Options { window, ..Options::default() })?;
     if options.html.is_none() {
         return Ok(read);
     }
     let drawn: BTreeSet<&str> = read.recordings.iter().flat_map(charts::sections).collect();
     let series = Series::Of(drawn.into_iter().map(str::to_owned).collect());
-    nmon::open(path, &Options { series, window })
+    plumb_nmon::open(path, &Options { series, window })
 }

@@ -1,6 +1,6 @@
 //! When the figures of a recording were taken: on one line of time, whatever the clock did.
 
-use plumb_host::nmon::Timeline;
+use plumb_nmon::Timeline;
 use plumb_report::recording::Time;
 
 /// The moments of a recording, and which snapshot stands at each.
@@ -53,7 +53,7 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
-    use plumb_host::nmon::{Options, read};
+    use plumb_nmon::{Options, read};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Recordings in the words and figures that a report shows.
 
-use plumb_host::check::Report;
-use plumb_host::nmon::{Recording, Row, Troubles};
+use plumb_check::Report;
+use plumb_nmon::{Recording, Row, Troubles};
 use plumb_report::recording::{
     Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
 };

@@ -1,7 +1,7 @@
 //! Recordings as tables of text.
 
-use plumb_host::check::Report;
-use plumb_host::nmon::{Recording, Row};
+use plumb_check::Report;
+use plumb_nmon::{Recording, Row};
 use std::io::{self, Write};
 
 use super::{Shown, figures};

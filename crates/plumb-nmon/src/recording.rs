@@ -1,0 +1,221 @@
+//! One recording of one host, and the figures derived from it.
+
+use std::fmt;
+
+use crate::document::Document;
+use crate::doubt::Doubts;
+use crate::facts::{Facts, System};
+use crate::outline::Part;
+use crate::process::{Commands, Process};
+use crate::role::{Gauges, Name, counted_disks, counted_interfaces, interfaces};
+use crate::section::{Column, Section};
+use crate::stamp::Timeline;
+use crate::stat::Stat;
+
+/// Bytes of nmon's KB.
+const KB_BYTES: f64 = 1024.0;
+
+/// What one host did while it was recorded.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// The first line of it in the file, from 1.
+    pub line: u64,
+    /// What the recorder says of the host.
+    pub facts: Facts,
+    /// Output of commands that the recorder ran.
+    pub documents: Vec<Document>,
+    /// The snapshots and their times.
+    pub timeline: Timeline,
+    /// Every section in the order of the file, known or not.
+    pub sections: Vec<Section>,
+    /// Processes by command, the most processor time first.
+    pub processes: Vec<Process>,
+    /// Figures that cannot be true beside the others of their snapshot.
+    pub doubts: Doubts,
+    pub(crate) gauges: Gauges,
+}
+
+/// How processors busy were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusyRule {
+    /// `LPAR.PhysicalCPU`: in a shared partition the percentages of `CPU_ALL` hold unused
+    /// entitlement, so that only this column counts processors.
+    SharedPartition,
+    /// `(User% + Sys%) / 100 x PhysicalCPUs` of `CPU_ALL`, for AIX with processors of its own.
+    Dedicated,
+    /// `(100 - Idle% - Wait%) / 100 x CPUs` of `CPU_ALL`, for Linux; time stolen by the hypervisor
+    /// counts as busy.
+    NotIdle,
+}
+
+impl fmt::Display for BusyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SharedPartition => "LPAR.PhysicalCPU (shared LPAR)",
+            Self::Dedicated => "(User% + Sys%) / 100 x PhysicalCPUs (AIX, dedicated)",
+            Self::NotIdle => "(100 - Idle% - Wait%) / 100 x CPUs (Linux)",
+        })
+    }
+}
+
+/// Processors busy.
+///
+/// # Source
+/// IBM, "Processor statistics" (AIX 7.2) and the rule of IBM's `nsum` for nmon files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoresBusy {
+    /// The rule by which they were counted.
+    pub rule: BusyRule,
+    /// Processors busy, as statistics over the snapshots.
+    pub stat: Stat,
+}
+
+impl CoresBusy {
+    /// Processor time over the recording, seconds: processors busy x seconds, summed up.
+    #[must_use]
+    pub fn cpu_s(&self) -> f64 {
+        self.stat.integral()
+    }
+}
+
+/// What went one way and the other over a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// Read or received, KB/s of 1024 bytes.
+    pub read: Stat,
+    /// Written or sent, KB/s of 1024 bytes.
+    pub write: Stat,
+    /// Interfaces or disks whose figures were added up.
+    pub counted: Vec<String>,
+    /// Those that were left out because their traffic stays on the host or is counted already.
+    pub left_out: Vec<String>,
+}
+
+impl Traffic {
+    /// Bytes read or received over the recording.
+    #[must_use]
+    pub fn read_bytes(&self) -> f64 {
+        self.read.integral() * KB_BYTES
+    }
+
+    /// Bytes written or sent over the recording.
+    #[must_use]
+    pub fn write_bytes(&self) -> f64 {
+        self.write.integral() * KB_BYTES
+    }
+}
+
+impl Recording {
+    pub(crate) fn of(part: Part, gauges: Gauges, commands: Commands, doubts: Doubts) -> Self {
+        let mut processes = commands.list;
+        processes.sort_by(|one, other| {
+            other.cpu_s.total_cmp(&one.cpu_s).then_with(|| one.command.cmp(&other.command))
+        });
+        Self {
+            line: part.line,
+            facts: part.facts,
+            documents: part.documents.list,
+            timeline: part.timeline,
+            sections: part.drafts.into_iter().map(|draft| draft.section).collect(),
+            processes,
+            gauges,
+            doubts,
+        }
+    }
+
+    /// The section of this name.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.name == name)
+    }
+
+    /// A column of a section.
+    #[must_use]
+    pub fn column(&self, section: &str, column: &str) -> Option<&Column> {
+        self.section(section)?.column(column)
+    }
+
+    /// The operating system: what the facts say, or else what the columns tell.
+    #[must_use]
+    pub fn system(&self) -> System {
+        match self.facts.system() {
+            System::Unknown if self.column("CPU_ALL", "PhysicalCPUs").is_some() => System::Aix,
+            known => known,
+        }
+    }
+
+    /// Processors busy; `None` without `CPU_ALL` and `LPAR`.
+    #[must_use]
+    pub fn cores_busy(&self) -> Option<CoresBusy> {
+        let shared = ["SharedCPU", "shared_processor_mode"]
+            .iter()
+            .find_map(|name| self.column("LPAR", name))
+            .is_none_or(|column| column.stat.max().is_some_and(|shared| shared > 0.0));
+        let physical = self.column("LPAR", "PhysicalCPU").map(|column| column.stat);
+        if let Some(stat) = physical.filter(|stat| shared && stat.count() > 0) {
+            return Some(CoresBusy { rule: BusyRule::SharedPartition, stat });
+        }
+        let stat = self.gauge(Name::Cores);
+        let rule = match self.system() {
+            System::Aix => BusyRule::Dedicated,
+            System::Linux | System::Unknown => BusyRule::NotIdle,
+        };
+        (stat.count() > 0).then_some(CoresBusy { rule, stat })
+    }
+
+    /// Traffic over the network interfaces; RDMA is apart ([`rdma`](Self::rdma)).
+    #[must_use]
+    pub fn network(&self) -> Option<Traffic> {
+        let section = self.section("NET")?;
+        let counted = counted_interfaces(section);
+        let all = interfaces(section).into_iter();
+        let left_out = all.filter(|name| !counted.contains(name)).map(str::to_owned).collect();
+        let counted = counted.into_iter().map(str::to_owned).collect();
+        self.traffic(Name::NetRead, Name::NetWrite, counted, left_out)
+    }
+
+    /// Traffic over RDMA devices, which no interface counts; only files of this program have it.
+    #[must_use]
+    pub fn rdma(&self) -> Option<Traffic> {
+        let section = self.section("IBREAD")?;
+        let counted = section.columns.iter().map(|column| column.name.clone()).collect();
+        self.traffic(Name::RdmaRead, Name::RdmaWrite, counted, Vec::new())
+    }
+
+    /// Traffic of the disks; partitions and volumes on other disks are left out.
+    #[must_use]
+    pub fn disks(&self) -> Option<Traffic> {
+        let mut counted = Vec::new();
+        let mut left_out = Vec::new();
+        for section in self.sections.iter().filter(|section| is_numbered(&section.name, "DISKREAD"))
+        {
+            let whole = counted_disks(section);
+            for (at, column) in section.columns.iter().enumerate() {
+                let names = if whole.contains(&at) { &mut counted } else { &mut left_out };
+                names.push(column.name.clone());
+            }
+        }
+        self.traffic(Name::DiskRead, Name::DiskWrite, counted, left_out)
+    }
+
+    fn traffic(
+        &self,
+        read: Name,
+        write: Name,
+        counted: Vec<String>,
+        left_out: Vec<String>,
+    ) -> Option<Traffic> {
+        let (read, write) = (self.gauge(read), self.gauge(write));
+        let known = read.count() + write.count() > 0;
+        known.then_some(Traffic { read, write, counted, left_out })
+    }
+
+    pub(crate) fn gauge(&self, name: Name) -> Stat {
+        self.gauges.get(name).stat
+    }
+}
+
+/// True for `name` and for it with digits behind: nmon splits many disks over several sections.
+fn is_numbered(section: &str, name: &str) -> bool {
+    section.strip_prefix(name).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,0 +1,367 @@
+//! What the columns of a section mean, where that is known, and the figures made from them.
+
+use crate::facts::System;
+use crate::gauge::{Gauge, Join, joined};
+use crate::section::Section;
+
+/// The figures that are put together from several cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// 100 - idle - wait of `CPU_ALL`, percent.
+    Busy,
+    /// Processors busy by `CPU_ALL`.
+    Cores,
+    /// Memory free, cached and in buffers, MB.
+    Available,
+    /// Pages swapped in and out a second.
+    Paging,
+    /// Page faults that read from disk, a second.
+    MajorFaults,
+    NetRead,
+    NetWrite,
+    RdmaRead,
+    RdmaWrite,
+    DiskRead,
+    DiskWrite,
+    DiskTransfers,
+    /// The busiest disk, percent.
+    DiskBusy,
+    /// Requests under way at all disks, mean over the interval.
+    DiskQueue,
+    /// TCP segments sent again, a second.
+    SentAgain,
+}
+
+const NAMES: usize = 15;
+
+/// All gauges of a recording.
+#[derive(Clone, Debug)]
+pub(crate) struct Gauges([Gauge; NAMES]);
+
+impl Gauges {
+    pub(crate) fn new() -> Self {
+        let mut gauges = [Gauge::new(Join::Sum); NAMES];
+        gauges[Name::DiskBusy as usize] = Gauge::new(Join::Max);
+        Self(gauges)
+    }
+
+    pub(crate) fn get(&self, name: Name) -> &Gauge {
+        &self.0[name as usize]
+    }
+
+    fn of(&mut self, name: Name) -> &mut Gauge {
+        &mut self.0[name as usize]
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.0.iter_mut().for_each(Gauge::close);
+    }
+}
+
+/// What a section feeds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Role {
+    processors: Option<Processors>,
+    feeds: Vec<Feed>,
+    /// nmon on Linux writes zero for rates of which it has no first reading yet.
+    first_is_zero: Vec<usize>,
+}
+
+/// Columns of a section that are summed (or of which the largest counts).
+#[derive(Clone, Debug)]
+struct Feed {
+    name: Name,
+    join: Join,
+    columns: Vec<usize>,
+    /// The figures are counts of an interval, not rates.
+    counts: bool,
+}
+
+/// Columns of `CPU_ALL`.
+#[derive(Clone, Copy, Debug)]
+struct Processors {
+    user: usize,
+    system: usize,
+    wait: usize,
+    idle: usize,
+    count: Option<usize>,
+    /// Processors when no column counts them.
+    known: Option<f64>,
+    aix: bool,
+}
+
+impl Role {
+    /// The meaning of `section`, and the gauges told to expect it.
+    pub(crate) fn of(
+        section: &Section,
+        system: System,
+        cpus: Option<u32>,
+        gauges: &mut Gauges,
+    ) -> Self {
+        let mut role = Self::default();
+        let all = |names: &[&str]| -> Vec<usize> {
+            let found: Vec<usize> = names.iter().filter_map(|name| section.place(name)).collect();
+            if found.len() == names.len() { found } else { Vec::new() }
+        };
+        let name = section.name.trim_end_matches(|c: char| c.is_ascii_digit());
+        match name {
+            "CPU_ALL" => role.processors = Processors::of(section, system, cpus),
+            "MEM" => role.sum(Name::Available, all(&["memfree", "cached", "buffers"])),
+            "VM" => {
+                role.count(Name::Paging, all(&["pswpin", "pswpout"]));
+                role.count(Name::MajorFaults, all(&["pgmajfault"]));
+            }
+            "PAGE" => role.sum(Name::Paging, all(&["pgsin", "pgsout"])),
+            "NET" => {
+                role.sum(Name::NetRead, ends(section, READ, &counted_interfaces(section)));
+                role.sum(Name::NetWrite, ends(section, WRITE, &counted_interfaces(section)));
+            }
+            "IBREAD" => role.sum(Name::RdmaRead, (0..section.columns.len()).collect()),
+            "IBWRITE" => role.sum(Name::RdmaWrite, (0..section.columns.len()).collect()),
+            "DISKREAD" => role.sum(Name::DiskRead, counted_disks(section)),
+            "DISKWRITE" => role.sum(Name::DiskWrite, counted_disks(section)),
+            "DISKXFER" => role.sum(Name::DiskTransfers, counted_disks(section)),
+            "DISKBUSY" => role.feeds.push(Feed {
+                name: Name::DiskBusy,
+                join: Join::Max,
+                columns: counted_disks(section),
+                counts: false,
+            }),
+            "QUEUE" => role.sum(Name::DiskQueue, counted_disks(section)),
+            "TCP" => role.count(Name::SentAgain, all(&["sent-again"])),
+            "PROC" if system == System::Linux => {
+                role.first_is_zero =
+                    ["pswitch", "fork"].iter().filter_map(|name| section.place(name)).collect();
+            }
+            _ => {}
+        }
+        role.feeds.retain(|feed| !feed.columns.is_empty());
+        for feed in &role.feeds {
+            gauges.of(feed.name).expect();
+        }
+        if role.processors.is_some() {
+            for name in [Name::Busy, Name::Cores] {
+                gauges.of(name).expect();
+            }
+        }
+        role
+    }
+
+    fn sum(&mut self, name: Name, columns: Vec<usize>) {
+        self.feeds.push(Feed { name, join: Join::Sum, columns, counts: false });
+    }
+
+    fn count(&mut self, name: Name, columns: Vec<usize>) {
+        self.feeds.push(Feed { name, join: Join::Sum, columns, counts: true });
+    }
+
+    /// Columns in which the zero of the first snapshot means that nothing is known.
+    pub(crate) fn unknown_at_first(&self) -> &[usize] {
+        &self.first_is_zero
+    }
+
+    /// Books a row of snapshot `id`, whose interval is `seconds` long.
+    pub(crate) fn row(&self, figures: &[f64], id: u64, seconds: f64, gauges: &mut Gauges) {
+        if let Some(processors) = self.processors {
+            processors.row(figures, id, seconds, gauges);
+        }
+        for feed in &self.feeds {
+            let value = feed.value(figures);
+            let value = if feed.counts { value.map(|count| count / seconds) } else { value };
+            gauges.of(feed.name).offer(id, seconds, value);
+        }
+    }
+}
+
+impl Feed {
+    /// A sum needs all its figures, a largest any.
+    fn value(&self, figures: &[f64]) -> Option<f64> {
+        let mut value = None;
+        for column in &self.columns {
+            let figure = figure(figures, *column);
+            if figure.is_none() && self.join == Join::Sum {
+                return None;
+            }
+            value = joined(self.join, value, figure);
+        }
+        value
+    }
+}
+
+impl Processors {
+    fn of(section: &Section, system: System, cpus: Option<u32>) -> Option<Self> {
+        let physical = section.place("PhysicalCPUs");
+        Some(Self {
+            user: section.place("User%")?,
+            system: section.place("Sys%")?,
+            wait: section.place("Wait%")?,
+            idle: section.place("Idle%")?,
+            count: section.place("CPUs").or(physical),
+            known: cpus.map(f64::from),
+            aix: system == System::Aix || physical.is_some(),
+        })
+    }
+
+    fn row(self, figures: &[f64], id: u64, seconds: f64, gauges: &mut Gauges) {
+        let at = |column| figure(figures, column);
+        let (user, system) = (at(self.user), at(self.system));
+        let (wait, idle) = (at(self.wait), at(self.idle));
+        let sum = |parts: &[Option<f64>]| parts.iter().copied().sum::<Option<f64>>();
+        let busy = sum(&[idle, wait]).map(|free| (100.0 - free).clamp(0.0, 100.0));
+        let used = if self.aix { sum(&[user, system]) } else { busy };
+        let count = self.count.and_then(at).or(self.known);
+        let cores = used.zip(count).map(|(percent, count)| percent / 100.0 * count);
+        gauges.of(Name::Busy).offer(id, seconds, busy);
+        gauges.of(Name::Cores).offer(id, seconds, cores);
+    }
+}
+
+fn figure(figures: &[f64], column: usize) -> Option<f64> {
+    figures.get(column).copied().filter(|figure| !figure.is_nan())
+}
+
+pub(crate) const READ: &str = "-read-KB/s";
+pub(crate) const WRITE: &str = "-write-KB/s";
+
+/// The places of the columns of `names` that end with `ending`.
+fn ends(section: &Section, ending: &str, names: &[&str]) -> Vec<usize> {
+    let belongs =
+        |title: &str| title.strip_suffix(ending).is_some_and(|name| names.contains(&name));
+    (0..section.columns.len()).filter(|at| belongs(&section.columns[*at].name)).collect()
+}
+
+/// The interfaces whose traffic leaves the host. The loopback does not; what is built upon other
+/// interfaces (bonds, bridges, tunnels, VLANs) would count their traffic twice. A name tells which
+/// is which: of devices where there are any, else of anything that is not built upon others, else
+/// of anything but the loopback.
+pub(crate) fn counted_interfaces(section: &Section) -> Vec<&str> {
+    let mut names = interfaces(section);
+    names.retain(|name| *name != "lo" && *name != "lo0" && !name.starts_with("ifb"));
+    let rules: [fn(&str) -> bool; 2] = [is_device, |name| !is_built(name)];
+    for rule in rules {
+        let some: Vec<&str> = names.iter().copied().filter(|name| rule(name)).collect();
+        if !some.is_empty() {
+            return some;
+        }
+    }
+    names
+}
+
+/// True for names that kernels, udev and AIX give to devices: `eth0`, `ens1f0`, `em1`, `p2p1`,
+/// `en0`, `ib0`.
+fn is_device(name: &str) -> bool {
+    const STARTS: [&str; 7] = ["en", "eth", "em", "ib", "wl", "hsi", "ww"];
+    let slot = || {
+        let port = name.strip_prefix('p')?.trim_start_matches(|c: char| c.is_ascii_digit());
+        port.strip_prefix('p')?.chars().next()
+    };
+    let known = STARTS.iter().any(|start| name.starts_with(start));
+    (known || slot().is_some_and(|c| c.is_ascii_digit())) && !is_vlan(name)
+}
+
+/// True for names of what is built upon other interfaces, or ends in this host.
+fn is_built(name: &str) -> bool {
+    const STARTS: [&str; 12] = [
+        "bond", "team", "br", "virbr", "docker", "veth", "vnet", "tun", "tap", "vlan", "dummy",
+        "sit",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start)) || is_vlan(name)
+}
+
+fn is_vlan(name: &str) -> bool {
+    name.contains(['.', '@'])
+}
+
+/// Every interface of a NET section.
+pub(crate) fn interfaces(section: &Section) -> Vec<&str> {
+    section.columns.iter().filter_map(|column| column.name.strip_suffix(READ)).collect()
+}
+
+/// The disks whose transfers are counted once: no partitions where their disk is there, and
+/// nothing that is built upon other disks (LVM, RAID, multipath) where those are there.
+pub(crate) fn counted_disks(section: &Section) -> Vec<usize> {
+    let names: Vec<&str> = section.columns.iter().map(|column| column.name.as_str()).collect();
+    let real: Vec<usize> = (0..names.len()).filter(|at| is_whole(names[*at], &names)).collect();
+    if real.is_empty() { (0..names.len()).collect() } else { real }
+}
+
+fn is_whole(name: &str, names: &[&str]) -> bool {
+    const BUILT_UPON_OTHERS: [&str; 7] =
+        ["dm-", "md", "loop", "zram", "ram", "hdiskpower", "vpath"];
+    let built = BUILT_UPON_OTHERS.iter().any(|start| name.starts_with(start));
+    let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let partition = disk.len() < name.len()
+        && names.iter().any(|other| *other == disk || disk.strip_suffix('p') == Some(*other));
+    !built && !partition
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::section::Column;
+
+    fn section(name: &str, columns: &[&str]) -> Section {
+        let column = |name: &&str| Column {
+            name: (*name).to_owned(),
+            stat: crate::Stat::default(),
+            series: Vec::new(),
+        };
+        Section {
+            name: name.to_owned(),
+            title: String::new(),
+            columns: columns.iter().map(column).collect(),
+            rows: 0,
+        }
+    }
+
+    #[test]
+    fn partitions_and_volumes_are_not_counted_again() {
+        let disks = ["sda", "sda1", "sda2", "dm-0", "nvme0n1", "nvme0n1p1", "vdb"];
+        assert_eq!(counted_disks(&section("DISKREAD", &disks)), [0, 4, 6]);
+        assert_eq!(counted_disks(&section("DISKREAD", &["hdisk0", "hdisk1"])), [0, 1]);
+        assert_eq!(counted_disks(&section("DISKREAD", &["dm-0", "dm-1"])), [0, 1]);
+    }
+
+    #[test]
+    fn only_traffic_that_leaves_the_host_is_counted() {
+        let titles = ["lo", "bond0", "eth0", "eth1", "eth0.7", "br0"].map(|n| format!("{n}{READ}"));
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        assert_eq!(counted_interfaces(&section("NET", &titles)), ["eth0", "eth1"]);
+        let counted = |names: &[&str]| {
+            let titles: Vec<String> = names.iter().map(|name| format!("{name}{READ}")).collect();
+            let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+            let section = section("NET", &titles);
+            counted_interfaces(&section).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&["lo", "net1"]), ["net1"]);
+        assert_eq!(counted(&["bond0", "em1", "p2p1", "virbr0"]), ["em1", "p2p1"]);
+        assert_eq!(counted(&["docker0", "net1", "net1.7"]), ["net1"]);
+        assert_eq!(counted(&["lo", "tun0"]), ["tun0"], "there is nothing else");
+    }
+
+    #[test]
+    fn processors_busy_follow_the_rule_of_the_system() {
+        let columns = ["User%", "Sys%", "Wait%", "Idle%", "Steal%", "Busy", "CPUs"];
+        let mut gauges = Gauges::new();
+        let cpu = section("CPU_ALL", &columns);
+        let role = Role::of(&cpu, System::Linux, None, &mut gauges);
+        role.row(&[10.0, 5.0, 20.0, 60.0, 5.0, f64::NAN, 4.0], 1, 1.0, &mut gauges);
+        assert_eq!(gauges.get(Name::Cores).stat.max(), Some(0.8));
+
+        let mut gauges = Gauges::new();
+        let cpu = section("CPU_ALL", &["User%", "Sys%", "Wait%", "Idle%", "Busy", "PhysicalCPUs"]);
+        let role = Role::of(&cpu, System::Aix, None, &mut gauges);
+        role.row(&[50.0, 25.0, 5.0, 20.0, f64::NAN, 2.0], 1, 1.0, &mut gauges);
+        assert_eq!(gauges.get(Name::Cores).stat.max(), Some(1.5));
+    }
+
+    #[test]
+    fn counts_of_an_interval_become_rates() {
+        let mut gauges = Gauges::new();
+        let vm = section("VM", &["pswpin", "pswpout", "pgmajfault"]);
+        let role = Role::of(&vm, System::Linux, None, &mut gauges);
+        role.row(&[10.0, 20.0, f64::NAN], 1, 10.0, &mut gauges);
+        assert_eq!(gauges.get(Name::Paging).stat.max(), Some(3.0));
+        assert_eq!(gauges.get(Name::MajorFaults).stat.missing(), 1);
+    }
+}
