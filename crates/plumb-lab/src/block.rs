@@ -5,13 +5,13 @@ mod fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use plumb_folder::{read_intervals, read_record};
 use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
     BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, StreamFigures, hdr,
 };
-use plumb_report::{read_intervals, read_record};
 
 use crate::LabError;
 use crate::order::Turn;
@@ -290,8 +290,8 @@ impl OrderFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_folder::RunFolder;
     use plumb_measure::Interval;
-    use plumb_report::RunFolder;
 
     fn batches(mean_ns: impl Iterator<Item = u64>) -> BatchMeans {
         BatchMeans { operations: 5, mean_ns: mean_ns.collect() }

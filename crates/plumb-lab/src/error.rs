@@ -1,7 +1,7 @@
 //! What can go wrong with an experiment.
 
+use plumb_folder::FolderError;
 use plumb_measure::hdr;
-use plumb_report::FolderError;
 
 /// Why an experiment, or a comparison of stored runs, came to nothing.
 #[derive(Debug, thiserror::Error)]

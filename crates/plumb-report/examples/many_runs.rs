@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use plumb_folder::RunFolder;
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     Distribution, DriverFacts, Finding, FindingKind, Floor, Histogram, HostFacts, HostUse,
     Interval, Plan, Program, ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Transport,
     Validity, hdr,
 };
-use plumb_report::RunFolder;
 use serde_json::json;
 
 const SIZES: [(&str, u64); 3] = [("100B", 100), ("1000B", 1_000), ("10000B", 10_000)];

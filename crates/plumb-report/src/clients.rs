@@ -3,10 +3,10 @@
 use plumb_measure::{ClientFigures, NipingFigures, ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::figures::{ABSENT, grouped, milliseconds, total, with_unit};
+use crate::noun::Noun;
 use crate::points::Points;
 use crate::table::{Column, Kind, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::{Noun, Trust};
+use crate::trust::Trust;
 
 /// One row a client of every result; `None` when each had only one.
 pub(crate) fn table(record: &RunRecord) -> Option<Table> {
@@ -17,7 +17,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     let niping = any(|client| client.niping.is_some());
     let carried = any(|client| client.carried_kb_s.is_some());
     let counted = any(|client| client.messages_at_server.is_some());
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::words("client"));
     columns.push(Column::figure("count").giving_way(2));
     columns.push(Column::figure("failed").giving_way(4));
@@ -38,14 +38,14 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     for result in points.results.iter().filter(|result| !result.clients.is_empty()) {
         let trust = Trust::of(&result.validity);
         for client in &result.clients {
-            let mut cells = label_cells(&points, result);
+            let mut cells = points.cells(result);
             cells.extend(of_one(client));
             cells.extend(niping.then(|| of_niping(client.niping.as_ref())).into_iter().flatten());
             cells.extend(carried.then(|| rate(client.carried_kb_s)));
             cells.extend(counted.then(|| counts(client)));
             table.push_trusted(cells, trust);
         }
-        let mut cells = label_cells(&points, result);
+        let mut cells = points.cells(result);
         cells.extend(of_all(result));
         // a transfer rate of niping is made of the times of one client
         cells.extend(niping.then(|| of_niping(None)).into_iter().flatten());

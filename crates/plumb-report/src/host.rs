@@ -5,8 +5,7 @@ use plumb_measure::{CpuSplit, CpuUse, HostUse, ReceiveUse, RunRecord, show_ns};
 use crate::figures::{ABSENT, grouped};
 use crate::points::Points;
 use crate::table::{Column, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// The machine that drove the load over all results, in one line; empty when it was not watched.
 pub(crate) fn summary(record: &RunRecord) -> String {
@@ -113,13 +112,13 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         "sent again",
         "receiving CPUs",
     ];
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.extend(record.far.as_ref().map(|_| Column::words("machine")));
     columns.extend(titles.map(Column::figure));
     let mut table = Table::new(columns);
     for result in &points.results {
         let mut push = |machine: Option<&str>, host: Option<&HostUse>| {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.extend(machine.map(str::to_owned));
             row.extend(cells(host));
             table.push_trusted(row, Trust::of(&result.validity));

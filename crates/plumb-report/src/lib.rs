@@ -15,7 +15,6 @@
 //! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
 //! | [`recording`] | a page and Markdown of what hosts recorded, whatever the format of the file |
-//! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | the folders in which they are written down |
 //!
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
@@ -28,21 +27,21 @@ pub mod comparison;
 mod definitions;
 mod facts;
 mod figures;
-mod folder;
 mod host;
 pub mod html;
 pub mod idle;
 mod labels;
 pub mod markdown;
 mod merged;
-mod moment;
 pub mod niping;
 mod notes;
+mod noun;
 mod parts;
 pub mod path_check;
 mod points;
 pub mod recording;
 mod scenarios;
+mod section;
 mod seats;
 mod slowest;
 mod streams;
@@ -50,11 +49,6 @@ mod sweep;
 mod table;
 mod tables;
 pub mod terminal;
+mod trust;
 mod verdict;
 mod wrap;
-
-pub use folder::{
-    CheckFolder, Counter, ExperimentFolder, FolderError, HostTrack, RunFolder, TrackPlace,
-    is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison,
-    read_host_tracks, read_intervals, read_order, read_record, record_digest,
-};

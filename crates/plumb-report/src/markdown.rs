@@ -4,7 +4,8 @@ use plumb_measure::RunRecord;
 
 use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
-use crate::verdict::{self, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 use crate::{attribution, clients, facts, host, notes, parts, slowest, streams, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.

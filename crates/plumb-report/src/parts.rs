@@ -1,41 +1,26 @@
 //! The parts of a load: its URLs, one row each.
 
+mod name;
 pub(crate) mod pair;
+mod table;
 
-use plumb_measure::{Distribution, PartRecord, ResultRecord, RunRecord, show_count, show_ns};
+use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
+
+use name::names;
+use table::{first_hits, groups, hits, split, times, told};
 
 use crate::facts::Fact;
-use crate::figures::{ABSENT, Pick, grouped, time_of, total};
+use crate::figures::{Pick, grouped, time_of};
 use crate::merged::Merged;
+use crate::noun::capitalised;
 use crate::points::Points;
 use crate::scenarios;
-use crate::table::{Column, Kind, Table, end_of};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::{Noun, Trust, capitalised};
+use crate::section::Section;
+use crate::table::{Column, Table};
+use crate::trust::Trust;
 
-/// Characters of a URL in a table.
-const NAME_MAX: usize = 32;
 /// Parts named in one note; more are counted.
 const NAMED_MAX: usize = 3;
-
-/// A table with what it shows.
-pub(crate) struct Section {
-    pub(crate) title: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) table: Table,
-}
-
-/// The times of the tables: the quartiles that a page is judged by, and the tail.
-const PICKS: [(&str, Pick, u8); 8] = [
-    ("min", |times| times.min, 4),
-    ("p25", |times| times.p25, 0),
-    ("p50", |times| times.p50, 0),
-    ("p75", |times| times.p75, 0),
-    ("p90", |times| times.p90, 5),
-    ("p99", |times| times.p99, 0),
-    ("max", |times| times.max, 1),
-    ("mean", |times| times.mean, 3),
-];
 
 /// The time by which the parts of a load are judged, and what it is called: of pages the first
 /// byte, of kinds of operations the whole.
@@ -44,22 +29,6 @@ fn judged_by(record: &RunRecord) -> (&'static str, fn(&PartRecord) -> Option<&Di
         "http" => ("first byte", |part| part.first_byte_ns.as_ref()),
         _ => ("service time", |part| part.service_ns.as_ref()),
     }
-}
-
-/// Those of steps, whose answers are judged by their 95th percentile.
-const STEP_PICKS: [(&str, Pick, u8); 8] = [
-    ("min", |times| times.min, 4),
-    ("p25", |times| times.p25, 6),
-    ("p50", |times| times.p50, 0),
-    ("p75", |times| times.p75, 5),
-    ("p95", |times| times.p95, 0),
-    ("p99", |times| times.p99, 0),
-    ("max", |times| times.max, 1),
-    ("mean", |times| times.mean, 3),
-];
-
-fn picks(record: &RunRecord) -> &'static [(&'static str, Pick, u8); 8] {
-    if scenarios::are_in(record) { &STEP_PICKS } else { &PICKS }
 }
 
 /// Every table of the parts, as far as there is something to show.
@@ -144,7 +113,7 @@ fn of_kinds(record: &RunRecord) -> Vec<Section> {
 /// that took time.
 pub(crate) fn errors(record: &RunRecord) -> Option<Section> {
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::words("answers"));
     columns.push(Column::figure("count"));
     columns.extend(["min", "p50", "p99", "max", "mean"].map(Column::figure));
@@ -157,7 +126,7 @@ pub(crate) fn errors(record: &RunRecord) -> Option<Section> {
             [("correct", correct), ("failed", Some(failed)), ("both together", both.as_ref())]
         {
             const PICKS: [Pick; 5] = [|t| t.min, |t| t.p50, |t| t.p99, |t| t.max, |t| t.mean];
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.push(name.into());
             row.push(grouped(times.map_or(0, |times| times.count)));
             row.extend(PICKS.map(|pick| time_of(times, pick)));
@@ -281,157 +250,6 @@ fn listed(record: &RunRecord, say: impl Fn(&Distribution) -> Option<String>) -> 
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-/// One row a part, with the cells that `cells` makes of it; a part without is left out.
-fn rows(
-    record: &RunRecord,
-    columns: Vec<Column>,
-    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
-) -> Table {
-    let name = match record.plan.layer.as_str() {
-        "http" if scenarios::are_in(record) => "step",
-        "http" => "URL",
-        _ => "kind",
-    };
-    let mut all = vec![Column::words(name)];
-    all.extend(columns);
-    rows_of(record, all, |result| &result.parts, cells)
-}
-
-/// A row for each of `parts`; the first of `columns` is their name.
-fn rows_of(
-    record: &RunRecord,
-    columns: Vec<Column>,
-    parts: impl Fn(&ResultRecord) -> &[PartRecord],
-    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
-) -> Table {
-    let points = Points::of(record);
-    let mut all = label_columns(&points);
-    all.extend(columns);
-    let mut table = Table::new(all);
-    for result in &points.results {
-        let parts = parts(result);
-        for (name, part) in names(parts).into_iter().zip(parts) {
-            if let Some(cells) = cells(result, part) {
-                let mut row = label_cells(&points, result);
-                row.push(name);
-                row.extend(cells);
-                table.push_trusted(row, Trust::of(&result.validity));
-            }
-        }
-    }
-    table
-}
-
-fn time_columns(record: &RunRecord) -> Vec<Column> {
-    picks(record).map(|(title, _, rank)| Column::latency(title).giving_way(rank)).into()
-}
-
-fn groups(record: &RunRecord) -> Table {
-    let mut columns =
-        vec![Column::words("group"), Column::figure("count"), Column::figure("failed")];
-    columns.extend(time_columns(record));
-    rows_of(
-        record,
-        columns,
-        |result| &result.groups,
-        |_, group| {
-            let failed = grouped(total(group.failures.values().copied()));
-            let mut cells = vec![grouped(group.operations), failed];
-            let times = group.service_ns.as_ref();
-            cells.extend(picks(record).map(|(_, pick, _)| time_of(times, pick)));
-            Some(cells)
-        },
-    )
-}
-
-fn times(record: &RunRecord, which: impl Fn(&PartRecord) -> Option<&Distribution>) -> Table {
-    rows(record, time_columns(record), |_, part| {
-        let times = which(part)?;
-        Some(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)).into())
-    })
-}
-
-fn hits(record: &RunRecord) -> Table {
-    let mut columns = vec![
-        Column::figure("hits"),
-        Column::figure("failed"),
-        Column::new(Kind::Rate, Noun::of(record).rate),
-        Column::figure("statuses"),
-    ];
-    let lengths = [("shortest", 2), ("median", 0), ("longest", 1)];
-    columns.extend(lengths.map(|(title, rank)| Column::figure(title).giving_way(rank)));
-    rows(record, columns, |_, part| {
-        let codes: Vec<String> =
-            part.codes.iter().map(|(code, n)| format!("{code}: {}", grouped(*n))).collect();
-        let mut cells = vec![
-            grouped(part.operations),
-            grouped(total(part.failures.values().copied())),
-            show_count(part.throughput_per_s),
-            if codes.is_empty() { ABSENT.into() } else { codes.join(", ") },
-        ];
-        cells.extend(match part.length {
-            None => [ABSENT; 3].map(str::to_owned),
-            Some(length) => [length.min, length.p50, length.max].map(grouped),
-        });
-        Some(cells)
-    })
-}
-
-fn split(record: &RunRecord) -> Table {
-    let columns = ["connect", "TLS", "wait", "receive"].map(Column::latency).into();
-    rows(record, columns, |result, part| {
-        let (wait, whole) = (part.first_byte_ns.as_ref()?.mean, part.service_ns.as_ref()?.mean);
-        Some(vec![
-            time_of(result.connect_ns.as_ref(), |times| times.mean),
-            time_of(result.tls_ns.as_ref(), |times| times.mean),
-            show_ns(wait),
-            show_ns(whole.saturating_sub(wait)),
-        ])
-    })
-}
-
-fn first_hits(record: &RunRecord) -> Table {
-    let titles = [
-        ("connect", 1),
-        ("TLS", 2),
-        ("first byte", 0),
-        ("last byte", 0),
-        ("warm first", 0),
-        ("warm last", 0),
-    ];
-    let columns = titles.map(|(title, rank)| Column::figure(title).giving_way(rank)).into();
-    rows(record, columns, |_, part| {
-        let hit = part.first_hit?;
-        Some(vec![
-            show_ns(hit.connect_ns),
-            hit.tls_ns.map_or_else(|| ABSENT.into(), show_ns),
-            show_ns(hit.first_byte_ns),
-            show_ns(hit.last_byte_ns),
-            time_of(part.first_byte_ns.as_ref(), |times| times.p50),
-            time_of(part.service_ns.as_ref(), |times| times.p50),
-        ])
-    })
-}
-
-fn told(record: &RunRecord) -> Table {
-    let points = Points::of(record);
-    let mut columns = label_columns(&points);
-    columns.extend([Column::words("URL"), Column::words("time"), Column::figure("told")]);
-    columns.extend(time_columns(record));
-    let mut table = Table::new(columns);
-    for result in &points.results {
-        for (name, part) in names(&result.parts).into_iter().zip(&result.parts) {
-            for (what, times) in &part.told_ns {
-                let mut row = label_cells(&points, result);
-                row.extend([name.clone(), what.clone(), grouped(times.count)]);
-                row.extend(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)));
-                table.push_trusted(row, Trust::of(&result.validity));
-            }
-        }
-    }
-    table
-}
-
 /// The correct and the failed answers together; `None` where a histogram cannot be read.
 fn with(correct: Option<&Distribution>, failed: &Distribution) -> Option<Distribution> {
     let mut both = Merged::new();
@@ -439,68 +257,10 @@ fn with(correct: Option<&Distribution>, failed: &Distribution) -> Option<Distrib
     both.distribution().filter(|_| whole)
 }
 
-/// The names of the parts: without the server, when all have the same.
-fn names(parts: &[PartRecord]) -> Vec<String> {
-    if let Some(names) = names_of_steps(parts) {
-        return names;
-    }
-    let server = |name: &str| {
-        let from = name.find("://").map_or(0, |at| at + 3);
-        name[from..].find('/').map(|at| from + at)
-    };
-    let first = parts.first().and_then(|part| Some(part.name[..server(&part.name)?].to_owned()));
-    let same = first.filter(|first| {
-        parts.iter().all(|part| server(&part.name).is_some_and(|at| part.name[..at] == **first))
-    });
-    let skipped = same.map_or(0, |server| server.len());
-    let short = parts.iter().map(|part| end_of(&part.name[skipped..], NAME_MAX));
-    let short: Vec<String> = short.collect();
-    let mut told_apart = short.clone();
-    told_apart.sort();
-    told_apart.dedup();
-    if told_apart.len() == short.len() {
-        return short;
-    }
-    // what looks alike when it is cut has its number
-    short.into_iter().enumerate().map(|(at, name)| format!("{}. {name}", at + 1)).collect()
-}
-
-/// The names of steps, with their scenario where there are several; `None` of other parts.
-fn names_of_steps(parts: &[PartRecord]) -> Option<Vec<String>> {
-    let scenario = |part: &PartRecord| part.labels.get("scenario").cloned();
-    let first = parts.first().and_then(scenario)?;
-    let several = parts.iter().any(|part| scenario(part).is_some_and(|other| other != first));
-    let name = |part: &PartRecord| match scenario(part) {
-        Some(scenario) if several => end_of(&format!("{scenario}/{}", part.name), NAME_MAX),
-        _ => end_of(&part.name, NAME_MAX),
-    };
-    Some(parts.iter().map(name).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use plumb_measure::Histogram;
-
-    fn named(names_: &[&str]) -> Vec<String> {
-        let part = |name: &&str| PartRecord { name: (*name).into(), ..PartRecord::default() };
-        names(&names_.iter().map(part).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn pages_of_one_server_are_called_by_their_paths() {
-        assert_eq!(named(&["http://a/x", "http://a/y?z"]), ["/x", "/y?z"]);
-        assert_eq!(named(&["http://a/x", "http://b/x"]), ["http://a/x", "http://b/x"]);
-        assert_eq!(named(&["odd", ""]), ["odd", ""]);
-    }
-
-    #[test]
-    fn long_names_are_cut_and_still_told_apart() {
-        let long = |c: char| format!("http://a/{c}{}", "x".repeat(60));
-        let names = named(&[&long('a'), &long('b')]);
-        assert!(names[0].starts_with("1. ...") && names[1].starts_with("2. ..."), "{names:?}");
-        assert_eq!(end_of(&"y".repeat(50), NAME_MAX).chars().count(), NAME_MAX);
-    }
 
     #[test]
     fn failed_answers_change_the_figures_when_they_are_counted_in() {

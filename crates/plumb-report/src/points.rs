@@ -2,8 +2,10 @@
 
 use plumb_measure::{ResultRecord, RunRecord};
 
+use crate::figures::ABSENT;
 use crate::labels::{LabelMap, Labels, by_labels};
 use crate::sweep::Sweep;
+use crate::table::Column;
 
 /// The results in the order of their labels.
 pub(crate) struct Points<'a> {
@@ -45,6 +47,18 @@ impl<'a> Points<'a> {
     pub(crate) fn highest_throughput(&self) -> Option<&'a ResultRecord> {
         let results = self.results.iter().copied();
         results.max_by(|a, b| a.throughput_per_s.total_cmp(&b.throughput_per_s))
+    }
+
+    /// The columns that tell the results apart; a single result needs none.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        self.labels.varying.iter().copied().map(Column::words).collect()
+    }
+
+    /// The cells of a result below [`columns`](Self::columns).
+    pub(crate) fn cells(&self, result: &ResultRecord) -> Vec<String> {
+        let value =
+            |label: &&str| result.labels.get(*label).map_or(ABSENT, String::as_str).to_owned();
+        self.labels.varying.iter().map(value).collect()
     }
 
     /// The results along the label that has most values; `None` when nothing varies, or when two

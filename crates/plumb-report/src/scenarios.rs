@@ -5,11 +5,11 @@ use plumb_measure::{
 };
 
 use crate::figures::{ABSENT, failures_of, grouped, real, time_of, with_unit};
-use crate::parts::Section;
+use crate::noun::Noun;
 use crate::points::Points;
+use crate::section::Section;
 use crate::table::{Column, Kind, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::{Noun, Trust};
+use crate::trust::Trust;
 
 /// True for a load of scenarios.
 pub(crate) fn are_in(record: &RunRecord) -> bool {
@@ -43,14 +43,14 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
 
 fn thresholds(record: &RunRecord) -> Table {
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::words("threshold"));
     columns.push(Column::figure("found"));
     columns.push(Column::words("verdict"));
     let mut table = Table::new(columns);
     for result in &points.results {
         for threshold in &result.thresholds {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.push(threshold.text.clone());
             row.push(found(threshold));
             row.push(if threshold.met { "met" } else { "missed" }.into());
@@ -77,7 +77,7 @@ fn found(threshold: &ThresholdRecord) -> String {
 
 fn totals(record: &RunRecord) -> Table {
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     if columns.is_empty() {
         return Table::new(columns); // a single point scales with nothing
     }
@@ -92,7 +92,7 @@ fn totals(record: &RunRecord) -> Table {
     columns.push(Column::latency("p99").giving_way(2));
     let mut table = Table::new(columns);
     for result in &points.results {
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         row.extend([
             show_ns(result.duration_ns),
             grouped(result.operations),
@@ -114,7 +114,7 @@ fn users(record: &RunRecord) -> Table {
     let empty = any(|result| result.scenarios.iter().any(|it| it.empty > 0));
     let dropped = any(|result| result.scenarios.iter().any(|it| it.dropped > 0));
     let ended = any(|result| result.scenarios.iter().any(|it| !it.ended.is_empty()));
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.extend([
         Column::words("scenario"),
         Column::words("load").giving_way(2),
@@ -139,7 +139,7 @@ fn users(record: &RunRecord) -> Table {
     let mut table = Table::new(columns);
     for result in &points.results {
         for scenario in &result.scenarios {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.extend([scenario.name.clone(), scenario.load.clone()]);
             row.extend([scenario.users, scenario.begun, scenario.scripts].map(grouped));
             if broken {

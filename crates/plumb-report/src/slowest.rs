@@ -5,8 +5,7 @@ use plumb_measure::{ResultRecord, RunRecord, SlowSample, show_ns};
 use crate::figures::{ABSENT, grouped};
 use crate::points::Points;
 use crate::table::{Column, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Operations in the table.
 const ROWS: usize = 10;
@@ -27,7 +26,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         return None;
     }
     let tcp = slowest.iter().any(|(_, sample)| sample.tcp.is_some());
-    let mut table = Table::new(label_columns(&points));
+    let mut table = Table::new(points.columns());
     table.columns.push(Column::latency("response"));
     table.columns.extend(["service", "at", "connection"].map(Column::figure));
     if tcp {
@@ -36,7 +35,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
         table.columns.push(Column::figure("cwnd after"));
     }
     for (result, sample) in slowest {
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         row.extend([sample.response_ns, sample.service_ns, sample.at_ns].map(show_ns));
         row.push(grouped(sample.connection));
         if tcp {

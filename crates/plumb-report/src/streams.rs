@@ -7,8 +7,7 @@ use plumb_measure::{
 use crate::figures::{ABSENT, grouped, real, with_unit};
 use crate::points::Points;
 use crate::table::{Column, Kind, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Intervals that a table shows; a longer run has the rest in its record.
 const INTERVALS_MAX: usize = 60;
@@ -23,7 +22,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let doubted = points.results.iter().any(|result| Trust::of(&result.validity) != Trust::Full);
     let (there, back) = ways(&points);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.extend(doubted.then(|| Column::new(Kind::Verdict, "verdict")));
     columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
     columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
@@ -37,7 +36,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
         let trust = Trust::of(&result.validity);
         let none = StreamFigures::default();
         let stream = result.stream.as_ref().unwrap_or(&none);
-        let mut cells = label_cells(&points, result);
+        let mut cells = points.cells(result);
         cells.extend(doubted.then(|| trust.short().to_owned()));
         cells.extend(there.then(|| rate(stream.to_server.as_ref())));
         cells.extend(back.then(|| rate(stream.from_server.as_ref())));
@@ -55,7 +54,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
 pub(crate) fn intervals(record: &RunRecord) -> Option<(Table, String)> {
     let points = Points::of(record);
     let (there, back) = ways(&points);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::figure("from"));
     columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
     columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
@@ -66,7 +65,7 @@ pub(crate) fn intervals(record: &RunRecord) -> Option<(Table, String)> {
     });
     let all = rows.clone().count();
     for (result, interval) in rows.take(INTERVALS_MAX) {
-        let mut cells = label_cells(&points, result);
+        let mut cells = points.cells(result);
         cells.push(show_ns(interval.start_ns));
         cells.extend(there.then(|| portion(interval.to_server)));
         cells.extend(back.then(|| portion(interval.from_server)));

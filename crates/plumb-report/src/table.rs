@@ -1,6 +1,6 @@
 //! A small table: names on the left, figures flush right.
 
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// What stands in a column: to which side, and which verdict takes it away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

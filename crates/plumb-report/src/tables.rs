@@ -6,10 +6,11 @@ use plumb_measure::{Distribution, DriverFacts, ResultRecord, RunRecord, show_cou
 
 use crate::figures::{ABSENT, Pick, failures_of, grouped, milliseconds, share, time_of, with_unit};
 use crate::notes::{in_pieces, waited};
+use crate::noun::Noun;
 use crate::points::Points;
 use crate::streams;
 use crate::table::{Column, Kind, Table};
-use crate::verdict::{Noun, Trust};
+use crate::trust::Trust;
 
 /// One row a result: what was asked first of any run.
 pub(crate) fn results(record: &RunRecord) -> Table {
@@ -23,7 +24,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     let niping = points.results.iter().any(|result| result.niping.is_some());
     let doubted = points.results.iter().any(|result| Trust::of(&result.validity) != Trust::Full);
 
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     if doubted {
         columns.push(Column::new(Kind::Verdict, "verdict"));
     }
@@ -42,7 +43,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     let mut table = Table::new(columns);
     for result in &points.results {
         let trust = Trust::of(&result.validity);
-        let mut cells = label_cells(&points, result);
+        let mut cells = points.cells(result);
         if doubted {
             cells.push(trust.short().into());
         }
@@ -119,7 +120,7 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let several = points.results.len() > 1;
     let any = |which: fn(&ResultRecord) -> bool| points.results.iter().any(|r| which(r));
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     let mut cells: Vec<fn(&ResultRecord) -> String> = Vec::new();
     let mut add = |wanted: bool, title: &str, latency: bool, cell: fn(&ResultRecord) -> String| {
         if wanted {
@@ -169,7 +170,7 @@ pub(crate) fn further(record: &RunRecord) -> Table {
     columns.extend(formulas.iter().map(|(name, _)| Column::figure(*name)));
     let mut table = Table::new(columns);
     for result in &points.results {
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         row.extend(cells.iter().map(|cell| cell(result)));
         row.extend(formulas.iter().map(|(name, _)| layer_figure(result, name)));
         table.push_trusted(row, Trust::of(&result.validity));
@@ -218,11 +219,11 @@ fn counted(
     if kinds.is_empty() {
         return None;
     }
-    let mut table = Table::new(label_columns(&points));
+    let mut table = Table::new(points.columns());
     table.columns.extend(kinds.iter().map(|kind| Column::figure(*kind)));
     for result in &points.results {
         let found = counts(result);
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         row.extend(kinds.iter().map(|kind| {
             grouped(found.iter().find(|(name, _)| name == kind).map_or(0, |(_, n)| *n))
         }));
@@ -234,11 +235,11 @@ fn counted(
 /// Content lengths in bytes; `None` where there were none.
 pub(crate) fn lengths(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
-    let mut table = Table::new(label_columns(&points));
+    let mut table = Table::new(points.columns());
     table.columns.extend(["shortest", "median", "longest"].map(Column::figure));
     for result in &points.results {
         if let Some(length) = result.length {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.extend([length.min, length.p50, length.max].map(|n| format!("{} B", grouped(n))));
             table.push(row);
         }
@@ -251,7 +252,7 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let lagged = points.results.iter().any(|result| result.driver.lag_ns.is_some());
     let named = points.results.iter().any(|result| result.driver.name.is_some());
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     if named {
         columns.push(Column::words("driver"));
     }
@@ -266,7 +267,7 @@ pub(crate) fn driver(record: &RunRecord) -> Table {
     let mut table = Table::new(columns);
     for result in &points.results {
         let driver = &result.driver;
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         if named {
             row.push(driver.name.clone().unwrap_or_else(|| "plumb's own".into()));
         }
@@ -290,16 +291,6 @@ pub(crate) fn waits(driver: &DriverFacts) -> String {
         Some(ticks) => format!("{}, {ticks}", driver.wait),
         None => driver.wait.clone(),
     }
-}
-
-/// The columns that tell the results apart; a single result needs none.
-pub(crate) fn label_columns(points: &Points<'_>) -> Vec<Column> {
-    points.labels.varying.iter().copied().map(Column::words).collect()
-}
-
-pub(crate) fn label_cells(points: &Points<'_>, result: &ResultRecord) -> Vec<String> {
-    let value = |label: &&str| result.labels.get(*label).map_or(ABSENT, String::as_str).to_owned();
-    points.labels.varying.iter().map(value).collect()
 }
 
 #[cfg(test)]

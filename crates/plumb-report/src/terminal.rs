@@ -4,9 +4,11 @@ use plumb_measure::{ResultRecord, RunRecord, show_count, show_ns};
 
 use crate::facts;
 use crate::figures::{grouped, share, with_unit};
+use crate::noun::Noun;
 use crate::points::Points;
 use crate::table::Table;
-use crate::verdict::{self, Noun, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless};
 use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables, wrap};
 

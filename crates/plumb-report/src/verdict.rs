@@ -6,116 +6,11 @@ use plumb_measure::{
 };
 
 use crate::figures::{failures_of, grouped, per_second, total, with_unit};
+use crate::noun::{Noun, capitalised};
 use crate::parts;
 use crate::points::Points;
 use crate::streams;
-
-/// How far the figures of a run or of a result may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// Every figure.
-    Full,
-    /// Throughput as a lower bound, no latency.
-    Throughput,
-    /// No figure, because something could not be checked that can take every figure away.
-    Unchecked,
-    /// No figure.
-    Nothing,
-}
-
-impl Trust {
-    /// Every answer, the best first.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Full, Self::Throughput, Self::Unchecked, Self::Nothing];
-
-    /// What a verdict leaves.
-    pub(crate) fn of(validity: &Validity) -> Self {
-        match (validity.valid, validity.latency_valid) {
-            (true, true) => Self::Full,
-            (true, false) => Self::Throughput,
-            (false, _) if !validity.is_checked() => Self::Unchecked,
-            (false, _) => Self::Nothing,
-        }
-    }
-
-    /// True when every figure may be used.
-    pub(crate) fn is_full(self) -> bool {
-        self == Self::Full
-    }
-
-    /// The words beside a figure that may not be used.
-    pub(crate) fn denial(self) -> &'static str {
-        if self == Self::Unchecked { "not checked" } else { "not valid" }
-    }
-
-    /// True when some figure may be used.
-    pub(crate) fn leaves_any(self) -> bool {
-        matches!(self, Self::Full | Self::Throughput)
-    }
-
-    /// What a record leaves; a record without results proves nothing.
-    pub(crate) fn of_run(record: &RunRecord) -> Self {
-        if record.results.is_empty() { Self::Nothing } else { Self::of(&record.validity) }
-    }
-
-    /// Whether any figure may be used, and whether a latency may.
-    pub(crate) fn allows(self) -> (bool, bool) {
-        (self.leaves_any(), self == Self::Full)
-    }
-
-    /// The word over a report.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Full => "VALID",
-            Self::Throughput => "LATENCY NOT VALID",
-            Self::Unchecked => "NOT CHECKED",
-            Self::Nothing => "INVALID",
-        }
-    }
-
-    /// The word in a table.
-    pub(crate) fn short(self) -> &'static str {
-        match self {
-            Self::Full => "valid",
-            Self::Throughput => "no latency",
-            Self::Unchecked => "not checked",
-            Self::Nothing => "invalid",
-        }
-    }
-}
-
-/// What a layer calls one operation.
-pub(crate) struct Noun {
-    pub(crate) one: &'static str,
-    pub(crate) many: &'static str,
-    /// Column title of the throughput.
-    pub(crate) rate: &'static str,
-}
-
-impl Noun {
-    /// The words of the layer that a record names.
-    pub(crate) fn of(record: &RunRecord) -> Self {
-        Self::of_words(&record.plan.layer, &record.plan.verb)
-    }
-
-    /// The words of a layer and one of its verbs.
-    pub(crate) fn of_words(layer: &str, verb: &str) -> Self {
-        let (one, many, rate) = match (layer, verb) {
-            ("net", "ping") | ("checkup", _) => ("round trip", "round trips", "msgs/s"),
-            ("net", "stream") => ("buffer", "buffers", "buffers/s"),
-            ("net", _) => ("message", "messages", "msgs/s"),
-            ("http", _) => ("request", "requests", "req/s"),
-            ("db", _) => ("SQL round trip", "SQL round trips", "ops/s"),
-            _ => ("operation", "operations", "ops/s"),
-        };
-        Self { one, many, rate }
-    }
-
-    /// A number of operations in words.
-    pub(crate) fn count(&self, n: u64) -> String {
-        format!("{} {}", grouped(n), if n == 1 { self.one } else { self.many })
-    }
-}
+use crate::trust::Trust;
 
 /// What was run against what: `net ping 10.0.0.5:3298`.
 pub(crate) fn title(record: &RunRecord) -> String {
@@ -386,9 +281,4 @@ fn not_checked(record: &RunRecord) -> String {
         Some(finding) => format!("{said} {}.", capitalised(finding.text.trim_end_matches('.'))),
         None => said,
     }
-}
-
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

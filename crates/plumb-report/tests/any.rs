@@ -1,7 +1,9 @@
 //! Whatever a record holds, every format renders it, and nothing of it becomes markup.
 
+#[path = "../../plumb-folder/tests/comparisons/mod.rs"]
 mod comparisons;
 mod page;
+#[path = "../../plumb-folder/tests/records/mod.rs"]
 mod records;
 
 use std::collections::BTreeMap;

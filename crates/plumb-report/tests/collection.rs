@@ -1,8 +1,10 @@
 //! Many runs on one page: what is averaged and what is not, what is refused and what is explained.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+#[path = "../../plumb-folder/tests/comparisons/mod.rs"]
 mod comparisons;
 mod page;
+#[path = "../../plumb-folder/tests/records/mod.rs"]
 mod records;
 
 use std::collections::BTreeMap;
@@ -10,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use page::{assert_balanced, assert_self_contained};
+use plumb_folder::FolderError;
 use plumb_measure::{Distribution, Histogram, ResultRecord, RunRecord, Validity};
-use plumb_report::FolderError;
 use plumb_report::collection::{self, Collection, Found};
 use tempfile::TempDir;
 

@@ -1,6 +1,8 @@
 //! Every format of every kind of run and comparison, as it stands. `UPDATE_GOLDEN=1` writes them anew.
 
+#[path = "../../plumb-folder/tests/comparisons/mod.rs"]
 mod comparisons;
+#[path = "../../plumb-folder/tests/records/mod.rs"]
 mod records;
 
 use std::fs;

@@ -6,11 +6,12 @@ use anyhow::{Context as _, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
+use plumb_folder::{is_experiment, read_order, read_record};
 use plumb_lab::{
     Admission, Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
 };
 use plumb_measure::Comparison;
-use plumb_report::{comparison, is_experiment, read_order, read_record};
+use plumb_report::comparison;
 
 use crate::exit::Exit;
 use crate::experiment::{self, FailOn};

@@ -10,11 +10,12 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{IntervalRecords, Sampler, Stop};
+use plumb_folder::RunFolder;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
 };
-use plumb_report::{RunFolder, markdown, terminal};
+use plumb_report::{markdown, terminal};
 
 use crate::exit::Exit;
 use crate::far::FarWitness;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plumb_engine::{IntervalRecords, Sampler};
+use plumb_folder::{FolderError, RunFolder};
 use plumb_measure::{Transport, hdr, show_count, show_ns};
-use plumb_report::{FolderError, RunFolder};
 use rustix::termios::tcgetwinsize;
 
 /// Writes each interval into the run folder, and shows it.

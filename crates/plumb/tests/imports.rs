@@ -22,8 +22,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-nmon", &[]),
     ("plumb-check", &["plumb-nmon", "plumb-wire"]),
     ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-nmon"]),
-    ("plumb-report", &["plumb-measure"]),
-    ("plumb-lab", &["plumb-measure", "plumb-report"]),
+    ("plumb-folder", &["plumb-measure"]),
+    ("plumb-chart", &["plumb-measure"]),
+    ("plumb-report", &["plumb-chart", "plumb-folder", "plumb-measure"]),
+    ("plumb-lab", &["plumb-folder", "plumb-measure"]),
     (
         "plumb",
         &[
@@ -31,6 +33,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-check",
             "plumb-db",
             "plumb-engine",
+            "plumb-folder",
             "plumb-host",
             "plumb-http",
             "plumb-import",

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use plumb_folder::record_digest;
 use plumb_measure::RunRecord;
-use plumb_report::record_digest;
 
 use super::interleaved::VariantBlocks;
 use crate::LabError;

@@ -7,7 +7,7 @@ use super::{KINDS, findings, name, parts, readings, sentences, tables, times};
 use crate::figures::typeset;
 use crate::html::sheet;
 use crate::points::Points;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// The styles of the bars, for a page that has some.
 pub(crate) fn styles(record: &RunRecord) -> &'static str {

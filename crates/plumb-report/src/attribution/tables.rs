@@ -6,8 +6,7 @@ use super::{KINDS, high_ns, name, spread};
 use crate::figures::{ABSENT, Pick, grouped};
 use crate::points::Points;
 use crate::table::{Column, Table};
-use crate::tables::{label_cells, label_columns};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// The results that were looked into.
 fn looked_into<'a>(points: &Points<'a>) -> Vec<(&'a ResultRecord, &'a Attribution)> {
@@ -28,12 +27,12 @@ pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
 pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
     let kinds = kinds(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::latency("client"));
     columns.extend(kinds.iter().map(|kind| Column::latency(name(*kind))));
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
-        let mut row = label_cells(&points, result);
+        let mut row = points.cells(result);
         row.push(spread(attribution.client));
         row.extend(kinds.iter().map(|kind| match kind {
             PartKind::Rest => rest(attribution),
@@ -61,12 +60,12 @@ fn rest(attribution: &Attribution) -> String {
 /// What stands out and what to look at next, a row a finding; `None` without any.
 pub(crate) fn findings(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.extend(["finding", "look at next"].map(Column::words));
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
         for advice in &attribution.advice {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.extend([advice.finding.clone(), advice.next.clone()]);
             table.push(row);
         }
@@ -77,7 +76,7 @@ pub(crate) fn findings(record: &RunRecord) -> Option<Table> {
 /// What further sources say of the server's own time, a row a source; `None` without any.
 pub(crate) fn readings(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::words("source"));
     columns.push(Column::latency("mean"));
     columns.push(Column::figure("executions"));
@@ -85,7 +84,7 @@ pub(crate) fn readings(record: &RunRecord) -> Option<Table> {
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
         for reading in &attribution.readings {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.push(reading.source.clone());
             row.push(reading.mean_ns.map_or_else(|| ABSENT.into(), show_ns));
             row.push(grouped(reading.count));
@@ -106,14 +105,14 @@ pub(crate) fn times(record: &RunRecord) -> Option<Table> {
         ("mean", |times| times.mean),
     ];
     let points = Points::of(record);
-    let mut columns = label_columns(&points);
+    let mut columns = points.columns();
     columns.push(Column::words("time"));
     columns.push(Column::figure("count"));
     columns.extend(PICKS.map(|(title, _)| Column::latency(title)));
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
         for (what, times) in &attribution.times {
-            let mut row = label_cells(&points, result);
+            let mut row = points.cells(result);
             row.push(what.clone());
             row.push(grouped(times.count));
             row.extend(

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use plumb_chart::{
+    Axis, BOTTOM, Chart, Effect, Effects, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line,
+};
 use plumb_measure::{Contrast, Endpoint};
 
-use super::axis::{Axis, Effect, Effects};
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line, n};
+use super::dot;
 use crate::comparison::figures::{change, interval, level};
 use crate::figures::{ABSENT, place, typeset};
 use crate::labels::{LabelMap, Labels};
 use crate::points::spread;
 use crate::sweep::Sweep;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Candidates stand beside each other, so that no interval hides another: user units between two.
 const BESIDE: f64 = 5.0;

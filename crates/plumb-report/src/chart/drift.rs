@@ -1,11 +1,11 @@
 //! Runs in the order in which they were taken: what changed from one to the next.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP};
 
-use super::axis::Axis;
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot};
+use super::dot;
 use crate::points::spread;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Dots of a chart; of more, as many are drawn evenly spread.
 const DOTS_MAX: usize = 300;

@@ -5,12 +5,12 @@
 //! marks keep their size however wide it is.
 
 use maud::{Markup, html};
+use plumb_chart::{Effect, Effects};
 use plumb_measure::{Endpoint, Role};
 
-use super::axis::{Effect, Effects};
 use crate::comparison::figures::{change, interval, level, tone, value, verdict};
 use crate::figures::{ABSENT, typeset};
-use crate::verdict::capitalised;
+use crate::noun::capitalised;
 
 /// The rows of one contrast.
 pub(crate) struct Group<'a> {

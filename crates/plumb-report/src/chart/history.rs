@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
+use plumb_chart::{
+    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, Place, RIGHT, Slots, TOP, coordinate as n, day, line, time_of_day,
+};
 
-use super::axis::{Axis, day, time_of_day};
-use super::thin::{Place, Slots};
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, line, n};
 use crate::figures::{ABSENT, typeset, with_unit};
 use crate::recording::{self, Series, Time};
 

@@ -4,10 +4,10 @@
 //! their row.
 
 use maud::{Markup, html};
+use plumb_chart::Axis;
 
-use super::axis::Axis;
 use crate::figures::typeset;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// A thing and its times, nanoseconds.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! What a machine did under a load, on the axis of time of that load.
 
 use maud::Markup;
+use plumb_folder::{Counter, HostTrack, TrackPlace};
 
 use super::history::{View, chart};
-use crate::folder::{Counter, HostTrack, TrackPlace};
 use crate::recording::{Chart, Series, Time};
 
 /// Strips that tell their figures: these charts stand many to a page.

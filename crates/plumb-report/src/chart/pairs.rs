@@ -1,14 +1,14 @@
 //! What happened from round to round: the effect of every pair, and beneath it both figures.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Effect, Effects, Key, LEFT, RIGHT, TOP, coordinate as n};
 use plumb_measure::{BlockFigures, Design, DesignKind, Endpoint, FigureUnit};
 
-use super::axis::{Axis, Effect, Effects};
-use super::{BOTTOM, Chart, Key, LEFT, RIGHT, TOP, dot, n};
+use super::dot;
 use crate::comparison::figures::{change, interval, level, percent, value};
 use crate::figures::{ABSENT, typeset};
 use crate::points::spread;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Places that are drawn one by one; of more, as many are drawn evenly spread.
 const PLACES_MAX: usize = 400;

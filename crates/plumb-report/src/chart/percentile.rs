@@ -1,15 +1,15 @@
 //! Latency by percentile, on an axis that gives every further nine the same room.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, line};
 use plumb_measure::{Distribution, ResultRecord, RunRecord, show_ns};
 
-use super::axis::Axis;
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line};
+use super::dot;
 use crate::figures::{place, real, total, typeset};
 use crate::notes::{in_pieces, waited};
 use crate::parts;
 use crate::points::{Points, spread};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Charts of one run that are still read.
 const CHARTS_MAX: usize = 4;

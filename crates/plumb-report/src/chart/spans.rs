@@ -1,10 +1,10 @@
 //! A figure along a label, with the range around it.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line};
 
-use super::axis::Axis;
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line, n};
-use crate::verdict::Trust;
+use super::dot;
+use crate::trust::Trust;
 
 /// A figure and the range around it, all in the unit of its chart.
 #[derive(Clone, Debug)]

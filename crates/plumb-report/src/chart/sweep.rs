@@ -1,14 +1,15 @@
 //! Latency and throughput along the label that varies most.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line};
 use plumb_measure::{ResultRecord, RunRecord, show_ns};
 
-use super::axis::Axis;
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, dot, line, n};
+use super::dot;
 use crate::figures::{Pick, per_second, typeset};
+use crate::noun::Noun;
 use crate::points::{Points, spread};
 use crate::sweep::{Series, Sweep};
-use crate::verdict::{Noun, Trust};
+use crate::trust::Trust;
 
 /// The results of one series at their places along the axis.
 struct Row<'a> {

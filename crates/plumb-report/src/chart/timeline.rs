@@ -1,13 +1,12 @@
 //! What happened when: throughput and response time over the run.
 
 use maud::{Markup, html};
+use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line};
 use plumb_measure::{Interval, RunRecord, show_ns};
 
-use super::axis::Axis;
-use super::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, line, n};
 use crate::figures::{grouped, per_second, real, total, typeset};
+use crate::noun::Noun;
 use crate::points::{Points, spread};
-use crate::verdict::Noun;
 
 /// Intervals of a run that are drawn one by one; above, neighbours are joined.
 const INTERVALS_MAX: usize = 360;

@@ -4,7 +4,7 @@ use plumb_measure::{CheckupOutcome, CheckupPart, show_ns};
 
 use crate::figures::{ABSENT, grouped, per_second, with_unit};
 use crate::table::{Column, Kind, Table, end_of};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Characters of an operation in a table: that of a page is its path.
 const NAME_MAX: usize = 40;

@@ -5,7 +5,7 @@ use plumb_measure::statistics::median;
 use super::entry::{Entry, Measure, Point, Times};
 use crate::figures::{real, total};
 use crate::labels::LabelMap;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// One point of one plan.
 #[derive(Clone, Debug)]

@@ -8,7 +8,8 @@ use super::kind::Kind;
 use super::{Collection, counted};
 use crate::comparison;
 use crate::figures::{grouped, per_second, real, with_unit};
-use crate::verdict::{Trust, capitalised};
+use crate::noun::capitalised;
+use crate::trust::Trust;
 
 /// A sentence and where its figures stand.
 #[derive(Clone, Debug, PartialEq, Eq)]

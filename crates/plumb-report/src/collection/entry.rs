@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plumb_folder::{RECORD, wall_ns};
 use plumb_measure::{
     Distribution, FarHost, Finding, ForeignLimit, HostUse, ResultRecord, RunRecord,
 };
@@ -9,8 +10,8 @@ use plumb_measure::{
 use super::find::Block;
 use crate::figures::{failures_of, total};
 use crate::labels::LabelMap;
-use crate::moment::wall_ns;
-use crate::verdict::{self, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 
 /// Findings of a run that are kept, the gravest first.
 const FINDINGS_MAX: usize = 12;
@@ -122,7 +123,7 @@ impl Entry {
 
     /// The folder as a table shows it: its last name, with that of the experiment it lies in.
     pub(super) fn name(&self) -> String {
-        let folder = if self.path.file_name().is_some_and(|name| name == crate::folder::RECORD) {
+        let folder = if self.path.file_name().is_some_and(|name| name == RECORD) {
             self.path.parent().unwrap_or(&self.path)
         } else {
             &self.path

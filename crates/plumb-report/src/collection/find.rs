@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use plumb_folder::FolderError;
 use plumb_measure::Comparison;
 
 use super::unread::Unread;
-use crate::folder::{self, FolderError};
 
 /// Levels of folders below one that was named.
 const DEPTH_MAX: usize = 4;
@@ -104,16 +104,16 @@ impl Found {
     /// True for a path that was looked at before, under whatever name.
     fn knows(&self, path: &Path) -> bool {
         let seen = |path: &Path| path.canonicalize().is_ok_and(|path| self.seen.contains(&path));
-        seen(path) || seen(container(path)) || seen(&path.join(folder::RECORD))
+        seen(path) || seen(container(path)) || seen(&path.join(plumb_folder::RECORD))
     }
 
     fn look(&mut self, path: &Path, depth: usize) -> Result<(), FolderError> {
         let path = container(path);
         let named = depth == 0;
-        if folder::is_experiment(path) {
+        if plumb_folder::is_experiment(path) {
             return self.experiment(path, named);
         }
-        if folder::is_run(path) {
+        if plumb_folder::is_run(path) {
             return self.run(path, None, named);
         }
         if !path.is_dir() {
@@ -133,7 +133,7 @@ impl Found {
 
     fn run(&mut self, path: &Path, block: Option<Block>, named: bool) -> Result<(), FolderError> {
         // the record names a run, whether its folder was given or the file
-        let record = if path.is_dir() { path.join(folder::RECORD) } else { path.into() };
+        let record = if path.is_dir() { path.join(plumb_folder::RECORD) } else { path.into() };
         if self.is_new(&record) {
             if self.runs.len() == RUNS_MAX {
                 return Err(FolderError::TooMany { path: path.into(), most: RUNS_MAX });
@@ -145,7 +145,7 @@ impl Found {
 
     /// Takes the comparison of an experiment and its blocks.
     fn experiment(&mut self, path: &Path, named: bool) -> Result<(), FolderError> {
-        let order = match folder::read_blocks(path) {
+        let order = match plumb_folder::read_blocks(path) {
             Ok(order) => order,
             Err(error) if named => return Err(error),
             Err(error) => {
@@ -156,11 +156,11 @@ impl Found {
         if !self.is_new(path) {
             return Ok(());
         }
-        let comparison = match folder::read_comparison(path) {
+        let comparison = match plumb_folder::read_comparison(path) {
             Ok(comparison) => Some(comparison),
             Err(FolderError::NoComparison { .. }) => None,
             Err(error) => {
-                self.unread.push(Unread::of(&path.join(folder::COMPARISON), &error));
+                self.unread.push(Unread::of(&path.join(plumb_folder::COMPARISON), &error));
                 None
             }
         };
@@ -175,8 +175,8 @@ impl Found {
             let inner = path.join(&block.folder);
             match block.failed {
                 Some(reason) => self.unread.push(Unread::failed(&inner, block.round, &reason)),
-                None if folder::is_run(&inner) => {
-                    match folder::verify_block(&inner, block.record.as_deref()) {
+                None if plumb_folder::is_run(&inner) => {
+                    match plumb_folder::verify_block(&inner, block.record.as_deref()) {
                         Ok(()) => self.run(&inner, Some(place), false)?,
                         Err(error) => self.unread.push(Unread::of(&inner, &error)),
                     }
@@ -198,7 +198,7 @@ impl Found {
 
 /// The folder that a file of an experiment or of a check stands for; any other path as it is.
 fn container(path: &Path) -> &Path {
-    let of_folder = [folder::ORDER, folder::COMPARISON, folder::CHECK];
+    let of_folder = [plumb_folder::ORDER, plumb_folder::COMPARISON, plumb_folder::CHECK];
     let stands_for =
         path.file_name().is_some_and(|name| of_folder.iter().any(|file| name == *file));
     match path.parent() {

@@ -8,8 +8,9 @@ use super::find::FoundExperiment;
 use super::naming;
 use super::plan::Plan;
 use crate::labels::{LabelMap, Labels, by_labels};
+use crate::noun::Noun;
 use crate::sweep::Sweep;
-use crate::verdict::{Noun, Trust};
+use crate::trust::Trust;
 
 /// The runs of one kind.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! Runs that are looked into: what happened when, with what the machines did under the load.
 
 use maud::Markup;
+use plumb_folder::HostTrack;
 use plumb_measure::RunRecord;
 
 use super::entry::Entry;
 use super::kind::Kind;
 use crate::chart;
-use crate::folder::{self, HostTrack};
 use crate::points::spread;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Runs of a report that are looked into.
 const RUNS_MAX: usize = 6;
@@ -34,8 +34,8 @@ impl Look {
             .into_iter()
             .filter_map(|(run, why)| {
                 // it was read before: one that has gone meanwhile is not looked into
-                let record = folder::read_record(&entries[run].path).ok()?;
-                let tracks = folder::read_host_tracks(&entries[run].path, &record.started);
+                let record = plumb_folder::read_record(&entries[run].path).ok()?;
+                let tracks = plumb_folder::read_host_tracks(&entries[run].path, &record.started);
                 let (charts, notes) = over_time(&record, &tracks.unwrap_or_default());
                 (!charts.is_empty()).then_some(Self { run, why, charts, notes })
             })

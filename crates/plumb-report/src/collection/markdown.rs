@@ -5,7 +5,8 @@ use super::claim::Claim;
 use super::tables::{self, Cut};
 use crate::comparison;
 use crate::table::{escaped, fenced};
-use crate::verdict::{self, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 
 /// Rows of a table that a ticket still takes.
 const ROWS_MAX: usize = 100;

@@ -30,14 +30,15 @@ mod unread;
 
 use std::collections::BTreeMap;
 
+use plumb_folder::FolderError;
+
 pub use find::{Found, FoundExperiment};
 pub use html::render as html;
 pub use json::{SCHEMA, render as json};
 pub use markdown::render as markdown;
 pub use terminal::render as terminal;
 
-use crate::folder::{self, FolderError};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 use entry::Entry;
 use kind::Kind;
 use plan::Plan;
@@ -68,7 +69,7 @@ impl Collection {
         let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
         let mut entries = Vec::new();
         for run in runs {
-            let record = match folder::read_record(&run.path) {
+            let record = match plumb_folder::read_record(&run.path) {
                 Ok(record) => record,
                 Err(error) if run.named => return Err(error),
                 Err(error) => {

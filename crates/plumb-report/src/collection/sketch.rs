@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use maud::Markup;
+use plumb_chart::LINES_MAX;
 use plumb_measure::Distribution;
 
 use super::cell::Cell;
 use super::entry::Entry;
 use super::kind::Kind;
-use crate::chart::{self, Curve, LINES_MAX, Panel};
+use crate::chart::{self, Curve, Panel};
 use crate::figures::grouped;
-use crate::folder;
 use crate::merged::Merged;
 use crate::points::spread;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Charts of curves that are still read.
 const PANELS_MAX: usize = 4;
@@ -191,7 +191,7 @@ impl Read {
         let mut read = Self::default();
         let mut samples: Vec<Samples> = cells.iter().map(|_| Samples::None).collect();
         for (run, places) in wanted {
-            let Ok(mut responses) = folder::read_responses(&entries[run].path) else {
+            let Ok(mut responses) = plumb_folder::read_responses(&entries[run].path) else {
                 read.lost += places.len();
                 continue;
             };

@@ -11,7 +11,7 @@ use crate::figures::{ABSENT, grouped, milliseconds, with_unit};
 use crate::labels::{Labels, by_value};
 use crate::points::spread;
 use crate::table::{Column, Kind as Shape, Table};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Rows of a table that a reader still goes through; of more, so many are shown evenly spread.
 pub(super) const ROWS_MAX: usize = 1_000;

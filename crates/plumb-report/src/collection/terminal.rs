@@ -3,7 +3,7 @@
 use super::Collection;
 use super::claim::Claim;
 use super::tables::{self, Cut};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 use crate::wrap::{WIDTH, fact, harmless, paragraph};
 
 /// Rows of a table in a terminal; of more the first and the last are shown.

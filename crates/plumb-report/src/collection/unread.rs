@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use plumb_folder::FolderError;
 use plumb_measure::RecordError;
 
-use crate::folder::FolderError;
 
 /// A folder or file that is not in the figures, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::facts::Fact;
 use crate::figures::{ABSENT, grouped, typeset};
 use crate::html::tile::{Tile, tiles};
 use crate::html::{page, sheet};
-use crate::verdict::capitalised;
+use crate::noun::capitalised;
 
 /// Answers that stand open on the page; more are folded up, and the tables tell them.
 const ANSWERS_MAX: usize = 6;

@@ -7,9 +7,11 @@ use super::tile::{self, Tile};
 use crate::figures::{
     ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset, with_unit,
 };
+use crate::noun::Noun;
 use crate::points::Points;
 use crate::streams;
-use crate::verdict::{self, Noun, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 
 /// Findings that are spelled out at once; further ones unfold.
 const REASONS_MAX: usize = 5;

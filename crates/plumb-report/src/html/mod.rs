@@ -6,15 +6,16 @@ pub(crate) mod sheet;
 pub(crate) mod tile;
 
 use maud::{Markup, html};
+use plumb_folder::HostTrack;
 use plumb_measure::RunRecord;
 
 use crate::chart;
 use crate::definitions;
 use crate::facts;
 use crate::figures::typeset;
-use crate::folder::HostTrack;
 use crate::points::Points;
-use crate::verdict::{self, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
 
 /// The record as an HTML document.

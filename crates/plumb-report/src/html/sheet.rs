@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::figures::typeset;
 use crate::table::{Column, Kind, Row, Table};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Columns below which a table is no wider than it needs to be.
 const SNUG_BELOW: usize = 6;

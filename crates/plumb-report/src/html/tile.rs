@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::figures::{ABSENT, typeset};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// One figure to be seen first.
 pub(crate) struct Tile {

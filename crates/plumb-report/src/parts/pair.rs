@@ -2,7 +2,7 @@
 
 use plumb_measure::{PairDifference, ResultRecord, show_ns};
 
-use super::names;
+use super::name::names;
 use crate::figures::grouped;
 
 /// Pages of a pair whose lengths differ by more than this, bytes, do not take the same time on the

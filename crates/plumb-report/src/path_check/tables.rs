@@ -4,7 +4,7 @@ use plumb_measure::{PartOutcome, PathCheck, PathPart, show_count, show_ns};
 
 use crate::figures::{ABSENT, grouped};
 use crate::table::{Column, Table};
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// A line for each part.
 pub(super) fn parts(check: &PathCheck) -> Table {

@@ -2,10 +2,11 @@
 
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
+use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{Checkup, CheckupOutcome, CheckupPart, FindingKind, PartRole, Scope, Status};
 use plumb_net::NetError;
-use plumb_report::{CheckFolder, checkup};
+use plumb_report::checkup;
 
 use crate::job::measurement;
 use crate::measure::measure;

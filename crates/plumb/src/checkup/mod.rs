@@ -13,8 +13,9 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
+use plumb_folder::CheckFolder;
 use plumb_measure::{CHECKUP_SCHEMA, Checkup, CheckupPart, CheckupVerdict, Program, Span, Status};
-use plumb_report::{CheckFolder, checkup};
+use plumb_report::checkup;
 
 use crate::exit::Exit;
 use crate::far::FarWitness;

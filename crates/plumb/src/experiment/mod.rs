@@ -28,8 +28,9 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Stop, clock};
+use plumb_folder::ExperimentFolder;
 use plumb_measure::{Comparison, Program, Verdict};
-use plumb_report::{ExperimentFolder, comparison};
+use plumb_report::comparison;
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;

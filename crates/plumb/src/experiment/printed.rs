@@ -8,11 +8,11 @@ use clap::{Args as _, Command, FromArgMatches as _};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::options::HostOptions;
+use plumb_folder::RunFolder;
 use plumb_measure::{
     Clock as _, DriverFacts, Figure, Plan, ResultRecord, RunRecord, SCHEMA, Span, Status, Target,
     Validity,
 };
-use plumb_report::RunFolder;
 
 use super::{program, shell};
 use crate::host;

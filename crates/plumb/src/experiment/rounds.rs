@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::Context as _;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
+use plumb_folder::{ExperimentFolder, record_digest};
 use plumb_lab::{
     Block, BlockRecord, CROWDED_MAX, Course, Detail, Experiment, Extent, FAILURES_MAX, FailedBlock,
     Failure, Fate, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Turn, VariantBlocks,
     VariantRecord, foreign_load, interleaved,
 };
 use plumb_measure::{Clock as _, Comparison};
-use plumb_report::{ExperimentFolder, record_digest};
 
 use super::inputs::Inputs;
 use super::names::{FOLDER, Values};

@@ -10,9 +10,10 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::layer::JobError;
 use plumb_engine::options::{OutputOptions, TransportOptions};
 use plumb_engine::{EngineError, Stop, clock};
+use plumb_folder::{CheckFolder, read_check};
 use plumb_measure::{FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program};
 use plumb_net::{PASSWORD_VARIABLE, Ping, PingOptions};
-use plumb_report::{CheckFolder, path_check, read_check};
+use plumb_report::path_check;
 use plumb_wire::route::Route;
 
 use crate::exit::Exit;

@@ -6,11 +6,11 @@ use plumb_measure::show_ns;
 use super::super::cell::Cell;
 use super::super::entry::Entry;
 use super::super::kind::Kind;
-use crate::chart::{self, Course, LINES_MAX, Mark, Moment, Quantity, Rung, Spans, Strand};
+use crate::chart::{self, Course, Mark, Moment, Quantity, Rung, Spans, Strand};
 use crate::figures::{per_second, real, typeset, with_unit};
 use crate::points::spread;
 use crate::sweep::Sweep;
-use crate::verdict::Trust;
+use crate::trust::Trust;
 
 /// Rows of a ladder that are taken in at once; of more, so many are drawn evenly spread.
 const RUNGS_MAX: usize = 24;

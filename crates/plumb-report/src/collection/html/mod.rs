@@ -4,6 +4,7 @@ mod figures;
 mod repeat;
 
 use maud::{Markup, html};
+use plumb_folder::EXPERIMENT;
 
 use super::claim::{self, Claim};
 use super::find::FoundExperiment;
@@ -13,9 +14,9 @@ use super::tables::{self, Cut};
 use super::{Collection, counted, definitions, sketch};
 use crate::comparison;
 use crate::figures::{grouped, typeset};
-use crate::folder::EXPERIMENT;
 use crate::html::{page, sheet};
-use crate::verdict::{self, Trust};
+use crate::trust::Trust;
+use crate::verdict;
 
 const STYLE: &str = include_str!("collection.css");
 

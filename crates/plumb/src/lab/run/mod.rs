@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::OutputOptions;
+use plumb_folder::ExperimentFolder;
 use plumb_lab::{Admission, Faults};
-use plumb_report::ExperimentFolder;
 use plumb_wire::document;
 
 use crate::exit::Exit;

@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
+use plumb_folder::{is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
-use plumb_report::{is_experiment, read_order};
 
 use super::{Asked, changes};
 use crate::experiment::{self, Plan, Variant, Wishes};

@@ -1,0 +1,137 @@
+//! The folder of a check, of a network path or of a landscape: its state, and a run folder for every
+//! part.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plumb_measure::{Checkup, PathCheck};
+
+use crate::error::FolderError;
+use crate::names::{CHECK, CHECKUP, REPORT};
+use crate::place::Place;
+
+const PARTS: &str = "parts";
+
+/// The folder of one check, made by this process or an earlier one.
+#[derive(Debug)]
+pub struct CheckFolder {
+    place: Place,
+}
+
+impl CheckFolder {
+    /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
+    ///
+    /// # Errors
+    /// [`FolderError::NotEmpty`] and its like when something is in it, [`FolderError::Create`] when
+    /// it cannot be made.
+    pub fn create_new(path: &Path) -> Result<Self, FolderError> {
+        Place::create_new(path).map(|place| Self { place })
+    }
+
+    /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.
+    ///
+    /// # Errors
+    /// [`FolderError::NamesTaken`] after a thousand names, [`FolderError::Create`] when a folder
+    /// cannot be made.
+    pub fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
+        Place::create_in(parent, stem).map(|place| Self { place })
+    }
+
+    /// The folder `path` of a check that goes on.
+    #[must_use]
+    pub fn again(path: &Path) -> Self {
+        Self { place: Place::of_another(path) }
+    }
+
+    /// Where the folder is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// A path for the run of a part, which is not there yet: `parts/<name>`, or
+    /// `parts/<name>-2` and so on behind attempts that came to no end. Relative to the folder of
+    /// the check, and whole.
+    ///
+    /// # Errors
+    /// [`FolderError::Create`] when `parts` cannot be made, [`FolderError::NamesTaken`] after a
+    /// thousand attempts.
+    pub fn part(&self, name: &str) -> Result<(String, PathBuf), FolderError> {
+        let (name, path) = self.place.free_below(PARTS, name)?;
+        Ok((format!("{PARTS}/{name}"), path))
+    }
+
+    /// Writes `check.json`. A reader sees the state before or after, never a part of it.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`]; the state written before, if any, still stands.
+    pub fn write_check(&self, check: &PathCheck) -> Result<(), FolderError> {
+        self.place.replace(CHECK, &check.to_json()).map(drop)
+    }
+
+    /// Writes `checkup.json`, as [`write_check`](Self::write_check) does.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`]; the state written before, if any, still stands.
+    pub fn write_checkup(&self, checkup: &Checkup) -> Result<(), FolderError> {
+        self.place.replace(CHECKUP, &checkup.to_json()).map(drop)
+    }
+
+    /// Writes `report.html` and says where it is.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`].
+    pub fn write_report(&self, html: &str) -> Result<PathBuf, FolderError> {
+        self.place.replace(REPORT, html)
+    }
+
+    /// Removes the folder of a check that came to nothing, if it was made for it and holds no part.
+    pub fn discard(self) {
+        // removes only an empty folder
+        let _ = fs::remove_dir(self.path().join(PARTS));
+        if !self.path().join(PARTS).exists() {
+            self.place.discard(&[CHECK, CHECKUP, REPORT]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_measure::{PATH_CHECK_SCHEMA, Program};
+
+    fn check() -> PathCheck {
+        PathCheck {
+            schema: PATH_CHECK_SCHEMA.into(),
+            plumb: Program { version: "0.0.0".into() },
+            started: "2026-11-21T08:30:48Z".into(),
+            target: "db1".into(),
+            parts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_attempt_that_came_to_no_end_stays_beside_the_next() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = CheckFolder::create_in(parent.path(), "check").unwrap();
+        folder.write_check(&check()).unwrap();
+        let (name, path) = folder.part("01-throughput").unwrap();
+        assert_eq!(name, "parts/01-throughput");
+        fs::create_dir(path).unwrap();
+        let again = CheckFolder::again(folder.path());
+        assert_eq!(again.part("01-throughput").unwrap().0, "parts/01-throughput-2");
+        assert_eq!(crate::read_check(folder.path()).unwrap(), check());
+        again.discard();
+        assert!(folder.path().exists(), "it holds a part");
+    }
+
+    #[test]
+    fn a_check_that_came_to_nothing_leaves_nothing() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = CheckFolder::create_in(&parent.path().join("runs"), "check").unwrap();
+        folder.write_check(&check()).unwrap();
+        folder.part("01-throughput").unwrap();
+        folder.discard();
+        assert!(!parent.path().join("runs").exists());
+    }
+}

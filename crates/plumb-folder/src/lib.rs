@@ -1,0 +1,41 @@
+//! A run is a folder, and so is an experiment; every file in them is a format that other tools
+//! already read.
+//!
+//! | what | where |
+//! |---|---|
+//! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | made by this process, written whole, never overwritten |
+//! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
+//! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
+//! | [`read_order`], [`read_blocks`], [`verify_block`] | the blocks of an experiment, and whether a run is one of them |
+//! | [`wall_ns`] | moments as records write them |
+
+mod backlog;
+mod check;
+mod digest;
+mod error;
+mod experiment;
+mod host_track;
+mod moment;
+mod names;
+mod order;
+mod place;
+mod read;
+mod responses;
+mod run;
+mod track;
+
+pub use check::CheckFolder;
+pub use digest::{record_digest, verify_block};
+pub use error::FolderError;
+pub use experiment::ExperimentFolder;
+pub use host_track::read_host_tracks;
+pub use moment::wall_ns;
+pub use names::{CHECK, COMPARISON, EXPERIMENT, ORDER, RECORD};
+pub use order::{BlockPlace, Blocks, VariantName};
+pub use read::{
+    is_check, is_checkup, is_experiment, is_run, read_blocks, read_check, read_checkup,
+    read_comparison, read_intervals, read_order, read_record, read_responses,
+};
+pub use responses::{FloorTimes, ResponseTimes, Responses};
+pub use run::RunFolder;
+pub use track::{Counter, HostTrack, TrackPlace};

@@ -1,0 +1,143 @@
+//! Reading what stands in a folder again.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use plumb_measure::{Checkup, Comparison, PathCheck, RecordError, RunRecord, hdr};
+
+use crate::digest;
+use crate::error::FolderError;
+use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, ORDER, RECORD};
+use crate::order::Blocks;
+use crate::responses::Responses;
+
+/// Reads the record of a run: `path` is the folder or its `run.json`.
+///
+/// # Errors
+/// [`FolderError::NoRun`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no record of this version, [`FolderError::Altered`] and
+/// [`FolderError::Contradiction`] when somebody has altered it or what stands beside it.
+pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
+    let record = read(path, RECORD, RunRecord::from_json, |path| FolderError::NoRun { path })?;
+    let path = if path.is_dir() { path.join(RECORD) } else { path.into() };
+    match record.contradiction() {
+        Some(contradiction) => Err(FolderError::Contradiction { path, contradiction }),
+        None => digest::verify(&path).map(|()| record),
+    }
+}
+
+/// True when `path` is the folder of a run or its record.
+#[must_use]
+pub fn is_run(path: &Path) -> bool {
+    if path.is_dir() { path.join(RECORD).is_file() } else { path.is_file() }
+}
+
+/// Reads the response times of a run whose record was read before: `path` is the folder or its
+/// `run.json`.
+///
+/// # Errors
+/// As those of [`read_record`].
+pub fn read_responses(path: &Path) -> Result<Responses, FolderError> {
+    read(path, RECORD, Responses::from_json, |path| FolderError::NoRun { path })
+}
+
+/// Reads which blocks the experiment in the folder `path` has.
+///
+/// # Errors
+/// [`FolderError::Record`] when its `order.json` is none.
+pub fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
+    let text = read_order(path)?;
+    Blocks::from_json(&text).map_err(|cause| FolderError::Record { path: path.join(ORDER), cause })
+}
+
+/// Reads the lines of the interval log in the run folder `path` whose tag is `tag`; see
+/// [`hdr::log_tag`].
+///
+/// # Errors
+/// [`FolderError::Read`] when there is none, [`FolderError::Log`] when it is damaged.
+pub fn read_intervals(path: &Path, tag: &str) -> Result<Vec<hdr::LogLine>, FolderError> {
+    let file = path.join(INTERVALS);
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    hdr::read_log(&text, tag).map_err(|cause| FolderError::Log { path: file, cause })
+}
+
+/// True when the folder `path` holds an experiment.
+#[must_use]
+pub fn is_experiment(path: &Path) -> bool {
+    path.join(ORDER).is_file()
+}
+
+/// Reads `order.json` of the experiment in the folder `path`, as it was written.
+///
+/// # Errors
+/// [`FolderError::NoRun`] when there is none, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Altered`] when somebody has altered it.
+pub fn read_order(path: &Path) -> Result<String, FolderError> {
+    let file = path.join(ORDER);
+    let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
+    digest::verify(&file).map(|()| text)
+}
+
+/// Reads the record of a comparison: `path` is the folder of the experiment or its
+/// `comparison.json`.
+///
+/// # Errors
+/// [`FolderError::NoComparison`] when nothing is there, [`FolderError::Read`] when it cannot be
+/// read, [`FolderError::Record`] when it is no comparison of this version,
+/// [`FolderError::Altered`] when somebody has altered it.
+pub fn read_comparison(path: &Path) -> Result<Comparison, FolderError> {
+    let missing = |path| FolderError::NoComparison { path };
+    let comparison = read(path, COMPARISON, Comparison::from_json, missing)?;
+    let file = if path.is_dir() { path.join(COMPARISON) } else { path.into() };
+    digest::verify(&file).map(|()| comparison)
+}
+
+/// True when the folder `path` holds the check of a network path.
+#[must_use]
+pub fn is_check(path: &Path) -> bool {
+    path.join(CHECK).is_file()
+}
+
+/// Reads the check of a network path: `path` is its folder or its `check.json`.
+///
+/// # Errors
+/// [`FolderError::NoCheck`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no check of this version.
+pub fn read_check(path: &Path) -> Result<PathCheck, FolderError> {
+    read(path, CHECK, PathCheck::from_json, |path| FolderError::NoCheck { path })
+}
+
+/// True when the folder `path` holds the checkup of a landscape.
+#[must_use]
+pub fn is_checkup(path: &Path) -> bool {
+    path.join(CHECKUP).is_file()
+}
+
+/// Reads the checkup of a landscape: `path` is its folder or its `checkup.json`.
+///
+/// # Errors
+/// [`FolderError::NoCheckup`] when nothing is there, [`FolderError::Read`] when it cannot be read,
+/// [`FolderError::Record`] when it is no checkup of this version.
+pub fn read_checkup(path: &Path) -> Result<Checkup, FolderError> {
+    read(path, CHECKUP, Checkup::from_json, |path| FolderError::NoCheckup { path })
+}
+
+/// Reads what `form` understands: `path` is the file, or the folder that holds it under `name`.
+fn read<T>(
+    path: &Path,
+    name: &str,
+    form: impl FnOnce(&str) -> Result<T, RecordError>,
+    missing: impl FnOnce(PathBuf) -> FolderError,
+) -> Result<T, FolderError> {
+    let file = if path.is_dir() { path.join(name) } else { path.into() };
+    let text = text_of(&file, || missing(path.into()))?;
+    form(&text).map_err(|cause| FolderError::Record { path: file, cause })
+}
+
+fn text_of(file: &Path, missing: impl FnOnce() -> FolderError) -> Result<String, FolderError> {
+    fs::read_to_string(file).map_err(|cause| match cause.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => missing(),
+        _ => FolderError::Read { path: file.into(), cause },
+    })
+}

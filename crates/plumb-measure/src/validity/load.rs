@@ -1,0 +1,277 @@
+//! What the merged records of one load say against its figures.
+
+use super::{Finding, FindingKind, Scope, Validity, finding};
+use crate::units::counted;
+use crate::{Codes, Recorder, Span, grouped, show_ns};
+
+/// What must be known of a load, beside its records, to judge it.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadFacts {
+    /// True when work was due at times of its own (a rate), whatever the target did.
+    pub open: bool,
+    /// The largest scheduling lag at the 99th percentile that the plan accepts.
+    pub lag_bound: Span,
+    /// True when the plan asks for answers of one length.
+    pub one_length: bool,
+    /// True when the run ended before its plan.
+    pub cut_short: bool,
+}
+
+/// Passes of the loop, in percent, that must have been busy before the driver is the limit.
+const BUSY_PERCENT: u64 = 90;
+/// Fewer passes than this say nothing about the driver.
+const PASSES_MIN: u64 = 200;
+/// Samples below which the 99th percentile is hardly more than the maximum.
+const SAMPLES_MIN: u64 = 100;
+
+impl Validity {
+    /// Judges the merged records of one load.
+    #[must_use]
+    pub fn of_load(recorder: &Recorder, facts: LoadFacts) -> Self {
+        Self::from_findings(
+            [
+                unexpected_status(recorder),
+                no_operations(recorder),
+                failures(recorder),
+                dropped(recorder),
+                driver_limited(recorder, facts),
+                scheduling_lag(recorder, facts),
+                length_varies(recorder, facts),
+                cut_short(facts),
+                few_samples(recorder),
+            ]
+            .into_iter()
+            .flatten(),
+        )
+    }
+}
+
+fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
+    let mut codes = Codes::default();
+    let rows = recorder.rows().iter().flat_map(|row| row.unexpected.iter());
+    rows.for_each(|(code, n)| codes.count(code, n));
+    let wrong: u64 = codes.iter().map(|(_, n)| n).sum();
+    if wrong == 0 {
+        return None;
+    }
+    let mut most: Vec<(u16, u64)> = codes.iter().collect();
+    most.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let named: Vec<String> =
+        most.iter().map(|(code, n)| format!("{} with {code}", grouped(*n))).collect();
+    let all = recorder.operations() + recorder.failures().total();
+    let text = if wrong == all {
+        format!(
+            "every answer had a status that was not expected ({}): this is how fast the target \
+             refuses, not how fast it works",
+            named.join(", ")
+        )
+    } else {
+        format!(
+            "{} of {} had a status that was not expected ({})",
+            counted(wrong, "answer"),
+            grouped(all),
+            named.join(", ")
+        )
+    };
+    finding(FindingKind::UnexpectedStatus, Scope::Everything, text)
+}
+
+fn no_operations(recorder: &Recorder) -> Option<Finding> {
+    if recorder.operations() > 0 {
+        return None;
+    }
+    finding(FindingKind::NoOperations, Scope::Everything, "no operation succeeded".into())
+}
+
+fn failures(recorder: &Recorder) -> Option<Finding> {
+    let failures = recorder.failures();
+    if failures.total() == 0 {
+        return None;
+    }
+    let kinds: Vec<String> =
+        failures.iter().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
+    let text = format!(
+        "{} beside {}: {}",
+        counted(failures.total(), "failure"),
+        counted(recorder.operations(), "operation"),
+        kinds.join(", ")
+    );
+    finding(FindingKind::Failures, Scope::Everything, text)
+}
+
+fn dropped(recorder: &Recorder) -> Option<Finding> {
+    if recorder.dropped == 0 {
+        return None;
+    }
+    let were = if recorder.dropped == 1 { "was" } else { "were" };
+    let text = format!(
+        "{} {were} due but could not begin in time: the target, or the number of connections, \
+         does not carry this rate",
+        counted(recorder.dropped, "operation")
+    );
+    finding(FindingKind::Dropped, Scope::Everything, text)
+}
+
+fn driver_limited(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let busy = recorder.passes - recorder.idle_passes.min(recorder.passes);
+    if recorder.passes < PASSES_MIN || busy * 100 <= recorder.passes * BUSY_PERCENT {
+        return None;
+    }
+    let share = busy * 100 / recorder.passes;
+    let (scope, meaning) = if facts.open {
+        (Scope::Everything, "the asked rate was not driven as planned")
+    } else {
+        (Scope::Latency, "throughput is a lower bound, latency is not valid")
+    };
+    let text =
+        format!("driver-limited: {share} % of the loop's passes found no idle moment; {meaning}");
+    finding(FindingKind::DriverLimited, scope, text)
+}
+
+fn scheduling_lag(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let lag_ns = recorder.lag.quantile(0.99);
+    if recorder.lag.is_empty() || lag_ns <= facts.lag_bound.ns() {
+        return None;
+    }
+    let scope = if facts.open { Scope::Everything } else { Scope::Latency };
+    let text = format!(
+        "driver-limited: 1 % of the work began {} or more after it was due although a connection \
+         was free (accepted: {})",
+        show_ns(lag_ns),
+        show_ns(facts.lag_bound.ns())
+    );
+    finding(FindingKind::SchedulingLag, scope, text)
+}
+
+fn length_varies(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
+    let varied = recorder
+        .rows()
+        .iter()
+        .map(|row| row.lengths.histogram())
+        .find(|lengths| lengths.min() != lengths.max())?;
+    let scope = if facts.one_length { Scope::Everything } else { Scope::Nothing };
+    let (least, most) = (grouped(varied.min()), grouped(varied.max()));
+    let text = format!("the content length varied from {least} to {most} bytes");
+    finding(FindingKind::LengthVaries, scope, text)
+}
+
+fn cut_short(facts: LoadFacts) -> Option<Finding> {
+    if !facts.cut_short {
+        return None;
+    }
+    finding(FindingKind::CutShort, Scope::Everything, "the run ended before its plan did".into())
+}
+
+fn few_samples(recorder: &Recorder) -> Option<Finding> {
+    let n = recorder.operations();
+    if n == 0 || n >= SAMPLES_MIN {
+        return None;
+    }
+    let text = format!("{n} samples: percentiles above the {}th are the maximum", 100 - 100 / n);
+    finding(FindingKind::FewSamples, Scope::Nothing, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, FailureKind, Moments};
+
+    const CLOSED: LoadFacts =
+        LoadFacts { open: false, lag_bound: Span::from_ms(1), one_length: true, cut_short: false };
+
+    fn recorder_of(n: u64) -> Recorder {
+        let mut recorder = Recorder::new(1);
+        let moments = Moments { due: 0, sent: 0, first: 9, last: 9 };
+        (0..n).for_each(|_| recorder.record(0, moments, Answer::ok(500)));
+        recorder
+    }
+
+    #[test]
+    fn a_run_without_findings_is_valid() {
+        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
+        assert!(validity.valid && validity.latency_valid && validity.reasons.is_empty());
+    }
+
+    #[test]
+    fn operations_that_are_in_no_file_are_said_and_take_no_figure_away() {
+        let validity = Validity::of_load(&recorder_of(1000), CLOSED);
+        assert!(validity.clone().with_left_out(0).reasons.is_empty());
+        let validity = validity.with_left_out(7);
+        assert!(validity.valid && validity.latency_valid);
+        assert!(validity.reasons[0].text.starts_with("7 operations missing in the file"));
+    }
+
+    #[test]
+    fn one_failure_makes_a_run_invalid_and_is_named() {
+        let mut recorder = recorder_of(1000);
+        let moments = Moments { due: 0, sent: 0, first: 0, last: 0 };
+        recorder.record(0, moments, Answer::failed(FailureKind::TimedOut));
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(!validity.valid);
+        assert_eq!(validity.reasons[0].text, "1 failure beside 1,000 operations: 1 timed-out");
+    }
+
+    #[test]
+    fn answers_that_only_refuse_are_named_first() {
+        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
+        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
+        let mut recorder = Recorder::new(1);
+        (0..3_000).for_each(|_| recorder.record(0, moments, refused));
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(!validity.valid);
+        let first = &validity.reasons[0];
+        assert_eq!(first.kind, FindingKind::UnexpectedStatus);
+        assert!(first.text.starts_with("every answer"), "{}", first.text);
+        assert!(first.text.contains("3,000 with 401"), "{}", first.text);
+        recorder.record(0, moments, Answer::ok(5));
+        let text = &Validity::of_load(&recorder, CLOSED).reasons[0].text;
+        assert!(text.starts_with("3,000 answers of 3,001"), "{text}");
+    }
+
+    #[test]
+    fn a_driver_without_idle_moments_keeps_throughput_only_when_closed() {
+        let mut recorder = recorder_of(1000);
+        recorder.passes = 10_000;
+        recorder.idle_passes = 900;
+        let closed = Validity::of_load(&recorder, CLOSED);
+        assert!(closed.valid && !closed.latency_valid);
+        let open = Validity::of_load(&recorder, LoadFacts { open: true, ..CLOSED });
+        assert!(!open.valid);
+    }
+
+    #[test]
+    fn idle_moments_in_a_tenth_of_the_passes_are_enough() {
+        let mut recorder = recorder_of(1000);
+        recorder.passes = 10_000;
+        recorder.idle_passes = 1_000;
+        assert!(Validity::of_load(&recorder, CLOSED).latency_valid);
+    }
+
+    #[test]
+    fn late_starts_beyond_the_bound_invalidate_an_open_run() {
+        let mut recorder = recorder_of(1000);
+        recorder.lag.record_n(5_000_000, 1000);
+        let open = LoadFacts { open: true, ..CLOSED };
+        assert!(!Validity::of_load(&recorder, open).valid);
+        let wide = LoadFacts { lag_bound: Span::from_ms(10), ..open };
+        assert!(Validity::of_load(&recorder, wide).valid);
+    }
+
+    #[test]
+    fn a_varying_length_matters_where_one_length_was_asked_for() {
+        let mut recorder = recorder_of(200);
+        let moments = Moments { due: 0, sent: 0, first: 1, last: 1 };
+        recorder.record(0, moments, Answer::ok(501));
+        assert!(!Validity::of_load(&recorder, CLOSED).valid);
+        let any = LoadFacts { one_length: false, ..CLOSED };
+        assert!(Validity::of_load(&recorder, any).valid);
+    }
+
+    #[test]
+    fn findings_of_several_results_carry_their_names() {
+        let bad = Validity::of_load(&Recorder::new(1), CLOSED);
+        let all = Validity::of_all([("size 500B", &bad)]);
+        assert!(!all.valid);
+        assert_eq!(all.reasons[0].text, "size 500B: no operation succeeded");
+    }
+}
