@@ -94,12 +94,7 @@ impl Axis {
 
     /// The values of a label at the places of their `numbers`, which ascend.
     #[must_use]
-    pub fn values(
-        title: &str,
-        names: &[&str],
-        numbers: &[f64],
-        (start, end): (f64, f64),
-    ) -> Self {
+    pub fn values(title: &str, names: &[&str], numbers: &[f64], (start, end): (f64, f64)) -> Self {
         let inset = (end - start) * 0.04;
         let (start, end) = (start + inset, end - inset);
         let (low, high) = match numbers {

@@ -45,12 +45,7 @@ impl Axis {
     /// Moments from `start_s`, seconds since 1970 of any clock, over `duration_ns`; a place on it
     /// is nanoseconds since the start. `None` for what is too long to be named so.
     #[must_use]
-    pub fn clock(
-        start_s: i64,
-        duration_ns: u64,
-        start: f64,
-        end: f64,
-    ) -> Option<Self> {
+    pub fn clock(start_s: i64, duration_ns: u64, start: f64, end: f64) -> Option<Self> {
         let duration_s = duration_ns.div_ceil(1_000_000_000).max(1);
         if duration_s > LONGEST_S || start_s.unsigned_abs() > FARTHEST_S {
             return None;

@@ -119,7 +119,13 @@ pub fn line(points: &[(f64, f64)]) -> String {
     }
     for (at, (x, y)) in points.iter().enumerate() {
         // writing to a String does not fail
-        let _ = write!(path, "{}{} {}", if at == 0 { "M" } else { "L" }, coordinate(*x), coordinate(*y));
+        let _ = write!(
+            path,
+            "{}{} {}",
+            if at == 0 { "M" } else { "L" },
+            coordinate(*x),
+            coordinate(*y)
+        );
     }
     path
 }

@@ -3,7 +3,7 @@
 use crate::scale::place;
 
 /// Figures of a line that are drawn one by one; of more, neighbours are joined.
-pub const FIGURES_MAX: usize = 1_000;
+pub(crate) const FIGURES_MAX: usize = 1_000;
 /// Places of a line whose figures are joined: with minimum, mean and maximum as many points.
 const PLACES: usize = FIGURES_MAX / 3;
 

@@ -70,7 +70,8 @@ fn processors(recording: &Recording, report: &mut Report) {
     let most = announced.into_iter().chain(counted).reduce(f64::max);
     let (Some(busy), Some(most)) = (recording.cores_busy(), most) else { return };
     let Some(value) = busy.stat.max() else { return };
-    let expected = Interval { low: f64::NEG_INFINITY, high: most * (1.0 + 2.0 * HALF_DECIMAL / 100.0) };
+    let expected =
+        Interval { low: f64::NEG_INFINITY, high: most * (1.0 + 2.0 * HALF_DECIMAL / 100.0) };
     report.checked();
     if !Interval::exactly(value).meets(expected) {
         let snapshot = busy.stat.max_at();

@@ -35,8 +35,7 @@ fn corpus(folders: [&str; 2]) -> Vec<(String, Vec<u8>)> {
 }
 
 const TABLES: [&str; 2] = ["corpus", "../../../examples/published"];
-const RECORDINGS: [&str; 2] =
-    ["../../plumb-nmon/tests/corpus", "../../plumb-nmon/tests/fixtures"];
+const RECORDINGS: [&str; 2] = ["../../plumb-nmon/tests/corpus", "../../plumb-nmon/tests/fixtures"];
 
 /// One of the files, changed in some bytes and cut.
 fn changed(

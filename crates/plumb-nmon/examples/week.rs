@@ -13,8 +13,8 @@ use std::path::Path;
 use jiff::ToSpan as _;
 use jiff::civil::DateTime;
 use plumb_nmon::{
-    CpuShares, Disk, Host, Interface, Memory, MountPoint, Options, Processes, Snapshot,
-    TopProcess, Writer,
+    CpuShares, Disk, Host, Interface, Memory, MountPoint, Options, Processes, Snapshot, TopProcess,
+    Writer,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

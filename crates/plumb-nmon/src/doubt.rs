@@ -162,7 +162,13 @@ impl Doubts {
         }
         for (part, whole, name) in &questions.wholes {
             if let (Some(part_mb), Some(whole_mb)) = (figure(*part), figure(*whole)) {
-                self.compare(read, *part, part_mb, whole_mb + 2.0 * HALF_DECIMAL, Rule::Whole(name));
+                self.compare(
+                    read,
+                    *part,
+                    part_mb,
+                    whole_mb + 2.0 * HALF_DECIMAL,
+                    Rule::Whole(name),
+                );
             }
         }
         let Some(places) = questions.shares else { return };

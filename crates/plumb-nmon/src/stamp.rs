@@ -103,7 +103,8 @@ impl Timeline {
     }
 
     /// The line of the file in which the time of a snapshot stands.
-    pub(crate) fn line_of(&self, id: u64) -> Option<u64> {
+    #[must_use]
+    pub fn line_of(&self, id: u64) -> Option<u64> {
         self.find(id, 0).map(|place| self.stamps[place].line)
     }
 

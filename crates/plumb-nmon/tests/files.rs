@@ -9,9 +9,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use plumb_nmon::{
-    BusyRule, Nmon, Options, ReadError, Recording, Series, System, TroubleKind,
-};
+use plumb_nmon::{BusyRule, Nmon, Options, ReadError, Recording, Series, System, TroubleKind};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -294,8 +292,9 @@ fn unequal_intervals_weigh_by_their_length() {
 #[test]
 fn series_are_kept_on_request() {
     let series = Series::Of(vec!["NET".into()]);
-    let nmon = plumb_nmon::read(text("small.nmon").as_bytes(), &Options { series, ..Options::default() })
-        .unwrap();
+    let nmon =
+        plumb_nmon::read(text("small.nmon").as_bytes(), &Options { series, ..Options::default() })
+            .unwrap();
     let host = only(&nmon);
     let received = &host.column("NET", "eth0-read-KB/s").unwrap().series;
     assert_eq!(received, &[10.0, 20.0, 30.0, 40.0, 50.0]);

@@ -33,7 +33,8 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 
 /// Reads, and asks for everything that can be asked.
 fn judge(bytes: &[u8]) -> Option<Nmon> {
-    let nmon = match plumb_nmon::read(bytes, &Options { series: Series::All, ..Options::default() }) {
+    let nmon = match plumb_nmon::read(bytes, &Options { series: Series::All, ..Options::default() })
+    {
         Ok(nmon) => nmon,
         Err(ReadError::NotNmon { .. }) => return None,
         Err(error) => panic!("{error}"),

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 use plumb_chart::{
-    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, Place, RIGHT, Slots, TOP, coordinate as n, day, line, time_of_day,
+    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, Place, RIGHT, Slots, TOP, coordinate as n, day,
+    line, time_of_day,
 };
 
 use crate::figures::{ABSENT, typeset, with_unit};

@@ -5,7 +5,6 @@ use std::path::Path;
 use plumb_folder::FolderError;
 use plumb_measure::RecordError;
 
-
 /// A folder or file that is not in the figures, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unread {

@@ -101,7 +101,10 @@ pub(super) fn groups(record: &RunRecord) -> Table {
     )
 }
 
-pub(super) fn times(record: &RunRecord, which: impl Fn(&PartRecord) -> Option<&Distribution>) -> Table {
+pub(super) fn times(
+    record: &RunRecord,
+    which: impl Fn(&PartRecord) -> Option<&Distribution>,
+) -> Table {
     rows(record, time_columns(record), |_, part| {
         let times = which(part)?;
         Some(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)).into())

@@ -1,6 +1,7 @@
 //! The charts of a kind.
 
 use maud::{Markup, html};
+use plumb_chart::LINES_MAX;
 use plumb_measure::show_ns;
 
 use super::super::cell::Cell;
