@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import time
@@ -14,6 +15,9 @@ from lib.experiment import DISTURBED
 from lib.failure import BenchFailure
 
 FAILED = 1
+# Who disturbed an entry is judged here, for every peer alike: plumb does not know
+# which servers belong to it.
+PLUMB_LIMIT = "PLUMB_FOREIGN_LIMIT"
 
 
 def command(words: Sequence[str], place: Sequence[str], family: Collection[int]) -> str:
@@ -44,6 +48,7 @@ def watched(measure: Callable[[], float], family: Collection[int], calm_seconds:
     once would meet the same one, so that a disturbed one waits before it ends."""
     # Parents only wait; what little they do is the bench's own.
     family = {*family, *process.parents(until=family)}
+    os.environ[PLUMB_LIMIT] = "100%"
     before = foreign.look(family)
     try:
         figure = measure()

@@ -21,9 +21,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lib.failure import BenchFailure
 from lib.process import cpu_seconds
 
 SHARE_MAX = 0.01
+# Raises that, percent of all cores, on a machine that is never so quiet: the
+# noise is then in the intervals, of the A/A as well.
+LIMIT = "PLUMB_BENCH_LIMIT"
 # Both sources count whole jiffies, so a difference of two readings is off by
 # up to one at each end. On two cores for 0.6 s, 1 % is 1.2 jiffies: a bound
 # below 2 would throw entries away for rounding alone.
@@ -83,7 +87,7 @@ def look(family: Collection[int]) -> Look:
 def between(before: Look, after: Look) -> Disturbance:
     """What the looks before and after an entry say about it."""
     elapsed = after.at - before.at
-    share = SHARE_MAX * elapsed * (os.cpu_count() or 1)
+    share = share_max() * elapsed * (os.cpu_count() or 1)
     own = after.own - before.own
     return Disturbance(
         elapsed_s=_micros(elapsed),
@@ -92,6 +96,17 @@ def between(before: Look, after: Look) -> Disturbance:
         foreign_by_name_s=_micros(after.others - before.others),
         steal_s=_micros(after.steal - before.steal),
     )
+
+
+def share_max() -> float:
+    """What others, and the hypervisor, may each take, a share of all cores."""
+    raised = os.environ.get(LIMIT)
+    if raised is None:
+        return SHARE_MAX
+    try:
+        return float(raised) / 100
+    except ValueError:
+        raise BenchFailure(f"{LIMIT} is '{raised}', expected a number of percent") from None
 
 
 def _micros(seconds: float) -> float:

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lib import foreign
+
 SETTINGS = (
     "kernel/sched_autogroup_enabled",
     "net/core/rmem_max",
@@ -32,6 +34,7 @@ def facts(repository: Path, version_commands: Mapping[str, Sequence[str]]) -> di
         ),
         "governor": _first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         "load_average": os.getloadavg(),
+        "foreign_share_max": foreign.share_max(),
         "settings": {name: _first_line(Path("/proc/sys") / name) for name in SETTINGS},
         "commit": _said(["git", "-C", str(repository), "describe", "--always", "--dirty"]),
         "versions": {name: _said(command) for name, command in version_commands.items()},

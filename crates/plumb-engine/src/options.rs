@@ -334,7 +334,7 @@ pub struct OutputOptions {
 }
 
 /// How this machine, and one at the other end, are watched while it is measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HostOptions {
     /// Time between two samples of this machine; zero: none are taken.
     pub host_interval: Span,

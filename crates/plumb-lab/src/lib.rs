@@ -37,8 +37,9 @@ pub use sentence::{Around, sentence};
 /// Name, in a run record, of the figure that a command of the user printed.
 pub const FIGURE: &str = "printed figure";
 
-/// What becomes of blocks and runs whose figures may not be used as they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What becomes of blocks and runs whose figures may not be used as they are: none counts unless
+/// somebody wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Of those that are not valid.
     pub invalid: Admission,
@@ -46,15 +47,11 @@ pub struct Faults {
     pub unchecked: Admission,
 }
 
-impl Faults {
-    /// Neither counts.
-    pub const REFUSE: Self = Self { invalid: Admission::Refuse, unchecked: Admission::Refuse };
-}
-
 /// Whether something counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// It is left out, or refused.
+    #[default]
     Refuse,
     /// It counts, and the comparison says so.
     Accept,

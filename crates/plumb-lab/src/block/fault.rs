@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_moment_of_trouble_takes_a_block_away_and_the_limit_of_the_driver_its_times() {
-        let refused = |block: &Block| block.left_out(Faults::REFUSE);
+        let refused = |block: &Block| block.left_out(Faults::default());
         let paged = block(FindingKind::Paging, Scope::Latency);
         assert_eq!((refused(&paged).as_deref(), paged.is_driver_limited()), (Some("found"), false));
         let limited = block(FindingKind::DriverLimited, Scope::Latency);
@@ -171,11 +171,11 @@ mod tests {
     fn what_was_not_checked_counts_only_when_that_is_asked_for() {
         let unchecked = block(FindingKind::ForeignLoad, Scope::Unchecked);
         assert!(!unchecked.is_crowded());
-        let reason = unchecked.left_out(Faults::REFUSE).unwrap();
+        let reason = unchecked.left_out(Faults::default()).unwrap();
         assert!(reason.starts_with("not checked: "), "{reason}");
-        let invalid = Faults { invalid: Admission::Accept, ..Faults::REFUSE };
+        let invalid = Faults { invalid: Admission::Accept, ..Faults::default() };
         assert!(unchecked.left_out(invalid).is_some(), "that is another wish");
-        let accepted = Faults { unchecked: Admission::Accept, ..Faults::REFUSE };
+        let accepted = Faults { unchecked: Admission::Accept, ..Faults::default() };
         assert_eq!(unchecked.left_out(accepted), None);
         let failed = block(FindingKind::Failures, Scope::Everything);
         assert!(failed.left_out(accepted).is_some() && failed.left_out(invalid).is_none());

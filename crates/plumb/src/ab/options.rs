@@ -155,7 +155,12 @@ impl AbOptions {
     pub(super) fn wishes(&self) -> Wishes {
         let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
         let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
-        Wishes { rounds: None, seed: None, faults: Faults { invalid, unchecked } }
+        Wishes {
+            rounds: None,
+            seed: None,
+            faults: Faults { invalid, unchecked },
+            host: self.output.host.clone(),
+        }
     }
 }
 

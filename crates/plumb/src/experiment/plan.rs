@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plumb_engine::clock;
+use plumb_engine::options::HostOptions;
 use plumb_lab::{CellRecord, Extent, Faults, pairs_needed};
 use plumb_measure::{Share, Span};
 use plumb_wire::document::nearest;
@@ -48,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) settle: Span,
     pub(crate) command_timeout: Span,
     pub(crate) faults: Faults,
+    /// How the machine is watched in a block whose command does not say so itself.
+    pub(crate) host: HostOptions,
 }
 
 /// One of the things compared.
@@ -91,13 +94,15 @@ impl BlockPlan {
 }
 
 /// What is asked for beside the file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     /// So many rounds instead of what the file says.
     pub(crate) rounds: Option<u64>,
     /// The seed of an experiment that goes on.
     pub(crate) seed: Option<u64>,
     pub(crate) faults: Faults,
+    /// How the machine is watched in each block whose command does not say so itself.
+    pub(crate) host: HostOptions,
 }
 
 impl Plan {
@@ -124,9 +129,11 @@ impl Plan {
             settle: file.settle.as_ref().map_or(Span::from_ms(0), |it| *it.get_ref()),
             command_timeout: command_timeout(file),
             faults: wishes.faults,
+            host: wishes.host,
         };
         plan.few_servers(file)?;
         plan.no_idle_key(file)?;
+        plan.no_idle_far_host(file)?;
         if plan.own_extent {
             plan.extent = Extent::Pairs(ROUNDS.max(plan.rounds_needed()));
         }
@@ -160,6 +167,18 @@ impl Plan {
         ];
         match idle.into_iter().find_map(|(value, problem)| Some((value?, problem))) {
             Some((value, problem)) => Err(Fault::at(value, problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a far machine that nobody would record.
+    fn no_idle_far_host(&self, file: &ExperimentFile) -> Result<(), Fault> {
+        let shell = file.probe.iter().find_map(|probe| probe.exec.as_ref());
+        match shell.filter(|_| self.host.far_host.is_some()) {
+            Some(exec) => Err(Fault::at(
+                exec,
+                "which machine a shell command measures nobody knows: leave --far-host out",
+            )),
             None => Ok(()),
         }
     }
@@ -337,7 +356,7 @@ mod tests {
 
     fn plan(text: &str) -> Result<Plan, Fault> {
         let file = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::REFUSE })
+        Plan::of(&file, Wishes::default())
     }
 
     fn refused(from: &str, to: &str) -> String {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use clap::{Args as _, Command, FromArgMatches as _};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::options::HostOptions;
@@ -16,7 +15,6 @@ use plumb_measure::{
 
 use super::{program, shell};
 use crate::host;
-use crate::job::told;
 use crate::report::page_of;
 use crate::witness::Witness;
 
@@ -27,10 +25,11 @@ pub(super) fn measure(
     command: &str,
     timeout: Span,
     path: &Path,
+    host: &HostOptions,
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let folder = RunFolder::create_new(path)?;
-    let mut witness = match options().and_then(|options| Witness::start(&options, None, path)) {
+    let mut witness = match Witness::start(host, None, path) {
         Ok(witness) => witness,
         Err(error) => {
             folder.discard();
@@ -67,12 +66,6 @@ pub(super) fn measure(
     folder.write_record(&record)?;
     folder.write_report(&page_of(&record, path))?;
     Ok(())
-}
-
-/// How this machine is watched where nothing else is said.
-fn options() -> anyhow::Result<HostOptions> {
-    let words = HostOptions::augment_args(Command::new("exec")).try_get_matches_from(["exec"]);
-    Ok(HostOptions::from_arg_matches(&words.map_err(|error| told(&error))?)?)
 }
 
 fn result_of(figure: f64) -> ResultRecord {

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use plumb_engine::Stop;
 use plumb_engine::layer::Outline;
+use plumb_engine::options::HostOptions;
 use plumb_measure::Span;
 use plumb_wire::document::nearest;
 use toml::Spanned;
@@ -18,7 +19,7 @@ use super::names::{FOLDER, Scope, Values};
 use super::template::Template;
 use super::words::{depth, known, leaf, split, with_options};
 use super::{inputs, printed};
-use crate::job::{measurement, parse};
+use crate::job::{measurement, parse, watching};
 use crate::measure::{measure, plain};
 use crate::{layers, options_file, progress};
 
@@ -125,18 +126,20 @@ impl Probe {
     }
 
     /// Measures one block into `folder`. `known` is what is known now that it begins: the addresses
-    /// of the servers, and where commands leave files; `title` stands before the progress.
+    /// of the servers, and where commands leave files; `host` is how the machine is watched, as far
+    /// as the command does not say it; `title` stands before the progress.
     pub(crate) fn measure(
         &self,
         known: &Values,
-        folder: &Path,
-        title: &str,
+        host: &HostOptions,
+        (folder, title): (&Path, &str),
         stop: &Stop,
     ) -> anyhow::Result<()> {
         match &self.kind {
             Kind::Plumb { words, depth, open } => {
                 let mut words: Vec<String> =
                     words.iter().map(|word| with_known(word, open, known)).collect();
+                words.splice(*depth..*depth, unsaid(&words, host)?);
                 words.insert(*depth, format!("--out={}", folder.display()));
                 let mut job = measurement(&words)?;
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
@@ -145,7 +148,7 @@ impl Probe {
             Kind::Shell { command, timeout } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();
                 progress::say(&format!("{title}{command}"));
-                let asked = printed::measure(&command, *timeout, folder, stop);
+                let asked = printed::measure(&command, *timeout, folder, host, stop);
                 progress::clear();
                 asked
             }
@@ -212,6 +215,20 @@ fn what(outline: &Outline) -> String {
 /// True when a file that the command names says how long it measures.
 fn says_length(layer: &str, matches: &ArgMatches) -> anyhow::Result<bool> {
     layers::find(layer).map_or(Ok(false), |layer| layer.says_length(matches).map_err(plain))
+}
+
+/// Options that watch the machine as `host` says, of those that `words` leave unsaid.
+fn unsaid(words: &[String], host: &HostOptions) -> anyhow::Result<Vec<String>> {
+    let (layer, matches) = parse(words)?;
+    let options = Options { known: &known(&layer, &matches), given: leaf(&matches) };
+    if *host == HostOptions::default() {
+        return Ok(Vec::new());
+    }
+    let lacking = |word: &String| {
+        let name = word.split('=').next().unwrap_or_default().trim_start_matches('-');
+        options.lacks(&name.trim_end_matches("-from").replace('-', "_"))
+    };
+    Ok(watching(host).into_iter().filter(lacking).collect())
 }
 
 /// An address that stands for what is known only when a block begins. Commands are read, and what
@@ -307,6 +324,8 @@ mod tests {
     use super::*;
     use std::fs;
 
+    use plumb_measure::{ForeignLimit, LimitSource, Share};
+
     const OPEN: [&str; 3] = ["echo", "other", FOLDER];
 
     fn probe(command: &str) -> anyhow::Result<Probe> {
@@ -378,6 +397,22 @@ mod tests {
         let probe = probe("lock load pairs ${echo}").unwrap();
         let Kind::Plumb { words, depth, .. } = &probe.kind else { unreachable!("{probe:?}") };
         assert_eq!((&words[..3], *depth), (&["lock", "load", "pairs"].map(String::from)[..], 3));
+    }
+
+    #[test]
+    fn the_machine_is_watched_as_the_experiment_says_unless_the_command_does() {
+        let source = LimitSource::OptionsFile;
+        let host = HostOptions {
+            host_interval: Span::from_ms(100),
+            foreign_limit: ForeignLimit { share: Share::percent(40), source },
+            far_host: None,
+        };
+        let unsaid = |command, host| unsaid(words(&probe(command).unwrap()), host).unwrap();
+        let limit = ["--foreign-limit=40%", "--foreign-limit-from=options-file"];
+        assert_eq!(unsaid("net ping ${echo} --host-interval 50ms", &host), limit);
+        let interval = ["--host-interval=100ms"];
+        assert_eq!(unsaid("net ping ${echo} --foreign-limit 9%", &host), interval);
+        assert_eq!(unsaid("net ping ${echo}", &HostOptions::default()), [""; 0]);
     }
 
     #[test]

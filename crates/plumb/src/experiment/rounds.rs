@@ -332,7 +332,7 @@ impl<'a> Rounds<'a> {
             .map_err(|error| (Failure::Switch, error))
             .and_then(|known| {
                 plan.probe
-                    .measure(&known, site.run, site.title, stop)
+                    .measure(&known, &self.plan.host, (site.run, site.title), stop)
                     .map_err(|error| (Failure::Measurement, error))
             });
         self.servers.end_of_block();

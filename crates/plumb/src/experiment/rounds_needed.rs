@@ -42,7 +42,6 @@ fn within(plan: &Plan, ns: u64) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::experiment::{ExperimentFile, Wishes};
-    use plumb_lab::Faults;
 
     const FILE: &str = r#"
         [[variant]]
@@ -61,7 +60,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Wishes { rounds: None, seed: None, faults: Faults::REFUSE }).unwrap()
+        Plan::of(&file, Wishes::default()).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::{Calibration, Faults, PAIRS, calibrate};
+use plumb_lab::{Calibration, PAIRS, calibrate};
 use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
 
 fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
     let file = file(command, options);
-    let wishes = Wishes { rounds: None, seed: None, faults: Faults::REFUSE };
+    let wishes = Wishes { host: options.output.host.clone(), ..Wishes::default() };
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "calibrate");
     let (compared, _) = experiment::take(&file, wishes, place, &stop)?;

@@ -139,7 +139,7 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
         if experiment.comparison.is_none() {
             // one that cannot be evaluated is shown without, and the report says so
             experiment.comparison =
-                compare::stored_experiment(&experiment.folder, Faults::REFUSE).ok();
+                compare::stored_experiment(&experiment.folder, Faults::default()).ok();
         }
     }
     let collection = Collection::read(found)?;

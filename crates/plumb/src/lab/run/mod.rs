@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::options::OutputOptions;
+use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_folder::ExperimentFolder;
 use plumb_lab::{Admission, Faults};
 use plumb_wire::document;
@@ -63,6 +63,9 @@ struct RunOptions {
     /// Print Markdown, to paste into a ticket
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
+
+    #[command(flatten)]
+    host: HostOptions,
 }
 
 /// The command line of `plumb lab run`.
@@ -124,7 +127,12 @@ impl RunOptions {
     fn wishes(&self) -> Wishes {
         let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
         let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
-        Wishes { rounds: self.rounds, seed: None, faults: Faults { invalid, unchecked } }
+        Wishes {
+            rounds: self.rounds,
+            seed: None,
+            faults: Faults { invalid, unchecked },
+            host: self.host.clone(),
+        }
     }
 
     fn output(&self) -> OutputOptions {

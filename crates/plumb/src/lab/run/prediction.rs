@@ -99,7 +99,6 @@ impl Prediction {
 mod tests {
     use super::*;
     use crate::experiment::{ExperimentFile, Wishes};
-    use plumb_lab::Faults;
 
     const FILE: &str = r#"
         rounds = 8
@@ -117,7 +116,7 @@ mod tests {
 
     fn predicted(text: &str) -> (Prediction, String) {
         let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        let wishes = Wishes { rounds: None, seed: None, faults: Faults::REFUSE };
+        let wishes = Wishes::default();
         let plan = Plan::of(&file, wishes).unwrap();
         let prediction = Prediction::of(&plan);
         let words = prediction.words(plan.extent);
