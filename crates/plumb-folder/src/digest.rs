@@ -106,7 +106,7 @@ pub fn record_digest(path: &Path) -> Result<String, FolderError> {
 ///
 /// # Errors
 /// [`FolderError::Another`], and [`FolderError::Read`] when it cannot be read.
-pub fn verify_block(path: &Path, taken: Option<&str>) -> Result<(), FolderError> {
+pub(crate) fn verify_block(path: &Path, taken: Option<&str>) -> Result<(), FolderError> {
     match taken {
         Some(taken) if record_digest(path)? != taken => {
             Err(FolderError::Another { path: path.into() })

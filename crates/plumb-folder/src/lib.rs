@@ -6,7 +6,7 @@
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | made by this process, written whole, never overwritten |
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
 //! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
-//! | [`read_order`], [`read_blocks`], [`verify_block`] | the blocks of an experiment, and whether a run is one of them |
+//! | [`Found`] | which runs and experiments lie below the paths that were named, and what cannot be shown |
 //! | [`wall_ns`] | moments as records write them |
 
 mod backlog;
@@ -14,6 +14,7 @@ mod check;
 mod digest;
 mod error;
 mod experiment;
+mod find;
 mod host_track;
 mod moment;
 mod names;
@@ -23,19 +24,21 @@ mod read;
 mod responses;
 mod run;
 mod track;
+mod unread;
 
 pub use check::CheckFolder;
-pub use digest::{record_digest, verify_block};
+pub use digest::record_digest;
 pub use error::FolderError;
 pub use experiment::ExperimentFolder;
+pub use find::{Block, Found, FoundExperiment, FoundRun};
 pub use host_track::read_host_tracks;
 pub use moment::wall_ns;
-pub use names::{CHECK, COMPARISON, EXPERIMENT, ORDER, RECORD};
-pub use order::{BlockPlace, Blocks, VariantName};
+pub use names::{EXPERIMENT, RECORD};
 pub use read::{
-    is_check, is_checkup, is_experiment, is_run, read_blocks, read_check, read_checkup,
-    read_comparison, read_intervals, read_order, read_record, read_responses,
+    is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,
+    read_order, read_record, read_responses,
 };
 pub use responses::{FloorTimes, ResponseTimes, Responses};
 pub use run::RunFolder;
 pub use track::{Counter, HostTrack, TrackPlace};
+pub use unread::Unread;

@@ -5,15 +5,15 @@ pub const RECORD: &str = "run.json";
 /// What was recorded when, of a run.
 pub(crate) const INTERVALS: &str = "intervals.hlog";
 /// The record of a comparison.
-pub const COMPARISON: &str = "comparison.json";
+pub(crate) const COMPARISON: &str = "comparison.json";
 /// The check of a network path: what is asked for and what came of it.
-pub const CHECK: &str = "check.json";
+pub(crate) const CHECK: &str = "check.json";
 /// The checkup of a landscape: the same.
 pub(crate) const CHECKUP: &str = "checkup.json";
 /// What an experiment was asked for.
 pub const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
-pub const ORDER: &str = "order.json";
+pub(crate) const ORDER: &str = "order.json";
 /// The report for people, of either.
 pub(crate) const REPORT: &str = "report.html";
 

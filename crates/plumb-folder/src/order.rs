@@ -8,36 +8,36 @@ const FORM: &str = "plumb.order/";
 
 /// The variants of an experiment and the places of its blocks.
 #[derive(Debug, Deserialize)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     schema: String,
     /// What is compared, in the order of its numbers.
-    pub variants: Vec<VariantName>,
+    pub(crate) variants: Vec<VariantName>,
     /// In the order in which they are taken.
-    pub blocks: Vec<BlockPlace>,
+    pub(crate) blocks: Vec<BlockPlace>,
 }
 
 /// One of the things compared.
 #[derive(Debug, Deserialize)]
-pub struct VariantName {
+pub(crate) struct VariantName {
     /// As the experiment calls it.
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// One block.
 #[derive(Debug, Deserialize)]
-pub struct BlockPlace {
+pub(crate) struct BlockPlace {
     /// The round, from one.
-    pub round: u64,
+    pub(crate) round: u64,
     /// Number of the variant, from zero.
-    pub variant: usize,
+    pub(crate) variant: usize,
     /// Its run folder, relative to the experiment.
-    pub folder: String,
+    pub(crate) folder: String,
     /// The digest of its record; absent where that was not written down.
     #[serde(default)]
-    pub record: Option<String>,
+    pub(crate) record: Option<String>,
     /// Why it came to nothing; absent when it did not.
     #[serde(default)]
-    pub failed: Option<String>,
+    pub(crate) failed: Option<String>,
 }
 
 impl Blocks {

@@ -28,8 +28,7 @@ pub fn read_record(path: &Path) -> Result<RunRecord, FolderError> {
 }
 
 /// True when `path` is the folder of a run or its record.
-#[must_use]
-pub fn is_run(path: &Path) -> bool {
+pub(crate) fn is_run(path: &Path) -> bool {
     if path.is_dir() { path.join(RECORD).is_file() } else { path.is_file() }
 }
 
@@ -46,7 +45,7 @@ pub fn read_responses(path: &Path) -> Result<Responses, FolderError> {
 ///
 /// # Errors
 /// [`FolderError::Record`] when its `order.json` is none.
-pub fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
+pub(crate) fn read_blocks(path: &Path) -> Result<Blocks, FolderError> {
     let text = read_order(path)?;
     Blocks::from_json(&text).map_err(|cause| FolderError::Record { path: path.join(ORDER), cause })
 }

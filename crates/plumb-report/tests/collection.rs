@@ -12,9 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use page::{assert_balanced, assert_self_contained};
-use plumb_folder::FolderError;
+use plumb_folder::{FolderError, Found};
 use plumb_measure::{Distribution, Histogram, ResultRecord, RunRecord, Validity};
-use plumb_report::collection::{self, Collection, Found};
+use plumb_report::collection::{self, Collection};
 use tempfile::TempDir;
 
 /// A record as a run folder below `parent`.

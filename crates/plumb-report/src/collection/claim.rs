@@ -1,9 +1,9 @@
 //! What the runs say, in sentences that each lead to the figure they rest on.
 
+use plumb_folder::FoundExperiment;
 use plumb_measure::{Contrast, show_ns};
 
 use super::cell::Cell;
-use super::find::FoundExperiment;
 use super::kind::Kind;
 use super::{Collection, counted};
 use crate::comparison;
@@ -104,7 +104,7 @@ fn unread(count: usize) -> String {
 
 fn of_one_experiment(found: &FoundExperiment) -> Vec<String> {
     let Some(compared) = &found.comparison else {
-        let folder = super::unread::place_of(&found.folder);
+        let folder = super::naming::place_of(&found.folder);
         return vec![format!(
             "The experiment {folder} was not evaluated: `plumb compare {folder}` does that."
         )];

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use plumb_folder::{RECORD, wall_ns};
+use plumb_folder::{Block, RECORD, wall_ns};
 use plumb_measure::{
     Distribution, FarHost, Finding, ForeignLimit, HostUse, ResultRecord, RunRecord,
 };
 
-use super::find::Block;
 use crate::figures::{failures_of, total};
 use crate::labels::LabelMap;
 use crate::trust::Trust;

@@ -10,8 +10,8 @@ use super::cell::{Cell, rounded};
 use super::claim::Claim;
 use super::entry::{Entry, Times};
 use super::kind::Kind;
+use super::naming::place_of;
 use super::plan::Plan;
-use super::unread::place_of;
 use crate::labels::LabelMap;
 
 /// Name and version of the form.

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_folder::FoundExperiment;
+
 use super::cell::{Cell, Figures};
 use super::entry::Entry;
-use super::find::FoundExperiment;
 use super::naming;
 use super::plan::Plan;
 use crate::labels::{LabelMap, Labels, by_labels};

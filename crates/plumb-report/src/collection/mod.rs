@@ -15,7 +15,6 @@ mod cell;
 mod claim;
 mod definitions;
 mod entry;
-mod find;
 mod html;
 mod json;
 mod kind;
@@ -26,13 +25,11 @@ mod plan;
 mod sketch;
 mod tables;
 mod terminal;
-mod unread;
 
 use std::collections::BTreeMap;
 
-use plumb_folder::FolderError;
+use plumb_folder::{FolderError, Found, FoundExperiment, Unread};
 
-pub use find::{Found, FoundExperiment};
 pub use html::render as html;
 pub use json::{SCHEMA, render as json};
 pub use markdown::render as markdown;
@@ -42,7 +39,6 @@ use crate::trust::Trust;
 use entry::Entry;
 use kind::Kind;
 use plan::Plan;
-use unread::Unread;
 
 /// Runs and experiments as one report shows them.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! What plans of one kind are called: by as few of the things they differ in as tell them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use super::find::FoundExperiment;
+use plumb_folder::FoundExperiment;
+
 use super::plan::{self, Plan};
-use super::unread::place_of;
 use crate::labels::LabelMap;
 
 /// Options that say how long and how patiently, not what: they name a plan only where nothing else
@@ -97,6 +98,11 @@ fn of_variant(
         labels.insert("experiment".into(), name);
     }
     labels
+}
+
+/// A path as a report shows it.
+pub(super) fn place_of(path: &Path) -> String {
+    path.display().to_string()
 }
 
 #[cfg(test)]

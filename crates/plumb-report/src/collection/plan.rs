@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use plumb_folder::Block;
 use plumb_measure::RunRecord;
 
-use super::find::Block;
 use crate::facts;
 
 /// A plan, the circumstances included under which it was carried out. Runs of one plan are

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use plumb_folder::{is_check, is_checkup, read_check, read_checkup, read_host_tracks, read_record};
+use plumb_folder::{
+    Found, is_check, is_checkup, read_check, read_checkup, read_host_tracks, read_record,
+};
 use plumb_lab::Faults;
 use plumb_measure::RunRecord;
-use plumb_report::collection::{self, Collection, Found};
+use plumb_report::collection::{self, Collection};
 use plumb_report::{checkup, html, markdown, path_check, terminal};
 
 use crate::compare;

@@ -4,10 +4,9 @@ mod figures;
 mod repeat;
 
 use maud::{Markup, html};
-use plumb_folder::EXPERIMENT;
+use plumb_folder::{EXPERIMENT, FoundExperiment};
 
 use super::claim::{self, Claim};
-use super::find::FoundExperiment;
 use super::kind::Kind;
 use super::look::Look;
 use super::tables::{self, Cut};
@@ -180,19 +179,19 @@ fn experiment(number: usize, found: &FoundExperiment) -> Markup {
     html! {
         section id=(claim::of_experiment(number)) class="experiment" {
             h2 { "Experiment " (found.variants.join(", ")) }
-            p class="about" { (super::unread::place_of(&found.folder)) }
+            p class="about" { (super::naming::place_of(&found.folder)) }
             @match &found.comparison {
                 Some(compared) => {
                     (comparison::section(compared))
                     p class="about" { "To measure all of it again:" }
                     pre class="command" {
-                        "plumb lab run " (super::unread::place_of(&found.folder.join(EXPERIMENT)))
+                        "plumb lab run " (super::naming::place_of(&found.folder.join(EXPERIMENT)))
                     }
                 },
                 None => {
                     p { "It was not evaluated, or what came of it cannot be read. Its blocks are "
                         "among the runs below. To evaluate it: " }
-                    pre class="command" { "plumb compare " (super::unread::place_of(&found.folder)) }
+                    pre class="command" { "plumb compare " (super::naming::place_of(&found.folder)) }
                 },
             }
         }

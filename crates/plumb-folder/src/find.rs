@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_folder::FolderError;
 use plumb_measure::Comparison;
 
-use super::unread::Unread;
+use crate::digest::verify_block;
+use crate::error::FolderError;
+use crate::names::{CHECK, COMPARISON, ORDER, RECORD};
+use crate::read::{is_experiment, is_run, read_blocks, read_comparison};
+use crate::unread::Unread;
 
 /// Levels of folders below one that was named.
 const DEPTH_MAX: usize = 4;
@@ -20,35 +23,35 @@ const FOLDERS_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub struct Found {
     /// The runs, in the order in which they were found.
-    pub(super) runs: Vec<FoundRun>,
+    pub runs: Vec<FoundRun>,
     /// The experiments.
-    pub(super) experiments: Vec<FoundExperiment>,
+    pub experiments: Vec<FoundExperiment>,
     /// What lies there and cannot be shown.
-    pub(super) unread: Vec<Unread>,
+    pub unread: Vec<Unread>,
     seen: BTreeSet<PathBuf>,
     folders: usize,
 }
 
 /// A run that was found.
 #[derive(Debug)]
-pub(super) struct FoundRun {
+pub struct FoundRun {
     /// Its folder, or its `run.json`.
-    pub(super) path: PathBuf,
+    pub path: PathBuf,
     /// Its place in an experiment.
-    pub(super) block: Option<Block>,
+    pub block: Option<Block>,
     /// True when the user named this very run.
-    pub(super) named: bool,
+    pub named: bool,
 }
 
 /// The place of a run in an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub struct Block {
     /// Number of the experiment among those found.
-    pub(super) experiment: usize,
+    pub experiment: usize,
     /// Number of the variant, from zero.
-    pub(super) variant: usize,
+    pub variant: usize,
     /// The round, from one.
-    pub(super) round: u64,
+    pub round: u64,
 }
 
 /// An experiment that was found.
@@ -59,7 +62,7 @@ pub struct FoundExperiment {
     /// What came of it; `None` when it was not evaluated, or cannot be read.
     pub comparison: Option<Comparison>,
     /// Names of the variants, the baseline first.
-    pub(super) variants: Vec<String>,
+    pub variants: Vec<String>,
 }
 
 impl Found {
@@ -104,16 +107,16 @@ impl Found {
     /// True for a path that was looked at before, under whatever name.
     fn knows(&self, path: &Path) -> bool {
         let seen = |path: &Path| path.canonicalize().is_ok_and(|path| self.seen.contains(&path));
-        seen(path) || seen(container(path)) || seen(&path.join(plumb_folder::RECORD))
+        seen(path) || seen(container(path)) || seen(&path.join(RECORD))
     }
 
     fn look(&mut self, path: &Path, depth: usize) -> Result<(), FolderError> {
         let path = container(path);
         let named = depth == 0;
-        if plumb_folder::is_experiment(path) {
+        if is_experiment(path) {
             return self.experiment(path, named);
         }
-        if plumb_folder::is_run(path) {
+        if is_run(path) {
             return self.run(path, None, named);
         }
         if !path.is_dir() {
@@ -133,7 +136,7 @@ impl Found {
 
     fn run(&mut self, path: &Path, block: Option<Block>, named: bool) -> Result<(), FolderError> {
         // the record names a run, whether its folder was given or the file
-        let record = if path.is_dir() { path.join(plumb_folder::RECORD) } else { path.into() };
+        let record = if path.is_dir() { path.join(RECORD) } else { path.into() };
         if self.is_new(&record) {
             if self.runs.len() == RUNS_MAX {
                 return Err(FolderError::TooMany { path: path.into(), most: RUNS_MAX });
@@ -145,7 +148,7 @@ impl Found {
 
     /// Takes the comparison of an experiment and its blocks.
     fn experiment(&mut self, path: &Path, named: bool) -> Result<(), FolderError> {
-        let order = match plumb_folder::read_blocks(path) {
+        let order = match read_blocks(path) {
             Ok(order) => order,
             Err(error) if named => return Err(error),
             Err(error) => {
@@ -156,11 +159,11 @@ impl Found {
         if !self.is_new(path) {
             return Ok(());
         }
-        let comparison = match plumb_folder::read_comparison(path) {
+        let comparison = match read_comparison(path) {
             Ok(comparison) => Some(comparison),
             Err(FolderError::NoComparison { .. }) => None,
             Err(error) => {
-                self.unread.push(Unread::of(&path.join(plumb_folder::COMPARISON), &error));
+                self.unread.push(Unread::of(&path.join(COMPARISON), &error));
                 None
             }
         };
@@ -175,12 +178,10 @@ impl Found {
             let inner = path.join(&block.folder);
             match block.failed {
                 Some(reason) => self.unread.push(Unread::failed(&inner, block.round, &reason)),
-                None if plumb_folder::is_run(&inner) => {
-                    match plumb_folder::verify_block(&inner, block.record.as_deref()) {
-                        Ok(()) => self.run(&inner, Some(place), false)?,
-                        Err(error) => self.unread.push(Unread::of(&inner, &error)),
-                    }
-                }
+                None if is_run(&inner) => match verify_block(&inner, block.record.as_deref()) {
+                    Ok(()) => self.run(&inner, Some(place), false)?,
+                    Err(error) => self.unread.push(Unread::of(&inner, &error)),
+                },
                 None => {
                     let error = FolderError::NoRun { path: inner.clone() };
                     self.unread.push(Unread::of(&inner, &error));
@@ -198,7 +199,7 @@ impl Found {
 
 /// The folder that a file of an experiment or of a check stands for; any other path as it is.
 fn container(path: &Path) -> &Path {
-    let of_folder = [plumb_folder::ORDER, plumb_folder::COMPARISON, plumb_folder::CHECK];
+    let of_folder = [ORDER, COMPARISON, CHECK];
     let stands_for =
         path.file_name().is_some_and(|name| of_folder.iter().any(|file| name == *file));
     match path.parent() {

@@ -2,23 +2,25 @@
 
 use std::path::Path;
 
-use plumb_folder::FolderError;
 use plumb_measure::RecordError;
+
+use crate::error::FolderError;
 
 /// A folder or file that is not in the figures, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
+pub struct Unread {
     /// Where it lies.
-    pub(crate) place: String,
+    pub place: String,
     /// What is wrong with it, with line and column where they are known.
-    pub(crate) reason: String,
+    pub reason: String,
     /// What to try.
-    pub(crate) remedy: &'static str,
+    pub remedy: &'static str,
 }
 
 impl Unread {
     /// What an error says of the folder or file at `path`.
-    pub(crate) fn of(path: &Path, error: &FolderError) -> Self {
+    #[must_use]
+    pub fn of(path: &Path, error: &FolderError) -> Self {
         let (reason, remedy) = match error {
             FolderError::NoRun { .. } => (
                 "there is no run.json".to_owned(),
@@ -30,22 +32,17 @@ impl Unread {
             }
             other => (other.to_string(), "take its folder out"),
         };
-        Self { place: place_of(path), reason, remedy }
+        Self { place: path.display().to_string(), reason, remedy }
     }
 
     /// A block of an experiment that came to nothing.
     pub(crate) fn failed(path: &Path, round: u64, reason: &str) -> Self {
         Self {
-            place: place_of(path),
+            place: path.display().to_string(),
             reason: format!("the block of round {round} came to nothing: {reason}"),
             remedy: "its round has no pair; the others count",
         }
     }
-}
-
-/// A path as a report shows it.
-pub(crate) fn place_of(path: &Path) -> String {
-    path.display().to_string()
 }
 
 fn remedy_of(cause: &RecordError) -> &'static str {
