@@ -4,7 +4,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | [`Chart`], [`Key`], [`line`], [`mark`] | the sheet with its legend, and what is drawn on it |
+//! | [`Chart`], [`Key`], [`line()`], [`mark()`] | the sheet with its legend, and what is drawn on it |
 //! | [`Axis`], [`Tick`] | from figures to coordinates, and the round figures that are named |
 //! | [`Effect`], [`Effects`] | an axis on which better lies ahead |
 //! | [`Slots`], [`Place`] | fewer places than figures, peaks and gaps kept |
