@@ -6,7 +6,8 @@ use crate::tick::{
     thinned, trimmed, unit_for,
 };
 
-/// An axis from one coordinate to another.
+/// An axis from one coordinate to another. Where a constructor takes a start and an end they are
+/// coordinates of the sheet, in user units; the end may lie before the start.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// In the order of their figures.
@@ -22,6 +23,7 @@ const LOG_FROM: f64 = 12.0;
 const FAR: f64 = 1e18;
 /// An axis close around its figures spans at least this share of them: less is noise.
 const CLOSEST: f64 = 0.01;
+
 impl Axis {
     /// Times from `low` to `high` nanoseconds: logarithmic when they spread wide, else from zero.
     #[must_use]
