@@ -125,7 +125,7 @@ fn show(file: &Checked) -> io::Result<()> {
             writeln!(out, "{path}: {finding}")?;
         }
         if report.left_out() > 0 {
-            writeln!(out, "{path}: and {} more findings", report.left_out())?;
+            writeln!(out, "{path}: and {}", counted(report.left_out(), "more finding"))?;
         }
         let findings = report.findings().len() as u64 + report.left_out();
         match (report.checks(), findings) {
@@ -134,9 +134,13 @@ fn show(file: &Checked) -> io::Result<()> {
                 "{path}: nothing was checked: say what the columns mean in lines such as \
                  `# column: idle, unit = %, part-of = 100`"
             )?,
-            (checks, 0) => writeln!(out, "{path}: {checks} comparisons, nothing found")?,
             (checks, findings) => {
-                writeln!(out, "{path}: {checks} comparisons, {findings} findings")?;
+                let checks = counted(checks, "comparison");
+                let findings = match findings {
+                    0 => "nothing found".to_owned(),
+                    some => counted(some, "finding"),
+                };
+                writeln!(out, "{path}: {checks}, {findings}")?;
             }
         }
     }
@@ -147,4 +151,9 @@ fn show(file: &Checked) -> io::Result<()> {
             writeln!(out, "{path}: {more} remarks on the file itself: see plumb host show {path}")
         }
     }
+}
+
+/// A count and its noun: `1 finding`, `2 findings`.
+fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

@@ -32,6 +32,16 @@ fn a_finding_ends_with_1_and_is_named() {
 }
 
 #[test]
+fn one_comparison_and_one_finding_are_told_in_the_singular() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = folder.path().join("shares.csv");
+    let text = "# column: idle, unit = %, at-most = 100\nrun,idle\na,101\n";
+    std::fs::write(&table, text).expect("it can be written");
+    let ended = plumb(&["check", &table.display().to_string()]).wait().with(1);
+    assert!(ended.stdout.ends_with(": 1 comparison, 1 finding\n"), "{}", ended.stdout);
+}
+
+#[test]
 fn what_cannot_be_read_ends_with_2() {
     let ended = plumb(&["check", "/nowhere/at/all.csv"]).wait().with(2);
     assert!(ended.stderr.contains("/nowhere/at/all.csv: cannot be read"), "{}", ended.stderr);
