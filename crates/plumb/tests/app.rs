@@ -3,7 +3,7 @@
 
 mod kit;
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 use kit::web::{DEMO, Web};
-use kit::{PATIENCE, Server, plumb};
+use kit::{PATIENCE, Server, message, plumb};
 use serde_json::{Value, json};
 
 const PAGE: &str = "/sap(bD1lbiZjPTAwMA==)/bc/bsp/sap/it03/text1kb.htm";
@@ -60,13 +60,22 @@ impl Gate {
 }
 
 fn grant(mut stream: TcpStream, gate: &(Mutex<bool>, Condvar), tell: &mpsc::Sender<()>) {
-    let mut command = [0; 4096];
-    while stream.read(&mut command).is_ok_and(|bytes| bytes > 0) {
+    while command(&mut stream).is_ok_and(|whole| whole) {
         let _ = tell.send(()); // a test that has ended wants to know nothing
         let closed = gate.0.lock().expect("nobody panics with it");
         drop(gate.1.wait_while(closed, |open| !*open).expect("nobody panics with it"));
         let _ = stream.write_all(b":1\r\n"); // whoever is gone hears nothing
     }
+}
+
+/// Reads one command: how many words, and each behind its length. False at the end.
+fn command(stream: &mut TcpStream) -> io::Result<bool> {
+    let Some(count) = message::line(stream)? else { return Ok(false) };
+    let words = count.trim_start_matches('*').parse::<u32>().map_err(io::Error::other)?;
+    for _ in 0..2 * words {
+        message::line(stream)?;
+    }
+    Ok(true)
 }
 
 fn order() -> Vec<u8> {

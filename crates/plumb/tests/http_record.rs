@@ -14,7 +14,8 @@ use std::thread;
 
 use kit::authority::Authority;
 use kit::http::{Reply, Site};
-use kit::recorder::{Recorder, encrypted, head, rest};
+use kit::message::{head, rest};
+use kit::recorder::{Recorder, encrypted};
 use kit::web::Web;
 use kit::{PATIENCE, Program, plumb};
 use serde_json::{Value, json};
@@ -29,11 +30,17 @@ fn header<'a>(message: &'a Value, name: &str) -> &'a Value {
     headers.iter().find(|pair| pair["name"] == name).map_or(&Value::Null, |pair| &pair["value"])
 }
 
-/// A server of one connection that sends bytes of its own making; where it listens.
-fn raw_server(answer: impl Fn(TcpStream) + Send + 'static) -> String {
+/// A server that sends bytes of its own making, on a thread for each connection: whichever comes
+/// first keeps none waiting. Where it listens.
+fn raw_server(answer: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
-    thread::spawn(move || listener.incoming().flatten().for_each(answer));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            stream.set_read_timeout(Some(PATIENCE)).expect("it is above zero");
+            thread::spawn(move || answer(stream));
+        }
+    });
     address
 }
 
@@ -315,7 +322,7 @@ fn only_named_hosts_are_opened() {
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     let mut tls = encrypted(stream, Path::new(&theirs.ca()), "127.0.0.1").expect("their own");
     tls.write_all(page.as_bytes()).expect("it is taken");
-    assert!(kit::recorder::head(&mut tls).starts_with("HTTP/1.1 200 "));
+    assert!(kit::message::head(&mut tls).starts_with("HTTP/1.1 200 "));
     drop(tls);
     recorder.log("127.0.0.1 passes through and is not recorded; --intercept 127.0.0.1 opens it");
     assert!(!recorder.authority().exists());
@@ -379,7 +386,8 @@ fn a_changed_protocol_passes_through_in_every_way() {
     let (mut inside, _) = recorder.tunnel(&place);
     inside.write_all(format!("GET /ws HTTP/1.1\r\n{upgrade}").as_bytes()).expect("it is taken");
     for stream in [&mut direct, &mut inside] {
-        assert!(head(stream).starts_with("HTTP/1.1 101 "));
+        let answer = head(stream);
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         stream.write_all(b"ping").expect("it is taken");
         assert_eq!(rest(stream), "ping");
         let said = recorder.recorded();

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::path::Path;
 
-use kit::{PATIENCE, Program, plumb};
+use kit::{PATIENCE, Program, message, plumb};
 use rustix::process::Signal;
 use tempfile::tempdir;
 
@@ -54,12 +54,7 @@ impl Client {
     }
 
     fn line(&mut self) -> String {
-        let (mut line, mut byte) = (Vec::new(), [0]);
-        while !line.ends_with(b"\r\n") {
-            self.0.read_exact(&mut byte).expect("a reply");
-            line.push(byte[0]);
-        }
-        String::from_utf8_lossy(&line[..line.len() - 2]).into_owned()
+        message::line(&mut self.0).expect("a reply").expect("the server goes on")
     }
 
     fn ask(&mut self, command: &str) -> String {
@@ -69,7 +64,7 @@ impl Client {
 
     /// True once the server has closed the connection.
     fn at_end(&mut self) -> bool {
-        matches!(self.0.read(&mut [0]), Ok(0) | Err(_))
+        message::at_end(&mut self.0)
     }
 }
 
@@ -437,14 +432,8 @@ fn what_was_acknowledged_outlives_a_crash_at_any_moment() {
 
 /// A reply that was sent before the server died.
 fn leftover(client: &mut Client) -> Option<u64> {
-    let (mut line, mut byte) = (Vec::new(), [0]);
-    while !line.ends_with(b"\r\n") {
-        match client.0.read(&mut byte) {
-            Ok(1) => line.push(byte[0]),
-            _ => return None,
-        }
-    }
-    String::from_utf8_lossy(&line).trim().strip_prefix(':')?.parse().ok()
+    let line = message::line(&mut client.0).ok().flatten()?;
+    line.strip_prefix(':')?.parse().ok()
 }
 
 #[test]
