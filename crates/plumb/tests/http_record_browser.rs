@@ -20,7 +20,7 @@ fn browser() -> Result<&'static Path, String> {
     match Command::new(program).arg("--version").output() {
         Ok(_) => Ok(program),
         Err(error) => {
-            Err(format!("not tested with a browser: chromium: {error}; ./test installs it"))
+            Err(format!("not tested with a browser: chromium: {error}; ./test --full installs it"))
         }
     }
 }

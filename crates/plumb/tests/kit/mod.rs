@@ -12,6 +12,7 @@ pub(crate) mod lossy_line;
 pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod ni;
+pub(crate) mod operations;
 pub(crate) mod peer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
