@@ -11,7 +11,6 @@ use plumb_engine::{
 use plumb_measure::{BitRate, ByteSize, Share, Span, show_ns};
 
 use crate::NetError;
-use crate::ping::SEED_MASK;
 
 /// What the line is like.
 #[derive(Args, Clone, Debug)]
@@ -170,7 +169,7 @@ impl Delay {
         if matches!(address, Address::Host { port: 0, .. }) {
             return Err(NetError::NoPort { target: options.target });
         }
-        let plan = options.plan(clock::wall_ns() & SEED_MASK);
+        let plan = options.plan(clock::seed());
         plan.check()?;
         let target = Endpoint::resolve(&address, Family::Any)?;
         Ok(Self { options, target, plan })

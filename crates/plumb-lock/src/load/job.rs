@@ -24,8 +24,6 @@ use crate::LockError;
 use crate::digest::KEY_BYTES;
 use crate::target::Target;
 
-/// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
 /// Owners have four digits.
 const OWNERS_MAX: usize = 9_999;
 /// Locks of an owner have eight digits.
@@ -137,7 +135,7 @@ impl LoadJob {
         load: &LoadOptions,
         connections: &[NonZeroUsize],
     ) -> Result<Draft, LockError> {
-        let seed = load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = load.seed.unwrap_or_else(clock::seed);
         let mut connections = connections.to_vec();
         connections.sort_unstable();
         connections.dedup();
