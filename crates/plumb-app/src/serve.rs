@@ -31,7 +31,7 @@ impl Serve {
     pub fn new(options: &ServeOptions) -> Result<Self, AppError> {
         let config = options.config()?;
         if config.users.is_empty()
-            && let Some(listen) = config.listen.iter().find(|listen| !is_local(listen))
+            && let Some(listen) = config.listen.iter().find(|listen| is_open(listen))
         {
             return Err(AppError::Plan(format!(
                 "everybody knows the password of the demo user, and {listen} can be reached from \
@@ -114,14 +114,8 @@ pub(crate) fn open_database(
     Ok((target, folder))
 }
 
-/// True for an address that only this machine reaches.
-fn is_local(listen: &str) -> bool {
-    let Ok(address) = Address::parse(listen, PORT) else { return true }; // refused later
-    match Endpoint::resolve(&address, Family::Any) {
-        Ok(endpoints) => endpoints.iter().all(|endpoint| match endpoint {
-            Endpoint::Tcp(address) => address.ip().is_loopback(),
-            Endpoint::Unix(_) | Endpoint::Own => true,
-        }),
-        Err(_) => true, // refused later
-    }
+/// True for an address that others reach; one that is none is refused later.
+fn is_open(listen: &str) -> bool {
+    let found = Address::parse(listen, PORT).and_then(|it| Endpoint::resolve(&it, Family::Any));
+    found.is_ok_and(|endpoints| !endpoints.iter().all(Endpoint::is_local))
 }

@@ -214,8 +214,7 @@ impl Ping {
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
         let several = self.options.clients.get() > 1;
-        let asks = self.is_direct()
-            && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
+        let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = Place { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {

@@ -128,10 +128,15 @@ impl Record {
     /// [`RecordError`] when they ask for the impossible, or for a proxy that everybody may use.
     pub fn new(options: RecordOptions) -> Result<Self, RecordError> {
         for address in &options.listen {
-            let Address::Host { .. } = Address::parse(address, PORT)? else {
+            let parsed = Address::parse(address, PORT)?;
+            if matches!(parsed, Address::Unix(_)) {
                 return Err(RecordError::NoPort { address: address.clone() });
+            }
+            let open = || -> Result<bool, RecordError> {
+                let endpoints = Endpoint::resolve(&parsed, Family::Any)?;
+                Ok(!endpoints.iter().all(Endpoint::is_local))
             };
-            if options.allow.is_empty() && !is_local(address)? {
+            if options.allow.is_empty() && open()? {
                 return Err(RecordError::Open { address: address.clone() });
             }
         }
@@ -302,13 +307,4 @@ fn runtime() -> Result<Runtime, RecordError> {
         .enable_all()
         .build()
         .map_err(RecordError::system("start the threads of the proxy"))
-}
-
-/// True for an address that only this machine reaches.
-fn is_local(address: &str) -> Result<bool, RecordError> {
-    let endpoints = Endpoint::resolve(&Address::parse(address, PORT)?, Family::Any)?;
-    Ok(endpoints.iter().all(|endpoint| match endpoint {
-        Endpoint::Tcp(address) => address.ip().is_loopback(),
-        Endpoint::Unix(_) | Endpoint::Own => true,
-    }))
 }
