@@ -1,10 +1,10 @@
 //! `plumb app serve`: threads, listeners, and the way they end.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use plumb_engine::layer::{JobError, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
 use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
 
@@ -41,12 +41,7 @@ impl Serve {
         Ok(Self { config, quiet: options.quiet })
     }
 
-    fn serve(
-        &self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), AppError> {
+    fn serve(&self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), AppError> {
         let tls = self.config.tls.as_ref().map(acceptor).transpose()?;
         let listeners = Listener::bind_all(&self.config.listen, PORT)?;
         let (target, _folder) = open_database(&self.config)?;
@@ -56,15 +51,10 @@ impl Serve {
         let FrontConfig { threads, farewell, .. } = self.config.front;
         let server = HttpServer::new(front, tls, threads, farewell)?;
         announce(&listeners, out)?;
-        let quiet = self.quiet;
+        let mut nowhere = io::sink();
+        let log: Output<'_> = if self.quiet { &mut nowhere } else { log };
         std::thread::scope(|threads| {
-            threads.spawn(move || {
-                if quiet {
-                    note_all(&told, &mut io::sink());
-                } else {
-                    note_all(&told, log);
-                }
-            });
+            threads.spawn(move || note_all(&told, log));
             for number in 0..self.config.dispatcher.work_processes {
                 let instance = Arc::clone(&instance);
                 threads.spawn(move || work(&instance, number));
@@ -78,12 +68,7 @@ impl Serve {
 }
 
 impl Server for Serve {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }
 }

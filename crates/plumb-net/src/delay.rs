@@ -1,9 +1,7 @@
 //! `plumb net delay`: a line of known delay between any client and any server.
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
-use plumb_engine::layer::{JobError, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Server, announce, note};
 use plumb_engine::{
     Address, Cidr, Endpoint, Family, Idle, Limit, Listener, LossPlan, PathPlan, PathTotals,
     RelayEvent, RelayPlan, RelayTotals, Stop, clock, relay,
@@ -177,12 +175,7 @@ impl Delay {
 }
 
 impl Server for Delay {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let listeners = Listener::bind_all(&self.options.listen, 0)?;
         announce(&listeners, out)?;
         let quiet = self.options.quiet;

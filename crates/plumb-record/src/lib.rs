@@ -31,7 +31,7 @@ mod secrets;
 mod tap;
 mod upstream;
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use clap::{Args as _, Command};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop, tls};
 use plumb_measure::{Clock as _, Span};
 use rustls::ClientConfig;
@@ -164,12 +164,7 @@ impl Record {
         })
     }
 
-    fn announce(
-        &self,
-        ready: &Ready,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-    ) -> io::Result<()> {
+    fn announce(&self, ready: &Ready, out: Output<'_>, log: Output<'_>) -> io::Result<()> {
         if let Some(made) = ready.authority.as_ref().filter(|authority| authority.was_made()) {
             write!(log, "{}", made.introduction())?;
         }
@@ -181,7 +176,7 @@ impl Record {
     }
 
     /// Records until it is told to stop, or its time is over.
-    fn record(&self, ready: Ready, log: &mut (dyn Write + Send), stop: &Stop) -> Recorded {
+    fn record(&self, ready: Ready, log: Output<'_>, stop: &Stop) -> Recorded {
         let Ready { tls, authority, listeners, runtime, archive } = ready;
         let (exchanges, written) = mpsc::sync_channel(WAITING_MAX);
         let (events, told) = mpsc::channel();
@@ -191,15 +186,10 @@ impl Record {
         let (tell_stop, stopped) = watch::channel(false);
         let length_ns = self.options.for_time.map_or(u64::MAX, Span::ns);
         let end_ns = MonotonicClock.now_ns().saturating_add(length_ns);
-        let quiet = self.options.quiet;
+        let mut nowhere = io::sink();
+        let log: Output<'_> = if self.options.quiet { &mut nowhere } else { log };
         std::thread::scope(|threads| {
-            threads.spawn(move || {
-                if quiet {
-                    note_all(&told, &mut io::sink());
-                } else {
-                    note_all(&told, log);
-                }
-            });
+            threads.spawn(move || note_all(&told, log));
             let scribe = threads.spawn(move || scribe.work(&written));
             let watcher = threads.spawn(move || {
                 // a kernel that refuses to wait ends the recording, as if asked
@@ -246,12 +236,7 @@ impl Record {
 }
 
 impl Server for Record {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let Some(path) = self.options.out.clone() else {
             write!(out, "{}", self.authority()?.introduction())?;
             return Ok(());

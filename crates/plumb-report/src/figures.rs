@@ -1,6 +1,5 @@
 //! Numbers as people read them.
 
-pub(crate) use plumb_measure::grouped;
 use plumb_measure::{Distribution, ResultRecord, show_count, show_ns};
 pub(crate) use plumb_measure::{grouped, real};
 
