@@ -79,13 +79,7 @@ impl OpEnd {
     }
 }
 
-impl<P, L, M, T> Drive<'_, P, L, M, T>
-where
-    P: Protocol,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     /// Everybody is ready at `start`: says who begins when.
     pub(super) fn muster(&mut self, start: u64) {
         self.start = start;
