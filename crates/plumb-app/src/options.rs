@@ -62,11 +62,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "CIDR")]
     pub allow: Vec<Cidr>,
 
-    /// Encrypt with this certificate (PEM), followed by those that lead to its authority
+    /// Encrypt with this certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<PathBuf>,
 
-    /// The private key of --cert (PEM); one that everybody may read is refused
+    /// The key of the certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
 
