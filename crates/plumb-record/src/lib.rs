@@ -43,6 +43,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop, tls};
 use plumb_measure::{Clock as _, Span};
+use plumb_serve::accept::take_all;
 use rustls::ClientConfig;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
@@ -270,17 +271,8 @@ async fn serve(
         stop,
         present,
     };
-    let taking: Vec<_> = listeners
-        .into_iter()
-        .map(|listener| tokio::spawn(doors::run(listener, doors.clone())))
-        .collect();
+    let served = take_all(listeners, &doors.stop, &doors).await;
     drop(doors);
-    let mut served = Ok(());
-    for door in taking {
-        if let Ok(Err(error)) = door.await {
-            served = Err(error);
-        }
-    }
     // nobody ever sends: it ends when the last connection is gone
     let _ = tokio::time::timeout(FAREWELL, everybody.recv()).await;
     served
