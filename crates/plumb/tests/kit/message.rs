@@ -14,7 +14,7 @@ impl Message {
     /// The next message; `None` where the connection ends before it.
     pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<Self>> {
         let Some(head) = through(stream, b"\r\n\r\n")? else { return Ok(None) };
-        let head = text(head);
+        let head = text(&head);
         let length = value(&head, "content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         stream.read_exact(&mut body)?;
@@ -46,13 +46,13 @@ pub(crate) fn through(stream: &mut impl Read, pattern: &[u8]) -> io::Result<Opti
 /// The next line without its end; `None` at the end of the connection.
 pub(crate) fn line(stream: &mut impl Read) -> io::Result<Option<String>> {
     let line = through(stream, b"\r\n")?;
-    Ok(line.map(|line| text(line).trim_end_matches("\r\n").to_owned()))
+    Ok(line.map(|line| text(&line).trim_end_matches("\r\n").to_owned()))
 }
 
 /// The head of what comes next.
 pub(crate) fn head(stream: &mut impl Read) -> String {
     let head = through(stream, b"\r\n\r\n").expect("a whole head");
-    text(head.expect("a head before the end"))
+    text(&head.expect("a head before the end"))
 }
 
 /// What comes until the end; a connection that was reset is at its end.
@@ -61,7 +61,7 @@ pub(crate) fn rest(stream: &mut impl Read) -> String {
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert!(!is_timeout(&error), "no end came, only {}", String::from_utf8_lossy(&bytes));
     }
-    text(bytes)
+    text(&bytes)
 }
 
 /// True when the other side has ended the connection and sent nothing before.
@@ -86,6 +86,6 @@ fn told(error: &io::Error, bytes: &[u8]) -> io::Error {
     io::Error::new(error.kind(), format!("{error} after `{before}`"))
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
