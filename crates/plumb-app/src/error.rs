@@ -35,10 +35,10 @@ pub enum AppError {
     /// The configuration contradicts itself.
     #[error("{0}")]
     Plan(String),
-    /// What every server needs: TLS, the database, threads.
+    /// What every server needs: the database, threads.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// An address cannot be listened on.
+    /// An address cannot be listened on, or a certificate does not serve.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// Standard output is gone.

@@ -1,12 +1,11 @@
 //! `plumb app generate`: every program compiled, over all work processes.
 
-use std::io::Write;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 use plumb_measure::{Clock as _, show_ns};
 use plumb_serve::ServeError;
 
@@ -42,7 +41,7 @@ impl Generate {
         Ok(Self { config: options.config()?, rounds: options.rounds })
     }
 
-    fn generate(&self, out: &mut (dyn Write + Send), stop: &Stop) -> Result<(), AppError> {
+    fn generate(&self, out: Output<'_>, stop: &Stop) -> Result<(), AppError> {
         let (target, _folder) = open_database(&self.config)?;
         let failed = |error: DatabaseError| database_error(&target, error.to_string());
         let names = program::names(&mut Database::new(target.clone())).map_err(failed)?;
@@ -90,12 +89,7 @@ impl Generate {
     }
 }
 
-fn report(
-    out: &mut (dyn Write + Send),
-    all: &Share,
-    processes: usize,
-    took_ns: u64,
-) -> Result<(), AppError> {
+fn report(out: Output<'_>, all: &Share, processes: usize, took_ns: u64) -> Result<(), AppError> {
     let each = |ns: u64| ns.checked_div(all.programs).map_or("none".into(), show_ns);
     let rate = u128::from(all.programs) * 1_000_000_000 / u128::from(took_ns.max(1));
     writeln!(out, "{} programs compiled, {} bytes", all.programs, all.bytes)?;
@@ -113,12 +107,7 @@ fn database_error(target: &DatabaseTarget, cause: String) -> AppError {
 }
 
 impl Server for Generate {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        _log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, _log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.generate(out, stop)?)
     }
 }

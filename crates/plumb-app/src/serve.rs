@@ -1,10 +1,10 @@
 //! `plumb app serve`: threads, listeners, and the way they end.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use plumb_engine::layer::{JobError, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
 use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
 
@@ -31,7 +31,7 @@ impl Serve {
     pub fn new(options: &ServeOptions) -> Result<Self, AppError> {
         let config = options.config()?;
         if config.users.is_empty()
-            && let Some(listen) = config.listen.iter().find(|listen| !is_local(listen))
+            && let Some(listen) = config.listen.iter().find(|listen| is_open(listen))
         {
             return Err(AppError::Plan(format!(
                 "everybody knows the password of the demo user, and {listen} can be reached from \
@@ -41,12 +41,7 @@ impl Serve {
         Ok(Self { config, quiet: options.quiet })
     }
 
-    fn serve(
-        &self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), AppError> {
+    fn serve(&self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), AppError> {
         let tls = self.config.tls.as_ref().map(acceptor).transpose()?;
         let listeners = Listener::bind_all(&self.config.listen, PORT)?;
         let (target, _folder) = open_database(&self.config)?;
@@ -56,15 +51,10 @@ impl Serve {
         let FrontConfig { threads, farewell, .. } = self.config.front;
         let server = HttpServer::new(front, tls, threads, farewell)?;
         announce(&listeners, out)?;
-        let quiet = self.quiet;
+        let mut nowhere = io::sink();
+        let log: Output<'_> = if self.quiet { &mut nowhere } else { log };
         std::thread::scope(|threads| {
-            threads.spawn(move || {
-                if quiet {
-                    note_all(&told, &mut io::sink());
-                } else {
-                    note_all(&told, log);
-                }
-            });
+            threads.spawn(move || note_all(&told, log));
             for number in 0..self.config.dispatcher.work_processes {
                 let instance = Arc::clone(&instance);
                 threads.spawn(move || work(&instance, number));
@@ -78,12 +68,7 @@ impl Serve {
 }
 
 impl Server for Serve {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }
 }
@@ -114,14 +99,8 @@ pub(crate) fn open_database(
     Ok((target, folder))
 }
 
-/// True for an address that only this machine reaches.
-fn is_local(listen: &str) -> bool {
-    let Ok(address) = Address::parse(listen, PORT) else { return true }; // refused later
-    match Endpoint::resolve(&address, Family::Any) {
-        Ok(endpoints) => endpoints.iter().all(|endpoint| match endpoint {
-            Endpoint::Tcp(address) => address.ip().is_loopback(),
-            Endpoint::Unix(_) | Endpoint::Own => true,
-        }),
-        Err(_) => true, // refused later
-    }
+/// True for an address that others reach; one that is none is refused later.
+fn is_open(listen: &str) -> bool {
+    let found = Address::parse(listen, PORT).and_then(|it| Endpoint::resolve(&it, Family::Any));
+    found.is_ok_and(|endpoints| !endpoints.iter().all(Endpoint::is_local))
 }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
+use std::fs::Permissions;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -35,6 +37,8 @@ fn everything_is_encrypted_and_links_say_so() {
     let (cert, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     std::fs::write(&cert, own.cert.pem()).unwrap();
     std::fs::write(&key, own.signing_key.serialize_pem()).unwrap();
+    let allow = |file, mode| std::fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
+    allow(&key, 0o644);
     let pool = PoolOptions { file: None, work_processes: Some(1), database: None };
     let mut options = ServeOptions {
         pool,
@@ -44,14 +48,16 @@ fn everything_is_encrypted_and_links_say_so() {
         key: Some(key.clone()),
         quiet: true,
     };
-    let mut serve = Serve::new(&options).unwrap();
     let stop = Stop::new().unwrap();
+    assert!(refusal(&options, &stop).contains("key.pem may be read or written by everybody"));
+    allow(&key, 0o600);
+    let mut serve = Serve::new(&options).unwrap();
     let (tell, told) = mpsc::channel();
     std::thread::scope(|threads| {
         let served = threads.spawn(|| serve.run(&mut Lines(tell), &mut io::sink(), &stop));
         let mut said = String::new();
         while !said.ends_with('\n') {
-            said += &told.recv_timeout(Duration::from_secs(30)).unwrap();
+            said += &told.recv_timeout(Duration::from_secs(120)).unwrap();
         }
         let address = said.trim_end().strip_prefix("listening on ").unwrap();
         let mut trusted = RootCertStore::empty();
@@ -65,9 +71,18 @@ fn everything_is_encrypted_and_links_say_so() {
         assert!(!plain.starts_with(b"HTTP"), "{}", String::from_utf8_lossy(&plain));
     });
     options.key = Some(cert.clone());
-    let mut wrong = Serve::new(&options).unwrap();
-    let error = wrong.run(&mut io::sink(), &mut io::sink(), &stop).unwrap_err().to_string();
-    assert!(error.contains("cert.pem for TLS") && error.contains("PEM"), "{error}");
+    allow(&cert, 0o600);
+    let error = refusal(&options, &stop);
+    assert!(
+        error.contains("cert.pem") && error.contains("expected a private key in PEM"),
+        "{error}"
+    );
+}
+
+/// Why the server does not start.
+fn refusal(options: &ServeOptions, stop: &Stop) -> String {
+    let mut wrong = Serve::new(options).unwrap();
+    wrong.run(&mut io::sink(), &mut io::sink(), stop).unwrap_err().to_string()
 }
 
 const REQUEST: &str = "GET /sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/ HTTP/1.1\r\nHost: localhost\r\n\

@@ -1,6 +1,8 @@
 //! Axes of times, rates, shares, rounds and the values of a label.
 
-use crate::scale::{Scale, Shape, real};
+use plumb_measure::real;
+
+use crate::scale::{Scale, Shape};
 use crate::tick::{
     RATE, TIME, Tick, Unit, factor_named, multiples, named, round_down, round_up, step_for,
     thinned, trimmed, unit_for,

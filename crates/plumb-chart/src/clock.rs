@@ -1,7 +1,9 @@
 //! An axis that names moments by the clock of the host.
 
+use plumb_measure::real;
+
 use crate::axis::Axis;
-use crate::scale::{Scale, Shape, place, real};
+use crate::scale::{Scale, Shape, place};
 use crate::tick::{CHARACTER, Tick, thinned};
 
 const DAY_S: i64 = 86_400;

@@ -1,5 +1,7 @@
 //! From figures to coordinates.
 
+use plumb_measure::real;
+
 /// How figures spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -27,12 +29,6 @@ impl Scale {
         };
         self.start + share * (self.end - self.start)
     }
-}
-
-/// An integer for arithmetic of coordinates.
-#[expect(clippy::cast_precision_loss, reason = "coordinates have a few digits")]
-pub(crate) fn real(n: u64) -> f64 {
-    n as f64
 }
 
 /// A place in a list for arithmetic of coordinates.

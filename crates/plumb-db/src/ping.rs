@@ -27,8 +27,6 @@ use crate::statement::{Over, Statement, Which};
 use crate::url::Url;
 use crate::{DbError, trial};
 
-/// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
 /// A file with a statement is no larger.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -71,7 +69,7 @@ impl Ping {
         let login = Login::of(&Url::parse(&options.url)?, &login::process_environment)?;
         let own = own_statement(&options)?;
         let statements = statements(&options, own);
-        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut points = points(&statements, &options.over);
         SplitMix64::new(seed).shuffle(&mut points);
         options.load.plan(options.callers).check()?;

@@ -1,6 +1,6 @@
 //! What the server says of its own time: the extension `pg_stat_statements`, and `EXPLAIN`.
 
-use plumb_measure::Reading;
+use plumb_measure::{Reading, signed_real};
 use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -67,7 +67,7 @@ impl Counter {
             Self::Counts { id, before } => match counts(client, *id).await {
                 Ok(Some(after)) if after.calls > before.calls => {
                     let calls = after.calls - before.calls;
-                    let mean_ms = (after.total_ms - before.total_ms) / real(calls);
+                    let mean_ms = (after.total_ms - before.total_ms) / signed_real(calls);
                     (
                         Some(nanoseconds(mean_ms)),
                         calls.unsigned_abs(),
@@ -117,7 +117,7 @@ pub(crate) async fn explained(client: &Client, statement: &Statement) -> Reading
         Some(about) => Reading { source, mean_ns: None, count: 0, about },
         None => Reading {
             source,
-            mean_ns: Some(nanoseconds(total_ms / real(EXPLAINED.cast_signed()))),
+            mean_ns: Some(nanoseconds(total_ms / signed_real(EXPLAINED.cast_signed()))),
             count: EXPLAINED,
             about: "planning and execution, without sending the rows; alone, before the load"
                 .into(),
@@ -146,11 +146,6 @@ async fn explain(client: &Client, text: &str) -> Result<f64, String> {
         (Some(planning), Some(execution)) => Ok(planning + execution),
         _ => Err("its answer names no times".into()),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count of executions")]
-fn real(n: i64) -> f64 {
-    n as f64
 }
 
 #[expect(

@@ -136,6 +136,15 @@ impl Endpoint {
         Ok(found.into_iter().map(Self::Tcp).collect())
     }
 
+    /// True where only this machine reaches it: on loopback, or in a file.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Self::Unix(_) | Self::Own => true,
+        }
+    }
+
     pub(crate) fn family(&self) -> AddressFamily {
         match self {
             Self::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,

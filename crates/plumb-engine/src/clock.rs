@@ -14,6 +14,13 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// A seed for whoever names none: of the wall clock as much as every reader of JSON keeps exact,
+/// below 2^53.
+#[must_use]
+pub fn seed() -> u64 {
+    wall_ns() & ((1 << 53) - 1)
+}
+
 /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock, which may be set while we run: for
 /// time stamps, never for durations.
 #[must_use]

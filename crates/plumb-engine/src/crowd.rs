@@ -1,6 +1,7 @@
 //! Who takes part in a load of scripts, and when.
 
 use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{real, truncated};
 
 /// Nanoseconds in a second, as a number of the arithmetic below.
 const SECOND: f64 = 1e9;
@@ -98,12 +99,12 @@ impl Curve {
             let all = (low + high) / 2.0 * seconds;
             if area < all {
                 let root = (low * low + 2.0 * (high - low) / seconds * area).max(0.0).sqrt();
-                return Some(from + whole(2.0 * area / (low + root) * SECOND));
+                return Some(from + truncated(2.0 * area / (low + root) * SECOND));
             }
             area -= all;
         }
         let (from, level) = *self.points.last()?;
-        (level > 0.0).then(|| from.saturating_add(whole(area / level * SECOND)))
+        (level > 0.0).then(|| from.saturating_add(truncated(area / level * SECOND)))
     }
 }
 
@@ -117,21 +118,7 @@ fn crossing(part: &[(u64, f64)], bound: f64) -> u64 {
         return from;
     }
     let share = ((bound - low) / (high - low)).clamp(0.0, 1.0);
-    (from + whole(real(to - from) * share) + 1).min(to)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
-fn real(ns: u64) -> f64 {
-    ns as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of what is not negative to an integer saturates"
-)]
-fn whole(value: f64) -> u64 {
-    value as u64
+    (from + truncated(real(to - from) * share) + 1).min(to)
 }
 
 /// Who takes part in a load of scripts.

@@ -152,13 +152,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     start: u64,
 }
 
-impl<'a, P, L, M, T> Drive<'a, P, L, M, T>
-where
-    P: Protocol,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
     pub(crate) fn new(
         job: Job<'a, M>,
         mut protocol: P,

@@ -19,6 +19,9 @@ use crate::transport::Listener;
 /// Why a job did not run. The message is one line with cause and remedy.
 pub type JobError = Box<dyn Error + Send + Sync>;
 
+/// Where a server writes: standard output, or its log.
+pub type Output<'a> = &'a mut (dyn Write + Send);
+
 /// A layer of the landscape.
 pub trait Layer: Sync {
     /// Its command, with one subcommand a verb.
@@ -136,12 +139,7 @@ pub trait Server {
     ///
     /// # Errors
     /// When it cannot listen or its loop cannot go on.
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError>;
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError>;
 
     /// True when it was to end by itself, and was asked to stop before it did.
     fn was_interrupted(&self) -> bool {

@@ -142,13 +142,7 @@ pub(crate) struct Serve<'a, S: Service, L, M, T> {
     lone: Lone,
 }
 
-impl<'a, S, L, M, T> Serve<'a, S, L, M, T>
-where
-    S: Service,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<'a, S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'a, S, L, M, T> {
     pub(crate) fn new(
         plan: &'a ServePlan,
         listeners: &'a [Listener],

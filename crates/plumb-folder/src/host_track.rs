@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
+use plumb_measure::real;
+
 use crate::backlog::{Backlog, Line};
 use crate::error::FolderError;
 use crate::moment::wall_ns;
@@ -151,10 +153,9 @@ impl Columns {
 }
 
 /// Seconds from one moment to a later one; `None` when it is not later.
-#[expect(clippy::cast_precision_loss, reason = "a run is shorter than what a float holds exactly")]
 fn seconds_between(from_ns: u64, to_ns: u64) -> Option<f64> {
     let ns = to_ns.checked_sub(from_ns).filter(|ns| *ns > 0)?;
-    Some(ns as f64 / 1e9)
+    Some(real(ns) / 1e9)
 }
 
 /// Samples as they come, joined with their neighbours whenever there are too many.

@@ -2,7 +2,7 @@
 
 use plumb_engine::{Extent, IntervalRecords, LoadPlan, Sampler};
 use plumb_measure::statistics::{hodges_lehmann, interval, mean};
-use plumb_measure::{PairDifference, PairRecord, Recorder, Span};
+use plumb_measure::{PairDifference, PairRecord, Recorder, Span, real};
 
 /// Blocks that a run by time is cut into at least, and those that are judged at most.
 const BLOCKS_MIN: u64 = 20;
@@ -88,11 +88,6 @@ fn difference(blocks: &[f64]) -> Option<PairDifference> {
         high_ns: range.map(|range| range.high),
         level: range.map(|range| range.level),
     })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a time in nanoseconds stays far below 2^53")]
-fn real(ns: u64) -> f64 {
-    ns as f64
 }
 
 #[cfg(test)]

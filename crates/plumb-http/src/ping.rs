@@ -26,8 +26,6 @@ use crate::{HttpError, LengthRule, PingOptions, Request};
 
 /// URLs of one load: every one has histograms of its own.
 const URLS_MAX: usize = 64;
-/// A seed from the clock stays exact in every JSON reader.
-pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 
 /// Pages to be measured, planned.
 #[derive(Debug)]
@@ -72,7 +70,7 @@ impl Ping {
         };
         let ways = Ways::new(means, &urls)?;
         let request = request(&options)?.through(ways.proxy());
-        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut connections = options.connections.clone();
         connections.sort_unstable();
         connections.dedup();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use plumb_engine::Stop;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 
 use crate::LockError;
 use crate::journal::{self, Kind, Outlook, Report};
@@ -107,12 +107,7 @@ fn print(out: &mut dyn Write, reports: &[Report]) -> Result<(), LockError> {
 }
 
 impl Server for JournalJob {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        _: &mut (dyn Write + Send),
-        _: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
         Ok(self.work(out)?)
     }
 }

@@ -1,11 +1,10 @@
 //! `plumb lock serve`: the lock server with its options and its log.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Server, announce, note};
 use plumb_engine::tls::ServerTlsOptions;
 use plumb_engine::{Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Clock as _, Span, Tick};
@@ -176,12 +175,7 @@ impl Serve {
         Self { options }
     }
 
-    fn serve(
-        &self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), LockError> {
+    fn serve(&self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), LockError> {
         let options = &self.options;
         if options.limits().rows == 0 {
             let text =
@@ -240,12 +234,7 @@ impl Serve {
 }
 
 impl Server for Serve {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 
 use clap::Args;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 use plumb_engine::{Stop, clock};
 use plumb_measure::Span;
 use serde_json::{Value, json};
@@ -154,12 +154,7 @@ impl Show {
         Self { options, interrupted: false }
     }
 
-    fn show(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), LockError> {
+    fn show(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), LockError> {
         let target = self.options.target.resolve()?;
         let mut locks = self.locks(&target, stop)?;
         locks.sort_by_key(|lock| (lock.since_ms, lock.fence));
@@ -288,12 +283,7 @@ fn table(out: &mut dyn Write, locks: &[Shown]) -> Result<(), LockError> {
 }
 
 impl Server for Show {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.show(out, log, stop)?)
     }
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 use plumb_measure::{Clock as _, Share, Span};
 use serde_json::json;
 
@@ -169,12 +169,7 @@ fn share(used: u64, maximum: u64) -> f64 {
 }
 
 impl Server for Status {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        _: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.look(out, stop)?)
     }
 

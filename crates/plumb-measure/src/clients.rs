@@ -141,11 +141,7 @@ pub fn counts_differ(sent: u64, counted: u64) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[expect(clippy::cast_precision_loss, reason = "counts of a test")]
-    fn real(count: u64) -> f64 {
-        count as f64
-    }
+    use crate::real;
 
     const S: u64 = 1_000_000_000;
 

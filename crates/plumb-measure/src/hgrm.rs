@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use crate::Histogram;
 use crate::histogram::{HALF_BITS, TOP_BIT, highest_in, lowest_in};
+use crate::real;
 
 /// Lines for each half of the distance to 100 %.
 const TICKS: f64 = 5.0;
@@ -81,11 +82,6 @@ fn footer(text: &mut String, histogram: &Histogram, highest_ns: u64) {
          #[Max     = {max:12.3}, Total count    = {count:12}]\n\
          #[Buckets = {buckets:12}, SubBuckets     = {sub_buckets:12}]"
     );
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts and times stay far below 2^53")]
-fn real(number: u64) -> f64 {
-    number as f64
 }
 
 #[cfg(test)]

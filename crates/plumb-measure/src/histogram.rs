@@ -320,5 +320,33 @@ mod tests {
             prop_assert_eq!(&left, &right);
             prop_assert_eq!(left, of(&[a, b, c].concat()));
         }
+
+        #[test]
+        fn another_implementation_counts_the_same(
+            values in prop::collection::vec((0..42_u32, any::<u64>(), 1..9_u64), 0..60),
+            quantiles in prop::collection::vec(0..=1_024_u16, 8),
+        ) {
+            let mut ours = Histogram::new();
+            let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3)
+                .expect("these bounds are allowed");
+            for (bits, value, n) in values {
+                let value = value & ((1 << bits) - 1); // as many small ones as large ones
+                ours.record_n(value, n);
+                theirs.record_n(value, n).expect("it is within the bounds");
+            }
+            prop_assert_eq!(ours.count(), theirs.len());
+            let buckets: Vec<_> = ours.buckets().collect();
+            let most = ours.max();
+            let recorded: Vec<_> = theirs
+                .iter_recorded()
+                .map(|it| (it.value_iterated_to().min(most), it.count_since_last_iteration()))
+                .collect();
+            prop_assert_eq!(buckets, recorded);
+            for quantile in quantiles {
+                let q = f64::from(quantile) / 1_024.0; // which both multiply without an error
+                let their = theirs.value_at_quantile(q).clamp(ours.min(), ours.max());
+                prop_assert_eq!(ours.quantile(q), their, "{}", q);
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::{read_versioned, written};
 use crate::statistics::{Interval, hodges_lehmann, interval, median};
 use crate::{Program, RecordError, show_ns};
+use crate::{real, rounded};
 
 /// Version of the form of [`IdleCost`].
 pub const IDLE_SCHEMA: &str = "plumb.idle/1";
@@ -143,7 +144,7 @@ impl IdleCost {
         let cost = effect(&sample.rounds);
         let middle = |of: fn(&IdleRound) -> u64| {
             let all: Vec<f64> = sample.rounds.iter().map(|round| real(of(round))).collect();
-            whole(median(&all).unwrap_or(0.0))
+            rounded(median(&all).unwrap_or(0.0))
         };
         let (free_ns, held_ns) = (middle(|round| round.free_ns), middle(|round| round.held_ns));
         let doubt = doubt(&sample, cost);
@@ -289,21 +290,7 @@ fn places(setting: &IdleSetting) -> String {
 /// A difference of times.
 fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "-" } else { "" };
-    format!("{sign}{}", show_ns(whole(ns.abs())))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times of less than a month")]
-fn real(ns: u64) -> f64 {
-    ns as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float is cast to the nearest integer in range"
-)]
-fn whole(ns: f64) -> u64 {
-    ns.round() as u64
+    format!("{sign}{}", show_ns(rounded(ns.abs())))
 }
 
 #[cfg(test)]

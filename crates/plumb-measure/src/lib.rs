@@ -22,6 +22,7 @@ mod host_use;
 mod idle;
 mod lengths;
 mod niping;
+mod number;
 mod outcome;
 mod part;
 mod path_check;
@@ -62,6 +63,7 @@ pub use idle::{
 };
 pub use lengths::Lengths;
 pub use niping::NipingFigures;
+pub use number::{real, rounded, signed_real, truncated};
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{

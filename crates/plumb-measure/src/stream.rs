@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::real;
 use crate::{Figure, Finding, FindingKind, Scope, grouped};
 
 /// All streams of one result together.
@@ -147,11 +148,6 @@ impl StreamFigures {
             ),
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures are shown to three digits")]
-fn real(n: u64) -> f64 {
-    n as f64
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! `plumb net delay`: a line of known delay between any client and any server.
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
-use plumb_engine::layer::{JobError, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Server, announce, note};
 use plumb_engine::{
     Address, Cidr, Endpoint, Family, Idle, Limit, Listener, LossPlan, PathPlan, PathTotals,
     RelayEvent, RelayPlan, RelayTotals, Stop, clock, relay,
@@ -11,7 +9,6 @@ use plumb_engine::{
 use plumb_measure::{BitRate, ByteSize, Share, Span, show_ns};
 
 use crate::NetError;
-use crate::ping::SEED_MASK;
 
 /// What the line is like.
 #[derive(Args, Clone, Debug)]
@@ -170,7 +167,7 @@ impl Delay {
         if matches!(address, Address::Host { port: 0, .. }) {
             return Err(NetError::NoPort { target: options.target });
         }
-        let plan = options.plan(clock::wall_ns() & SEED_MASK);
+        let plan = options.plan(clock::seed());
         plan.check()?;
         let target = Endpoint::resolve(&address, Family::Any)?;
         Ok(Self { options, target, plan })
@@ -178,12 +175,7 @@ impl Delay {
 }
 
 impl Server for Delay {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let listeners = Listener::bind_all(&self.options.listen, 0)?;
         announce(&listeners, out)?;
         let quiet = self.options.quiet;

@@ -19,15 +19,6 @@ const TICKS_MIN: u64 = 200;
 /// With fewer messages a connection, what connecting costs would be taken for theirs.
 const MESSAGES_A_CLIENT_MIN: u64 = 200;
 
-/// True when a server at `endpoint` may be of another machine, whose processes cannot be watched
-/// from here.
-pub(crate) fn may_be_far(endpoint: &Endpoint) -> bool {
-    match endpoint {
-        Endpoint::Tcp(address) => !address.ip().to_canonical().is_loopback(),
-        Endpoint::Unix(_) | Endpoint::Own => false,
-    }
-}
-
 /// The totals of the server at `endpoint`, asked over a connection of their own; `None` when it is
 /// no plumb server.
 pub(crate) fn totals(endpoint: &Endpoint) -> Option<Totals> {

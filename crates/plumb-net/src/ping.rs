@@ -25,9 +25,6 @@ use crate::{Exchange, Literal, NetError, PORT, Probe, Routed, clients, far_side,
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
 
-/// A seed from the clock stays exact in every JSON reader.
-pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
-
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
@@ -171,7 +168,7 @@ impl Ping {
         if let (Some(size), Some(limit)) = (sizes.copied().find(|s| s.bytes() > SIZE_MAX), limit) {
             return Err(NetError::TooLarge { size, limit });
         }
-        let seed = options.load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = options.load.seed.unwrap_or_else(clock::seed);
         let points = in_random_order(sweep(&options), seed);
         for point in &points {
             options.load.plan(point.connections).check()?;
@@ -217,8 +214,7 @@ impl Ping {
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
         let several = self.options.clients.get() > 1;
-        let asks = self.is_direct()
-            && (point.terms.is_some() || several || far_side::may_be_far(endpoint));
+        let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = Place { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {

@@ -1,13 +1,12 @@
 //! `plumb net serve`: the echo server with its options and its log.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server, announce};
+use plumb_engine::layer::{JobError, Output, Server, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, Tick, UnitError, show_ns};
@@ -153,12 +152,7 @@ impl Serve {
 }
 
 impl Server for Serve {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;
         announce(&listeners, out)?;

@@ -16,7 +16,6 @@ use plumb_wire::extension::Direction;
 use serde_json::json;
 
 use crate::carriage::{Carriage, Delivery};
-use crate::ping::SEED_MASK;
 use crate::{NetError, PORT};
 
 /// A buffer of this size is more than any kernel takes at once.
@@ -112,7 +111,7 @@ impl Stream {
                 return Err(NetError::NoTime(name));
             }
         }
-        let seed = options.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = options.seed.unwrap_or_else(clock::seed);
         let mut points: Vec<usize> = options.streams.iter().map(|streams| streams.get()).collect();
         points.sort_unstable();
         points.dedup();

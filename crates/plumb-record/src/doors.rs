@@ -1,29 +1,21 @@
 //! Taking connections, and letting them go.
 
-use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsFd as _;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use plumb_engine::{Cidr, Listener};
+use plumb_engine::Cidr;
+use plumb_serve::accept::{Caller, FULL, Taker, stopped};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::desk::{Desk, House};
 use super::upstream::{HEAD_BYTES_MAX, HEAD_LINES_MAX};
-
-/// Without descriptors, how long until the next try.
-const BREATH: Duration = Duration::from_millis(100);
-/// What a connection too many is told.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
-    Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// Where connections come in.
 #[derive(Clone, Debug)]
@@ -45,36 +37,21 @@ pub(crate) struct Present {
     _present: mpsc::Sender<()>,
 }
 
-/// Takes connections from `listener` until the proxy stops.
-///
-/// # Errors
-/// When the kernel does not let it wait for connections.
-pub(crate) async fn run(listener: Listener, mut doors: Doors) -> io::Result<()> {
-    let socket = listener.as_fd().try_clone_to_owned()?;
-    let door = TcpListener::from_std(socket.into())?;
-    loop {
-        let taken = tokio::select! {
-            () = stopped(&mut doors.stop) => return Ok(()),
-            taken = door.accept() => taken,
-        };
-        match taken {
-            Ok((stream, from)) => doors.take(stream, from.ip()),
-            Err(error) => {
-                doors.house.ledger.tell(format!("cannot take connections for now: {error}"));
-                tokio::time::sleep(BREATH).await;
-            }
+impl Taker for Doors {
+    fn take(&self, caller: Caller) {
+        // a proxy listens on no socket file
+        if let Caller::Tcp(stream, from) = caller {
+            self.take_tcp(stream, from.ip());
         }
+    }
+
+    fn tell(&self, event: String) {
+        self.house.ledger.tell(event);
     }
 }
 
-/// Waits until the proxy stops.
-pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // whoever would say so is gone: that is the same
-    let _ = stop.wait_for(|stop| *stop).await;
-}
-
 impl Doors {
-    fn take(&self, stream: TcpStream, from: IpAddr) {
+    fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
         if !self.allow.is_empty() && !self.allow.iter().any(|block| block.contains(from)) {
             self.house.ledger.tell(format!("{from} may not connect"));
             return;

@@ -31,7 +31,7 @@ mod secrets;
 mod tap;
 mod upstream;
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,9 +40,10 @@ use std::time::Duration;
 
 use clap::{Args as _, Command};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop, tls};
 use plumb_measure::{Clock as _, Span};
+use plumb_serve::accept::take_all;
 use rustls::ClientConfig;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
@@ -128,10 +129,15 @@ impl Record {
     /// [`RecordError`] when they ask for the impossible, or for a proxy that everybody may use.
     pub fn new(options: RecordOptions) -> Result<Self, RecordError> {
         for address in &options.listen {
-            let Address::Host { .. } = Address::parse(address, PORT)? else {
+            let parsed = Address::parse(address, PORT)?;
+            if matches!(parsed, Address::Unix(_)) {
                 return Err(RecordError::NoPort { address: address.clone() });
+            }
+            let open = || -> Result<bool, RecordError> {
+                let endpoints = Endpoint::resolve(&parsed, Family::Any)?;
+                Ok(!endpoints.iter().all(Endpoint::is_local))
             };
-            if options.allow.is_empty() && !is_local(address)? {
+            if options.allow.is_empty() && open()? {
                 return Err(RecordError::Open { address: address.clone() });
             }
         }
@@ -159,12 +165,7 @@ impl Record {
         })
     }
 
-    fn announce(
-        &self,
-        ready: &Ready,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-    ) -> io::Result<()> {
+    fn announce(&self, ready: &Ready, out: Output<'_>, log: Output<'_>) -> io::Result<()> {
         if let Some(made) = ready.authority.as_ref().filter(|authority| authority.was_made()) {
             write!(log, "{}", made.introduction())?;
         }
@@ -176,7 +177,7 @@ impl Record {
     }
 
     /// Records until it is told to stop, or its time is over.
-    fn record(&self, ready: Ready, log: &mut (dyn Write + Send), stop: &Stop) -> Recorded {
+    fn record(&self, ready: Ready, log: Output<'_>, stop: &Stop) -> Recorded {
         let Ready { tls, authority, listeners, runtime, archive } = ready;
         let (exchanges, written) = mpsc::sync_channel(WAITING_MAX);
         let (events, told) = mpsc::channel();
@@ -186,15 +187,10 @@ impl Record {
         let (tell_stop, stopped) = watch::channel(false);
         let length_ns = self.options.for_time.map_or(u64::MAX, Span::ns);
         let end_ns = MonotonicClock.now_ns().saturating_add(length_ns);
-        let quiet = self.options.quiet;
+        let mut nowhere = io::sink();
+        let log: Output<'_> = if self.options.quiet { &mut nowhere } else { log };
         std::thread::scope(|threads| {
-            threads.spawn(move || {
-                if quiet {
-                    note_all(&told, &mut io::sink());
-                } else {
-                    note_all(&told, log);
-                }
-            });
+            threads.spawn(move || note_all(&told, log));
             let scribe = threads.spawn(move || scribe.work(&written));
             let watcher = threads.spawn(move || {
                 // a kernel that refuses to wait ends the recording, as if asked
@@ -241,12 +237,7 @@ impl Record {
 }
 
 impl Server for Record {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let Some(path) = self.options.out.clone() else {
             write!(out, "{}", self.authority()?.introduction())?;
             return Ok(());
@@ -280,17 +271,8 @@ async fn serve(
         stop,
         present,
     };
-    let taking: Vec<_> = listeners
-        .into_iter()
-        .map(|listener| tokio::spawn(doors::run(listener, doors.clone())))
-        .collect();
+    let served = take_all(listeners, &doors.stop, &doors).await;
     drop(doors);
-    let mut served = Ok(());
-    for door in taking {
-        if let Ok(Err(error)) = door.await {
-            served = Err(error);
-        }
-    }
     // nobody ever sends: it ends when the last connection is gone
     let _ = tokio::time::timeout(FAREWELL, everybody.recv()).await;
     served
@@ -302,13 +284,4 @@ fn runtime() -> Result<Runtime, RecordError> {
         .enable_all()
         .build()
         .map_err(RecordError::system("start the threads of the proxy"))
-}
-
-/// True for an address that only this machine reaches.
-fn is_local(address: &str) -> Result<bool, RecordError> {
-    let endpoints = Endpoint::resolve(&Address::parse(address, PORT)?, Family::Any)?;
-    Ok(endpoints.iter().all(|endpoint| match endpoint {
-        Endpoint::Tcp(address) => address.ip().is_loopback(),
-        Endpoint::Unix(_) | Endpoint::Own => true,
-    }))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use plumb_serve::accept::stopped;
 use plumb_wire::http::Scheme;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, copy_bidirectional};
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::desk::Desk;
-use super::doors::{self, Present, stopped};
+use super::doors::{self, Present};
 use super::upstream::Origin;
 
 /// How a handshake of TLS begins.

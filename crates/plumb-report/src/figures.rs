@@ -1,16 +1,10 @@
 //! Numbers as people read them.
 
-pub(crate) use plumb_measure::grouped;
 use plumb_measure::{Distribution, ResultRecord, show_count, show_ns};
+pub(crate) use plumb_measure::{grouped, real};
 
 /// Stands where nothing was measured.
 pub(crate) const ABSENT: &str = "-";
-
-/// An integer for arithmetic of figures and coordinates.
-#[expect(clippy::cast_precision_loss, reason = "figures are shown to a few digits")]
-pub(crate) fn real(n: u64) -> f64 {
-    n as f64
-}
 
 /// A place in a list for arithmetic of coordinates.
 pub(crate) fn place(index: usize) -> f64 {

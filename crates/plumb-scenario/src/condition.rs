@@ -1,5 +1,7 @@
 //! Conditions: whether a step is done.
 
+use plumb_wire::expression::Comparison;
+
 use crate::template::{Missing, Template, TemplateError};
 use crate::variables::{Names, Slot, Variables};
 
@@ -10,28 +12,8 @@ use crate::variables::{Names, Slot, Variables};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     left: Template,
-    comparison: Option<(Operator, Template)>,
+    comparison: Option<(Comparison, Template)>,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operator {
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
-/// Longer ones first: `<=` begins with `<`.
-const OPERATORS: [(&str, Operator); 6] = [
-    ("==", Operator::Equal),
-    ("!=", Operator::Unequal),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
-];
 
 /// What is wrong in a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,18 +86,18 @@ impl Condition {
         let Some((operator, right)) = &self.comparison else { return Ok(left == "true") };
         let right = text_of(right, variables)?;
         Ok(match operator {
-            Operator::Equal => left == right,
-            Operator::Unequal => left != right,
-            Operator::Less => number(&left)? < number(&right)?,
-            Operator::LessOrEqual => number(&left)? <= number(&right)?,
-            Operator::Greater => number(&left)? > number(&right)?,
-            Operator::GreaterOrEqual => number(&left)? >= number(&right)?,
+            Comparison::Equal => left == right,
+            Comparison::Unequal => left != right,
+            Comparison::Less => number(&left)? < number(&right)?,
+            Comparison::LessOrEqual => number(&left)? <= number(&right)?,
+            Comparison::Greater => number(&left)? > number(&right)?,
+            Comparison::GreaterOrEqual => number(&left)? >= number(&right)?,
         })
     }
 }
 
 /// The first comparison outside of quotes and braces: its byte, as written, and what it is.
-fn operator_in(text: &str) -> Result<Option<(usize, &'static str, Operator)>, ConditionError> {
+fn operator_in(text: &str) -> Result<Option<(usize, &'static str, Comparison)>, ConditionError> {
     let (mut quoted, mut braces) = (false, false);
     for (at, char) in text.char_indices() {
         match char {
@@ -126,7 +108,7 @@ fn operator_in(text: &str) -> Result<Option<(usize, &'static str, Operator)>, Co
             _ => {
                 let rest = &text[at..];
                 if let Some((word, operator)) =
-                    OPERATORS.iter().find(|(word, _)| rest.starts_with(word))
+                    Comparison::WORDS.iter().find(|(word, _)| rest.starts_with(word))
                 {
                     return Ok(Some((at, word, *operator)));
                 }

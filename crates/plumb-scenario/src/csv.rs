@@ -1,4 +1,5 @@
-//! Comma-separated values.
+//! Comma-separated values. The `csv` crate reads whatever comes; here every mistake in a file of users
+//! has its place, before anything is asked with half of it.
 
 /// Why a text is no CSV, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -184,6 +185,20 @@ mod tests {
         fn any_text_is_read_or_refused(text in "(\\PC|\"|,|\n|\r\n|\r|a){0,40}") {
             if let Ok(records) = all(&text, ',') {
                 prop_assert!(records.len() <= text.lines().count().max(1));
+            }
+        }
+
+        #[test]
+        fn another_implementation_reads_the_same(text in "(a|b|é|\"|,|\n|\r\n){0,40}") {
+            if let Ok(ours) = all(&text, ',') {
+                let mut reader = csv::ReaderBuilder::new();
+                reader.has_headers(false).flexible(true);
+                let theirs = reader.from_reader(text.as_bytes()).into_records();
+                let theirs: Vec<Vec<String>> = theirs
+                    .map(|record| record.expect("UTF-8").iter().map(str::to_owned).collect())
+                    .collect();
+                let ours: Vec<_> = ours.into_iter().map(|record| record.cells).collect();
+                prop_assert_eq!(ours, theirs);
             }
         }
 

@@ -2,7 +2,7 @@
 //! and its number alone, whatever the others do.
 
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Share, Span};
+use plumb_measure::{Share, Span, real};
 
 use crate::file::Think;
 
@@ -28,14 +28,14 @@ impl Draw {
             Think::Fixed(time) => time.ns(),
             Think::Uniform(from, to) => {
                 let width = to.ns().saturating_sub(from.ns());
-                from.ns() + rounded_ns(self.random.uniform() * wide(width)).min(width)
+                from.ns() + rounded_ns(self.random.uniform() * real(width)).min(width)
             }
             Think::Exponential(mean, most) => {
                 let most = most.map_or(Span::LONGEST_NS, Span::ns);
                 self.exponential_ns(mean.ns()).min(most)
             }
             Think::Normal(mean, deviation) => {
-                rounded_ns(wide(mean.ns()) + wide(deviation.ns()) * self.normal())
+                rounded_ns(real(mean.ns()) + real(deviation.ns()) * self.normal())
             }
         }
     }
@@ -44,7 +44,7 @@ impl Draw {
     /// arrivals that know nothing of each other.
     pub fn exponential_ns(&mut self, mean_ns: u64) -> u64 {
         // 1 - u lies in (0, 1]: its logarithm is finite
-        rounded_ns(-(1.0 - self.random.uniform()).ln() * wide(mean_ns))
+        rounded_ns(-(1.0 - self.random.uniform()).ln() * real(mean_ns))
     }
 
     /// True in this share of the draws.
@@ -71,16 +71,16 @@ impl Draw {
 #[must_use]
 pub fn mean_ns(think: &Think) -> f64 {
     match *think {
-        Think::Fixed(time) => wide(time.ns()),
-        Think::Uniform(from, to) => (wide(from.ns()) + wide(to.ns())) / 2.0,
+        Think::Fixed(time) => real(time.ns()),
+        Think::Uniform(from, to) => (real(from.ns()) + real(to.ns())) / 2.0,
         Think::Exponential(mean, most) => {
-            let mean = wide(mean.ns());
-            let most = most.map_or(f64::INFINITY, |most| wide(most.ns()));
+            let mean = real(mean.ns());
+            let most = most.map_or(f64::INFINITY, |most| real(most.ns()));
             // 0 / 0 where both are nothing
             if mean > 0.0 { -mean * (-most / mean).exp_m1() } else { 0.0 }
         }
         Think::Normal(mean, deviation) => {
-            let (mean, deviation) = (wide(mean.ns()), wide(deviation.ns()));
+            let (mean, deviation) = (real(mean.ns()), real(deviation.ns()));
             if deviation > 0.0 {
                 let cut = mean / deviation;
                 let density = (-cut * cut / 2.0).exp() / std::f64::consts::TAU.sqrt();
@@ -104,11 +104,6 @@ fn normal_share(z: f64) -> f64 {
     1.0 - tail * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a time that is drawn needs no exact nanosecond")]
-fn wide(ns: u64) -> f64 {
-    ns as f64
-}
-
 /// Whole nanoseconds, from zero to the longest span.
 #[expect(
     clippy::cast_possible_truncation,
@@ -116,7 +111,7 @@ fn wide(ns: u64) -> f64 {
     reason = "it lies between 0 and a year"
 )]
 fn rounded_ns(ns: f64) -> u64 {
-    ns.round().clamp(0.0, wide(Span::LONGEST_NS)) as u64
+    ns.round().clamp(0.0, real(Span::LONGEST_NS)) as u64
 }
 
 #[cfg(test)]
@@ -134,9 +129,9 @@ mod tests {
     /// Mean and variance in milliseconds of many draws.
     fn moments(think: Think) -> (f64, f64) {
         let mut draw = Draw::of_user(1, 2);
-        let ms: Vec<f64> = (0..DRAWS).map(|_| wide(draw.think_ns(&think)) / 1e6).collect();
-        let mean = ms.iter().sum::<f64>() / wide(DRAWS as u64);
-        let variance = ms.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / wide(DRAWS as u64);
+        let ms: Vec<f64> = (0..DRAWS).map(|_| real(draw.think_ns(&think)) / 1e6).collect();
+        let mean = ms.iter().sum::<f64>() / real(DRAWS as u64);
+        let variance = ms.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / real(DRAWS as u64);
         (mean, variance)
     }
 
@@ -165,7 +160,7 @@ mod tests {
         ] {
             let (drawn, variance) = moments(think);
             // four standard errors; the seed is fixed
-            let error = 4.0 * (variance / wide(DRAWS as u64)).sqrt();
+            let error = 4.0 * (variance / real(DRAWS as u64)).sqrt();
             let mean = mean_ns(&think) / 1e6;
             assert!((mean - drawn).abs() <= error + 1e-6, "{think:?}: {mean} {drawn}");
         }

@@ -1,8 +1,7 @@
 //! Taking connections, and letting them go.
 
 use std::convert::Infallible;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,27 +14,22 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use plumb_engine::{Cidr, Endpoint, Listener};
+use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::Counters;
+use crate::accept::{Caller, FULL, Taker, stopped};
 use crate::heard::{Heard, Listening};
 
-/// Without descriptors, how long until the next try.
-const BREATH: Duration = Duration::from_millis(100);
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
 /// socket that is closed with bytes unread takes the answer with it.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 1 << 20;
-/// What a connection too many is told.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
-    Content-Length: 0\r\nConnection: close\r\n\r\n";
-
 /// What is served behind the doors.
 pub trait Site: Send + Sync + 'static {
     /// The answer to one request.
@@ -91,62 +85,21 @@ impl<S> Clone for Doors<S> {
     }
 }
 
-/// Takes connections from `listener` until the server stops.
-///
-/// # Errors
-/// When the kernel does not let it wait for connections.
-pub(crate) async fn run<S: Site>(listener: Listener, mut doors: Doors<S>) -> io::Result<()> {
-    let socket = listener.as_fd().try_clone_to_owned()?;
-    let door = match listener.endpoint() {
-        Endpoint::Unix(_) => Door::Unix(UnixListener::from_std(socket.into())?),
-        Endpoint::Tcp(_) | Endpoint::Own => Door::Tcp(TcpListener::from_std(socket.into())?),
-    };
-    loop {
-        let taken = tokio::select! {
-            () = stopped(&mut doors.stop) => return Ok(()),
-            taken = door.accept() => taken,
-        };
-        match taken {
-            Ok(Caller::Tcp(stream, from)) => doors.take_tcp(stream, from.ip()),
-            Ok(Caller::Unix(stream)) => {
-                if doors.enter(&stream) {
-                    tokio::spawn(Present { doors: doors.clone() }.converse(stream));
+impl<S: Site> Taker for Doors<S> {
+    fn take(&self, caller: Caller) {
+        match caller {
+            Caller::Tcp(stream, from) => self.take_tcp(stream, from.ip()),
+            Caller::Unix(stream) => {
+                if self.enter(&stream) {
+                    tokio::spawn(Present { doors: self.clone() }.converse(stream));
                 }
-            }
-            Err(error) => {
-                doors.site.tell(format!("cannot take connections for the moment: {error}"));
-                tokio::time::sleep(BREATH).await;
             }
         }
     }
-}
 
-enum Door {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-enum Caller {
-    Tcp(TcpStream, SocketAddr),
-    Unix(UnixStream),
-}
-
-impl Door {
-    async fn accept(&self) -> io::Result<Caller> {
-        Ok(match self {
-            Self::Tcp(door) => {
-                let (stream, from) = door.accept().await?;
-                Caller::Tcp(stream, from)
-            }
-            Self::Unix(door) => Caller::Unix(door.accept().await?.0),
-        })
+    fn tell(&self, event: String) {
+        self.site.tell(event);
     }
-}
-
-/// Waits until the server stops.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // whoever would say so is gone: that is the same
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 impl<S: Site> Doors<S> {

@@ -1,7 +1,5 @@
 //! Why a server does not run.
 
-use std::path::PathBuf;
-
 /// Why a server cannot start or go on. Each message names the place, the cause and what to try.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -14,14 +12,6 @@ pub enum ServeError {
         cause: String,
         /// What to try.
         remedy: &'static str,
-    },
-    /// A certificate or key cannot be used.
-    #[error("cannot use {} for TLS: {cause}; it must be a PEM file", path.display())]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        cause: String,
     },
     /// The kernel refused a service that every server needs.
     #[error("cannot {what}: {cause}")]

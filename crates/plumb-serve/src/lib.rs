@@ -5,6 +5,7 @@
 //! A server is a [`Site`] behind an [`HttpServer`]. What it measures of itself, and what it does
 //! with a request, is its own.
 
+pub mod accept;
 pub mod accounts;
 mod counters;
 pub mod database;

@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::ServeError;
-use crate::doors::{self, Doors, Site};
+use crate::accept::take_all;
+use crate::doors::{Doors, Site};
 
 /// A site with everything that serving it needs.
 pub struct HttpServer<S> {
@@ -71,23 +72,17 @@ impl<S: Site> HttpServer<S> {
                 let _ = tell_stop.send(true);
             });
             let served = self.runtime.block_on(async {
-                let taking: Vec<_> = listeners
-                    .into_iter()
-                    .map(|listener| tokio::spawn(doors::run(listener, doors.clone())))
-                    .collect();
+                let served = take_all(listeners, &doors.stop, &doors).await;
                 drop(doors);
-                let mut served = Ok(());
-                for door in taking {
-                    if let Ok(Err(cause)) = door.await {
-                        stop.ask();
-                        served = Err(ServeError::System { what: "wait for connections", cause });
-                    }
+                if served.is_err() {
+                    stop.ask();
                 }
                 // nobody ever sends: it ends when the last connection is gone
                 if tokio::time::timeout(self.farewell, everybody.recv()).await.is_err() {
                     site.tell("connections under way were cut after front.farewell".into());
                 }
-                served
+                let what = "wait for connections";
+                served.map_err(|cause| ServeError::System { what, cause })
             });
             stop.ask();
             drop(self.runtime); // with it the last connections, which hold the site

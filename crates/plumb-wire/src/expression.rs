@@ -1,4 +1,4 @@
-//! What the path languages share: reading an expression, and why one finds nothing.
+//! What the path languages share: reading an expression, comparisons, and why one finds nothing.
 
 use thiserror::Error;
 
@@ -13,6 +13,35 @@ pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 const NESTING_MAX: usize = 24;
 /// How deep the elements of a document may be nested.
 pub const DEPTH_MAX: usize = 128;
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    Unequal,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// How each is written, longer ones first: `<=` begins with `<`.
+    pub const WORDS: [(&'static str, Self); 6] = [
+        ("==", Self::Equal),
+        ("!=", Self::Unequal),
+        ("<=", Self::LessOrEqual),
+        (">=", Self::GreaterOrEqual),
+        ("<", Self::Less),
+        (">", Self::Greater),
+    ];
+}
 
 /// What is wrong in an expression, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

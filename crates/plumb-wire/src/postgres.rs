@@ -1,135 +1,247 @@
-//! The protocol of PostgreSQL, version 3: what a client says to log in and to run prepared
-//! statements, and what the server answers. Texts are bytes: neither side says here how they are
-//! encoded.
+//! What a server of PostgreSQL says, version 3 of its protocol, read where it lies. The reader of
+//! `postgres-protocol` owns and copies every message and knows no longest one; a load that measures
+//! can afford neither. What a client says, that library writes.
 //!
 //! # Source
 //! PostgreSQL's documentation, chapter "Frontend/Backend Protocol": message formats.
 
-mod answer;
+/// One message of the server. Its parts lie in the bytes it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// How the client is to prove who it is, or that it has.
+    Authentication(Authentication<'a>),
+    /// Everything asked for is answered.
+    Ready,
+    /// A row of a result.
+    Row(Row<'a>),
+    /// An order that failed; what follows up to [`Ready`](Self::Ready) is left out by the server.
+    Error(Report<'a>),
+    /// Something to know.
+    Notice(Report<'a>),
+    /// Anything else, by its kind: that a step is done, a setting, a notification.
+    Other(u8),
+}
 
-pub use answer::{Authentication, Malformed, Message, Report, Row, message};
+/// A step of a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authentication<'a> {
+    /// The client is known.
+    Ok,
+    /// The password, as it is.
+    Cleartext,
+    /// The password, hashed twice with MD5, the second time with this salt.
+    Md5([u8; 4]),
+    /// One of these SASL mechanisms, each ended by a zero.
+    Sasl(&'a [u8]),
+    /// What the mechanism says next.
+    SaslContinue(&'a [u8]),
+    /// What the mechanism says last.
+    SaslFinal(&'a [u8]),
+    /// A way that is not known here, by its number.
+    Unknown(u32),
+}
 
-/// The version of the protocol, as a startup message says it: 3.0.
-const VERSION: i32 = 3 << 16;
-/// A value, or a result, in binary form.
-const BINARY: i16 = 1;
-
-/// Appends the first message of a connection with its parameters, such as `user`.
-pub fn push_startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
-    framed(out, None, |out| {
-        out.extend_from_slice(&VERSION.to_be_bytes());
-        for (name, value) in parameters {
-            push_text(out, name.as_bytes());
-            push_text(out, value.as_bytes());
+impl Authentication<'_> {
+    /// True when the server offers the SASL mechanism `name`.
+    #[must_use]
+    pub fn offers(&self, name: &str) -> bool {
+        match self {
+            Self::Sasl(names) => names.split(|byte| *byte == 0).any(|it| it == name.as_bytes()),
+            _ => false,
         }
-        out.push(0);
-    });
+    }
 }
 
-/// Appends a password, as the server asked for it.
-pub fn push_password(out: &mut Vec<u8>, password: &[u8]) {
-    framed(out, Some(b'p'), |out| push_text(out, password));
+/// The values of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a>(&'a [u8]);
+
+impl<'a> Row<'a> {
+    /// The values in their order; `None` for each that is null.
+    pub fn values(&self) -> impl Iterator<Item = Option<&'a [u8]>> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let (value, behind) = value(rest)?;
+            rest = behind;
+            Some(value)
+        })
+    }
 }
 
-/// Appends the choice of a SASL mechanism, with its first message.
-pub fn push_sasl_choice(out: &mut Vec<u8>, mechanism: &str, first: &[u8]) {
-    framed(out, Some(b'p'), |out| {
-        push_text(out, mechanism.as_bytes());
-        push_value(out, first);
-    });
+/// An error or a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report<'a>(&'a [u8]);
+
+impl<'a> Report<'a> {
+    /// The part of this letter: `C` the code of five characters, `M` the message, `V` the severity
+    /// in English; empty when there is none.
+    #[must_use]
+    pub fn part(&self, letter: u8) -> &'a [u8] {
+        let mut parts = self.0.split(|byte| *byte == 0);
+        let found = parts.find_map(|part| part.strip_prefix(&[letter]));
+        found.unwrap_or_default()
+    }
+
+    /// True when the server ends the connection behind it.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.part(b'V'), b"FATAL" | b"PANIC")
+    }
 }
 
-/// Appends a further message of a SASL mechanism.
-pub fn push_sasl_message(out: &mut Vec<u8>, message: &[u8]) {
-    framed(out, Some(b'p'), |out| out.extend_from_slice(message));
+/// What is no message of PostgreSQL. The connection cannot be used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// A letter that begins no message.
+    #[error("a message of the unknown kind {0:#04x}")]
+    Kind(u8),
+    /// A length that cannot be one.
+    #[error("a message of {0} bytes, which is too short or too long")]
+    Length(u32),
+    /// A message that does not hold what it announces.
+    #[error("a message of kind `{}` with a body that contradicts itself", char::from(*.0))]
+    Body(u8),
 }
 
-/// Appends the order to prepare `sql` under `name`; the server finds the types of its parameters.
-pub fn push_parse(out: &mut Vec<u8>, name: &str, sql: &str) {
-    framed(out, Some(b'P'), |out| {
-        push_text(out, name.as_bytes());
-        push_text(out, sql.as_bytes());
-        out.extend_from_slice(&0_i16.to_be_bytes());
-    });
-}
+/// Kinds that say nothing more here than that they are there.
+const OTHERS: &[u8] = b"123ACGHIKNSTVWcdnst";
 
-/// Appends the order to run the prepared statement `name` with `value` as its only parameter, in
-/// binary form as its results are, and to send all rows; then a [`push_sync`].
+/// The message at the start of `bytes`, and the bytes it takes; `None` while it is not complete.
+/// Messages longer than `bytes_max` are refused.
+///
+/// # Errors
+/// [`Malformed`] when no bytes to come could make a message of it.
 #[inline]
-pub fn push_call(out: &mut Vec<u8>, name: &str, value: &[u8]) {
-    framed(out, Some(b'B'), |out| {
-        out.push(0); // the portal without a name
-        push_text(out, name.as_bytes());
-        for number in [1, BINARY, 1] {
-            out.extend_from_slice(&number.to_be_bytes()); // one form for all of one value
+pub fn message(bytes: &[u8], bytes_max: usize) -> Result<Option<(Message<'_>, usize)>, Malformed> {
+    let Some((kind, rest)) = bytes.split_first() else {
+        return Ok(None);
+    };
+    if !b"RZDE".contains(kind) && !OTHERS.contains(kind) {
+        return Err(Malformed::Kind(*kind));
+    }
+    let Some((length, rest)) = rest.split_first_chunk() else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes(*length);
+    let body = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
+    let body = body.filter(|body| *body <= bytes_max).ok_or(Malformed::Length(length))?;
+    let Some(body) = rest.get(..body) else {
+        return Ok(None);
+    };
+    Ok(Some((read(*kind, body).ok_or(Malformed::Body(*kind))?, 5 + body.len())))
+}
+
+fn read(kind: u8, body: &[u8]) -> Option<Message<'_>> {
+    Some(match kind {
+        b'R' => Message::Authentication(authentication(body)?),
+        b'Z' if body.len() == 1 => Message::Ready,
+        b'Z' => return None,
+        b'D' => Message::Row(row(body)?),
+        b'E' => Message::Error(report(body)?),
+        b'N' => Message::Notice(report(body)?),
+        other => Message::Other(other),
+    })
+}
+
+fn authentication(body: &[u8]) -> Option<Authentication<'_>> {
+    let (number, rest) = body.split_first_chunk()?;
+    Some(match u32::from_be_bytes(*number) {
+        0 => Authentication::Ok,
+        3 => Authentication::Cleartext,
+        5 => Authentication::Md5(rest.try_into().ok()?),
+        10 => Authentication::Sasl(rest),
+        11 => Authentication::SaslContinue(rest),
+        12 => Authentication::SaslFinal(rest),
+        other => Authentication::Unknown(other),
+    })
+}
+
+/// A row whose values fill it.
+fn row(body: &[u8]) -> Option<Row<'_>> {
+    let (count, values) = body.split_first_chunk()?;
+    let mut rest = values;
+    for _ in 0..u16::from_be_bytes(*count) {
+        (_, rest) = value(rest)?;
+    }
+    rest.is_empty().then_some(Row(values))
+}
+
+/// The first of several values, and what is behind it.
+fn value(bytes: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    match i32::from_be_bytes(*length) {
+        -1 => Some((None, rest)),
+        length => {
+            let (value, behind) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            Some((Some(value), behind))
         }
-        push_value(out, value);
-        for number in [1, BINARY] {
-            out.extend_from_slice(&number.to_be_bytes());
-        }
-    });
-    framed(out, Some(b'E'), |out| out.extend_from_slice(&[0; 5])); // that portal, every row
-    push_sync(out);
+    }
 }
 
-/// Appends the end of a series of orders: the server answers all of them and is ready again.
-#[inline]
-pub fn push_sync(out: &mut Vec<u8>) {
-    framed(out, Some(b'S'), |_| {});
-}
-
-/// A message: its kind, the length of the rest with itself, and what `body` appends.
-#[inline]
-fn framed(out: &mut Vec<u8>, kind: Option<u8>, body: impl FnOnce(&mut Vec<u8>)) {
-    out.extend(kind);
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
-    body(out);
-    let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX); // what we say is short
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
-}
-
-/// A text and the zero that ends it. What stands behind a zero of its own is left out.
-fn push_text(out: &mut Vec<u8>, text: &[u8]) {
-    out.extend(text.iter().take_while(|byte| **byte != 0));
-    out.push(0);
-}
-
-/// A value behind its length.
-fn push_value(out: &mut Vec<u8>, value: &[u8]) {
-    out.extend_from_slice(&u32::try_from(value.len()).unwrap_or(u32::MAX).to_be_bytes());
-    out.extend_from_slice(value);
+/// Parts, each ended by a zero, and a zero behind them.
+fn report(body: &[u8]) -> Option<Report<'_>> {
+    match body {
+        [0] => Some(Report(b"")),
+        [parts @ .., 0, 0] => Some(Report(parts)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn written(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut out = Vec::new();
-        push(&mut out);
-        out
+    fn read(bytes: &[u8]) -> Result<Option<(Message<'_>, usize)>, Malformed> {
+        message(bytes, 100)
     }
 
     #[test]
-    fn golden_messages_of_a_client() {
-        let startup = written(|out| push_startup(out, &[("user", "me")]));
-        assert_eq!(startup, b"\0\0\0\x11\0\x03\0\0user\0me\0\0");
-        assert_eq!(written(|out| push_password(out, b"md5ab")), b"p\0\0\0\x0amd5ab\0");
-        let choice = written(|out| push_sasl_choice(out, "SCRAM-SHA-256", b"n,,"));
-        assert_eq!(choice, b"p\0\0\0\x19SCRAM-SHA-256\0\0\0\0\x03n,,");
-        assert_eq!(written(|out| push_sasl_message(out, b"c=x")), b"p\0\0\0\x07c=x");
-        let parse = written(|out| push_parse(out, "t", "SELECT $1"));
-        assert_eq!(parse, b"P\0\0\0\x12t\0SELECT $1\0\0\0");
-        let call = written(|out| push_call(out, "t", &[0, 0, 0, 0, 0, 0, 0, 7]));
-        let bind = b"B\0\0\0\x1d\0t\0\0\x01\0\x01\0\x01\0\0\0\x08\0\0\0\0\0\0\0\x07\0\x01\0\x01";
-        let rest = b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
-        assert_eq!(call, [&bind[..], &rest[..]].concat());
+    fn golden_messages_of_a_server() {
+        let authentication = |it| Ok(Some((Message::Authentication(it), 9)));
+        assert_eq!(read(b"R\0\0\0\x08\0\0\0\0rest"), authentication(Authentication::Ok));
+        assert_eq!(read(b"R\0\0\0\x08\0\0\0\x03"), authentication(Authentication::Cleartext));
+        assert_eq!(read(b"R\0\0\0\x08\0\0\0\x07"), authentication(Authentication::Unknown(7)));
+        let md5 = Message::Authentication(Authentication::Md5(*b"salt"));
+        assert_eq!(read(b"R\0\0\0\x0c\0\0\0\x05salt"), Ok(Some((md5, 13))));
+        let sasl = read(b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0");
+        let Ok(Some((Message::Authentication(sasl), 24))) = sasl else { panic!("{sasl:?}") };
+        assert!(sasl.offers("SCRAM-SHA-256") && !sasl.offers("SCRAM-SHA-256-PLUS"));
+        assert_eq!(read(b"Z\0\0\0\x05I"), Ok(Some((Message::Ready, 6))));
+        assert_eq!(read(b"2\0\0\0\x04"), Ok(Some((Message::Other(b'2'), 5))));
     }
 
     #[test]
-    fn a_zero_within_a_text_does_not_begin_another() {
-        let startup = written(|out| push_startup(out, &[("user", "me\0database\0other")]));
-        assert_eq!(startup, written(|out| push_startup(out, &[("user", "me")])));
+    fn rows_and_reports_are_taken_apart() {
+        let row = read(b"D\0\0\0\x0f\0\x02\0\0\0\x01\x01\xff\xff\xff\xff");
+        let Ok(Some((Message::Row(row), 16))) = row else { panic!("{row:?}") };
+        assert_eq!(row.values().collect::<Vec<_>>(), [Some(&b"\x01"[..]), None]);
+        let error = read(b"E\0\0\0\x1cVFATAL\0C57P01\0Mbye now\0\0");
+        let Ok(Some((Message::Error(report), 29))) = error else { panic!("{error:?}") };
+        assert_eq!((report.part(b'C'), report.part(b'M')), (&b"57P01"[..], &b"bye now"[..]));
+        assert!(report.is_fatal() && report.part(b'X').is_empty());
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_waited_for() {
+        for whole in [&b"Z\0\0\0\x05I"[..], b"D\0\0\0\x0b\0\x01\0\0\0\x01\x01"] {
+            for cut in 0..whole.len() {
+                assert_eq!(read(&whole[..cut]), Ok(None), "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        assert_eq!(read(b"H"), Ok(None));
+        assert_eq!(read(b"HTTP/1.1 400 Bad Request"), Err(Malformed::Length(0x5454_502f)));
+        assert_eq!(read(b"+PONG"), Err(Malformed::Kind(b'+')));
+        assert_eq!(read(b"Z\0\0\0\x03"), Err(Malformed::Length(3)));
+        assert_eq!(read(b"S\0\0\0\x69"), Err(Malformed::Length(105)));
+        assert_eq!(read(b"Z\0\0\0\x04"), Err(Malformed::Body(b'Z')));
+        assert_eq!(read(b"D\0\0\0\x08\0\0\0\0"), Err(Malformed::Body(b'D'))); // more than its values
+        assert_eq!(read(b"D\0\0\0\x0a\0\x01\0\0\0\x09"), Err(Malformed::Body(b'D')));
+        assert_eq!(read(b"E\0\0\0\x06Mx"), Err(Malformed::Body(b'E')));
+        assert_eq!(read(b"R\0\0\0\x06\0\0"), Err(Malformed::Body(b'R')));
+        assert_eq!(read(b"R\0\0\0\x09\0\0\0\x05x"), Err(Malformed::Body(b'R')));
     }
 }

@@ -1,4 +1,5 @@
-//! The text that Prometheus reads: counters, gauges and summaries in base units.
+//! The text that Prometheus reads: counters, gauges and summaries in base units; and the few words of
+//! HTTP with which it asks for them.
 //!
 //! # Source
 //! Prometheus, "Exposition formats", text format 0.0.4.
@@ -87,9 +88,97 @@ pub fn seconds(ns: u128) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
+/// The longest head of a request that is waited for, bytes.
+pub const HEAD_BYTES_MAX: usize = 8 << 10;
+/// The page there is.
+const PATH: &str = "/metrics";
+
+/// The head that `bytes` begin with, with the empty line that ends it; `None` while it is not
+/// complete, and for ever if it is longer than [`HEAD_BYTES_MAX`].
+#[must_use]
+pub fn head(bytes: &[u8]) -> Option<&[u8]> {
+    let looked = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
+    let end = looked.windows(4).position(|here| here == b"\r\n\r\n")?;
+    Some(&bytes[..end + 4])
+}
+
+/// An answer, behind which the connection is to be closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Everything that is sent, head and text.
+    pub text: String,
+    /// True when it holds the figures.
+    pub found: bool,
+}
+
+impl Page {
+    /// The answer to a request with this `head`: the text of `figures` to whoever asks for
+    /// `/metrics`, else where that is.
+    pub fn of(head: &str, figures: impl FnOnce() -> String) -> Self {
+        let mut words = head.split_ascii_whitespace();
+        match (words.next(), words.next()) {
+            (Some("GET"), Some(PATH)) => Self::new("200 OK", "", &figures()),
+            (Some("GET"), Some(_)) => {
+                Self::new("404 Not Found", "", &format!("the figures are at {PATH}\n"))
+            }
+            _ => Self::new("405 Method Not Allowed", "Allow: GET\r\n", "use GET\n"),
+        }
+    }
+
+    /// The answer to whoever has not named the password of `realm`.
+    #[must_use]
+    pub fn locked(realm: &str) -> Self {
+        let challenge = format!("WWW-Authenticate: Basic realm=\"{realm}\"\r\n");
+        Self::new("401 Unauthorized", &challenge, "name the password, with any user\n")
+    }
+
+    fn new(status: &str, lines: &str, text: &str) -> Self {
+        let length = text.len();
+        let text = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {length}\r\n\
+             {lines}Connection: close\r\n\r\n{text}"
+        );
+        Self { text, found: status.starts_with("200") }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_ends_with_an_empty_line_and_has_a_limit() {
+        assert_eq!(head(b"GET / HTTP/1.1\r\n\r\nENQ").map(<[u8]>::len), Some(18));
+        assert_eq!(head(b"GET / HTTP/1.1\r\n\r"), None);
+        let long = [&[b'x'; HEAD_BYTES_MAX][..], b"\r\n\r\n"].concat();
+        assert_eq!(head(&long), None);
+    }
+
+    #[test]
+    fn only_the_figures_are_shown_and_only_to_whoever_gets_them() {
+        let of = |head| Page::of(head, || "steps 3\n".into());
+        assert_eq!(
+            of("GET /metrics HTTP/1.1\r\n\r\n"),
+            Page {
+                text:
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+                       Content-Length: 8\r\nConnection: close\r\n\r\nsteps 3\n"
+                        .into(),
+                found: true
+            }
+        );
+        for (head, status) in
+            [("GET / HTTP/1.1", "404"), ("POST /metrics HTTP/1.1", "405"), ("", "405")]
+        {
+            let page = of(head);
+            assert!(
+                page.text.starts_with(&format!("HTTP/1.1 {status} ")) && !page.found,
+                "{page:?}"
+            );
+        }
+        let locked = Page::locked("locks");
+        assert!(locked.text.contains("401 ") && locked.text.contains("realm=\"locks\""));
+    }
 
     #[test]
     fn a_document_has_its_metrics_one_after_the_other() {

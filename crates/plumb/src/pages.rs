@@ -1,10 +1,8 @@
 //! The verbs of `plumb http`: what measures, what imports and what records are crates of their own.
 
-use std::io::Write;
-
 use clap::{ArgMatches, Command, FromArgMatches as _};
 use plumb_engine::Stop;
-use plumb_engine::layer::{Job, JobError, Layer, Server};
+use plumb_engine::layer::{Job, JobError, Layer, Output, Server};
 use plumb_http::Http;
 use plumb_import::{Import, ImportOptions};
 use plumb_record::{Record, RecordOptions};
@@ -40,12 +38,7 @@ impl Layer for Pages {
 struct Importing(Import);
 
 impl Server for Importing {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        _stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, _stop: &Stop) -> Result<(), JobError> {
         Ok(self.0.run(out, log)?)
     }
 

@@ -20,7 +20,7 @@ fn browser() -> Result<&'static Path, String> {
     match Command::new(program).arg("--version").output() {
         Ok(_) => Ok(program),
         Err(error) => {
-            Err(format!("not tested with a browser: chromium: {error}; ./test installs it"))
+            Err(format!("not tested with a browser: chromium: {error}; ./test --full installs it"))
         }
     }
 }
@@ -71,6 +71,8 @@ fn pages_that_a_browser_opens_are_recorded_in_their_order() {
     assert!(page.contains("<h1>Hello World</h1>") && page.contains("Lufthansa"), "{page}");
     let status = open(browser, &format!("http://{place}/status"), &recorder, &[]);
     assert!(status.contains("Work processes") && status.contains("Dispatcher queue"), "{status}");
+    // it is written down behind the answer, and a busy machine takes its time
+    recorder.log(&format!("recorded GET http://{place}/status 200"));
     let entries = asked(&recorder, &place);
     // challenged, sent on to the address with its session, then the page; then the other page
     let statuses: Vec<i64> = entries.iter().map(|(_, status)| *status).collect();
@@ -98,6 +100,7 @@ fn a_browser_that_trusts_the_authority_is_recorded_over_tls() {
     let url = format!("https://{place}/status");
     let page = open(browser, &url, &recorder, &[trust]);
     assert!(page.contains("</html>"), "{page}");
+    recorder.log(&format!("recorded GET {url} 200"));
     assert_eq!(asked(&recorder, &place), [(url.clone(), 200)]);
     // the same browser without the word does not let itself be read
     let page = open(browser, &url, &recorder, &[]);

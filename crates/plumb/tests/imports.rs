@@ -14,7 +14,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-scenario", &["plumb-measure", "plumb-wire"]),
     ("plumb-import", &["plumb-measure", "plumb-scenario", "plumb-wire"]),
     ("plumb-http", &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-wire"]),
-    ("plumb-record", &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-wire"]),
+    (
+        "plumb-record",
+        &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-serve", "plumb-wire"],
+    ),
     ("plumb-db", &["plumb-engine", "plumb-measure"]),
     ("plumb-serve", &["plumb-engine", "plumb-measure"]),
     ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-wire"]),

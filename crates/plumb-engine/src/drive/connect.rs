@@ -16,13 +16,7 @@ use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
 use crate::transport;
 
-impl<P, L, M, T> Drive<'_, P, L, M, T>
-where
-    P: Protocol,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
         let since = self.time.now_ns();
         self.now = since;

@@ -1,6 +1,6 @@
 //! Users that follow scripts: when each takes part, and what it does between two requests.
 
-use plumb_measure::{Answer, FailureKind, Moments, Recorder};
+use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
 
 use super::{Drive, Window};
 use crate::conn::{Conn, Flight, Moment, Phase};
@@ -79,13 +79,7 @@ impl OpEnd {
     }
 }
 
-impl<P, L, M, T> Drive<'_, P, L, M, T>
-where
-    P: Protocol,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     /// Everybody is ready at `start`: says who begins when.
     pub(super) fn muster(&mut self, start: u64) {
         self.start = start;
@@ -109,7 +103,7 @@ where
     fn next_turn(&self, index: usize, from: u64) -> Option<u64> {
         match self.job.crowd {
             Some(Crowd::Users(users)) => {
-                let bound = real(number::<P>(self.job.share, index));
+                let bound = real(number::<P>(self.job.share, index) as u64);
                 let after = users.first_above(bound, from - self.start)?;
                 Some(self.start.saturating_add(after))
             }
@@ -341,9 +335,4 @@ where
             self.conns.iter().filter(|conn| conn.begins.get().is_some_and(counts)).count();
         (waiting + connecting) as u64
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of users")]
-fn real(number: usize) -> f64 {
-    number as f64
 }

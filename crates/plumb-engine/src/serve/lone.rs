@@ -28,13 +28,7 @@ pub(super) struct Lone {
     looked_at: u64,
 }
 
-impl<S, L, M, T> Serve<'_, S, L, M, T>
-where
-    S: Service,
-    L: Link,
-    M: Fn() -> L,
-    T: Time,
-{
+impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
     /// Waits for the only client; true when it is time to look after the others.
     pub(super) fn hear_the_only_one(&mut self) -> bool {
         let Some(index) = self.lone.client else {

@@ -117,6 +117,12 @@ impl TlsAcceptor {
         Tls::new(self.session().map(Into::into))
     }
 
+    /// The same for a server that has a loop of its own.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
     fn session(&self) -> Result<ServerConnection, rustls::Error> {
         ServerConnection::new(Arc::clone(&self.config))
     }

@@ -33,7 +33,6 @@ use super::script::{Cast, PREPARATION, Wishes, cast, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};
-use crate::ping::SEED_MASK;
 use crate::way::{Means, Way, Ways};
 
 pub use preview::DryRun;
@@ -79,8 +78,7 @@ impl ScenarioLoad {
             credentials: options.credentials.clone(),
             body_bytes_max: options.exchange.body_bytes_max(),
         };
-        let drawn = || clock::wall_ns() & SEED_MASK;
-        let seed = options.drive.seed.or(file.seed).unwrap_or_else(drawn);
+        let seed = options.drive.seed.or(file.seed).unwrap_or_else(clock::seed);
         let mut points: Vec<Option<u64>> =
             options.users.iter().map(|users| Some(users.get())).collect();
         points.sort_unstable();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use plumb_engine::CrewFigures;
-use plumb_measure::{Histogram, Recorder, Row as Figures, Span, ThresholdRecord};
+use plumb_measure::{Histogram, Recorder, Row as Figures, Span, ThresholdRecord, real};
 use plumb_wire::document::nearest;
 
 use super::compile::Row;
@@ -275,11 +275,6 @@ fn bound(figure: Figure, value: &str) -> Result<(f64, bool), String> {
             Ok((real(span.ns()), false))
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "it is compared with what a person wrote")]
-fn real(value: u64) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

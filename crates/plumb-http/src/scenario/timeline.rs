@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use plumb_engine::{ARRIVALS_MAX, Crowd, Curve, Extent, LoadPlan, Spread};
-use plumb_measure::Span;
+use plumb_measure::{Span, real};
 
 use plumb_scenario::Book;
 use plumb_scenario::ScenarioError;
@@ -226,11 +226,6 @@ impl Reader<'_> {
             ))
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of users")]
-fn real(users: u64) -> f64 {
-    users as f64
 }
 
 #[expect(

@@ -10,7 +10,7 @@ use plumb_engine::{
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Figure, ResultRecord, Span, Tick};
+use plumb_measure::{Figure, ResultRecord, Span, Tick, real};
 use serde_json::{Value, json};
 
 use super::advisory::{Advisory, Login};
@@ -24,8 +24,6 @@ use crate::LockError;
 use crate::digest::KEY_BYTES;
 use crate::target::Target;
 
-/// A seed from the clock stays exact in every JSON reader.
-const SEED_MASK: u64 = (1 << 53) - 1;
 /// Owners have four digits.
 const OWNERS_MAX: usize = 9_999;
 /// Locks of an owner have eight digits.
@@ -137,7 +135,7 @@ impl LoadJob {
         load: &LoadOptions,
         connections: &[NonZeroUsize],
     ) -> Result<Draft, LockError> {
-        let seed = load.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = load.seed.unwrap_or_else(clock::seed);
         let mut connections = connections.to_vec();
         connections.sort_unstable();
         connections.dedup();
@@ -211,7 +209,7 @@ impl LoadJob {
                 let formula = "by a sum of 128-bit hashes, or by listing them when it differs";
                 result
                     .figures
-                    .extend(figures.map(|(name, n)| figure(name, float(n), "locks", formula)));
+                    .extend(figures.map(|(name, n)| figure(name, real(n), "locks", formula)));
                 Ok((result, load.began_ns))
             }
         }
@@ -405,9 +403,9 @@ fn sales_figures(
         }
     }
     if let Some(ns) = round_trip_ns.filter(|ns| *ns > 0) {
-        let each = float(SALES_ENQUEUES) / float(SALES_REQUESTS);
-        let under_way = float((plan.connections.get() * plan.depth.get()) as u64);
-        let bound = 60e9 / float(ns) * under_way * each;
+        let each = real(SALES_ENQUEUES) / real(SALES_REQUESTS);
+        let under_way = real((plan.connections.get() * plan.depth.get()) as u64);
+        let bound = 60e9 / real(ns) * under_way * each;
         let formula = "connections x depth x 60 s / median round trip of PING x 21 / 29";
         figures.push(figure("bound set by the round trip", bound, "1/min", formula));
         let formula = "enqueues a minute / bound set by the round trip";
@@ -441,9 +439,4 @@ fn word(choice: &impl clap::ValueEnum) -> String {
 
 fn figure(name: &str, value: f64, unit: &str, formula: &str) -> Figure {
     Figure { name: name.into(), value, unit: unit.into(), formula: formula.into() }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures are floats")]
-fn float(count: u64) -> f64 {
-    count as f64
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 use plumb_engine::{EngineError, Stop};
 use plumb_measure::{Clock as _, Span};
 
@@ -121,12 +121,7 @@ impl Live {
 }
 
 impl Server for Live {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        _: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.watch(out, stop)?)
     }
 

@@ -7,17 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_engine::Served;
 use plumb_measure::Clock;
-use plumb_wire::prometheus::CONTENT_TYPE;
+use plumb_wire::prometheus::{self, HEAD_BYTES_MAX, Page};
 
 use super::LockServer;
 use super::connection::same;
 use super::words::Command;
 use crate::table::Rules;
-
-/// The longest head that is waited for, bytes.
-const HEAD_BYTES_MAX: usize = 8 << 10;
-/// The page there is.
-const PATH: &str = "/metrics";
 
 /// True for the line `GET path HTTP/1.x`.
 pub(super) fn is_request(command: Command<'_>) -> bool {
@@ -28,7 +23,7 @@ pub(super) fn is_request(command: Command<'_>) -> bool {
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Answers the request that `bytes` begin with, behind `before` bytes that are dealt with.
     pub(super) fn page(&mut self, bytes: &[u8], before: usize, out: &mut Vec<u8>) -> Served {
-        let Some(end) = head_end(bytes) else {
+        let Some(head) = prometheus::head(bytes) else {
             let endless = bytes.len() > HEAD_BYTES_MAX;
             if endless {
                 self.counts.errors += 1;
@@ -37,34 +32,16 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             }
             return Served { consumed: before, close: endless, ..Served::default() };
         };
-        let head = String::from_utf8_lossy(&bytes[..end]);
+        let (end, head) = (head.len(), String::from_utf8_lossy(head));
         let known =
             self.plan.password.as_deref().is_none_or(|expected| {
                 password_of(&head).is_some_and(|given| same(expected, &given))
             });
-        let mut lines = head.lines();
-        let path = lines.next().and_then(|line| line.split_ascii_whitespace().nth(1));
-        let (status, page) = match path {
-            _ if !known => ("401 Unauthorized", "name the password, with any user\n".into()),
-            Some(PATH) => ("200 OK", self.metrics()),
-            _ => ("404 Not Found", format!("there is only {PATH}\n")),
-        };
-        self.counts.errors += u64::from(!status.starts_with("200"));
-        let challenge = if known { "" } else { "WWW-Authenticate: Basic realm=\"locks\"\r\n" };
-        let length = page.len();
-        let text = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {length}\r\n\
-             {challenge}Connection: close\r\n\r\n{page}"
-        );
-        out.extend_from_slice(text.as_bytes());
+        let page = if known { Page::of(&head, || self.metrics()) } else { Page::locked("locks") };
+        self.counts.errors += u64::from(!page.found);
+        out.extend_from_slice(page.text.as_bytes());
         Served { consumed: before + end, close: true, ..Served::default() }
     }
-}
-
-/// The bytes of the head, with the empty line that ends it.
-fn head_end(bytes: &[u8]) -> Option<usize> {
-    let looked = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    looked.windows(4).position(|here| here == b"\r\n\r\n").map(|at| at + 4)
 }
 
 /// What the head names as the password of Basic authentication.
@@ -83,14 +60,6 @@ fn password_of(head: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_head_ends_with_an_empty_line_and_has_a_limit() {
-        assert_eq!(head_end(b"GET / HTTP/1.1\r\n\r\nENQ"), Some(18));
-        assert_eq!(head_end(b"GET / HTTP/1.1\r\n\r"), None);
-        let long = [&[b'x'; HEAD_BYTES_MAX][..], b"\r\n\r\n"].concat();
-        assert_eq!(head_end(&long), None);
-    }
 
     #[test]
     fn a_password_stands_behind_the_user() {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::real;
 use crate::statistics::{self, half_width};
 use crate::{Distribution, Histogram, Interval, ResultRecord};
 
@@ -115,11 +116,6 @@ fn at(times: &Histogram, q: f64) -> u64 {
         q if q >= 1.0 => times.max(),
         q => times.quantile(q),
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds, operations of a run")]
-fn real(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

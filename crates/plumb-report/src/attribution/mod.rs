@@ -3,12 +3,14 @@
 mod html;
 mod tables;
 
-use plumb_measure::{Attribution, Estimate, PartKind, PartShare, RunRecord, Split, show_ns};
+use plumb_measure::{
+    Attribution, Estimate, PartKind, PartShare, RunRecord, Split, show_ns, signed_real,
+};
 
 pub(crate) use html::{section, styles};
 pub(crate) use tables::{findings, parts, readings, times};
 
-use crate::figures::{grouped, real};
+use crate::figures::grouped;
 use crate::points::Points;
 
 /// Every kind of part, in the order in which an operation meets them.
@@ -192,7 +194,7 @@ impl Scale {
             n if n < 1_000_000_000 => ("ms", 1e6),
             _ => ("s", 1e9),
         };
-        let decimals = match signed(whole_ns) / ns {
+        let decimals = match signed_real(whole_ns) / ns {
             _ if unit == "ns" => 0,
             value if value < 10.0 => 2,
             _ => 1,
@@ -201,16 +203,11 @@ impl Scale {
     }
 
     fn figure(&self, ns: i64) -> String {
-        let text = format!("{:.*}", self.decimals, signed(ns) / self.ns);
+        let text = format!("{:.*}", self.decimals, signed_real(ns) / self.ns);
         // nothing is less than nothing
         let nothing = text.bytes().all(|byte| b"-0.".contains(&byte));
         text.strip_prefix('-').filter(|_| nothing).map(str::to_owned).unwrap_or(text)
     }
-}
-
-fn signed(ns: i64) -> f64 {
-    let size = real(ns.unsigned_abs());
-    if ns < 0 { -size } else { size }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use plumb_measure::{
     Checkup, CheckupLayer, CheckupPart, Estimate, Finding, FindingKind, LayerVerdict, OwnTime,
-    PairDifference, Split, show_ns,
+    PairDifference, Split, rounded, show_ns,
 };
 
 use super::Server;
@@ -97,7 +97,7 @@ fn processing(part: &CheckupPart) -> Option<String> {
 fn difference(found: &PairDifference) -> String {
     let time = |ns: f64| {
         let sign = if ns < 0.0 { "-" } else { "" };
-        format!("{sign}{}", show_ns(whole(ns.abs())))
+        format!("{sign}{}", show_ns(rounded(ns.abs())))
     };
     match (found.low_ns, found.high_ns) {
         (Some(low), Some(high)) => {
@@ -105,15 +105,6 @@ fn difference(found: &PairDifference) -> String {
         }
         _ => time(found.ns),
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float is cast to the nearest integer in range"
-)]
-fn whole(ns: f64) -> u64 {
-    ns.round() as u64
 }
 
 /// Why there is no record of a part, or what was found of it; on a `busy` machine without that.

@@ -6,6 +6,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use super::evaluate::{Search, Stop};
 use super::scan;
 use super::{Path, Reach, Selector};
+use crate::expression::Comparison;
 
 /// A condition on a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +16,7 @@ pub(super) enum Filter {
     Not(Box<Filter>),
     /// The path means something.
     Exists(Query),
-    Compare(Comparable, Compared, Comparable),
+    Compare(Comparable, Comparison, Comparable),
 }
 
 /// A path within a filter.
@@ -43,16 +44,6 @@ pub(super) enum Comparable {
     Literal(String),
     /// A path to one value at most.
     Query(Query),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compared {
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
 }
 
 /// A side of a comparison when it is judged.
@@ -87,8 +78,8 @@ impl Filter {
             }
             Self::Not(filter) => Continue(!filter.holds(search, value)?),
             Self::Exists(query) => Continue(query.first(search, value)?.is_some()),
-            Self::Compare(left, compared, right) => {
-                Continue(compared.holds(left.side(search, value)?, right.side(search, value)?))
+            Self::Compare(left, comparison, right) => {
+                Continue(holds(*comparison, left.side(search, value)?, right.side(search, value)?))
             }
         }
     }
@@ -135,18 +126,16 @@ impl Comparable {
     }
 }
 
-impl Compared {
-    /// # Source
-    /// RFC 9535, section 2.3.5.2.2.
-    fn holds(self, left: Side<'_>, right: Side<'_>) -> bool {
-        match self {
-            Self::Equal => equal(left, right),
-            Self::Unequal => !equal(left, right),
-            Self::Less => less(left, right),
-            Self::Greater => less(right, left),
-            Self::LessOrEqual => less(left, right) || equal(left, right),
-            Self::GreaterOrEqual => less(right, left) || equal(left, right),
-        }
+/// # Source
+/// RFC 9535, section 2.3.5.2.2.
+fn holds(comparison: Comparison, left: Side<'_>, right: Side<'_>) -> bool {
+    match comparison {
+        Comparison::Equal => equal(left, right),
+        Comparison::Unequal => !equal(left, right),
+        Comparison::Less => less(left, right),
+        Comparison::Greater => less(right, left),
+        Comparison::LessOrEqual => less(left, right) || equal(left, right),
+        Comparison::GreaterOrEqual => less(right, left) || equal(left, right),
     }
 }
 

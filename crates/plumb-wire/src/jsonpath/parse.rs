@@ -1,8 +1,8 @@
 //! Paths as they are written.
 
-use super::filter::{Comparable, Compared, Filter, Origin, Query};
+use super::filter::{Comparable, Filter, Origin, Query};
 use super::{Path, Reach, Segment, Selector};
-use crate::expression::{Cursor, PathError};
+use crate::expression::{Comparison, Cursor, PathError};
 
 /// Steps of a path at most.
 const SEGMENTS_MAX: usize = 64;
@@ -245,7 +245,7 @@ fn comparison_or_test(cursor: &mut Cursor<'_>) -> Result<Filter, PathError> {
     let left = comparable(cursor)?;
     let before = cursor.clone();
     cursor.skip_space();
-    let Some(compared) = compared(cursor) else {
+    let Some(comparison) = comparison(cursor) else {
         *cursor = before;
         return match left {
             Comparable::Query(query) => Ok(Filter::Exists(query)),
@@ -260,19 +260,12 @@ fn comparison_or_test(cursor: &mut Cursor<'_>) -> Result<Filter, PathError> {
             return Err(place.expected("a path to one value: only names and indices"));
         }
     }
-    Ok(Filter::Compare(left, compared, right))
+    Ok(Filter::Compare(left, comparison, right))
 }
 
-fn compared(cursor: &mut Cursor<'_>) -> Option<Compared> {
-    const WORDS: [(&str, Compared); 6] = [
-        ("==", Compared::Equal),
-        ("!=", Compared::Unequal),
-        ("<=", Compared::LessOrEqual),
-        (">=", Compared::GreaterOrEqual),
-        ("<", Compared::Less),
-        (">", Compared::Greater),
-    ];
-    WORDS.into_iter().find(|(word, _)| cursor.eat(word)).map(|(_, compared)| compared)
+fn comparison(cursor: &mut Cursor<'_>) -> Option<Comparison> {
+    let found = Comparison::WORDS.into_iter().find(|(word, _)| cursor.eat(word));
+    found.map(|(_, comparison)| comparison)
 }
 
 fn comparable(cursor: &mut Cursor<'_>) -> Result<Comparable, PathError> {

@@ -10,8 +10,7 @@ use plumb_lab::{Admission, Faults};
 use plumb_measure::{Share, Span};
 
 use crate::experiment::{
-    ExperimentFile, FailOn, ProbeSection, ROUNDS_MAX, SEED_MASK, Scalar, VariantSection, Wishes,
-    unplaced,
+    ExperimentFile, FailOn, ProbeSection, ROUNDS_MAX, Scalar, VariantSection, Wishes, unplaced,
 };
 
 /// The value of a variant that is its command.
@@ -113,7 +112,7 @@ impl AbOptions {
                 "--pairs {pairs}: expected 1 to {ROUNDS_MAX}"
             );
         }
-        let seed = self.seed.unwrap_or_else(|| clock::wall_ns() & SEED_MASK);
+        let seed = self.seed.unwrap_or_else(clock::seed);
         let command = unplaced(format!("${{{COMMAND}}}"));
         let (run, exec) = if self.exec { (None, Some(command)) } else { (Some(command), None) };
         let higher_is_better = self.higher_is_better.then(|| unplaced(true));

@@ -34,7 +34,7 @@ use plumb_report::comparison;
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Plan, ROUNDS_MAX, SEED_MASK, Variant, Wishes};
+pub(crate) use plan::{Plan, ROUNDS_MAX, Variant, Wishes};
 use rounds::Nobody;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;

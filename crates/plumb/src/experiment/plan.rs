@@ -30,8 +30,6 @@ pub(super) const ROUNDS: u64 = 10;
 pub(super) const BLOCK: Span = Span::from_ms(2_000);
 /// How long a shell command may take when the file says nothing.
 const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
-/// A seed from the clock stays exact in every JSON reader.
-pub(crate) const SEED_MASK: u64 = (1 << 53) - 1;
 
 /// What is compared, how often, under which rules.
 #[derive(Clone, Debug)]
@@ -124,7 +122,7 @@ impl Plan {
             servers,
             extent: extent.unwrap_or(Extent::Pairs(ROUNDS)),
             own_extent: extent.is_none(),
-            seed: wishes.seed.or(file.seed).unwrap_or_else(|| clock::wall_ns() & SEED_MASK),
+            seed: wishes.seed.or(file.seed).unwrap_or_else(clock::seed),
             margin: file.margin.map(Share::of_one),
             settle: file.settle.as_ref().map_or(Span::from_ms(0), |it| *it.get_ref()),
             command_timeout: command_timeout(file),

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use plumb_engine::layer::Outline;
 use plumb_engine::{IntervalRecords, Listener, Stop};
 use plumb_measure::Span;
-use plumb_wire::prometheus::CONTENT_TYPE;
+use plumb_wire::prometheus::{self, Page};
 
 use board::Board;
 
@@ -104,31 +104,16 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let request = request(&mut stream)?;
-    let mut words = request.split(' ');
-    let (status, body) = match (words.next(), words.next()) {
-        (Some("GET"), Some("/metrics")) => ("200 OK", text),
-        (Some("GET"), Some(_)) => ("404 Not Found", "the figures are at /metrics\n"),
-        _ => ("405 Method Not Allowed", "use GET\n"),
-    };
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n{body}"
-    )
-}
-
-/// The head of a request, as far as it came in time and is not too long.
-fn request(stream: &mut TcpStream) -> io::Result<String> {
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
+    let (mut bytes, mut part) = (Vec::new(), [0; 1024]);
     for _ in 0..PARTS_MAX {
-        let length = stream.read(&mut part)?;
-        head.extend_from_slice(&part[..length]);
-        if length == 0 || head.windows(4).any(|end| end == b"\r\n\r\n") {
+        if prometheus::head(&bytes).is_some() {
             break;
         }
+        let length = stream.read(&mut part)?;
+        bytes.extend_from_slice(&part[..length]);
     }
-    Ok(String::from_utf8_lossy(&head).into_owned())
+    // whoever asks for too much, or too slowly, is told nothing
+    let Some(head) = prometheus::head(&bytes) else { return Ok(()) };
+    let page = Page::of(&String::from_utf8_lossy(head), || text.to_owned());
+    stream.write_all(page.text.as_bytes())
 }

@@ -1,7 +1,7 @@
 //! A server of HTTP that answers as badly as a test wants, and a real one.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::PATIENCE;
 use super::authority::Signed;
+use super::message::Message;
 
 /// What a site does with a request.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ fn converse(
     asked: &Mutex<Vec<String>>,
 ) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    while let Some(head) = request(&mut reader)? {
+    while let Some(Message { head, .. }) = Message::read(&mut reader)? {
         let stream = reader.get_mut();
         let before = {
             let mut asked = asked.lock().expect("nobody panics with it");
@@ -138,24 +139,6 @@ fn converse(
         }
     }
     Ok(())
-}
-
-/// The head of the next request, whose body is read and forgotten; `None` at the end.
-pub(super) fn request(reader: &mut BufReader<impl Read>) -> io::Result<Option<String>> {
-    let mut head = String::new();
-    loop {
-        let before = head.len();
-        if reader.read_line(&mut head)? == 0 {
-            return Ok(None);
-        }
-        if &head[before..] == "\r\n" {
-            break;
-        }
-    }
-    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-    let length = length.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    io::copy(&mut reader.take(length), &mut io::sink())?;
-    Ok(Some(head))
 }
 
 /// An nginx that serves `/1k` and `/100k`, over plain HTTP or over TLS, ended with the test.

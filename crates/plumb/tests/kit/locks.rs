@@ -1,11 +1,11 @@
 //! A lock server, and a client that speaks to it by hand, over TCP or a socket file.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::{PATIENCE, Program};
+use super::{PATIENCE, Program, message};
 
 /// A lock server that listens.
 pub(crate) struct Server {
@@ -97,12 +97,7 @@ impl Client {
     }
 
     fn line(&mut self) -> io::Result<String> {
-        let mut line = String::new();
-        if self.stream.read_line(&mut line)? == 0 || !line.ends_with("\r\n") {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        line.truncate(line.len() - 2);
-        Ok(line)
+        message::line(&mut self.stream)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 

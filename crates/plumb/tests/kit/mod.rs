@@ -9,8 +9,10 @@ pub(crate) mod golden;
 pub(crate) mod http;
 pub(crate) mod locks;
 pub(crate) mod lossy_line;
+pub(crate) mod message;
 pub(crate) mod namespace;
 pub(crate) mod ni;
+pub(crate) mod operations;
 pub(crate) mod peer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
@@ -31,8 +33,8 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Longer than anything here takes on a machine that is merely slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than anything here takes on a machine that is merely slow or busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The built program.
 pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
 

@@ -1,12 +1,13 @@
 //! NI written by hand, so that the program is not judged by its own codec.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
 use super::PATIENCE;
+use super::message::at_end;
 
 pub(crate) const PING: &[u8] = b"NI_PING\0";
 pub(crate) const PONG: &[u8] = b"NI_PONG\0";
@@ -84,13 +85,7 @@ impl Client {
 
     /// True when the server has ended the connection and sent nothing before.
     pub(crate) fn at_end(&mut self) -> bool {
-        match self.stream.read(&mut [0; 16]) {
-            Ok(bytes) => bytes == 0,
-            Err(error) => {
-                assert!(!is_timeout(&error), "the server keeps the connection");
-                true
-            }
-        }
+        at_end(&mut self.stream)
     }
 
     /// Says that nothing more will come, and goes on listening.
@@ -102,8 +97,4 @@ impl Client {
     pub(crate) fn reset(self) {
         set_socket_linger(&self.stream, Some(Duration::ZERO)).expect("it is a TCP socket");
     }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

@@ -134,14 +134,9 @@ pub(crate) fn ping(url: &str, words: &[&str], folder: &Path) -> Ended {
 
 /// The folder of a server with a data folder in it.
 fn lay_down(lines: &str, files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = own_folder();
     let data = folder.path().join("data");
-    let password = folder.path().join("password");
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-    fs::write(&password, PASSWORD).expect("a new file");
-    own(folder.path());
-    own(&password);
-    initialize(&data, &password);
+    copy(&cluster(), &data);
     for (name, content) in files {
         let file = data.join(name);
         fs::write(&file, content).expect("a new file");
@@ -153,6 +148,43 @@ fn lay_down(lines: &str, files: &[(&str, &str)]) -> TempDir {
     let before = fs::read_to_string(&file).expect("initdb wrote it");
     fs::write(&file, format!("{before}\n{settings}{lines}\n")).expect("it is ours");
     folder
+}
+
+/// A new data folder, made once and copied for every server: making one takes longer than most
+/// tests.
+fn cluster() -> PathBuf {
+    let version = binaries().parent().and_then(Path::file_name).map(PathBuf::from);
+    let version = version.expect("its programs are in a folder of its version");
+    let name = format!("postgresql-{}-of-{}", version.display(), geteuid().as_raw());
+    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if !made.exists() {
+        let folder = own_folder();
+        let (data, password) = (folder.path().join("data"), folder.path().join("password"));
+        fs::write(&password, PASSWORD).expect("a new file");
+        own(&password);
+        initialize(&data, &password);
+        let beside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder of tests");
+        let complete = beside.path().join("data");
+        copy(&data, &complete);
+        // somebody else may have made it meanwhile, and theirs is as good
+        let renamed = fs::rename(&complete, &made);
+        assert!(renamed.is_ok() || made.exists(), "{}: {renamed:?}", made.display());
+    }
+    made
+}
+
+/// A folder of whoever serves.
+fn own_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    own(folder.path());
+    folder
+}
+
+/// Copies a folder with its owners and permissions.
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{} is copied", from.display());
 }
 
 /// The words that serve the data folder in `folder` on `port`.

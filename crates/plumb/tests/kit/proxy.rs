@@ -1,12 +1,12 @@
 //! A proxy that opens tunnels, or refuses to.
 
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::PATIENCE;
-use super::http::request;
+use super::message::Message;
 
 /// A proxy on a free port of 127.0.0.1; ends with the process.
 #[derive(Clone, Debug)]
@@ -47,23 +47,20 @@ impl Proxy {
 }
 
 fn lead(
-    stream: TcpStream,
+    mut client: TcpStream,
     server: SocketAddr,
     refusal: &(impl Fn(&str) -> Option<&'static str> + ?Sized),
     asked: &Mutex<Vec<String>>,
 ) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut client = BufReader::new(stream);
-    let Some(head) = request(&mut client)? else {
+    client.set_nodelay(true)?;
+    client.set_read_timeout(Some(PATIENCE))?;
+    let Some(Message { head, .. }) = Message::read(&mut client)? else {
         return Ok(());
     };
     asked.lock().expect("nobody panics with it").push(head.clone());
     if let Some(answer) = refusal(&head) {
-        return client.get_mut().write_all(answer.as_bytes());
+        return client.write_all(answer.as_bytes());
     }
-    // the client waits for this answer, so the reader holds nothing back
-    let mut client = client.into_inner();
     let mut server = TcpStream::connect(server)?;
     server.set_nodelay(true)?;
     client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;

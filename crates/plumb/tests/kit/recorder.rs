@@ -1,6 +1,6 @@
 //! A recording proxy as a child, what it says, and what it has written.
 
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::message::{head, rest};
 use super::{Ended, PATIENCE, Program, read};
 
 /// `plumb http record` on a free port of 127.0.0.1, with a folder of its own.
@@ -120,23 +121,6 @@ impl Recorder {
         self.program.wait();
         self.folder
     }
-}
-
-/// The head of what comes next, byte by byte.
-pub(crate) fn head(stream: &mut impl Read) -> String {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).expect("a head is text")
-}
-
-/// What comes until the end; a connection that was reset is at its end.
-pub(crate) fn rest(stream: &mut impl Read) -> String {
-    let mut bytes = Vec::new();
-    let _ = stream.read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// TLS over `stream` for a client that believes only the authority in the file `ca`.

@@ -1,12 +1,13 @@
 //! A client that speaks HTTP by hand, so that a test says exactly what is sent.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
 use super::PATIENCE;
+use super::message::{Message, is_timeout};
 
 /// `demo:demo`.
 pub(crate) const DEMO: (&str, &str) = ("Authorization", "Basic ZGVtbzpkZW1v");
@@ -100,27 +101,16 @@ impl Web {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
-    /// The next answer, or `None` at the end of the connection.
+    /// The next answer, or `None` at the end of the connection; one that was reset is at its end.
     pub(crate) fn answer(&mut self) -> Option<Reply> {
-        let status = self.line().filter(|line| !line.is_empty())?;
-        let status = status.split(' ').nth(1).and_then(|digits| digits.parse().ok());
-        let mut headers = Vec::new();
-        loop {
-            let line = self.line()?;
-            let Some((name, value)) = line.split_once(": ") else { break };
-            headers.push((name.to_ascii_lowercase(), value.to_owned()));
-        }
-        let mut reply = Reply { status: status.expect("a status"), headers, body: Vec::new() };
-        let length = reply.header("content-length").parse().unwrap_or(0);
-        reply.body = vec![0; length];
-        self.stream.read_exact(&mut reply.body).expect("the whole body");
-        Some(reply)
-    }
-
-    fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        // a connection that was reset is at its end
-        self.stream.read_line(&mut line).ok()?;
-        line.strip_suffix("\r\n").map(str::to_owned)
+        let Message { head, body } = match Message::read(&mut self.stream) {
+            Ok(message) => message?,
+            Err(error) if is_timeout(&error) => panic!("no whole answer: {error}"),
+            Err(_) => return None,
+        };
+        let status = head.split(' ').nth(1).and_then(|digits| digits.parse().ok());
+        let headers = head.lines().filter_map(|line| line.split_once(": "));
+        let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+        Some(Reply { status: status.expect("a status"), headers: headers.collect(), body })
     }
 }

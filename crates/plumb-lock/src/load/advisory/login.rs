@@ -1,13 +1,18 @@
 //! Logging in to PostgreSQL: as whom, and how that is proved.
 
-use std::fmt;
+use std::{fmt, io};
 
-use plumb_wire::postgres::{self, Authentication};
+use bytes::BytesMut;
+use plumb_wire::postgres::Authentication;
 use postgres_protocol::authentication::{
     md5_hash,
     sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256},
 };
+use postgres_protocol::message::frontend::{
+    password_message, sasl_initial_response, sasl_response,
+};
 
+use super::orders::{Orders, written};
 use crate::LockError;
 
 /// Who logs in, and where.
@@ -16,6 +21,8 @@ pub(crate) struct Login {
     user: String,
     database: String,
     password: Option<Vec<u8>>,
+    /// What is said on every connection.
+    pub(super) orders: Orders,
 }
 
 impl fmt::Debug for Login {
@@ -65,17 +72,14 @@ impl Login {
         let named = |name: &str| variable(name).filter(|value| !value.is_empty());
         let user = named("PGUSER").or_else(|| named("USER")).ok_or(LockError::NoUser)?;
         let database = named("PGDATABASE").unwrap_or_else(|| user.clone());
-        Ok(Self { user, database, password })
+        let orders = Orders::of(&user, &database).map_err(|_| LockError::NoUser)?;
+        Ok(Self { user, database, password, orders })
     }
 
     /// Appends what is to be said next; false when the server has the next word.
     pub(super) fn say(&self, progress: &mut Progress, out: &mut Vec<u8>) -> bool {
         match std::mem::replace(progress, Progress::Asked) {
-            Progress::Begun => {
-                let application = ("application_name", "plumb");
-                let who = [("user", &*self.user), ("database", &*self.database), application];
-                postgres::push_startup(out, &who);
-            }
+            Progress::Begun => out.extend_from_slice(&self.orders.startup),
             Progress::Say(bytes) => out.extend_from_slice(&bytes),
             Progress::Proving(scram, Some(bytes)) => {
                 out.extend_from_slice(&bytes);
@@ -108,16 +112,14 @@ impl Login {
             },
             Authentication::Md5(salt) => {
                 let hash = md5_hash(self.user.as_bytes(), self.password()?, *salt);
-                let mut bytes = Vec::new();
-                postgres::push_password(&mut bytes, hash.as_bytes());
-                *progress = Progress::Say(bytes);
+                *progress = Progress::Say(message(|out| password_message(hash.as_bytes(), out))?);
                 Ok(true)
             }
             Authentication::Sasl(_) if step.offers(SCRAM_SHA_256) => {
                 let scram = ScramSha256::new(self.password()?, ChannelBinding::unsupported());
-                let mut bytes = Vec::new();
-                postgres::push_sasl_choice(&mut bytes, SCRAM_SHA_256, scram.message());
-                *progress = Progress::Proving(Box::new(scram), Some(bytes));
+                let first =
+                    message(|out| sasl_initial_response(SCRAM_SHA_256, scram.message(), out))?;
+                *progress = Progress::Proving(Box::new(scram), Some(first));
                 Ok(true)
             }
             Authentication::SaslContinue(said) => {
@@ -125,9 +127,7 @@ impl Login {
                     return Err("goes on with a login that was not begun".to_owned());
                 };
                 scram.update(said).map_err(|error| format!("refuses the login: {error}"))?;
-                let mut bytes = Vec::new();
-                postgres::push_sasl_message(&mut bytes, scram.message());
-                *next = Some(bytes);
+                *next = Some(message(|out| sasl_response(scram.message(), out))?);
                 Ok(true)
             }
             Authentication::SaslFinal(said) => {
@@ -155,6 +155,11 @@ impl Login {
                        --password-file";
         self.password.as_deref().ok_or_else(|| missing.to_owned())
     }
+}
+
+/// A message, in words that follow the server's name where there can be none.
+fn message(write: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<Vec<u8>, String> {
+    written(write).map_err(|error| format!("asks for what cannot be said: {error}"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! The locks are those of a session: what a client holds ends with its connection.
 
 mod login;
+mod orders;
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::{Answer, FailureKind};
@@ -16,9 +17,6 @@ use super::probe::shown;
 
 /// What is read of one answer at most, bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// The statements: their names, and what they ask. Both answer with one boolean.
-const STATEMENTS: [(&str, &str); 2] =
-    [("take", "SELECT pg_try_advisory_lock($1)"), ("release", "SELECT pg_advisory_unlock($1)")];
 /// The tag of what opens a connection; those below are numbers of statements.
 const GREETING: u16 = 2;
 
@@ -151,17 +149,13 @@ impl Protocol for Advisory {
         if session.prepared {
             return None;
         }
-        for (name, sql) in STATEMENTS {
-            postgres::push_parse(out, name, sql);
-        }
-        postgres::push_sync(out);
+        out.extend_from_slice(&self.login.orders.prepare);
         Some(op)
     }
 
     fn encode(&mut self, client: &mut Client, _: &mut Session, out: &mut Vec<u8>) -> Next {
         let step = u16::from(client.taken);
-        let (name, _) = STATEMENTS[usize::from(step)];
-        postgres::push_call(out, name, &key(self.space, client).to_be_bytes());
+        self.login.orders.push_call(out, step, key(self.space, client));
         client.round += u64::from(client.taken);
         client.taken = !client.taken;
         Next::Send(Op { label: step, tag: step })

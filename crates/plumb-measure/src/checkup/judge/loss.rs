@@ -9,6 +9,7 @@ use crate::checkup::outcome::Waited;
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart};
 use crate::units::counted;
 use crate::{grouped, show_ns};
+use crate::{real, truncated};
 
 /// Fewer segments sent again, or fewer operations that waited, are no pattern.
 const EVENTS_MIN: u64 = 3;
@@ -127,20 +128,6 @@ pub(super) fn waits_cost(waits: Option<Waited>, outcome: &CheckupOutcome) -> Opt
     let Waited { operations, excess_ns } = waits.filter(|it| it.operations > 0)?;
     let ns = excess_ns / outcome.operations.max(1);
     let width = NORMAL / real(operations).sqrt();
-    let scaled = |factor: f64| whole(real(ns) * factor);
+    let scaled = |factor: f64| truncated(real(ns) * factor);
     Some(FaultCost::of(ns, scaled((1.0 - width).max(0.0)), scaled(1.0 + width), outcome.mean_ns?))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds, segments of a run")]
-fn real(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time is not negative; a float is cast to the nearest integer in range"
-)]
-fn whole(ns: f64) -> u64 {
-    ns as u64
 }

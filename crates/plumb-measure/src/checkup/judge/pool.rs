@@ -8,6 +8,7 @@ use super::slow::queue;
 use super::{Seen, one_a_server};
 use crate::checkup::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
+use crate::real;
 use crate::{show_count, show_ns};
 
 /// Less waiting than this nobody notices.
@@ -263,9 +264,4 @@ fn remark(busy: &[Knee<'_>]) -> Option<CheckupRemark> {
         most.part.server
     );
     Some(CheckupRemark { name: "processors".into(), text })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds, users of a ladder")]
-fn real(count: u64) -> f64 {
-    count as f64
 }

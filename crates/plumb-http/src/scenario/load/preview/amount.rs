@@ -1,5 +1,6 @@
 //! How much a script asks for, as far as the file alone tells.
 
+use plumb_measure::real;
 use std::collections::BTreeMap;
 
 use plumb_scenario::draw::mean_ns;
@@ -69,9 +70,4 @@ impl Amount {
     fn times(self, turns: f64) -> Self {
         Self { requests: self.requests * turns, think_ns: self.think_ns * turns, ..self }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of turns")]
-fn real(turns: u64) -> f64 {
-    turns as f64
 }

@@ -9,11 +9,10 @@ mod tests;
 mod text;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use plumb_engine::Stop;
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Server};
 use plumb_measure::{Program, Span};
 use plumb_scenario::Book;
 use plumb_scenario::masked;
@@ -43,12 +42,7 @@ impl DryRun {
 }
 
 impl Server for DryRun {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        _log: &mut (dyn Write + Send),
-        _stop: &Stop,
-    ) -> Result<(), JobError> {
+    fn run(&mut self, out: Output<'_>, _log: Output<'_>, _stop: &Stop) -> Result<(), JobError> {
         let preview = Preview::of(&self.load)?;
         let text = match self.load.options.output.json {
             true => serde_json::to_string_pretty(&preview)? + "\n",

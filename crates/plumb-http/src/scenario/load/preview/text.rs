@@ -1,6 +1,6 @@
 //! A load as it would be, for people.
 
-use plumb_measure::{grouped, show_count, show_ns};
+use plumb_measure::{grouped, real, rounded, show_count, show_ns};
 use plumb_scenario::file::{
     AtEnd, Check, Cookies, Extract, OnFailure, Pick, Step, Take, Think, Turns,
 };
@@ -89,7 +89,7 @@ fn length(preview: &Preview) -> String {
                 let times = it.iterations?;
                 Some(it.script.think_ns * real(times))
             });
-            let longest = match whole(thinks.fold(0.0, f64::max)) {
+            let longest = match rounded(thinks.fold(0.0, f64::max)) {
                 0 => String::new(),
                 ns => format!(", who think and pause for {} in the mean", show_ns(ns)),
             };
@@ -189,7 +189,7 @@ fn amount_words(amount: Amount, iterations: Option<u64>) -> String {
         (true, true) => format!("{requests}, and what lists and conditions decide on"),
         (true, false) => "what lists and conditions decide on".into(),
     };
-    let think = match whole(amount.think_ns) {
+    let think = match rounded(amount.think_ns) {
         0 => String::new(),
         ns => format!("; {} of think times and pauses in the mean", show_ns(ns)),
     };
@@ -342,18 +342,4 @@ fn extract_words(extract: &Extract) -> String {
         Pick::Number(number) => format!(", number {number}"),
     };
     format!("extract {}: {}{pick}", extract.name, ways.join(", "))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a time that is not negative; a cast to an integer saturates"
-)]
-fn whole(ns: f64) -> u64 {
-    ns.round() as u64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of turns")]
-fn real(turns: u64) -> f64 {
-    turns as f64
 }

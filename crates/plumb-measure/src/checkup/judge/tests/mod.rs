@@ -6,6 +6,7 @@ use super::*;
 use crate::checkup::finding::FaultKind;
 use crate::checkup::outcome::Waited;
 use crate::checkup::{CHECKUP_SCHEMA, CheckupVerdict, LayerState};
+use crate::real;
 use crate::{
     Estimate, Finding, FindingKind, ForeignProcess, PartKind, Program, Scope, Status, TcpTotals,
     Validity,
@@ -47,11 +48,6 @@ fn takes(ns: u64) -> CheckupOutcome {
         busy_pct: Some(55.0),
         ..CheckupOutcome::default()
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "made up")]
-fn real(ns: u64) -> f64 {
-    ns as f64
 }
 
 fn with(part: CheckupPart, outcome: CheckupOutcome) -> CheckupPart {

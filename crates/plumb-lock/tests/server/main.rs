@@ -1,0 +1,16 @@
+//! The lock server, its table and its journal, against models and any bytes.
+
+#[path = "../../../plumb-wire/tests/cases/mod.rs"]
+mod cases;
+#[path = "../linear/mod.rs"]
+mod linear;
+#[path = "../model/mod.rs"]
+mod model;
+#[path = "../numbers/mod.rs"]
+mod numbers;
+
+mod fuzz_journal;
+mod fuzz_server;
+mod histories;
+mod journal;
+mod linearity;

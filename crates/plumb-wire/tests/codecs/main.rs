@@ -1,0 +1,11 @@
+//! Codecs against any bytes, and the bytes of the extension.
+
+#[path = "../cases/mod.rs"]
+mod cases;
+
+mod extension;
+mod fuzz_http;
+mod fuzz_ni;
+mod fuzz_postgres;
+mod fuzz_resp;
+mod jsonpath;

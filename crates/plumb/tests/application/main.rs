@@ -1,0 +1,9 @@
+//! The application server, with its database, its locks and its services.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod app;
+mod app_database;
+mod app_locks;
+mod odata;

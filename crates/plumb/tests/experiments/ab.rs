@@ -1,0 +1,374 @@
+//! Comparisons end to end: pairs, verdicts, what is refused, and what an interruption leaves.
+
+use crate::kit;
+
+use std::fs;
+use std::path::Path;
+
+use kit::{Server, only_run, plumb};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// Runs `plumb ab --exec --json` over `commands`.
+fn exec(options: &[&str], commands: &[&str], at: &Path) -> kit::Ended {
+    plumb(&[&["ab", "--exec", "--json", "--seed", "1"], options, commands].concat(), at)
+}
+
+fn primary(document: &Value) -> &Value {
+    &document["contrasts"][0]["endpoints"][0]
+}
+
+#[test]
+fn a_figure_that_grew_is_worse_by_the_exact_test() {
+    let at = folder();
+    let document = exec(&[], &["echo 10", "echo 12"], at.path()).with(0).json();
+    assert_eq!(document["schema"], "plumb.comparison/1");
+    assert_eq!(document["design"]["complete_rounds"], 10);
+    let figure = primary(&document);
+    assert_eq!(figure["verdict"], "worse");
+    assert!((figure["ratio"].as_f64().expect("a number") - 1.2).abs() < 1e-12);
+    assert!((figure["p"].as_f64().expect("a number") - 2.0 / 1024.0).abs() < 1e-12);
+    let sentence = document["contrasts"][0]["sentence"].as_str().expect("a sentence");
+    // ten pairs have no interval of 95 %: the level that it truly has is 1 - 2 * 25 / 1024
+    let said =
+        "candidate is 20.0 % higher by its figure (95.12 % interval -20.0 to -20.0 %); + is better";
+    assert!(sentence.starts_with(said), "{sentence}");
+}
+
+#[test]
+fn more_of_a_rate_is_better_and_fail_on_makes_an_exit_code() {
+    let at = folder();
+    let better = exec(&["--higher-is-better"], &["echo 10", "echo 12"], at.path()).with(0).json();
+    assert_eq!(primary(&better)["verdict"], "better");
+    exec(&["--fail-on", "worse"], &["echo 10", "echo 12"], at.path()).with(1);
+    exec(&["--fail-on", "worse"], &["echo 10", "echo 10"], at.path()).with(0);
+    // a tenfold slowdown that cannot be tested is no pass
+    let slower = ["echo 10", "echo 100"];
+    exec(&["--fail-on", "worse", "--pairs", "5"], &slower, at.path()).with(3);
+    exec(&["--fail-on", "worse"], &["echo 10", "false"], at.path()).with(3);
+}
+
+#[test]
+fn equal_figures_are_equivalent_within_a_margin_and_undecided_without() {
+    let at = folder();
+    let equal = ["echo 10", "echo 10"];
+    let with = exec(&["--margin", "1%"], &equal, at.path()).with(0).json();
+    assert_eq!(primary(&with)["verdict"], "equivalent");
+    let without = exec(&[], &equal, at.path()).with(0).json();
+    assert_eq!(primary(&without)["verdict"], "no-difference-shown");
+}
+
+#[test]
+fn every_round_holds_each_variant_once_and_the_seed_is_the_order() {
+    let at = folder();
+    let order = |name: &str| {
+        exec(&["--pairs", "7", "--out", name], &["echo 1", "echo 2", "echo 3"], at.path()).with(0);
+        let text = fs::read_to_string(at.path().join(name).join("order.json")).expect("written");
+        let order: Value = serde_json::from_str(&text).expect("JSON");
+        let blocks = order["blocks"].as_array().expect("blocks").clone();
+        let variants: Vec<u64> =
+            blocks.iter().map(|block| block["variant"].as_u64().expect("a number")).collect();
+        variants
+    };
+    let variants = order("one");
+    assert_eq!(variants.len(), 21);
+    for round in variants.chunks(3) {
+        let mut sorted = round.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2]);
+    }
+    assert!(variants.chunks(3).any(|round| round != [0, 1, 2]), "{variants:?}");
+    assert_eq!(variants, order("two"));
+}
+
+#[test]
+fn a_block_that_fails_is_marked_its_pair_dropped_and_another_taken() {
+    let at = folder();
+    // fails the third time
+    let flaky = "echo x >> count; test $(wc -l < count) -ne 3 || { echo no luck >&2; exit 7; }; \
+                 echo 10";
+    let document = exec(&["--pairs", "6"], &[flaky, "echo 11"], at.path()).with(0).json();
+    assert_eq!(document["design"]["rounds"], 7);
+    assert_eq!(document["design"]["complete_rounds"], 6);
+    let left_out = &document["variants"][0]["left_out"][0];
+    assert_eq!(left_out["round"], 3);
+    assert!(left_out["reason"].as_str().is_some_and(|it| it.contains("no luck")), "{left_out}");
+}
+
+#[test]
+fn a_command_that_never_works_ends_the_experiment_early() {
+    let at = folder();
+    let ended = exec(&[], &["echo 1", "echo oops >&2; false"], at.path()).with(3);
+    let document = ended.json();
+    assert_eq!(document["design"]["rounds"], 3);
+    assert!(document["design"]["cut_short"].as_str().is_some_and(|it| it.contains("oops")));
+    assert_eq!(document["contrasts"][0]["endpoints"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_command_that_was_disturbed_is_tried_again() {
+    let at = folder();
+    let disturbed = "echo x >> count; test $(wc -l < count) -gt 4 || { echo noise >&2; exit 75; }; \
+                     echo 10";
+    let document = exec(&["--pairs", "6"], &["echo 10", disturbed], at.path()).with(0).json();
+    assert_eq!(document["design"]["rounds"], 10);
+    let left_out = &document["variants"][1]["left_out"];
+    assert_eq!(left_out.as_array().map(Vec::len), Some(4));
+    assert_eq!(left_out[0]["reason"], "disturbed: noise");
+}
+
+#[test]
+fn when_nothing_works_there_is_one_line_and_no_folder() {
+    let at = folder();
+    let ended = plumb(&["ab", "--exec", "false", "false"], at.path()).with(2);
+    assert_eq!(ended.stderr.trim().lines().count(), 1, "{ended:?}");
+    assert!(!at.path().join("plumb-runs").exists());
+}
+
+#[test]
+fn what_too_few_pairs_cannot_test_is_said_before_and_after() {
+    let at = folder();
+    let ended = exec(&["--pairs", "5"], &["echo 10", "echo 12"], at.path()).with(3);
+    assert!(ended.stderr.starts_with("with 5 rounds no difference, however large"), "{ended:?}");
+    let document = ended.json();
+    assert_eq!(primary(&document)["verdict"], "untestable");
+    assert_eq!(
+        (&document["design"]["tests"], &document["design"]["rounds_needed"]),
+        (&1.into(), &6.into())
+    );
+    let sentence = document["contrasts"][0]["sentence"].to_string();
+    assert!(sentence.contains("cannot be tested with 5 rounds (6 would do)"), "{sentence}");
+    assert_eq!(primary(&document)["interval"], Value::Null);
+    assert!(document["warnings"][0].as_str().is_some_and(|it| it.contains("fewer than 6")));
+}
+
+#[test]
+fn a_precision_that_is_reached_ends_it_after_ten_rounds() {
+    let at = folder();
+    let document = exec(&["--precision", "1%"], &["echo 10", "echo 12"], at.path()).with(0).json();
+    assert_eq!(document["design"]["rounds"], 10);
+}
+
+#[test]
+fn the_system_is_switched_before_every_block() {
+    let at = folder();
+    let switches = ["--before-a", "echo 10 > figure", "--before-b", "echo 15 > figure"];
+    let document =
+        exec(&[&switches[..], &["--pairs", "6"]].concat(), &["cat figure"; 2], at.path()).with(0);
+    let ratio = primary(&document.json())["ratio"].as_f64().expect("a number");
+    assert!((ratio - 1.5).abs() < 1e-12, "{ratio}");
+}
+
+#[test]
+fn round_trips_are_compared_and_the_stored_experiment_says_the_same() {
+    let at = folder();
+    let (server, slow) = (Server::start(&[]), Server::start(&["--service-time", "1ms"]));
+    let fast = format!("net ping {} --size 100B --count 300", server.address);
+    let slow = format!("net ping {} --size 100B --count 300", slow.address);
+    let words = ["ab", &fast, &slow, "--pairs", "6", "--json", "--seed", "3"];
+    let live = plumb(&words, at.path()).with(0).json();
+    assert_eq!(primary(&live)["verdict"], "worse");
+    assert_eq!(primary(&live)["key"], "p50");
+    let stored = only_run(at.path());
+    let stored = stored.to_str().expect("UTF-8");
+    let again = plumb(&["compare", stored, "--json"], at.path()).with(0).json();
+    assert_eq!(again["contrasts"], live["contrasts"]);
+    plumb(&["compare", stored, "--fail-on", "worse"], at.path()).with(1);
+}
+
+#[test]
+fn runs_that_were_not_interleaved_get_a_warning_and_no_verdict() {
+    let at = folder();
+    let server = Server::start(&[]);
+    for (name, size) in [("one", "100B"), ("two", "30000B")] {
+        let words =
+            ["net", "ping", &server.address, "--size", size, "--for", "1s", "--interval", "100ms"];
+        plumb(&[&words[..], &["--out", name]].concat(), at.path()).with(0);
+    }
+    let compared = plumb(&["compare", "one", "two", "--json"], at.path()).with(0).json();
+    assert_eq!(compared["design"]["kind"], "separate");
+    assert_eq!(primary(&compared)["verdict"], "none");
+    assert!(primary(&compared)["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0));
+    assert!(compared["warnings"][0].as_str().is_some_and(|it| it.contains("not interleaved")));
+    let named = |name: &str| {
+        let differences = compared["differences"].as_array().expect("a list");
+        differences.iter().any(|difference| difference["name"] == name)
+    };
+    assert!(named("option size") && !named("host kernel"), "{compared:#}");
+    plumb(&["compare", "one", "two", "--fail-on", "worse"], at.path()).with(3);
+}
+
+#[test]
+fn an_invalid_run_is_refused_with_its_reason_unless_accepted() {
+    let at = folder();
+    let server = Server::start(&[]);
+    for name in ["one", "two"] {
+        let words = ["net", "ping", &server.address, "--count", "300", "--out", name];
+        plumb(&words, at.path()).with(0);
+    }
+    let file = at.path().join("two/run.json");
+    let mut record: Value =
+        serde_json::from_str(&fs::read_to_string(&file).expect("written")).expect("JSON");
+    let finding = serde_json::json!(
+        {"kind": "failures", "scope": "everything", "text": "7 operations failed"});
+    let valid = record["validity"].clone();
+    record["validity"] =
+        serde_json::json!({"valid": false, "latency_valid": false, "reasons": [finding]});
+    fs::write(&file, record.to_string()).expect("writable");
+    let refused = plumb(&["compare", "one", "two"], at.path()).with(2);
+    assert!(refused.stderr.contains("two/run.json is not what was written"), "{refused:?}");
+    fs::remove_file(at.path().join("two/SHA256SUMS")).expect("it was written");
+    let refused = plumb(&["compare", "one", "two"], at.path()).with(2);
+    assert!(refused.stderr.contains("7 operations failed"), "{refused:?}");
+    assert!(refused.stderr.contains("--accept-invalid"), "{refused:?}");
+    let accepted = plumb(&["compare", "one", "two", "--accept-invalid"], at.path()).with(0);
+    assert!(accepted.stdout.contains("7 operations failed"), "{accepted:?}");
+
+    let finding = serde_json::json!(
+        {"kind": "foreign-load", "scope": "unchecked", "text": "nobody looked"});
+    record["validity"] =
+        serde_json::json!({"valid": false, "latency_valid": false, "reasons": [finding]});
+    fs::write(&file, record.to_string()).expect("writable");
+    let refused = plumb(&["compare", "one", "two", "--accept-invalid"], at.path()).with(2);
+    assert!(refused.stderr.contains("not checked: nobody looked"), "{refused:?}");
+    let accepted = plumb(&["compare", "one", "two", "--accept-unchecked"], at.path()).with(0);
+    assert!(accepted.stdout.contains("nobody looked"), "{accepted:?}");
+
+    record["validity"] = valid;
+    record["results"][0]["response_ns"]["p50"] = 1.into();
+    fs::write(&file, record.to_string()).expect("writable");
+    for words in [&["compare", "one", "two"][..], &["report", "two"]] {
+        let refused = plumb(words, at.path()).with(2);
+        assert!(refused.stderr.contains("contradicts itself"), "{refused:?}");
+        assert!(refused.stderr.contains("response_ns.p50 is 1, "), "{refused:?}");
+    }
+
+    record["schema"] = "plumb.run/9".into();
+    fs::write(&file, record.to_string()).expect("writable");
+    let newer = plumb(&["compare", "one", "two"], at.path()).with(2);
+    assert!(newer.stderr.contains("plumb.run/9"), "{newer:?}");
+}
+
+#[test]
+fn equal_variants_are_an_a_a_comparison_everywhere() {
+    let at = folder();
+    let document = exec(&["--out", "one"], &["echo 10", "echo 10"], at.path()).with(0).json();
+    assert_eq!(document["variants"][1]["same_as_baseline"], true);
+    assert_eq!(document["contrasts"][0]["same_treatment"], true);
+    let sentence = document["contrasts"][0]["sentence"].to_string();
+    assert!(sentence.contains("A/A comparison"), "{sentence}");
+    assert!(kit::read(&at.path().join("one/report.html")).contains("A/A COMPARISON"));
+    let switched = ["--before-b", "true"];
+    let document = exec(&switched, &["echo 10", "echo 10"], at.path()).with(0).json();
+    assert_eq!(document["variants"][1]["same_as_baseline"], Value::Null);
+}
+
+#[test]
+fn blocks_that_were_altered_or_come_from_elsewhere_are_refused_by_name() {
+    let at = folder();
+    exec(&["--pairs", "6", "--out", "one"], &["echo 10", "echo 12"], at.path()).with(0);
+    let order: Value =
+        serde_json::from_str(&kit::read(&at.path().join("one/order.json"))).expect("JSON");
+    let of_candidate = order["blocks"].as_array().expect("blocks").iter();
+    let mut of_candidate = of_candidate.filter(|block| block["variant"] == 1);
+    let block = of_candidate.nth(2).expect("a third block")["folder"].as_str().expect("a folder");
+    let (run, sums) = (at.path().join("one").join(block), "SHA256SUMS");
+    let file = run.join("run.json");
+    let text = kit::read(&file);
+    let refused = |expected: &str| {
+        let ended = plumb(&["compare", "one"], at.path()).with(2);
+        assert!(ended.stderr.contains(expected), "{ended:?}");
+        assert!(ended.stderr.contains(block), "{ended:?}");
+    };
+    fs::write(&file, text.replace("\"value\": 12", "\"value\": 1")).expect("writable");
+    refused("is not what was written when it ended");
+    fs::remove_file(run.join(sums)).expect("it was written");
+    refused("its run.json is not the one that this experiment took there");
+    let mut record: Value = serde_json::from_str(&text).expect("JSON");
+    record["host"]["kernel"] = "another".into();
+    fs::write(&file, record.to_string()).expect("writable");
+    refused("its kernel is another, and ");
+    fs::write(&file, text).expect("writable");
+    plumb(&["compare", "one"], at.path()).with(0);
+}
+
+#[test]
+fn a_switch_that_failed_is_said_in_the_first_sentence() {
+    let at = folder();
+    let switch = ["--before-b", "echo no such switch >&2; exit 4"];
+    let ended =
+        plumb(&[&["ab", "--exec"], &switch[..], &["echo 10", "echo 12"]].concat(), at.path());
+    let first = ended.with(3).stdout.split("\n\n").next().map(str::to_owned).unwrap_or_default();
+    assert!(first.starts_with("switching to candidate failed 3 times"), "{first}");
+    assert!(first.contains("no such switch"), "{first}");
+}
+
+#[test]
+fn an_interruption_leaves_the_blocks_so_far_readable() {
+    let at = folder();
+    let fifth = "echo x >> count; test $(wc -l < count) -lt 5 || kill -INT $PPID; echo 10";
+    let ended = exec(&["--pairs", "100"], &[fifth, "echo 12"], at.path()).with(130);
+    assert_eq!(ended.json()["design"]["cut_short"], "interrupted");
+    let stored = only_run(at.path());
+    plumb(&["compare", stored.to_str().expect("UTF-8")], at.path()).with(0);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
+    let at = folder();
+    let refusals: &[(&[&str], &str)] = &[
+        (&["ab", "net ping 127.0.0.1"], "2 values"),
+        (&["ab", "net pong", "net ping 127.0.0.1"], "pong"),
+        (&["ab", "net serve", "net serve"], "measures nothing"),
+        (&["ab", "checkup", "checkup"], "only commands that measure"),
+        (&["ab", "net ping 'x", "net ping x"], "quote is not closed"),
+        (&["ab", "net ping x --json", "net ping x"], "--json belongs to the experiment"),
+        (&["ab", "http ping http://x/ --jtl a", "http ping http://x/"], "--jtl names one file"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--pairs", "0"], "1 to 1000"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--margin", "2"], "has no unit"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--names", "one"], "--names has 1"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--names", "one,one"], "two variants alike"),
+        (&["ab", "--exec", "echo 1", "echo 1", "--pairs", "6", "--time", "1s"], "cannot be used"),
+        (&["compare", "."], "is no experiment"),
+        (&["compare", ".", "."], "no run at"),
+        (&["compare", "nowhere", "."], "no run at"),
+    ];
+    for (words, expected) in refusals {
+        let ended = plumb(words, at.path()).with(2);
+        assert!(ended.stderr.contains(expected), "{words:?}: {ended:?}");
+    }
+    assert!(!at.path().join("plumb-runs").exists());
+}
+
+#[test]
+fn plans_with_different_points_are_not_compared() {
+    let at = folder();
+    let server = Server::start(&[]);
+    let command = |sizes: &str| format!("net ping {} --size {sizes} --count 300", server.address);
+    let (one, two) = (command("1B,2B"), command("1B,3B"));
+    let ended = plumb(&["ab", &one, &two, "--pairs", "1"], at.path()).with(2);
+    assert!(ended.stderr.contains("has the points (connections 1, size 1B)"), "{ended:?}");
+}
+
+#[test]
+fn calibration_tells_false_positives_and_the_smallest_difference() {
+    let at = folder();
+    let server = Server::start(&[]);
+    let command = format!("net ping {} --size 1000B --count 300 --warmup 0s", server.address);
+    let words = ["lab", "calibrate", &command, "--time", "15s", "--json"];
+    let document = plumb(&words, at.path()).with(0).json();
+    assert_eq!(document["schema"], "plumb.calibration/1");
+    let experiments = document["experiments"].as_u64().expect("a number");
+    let false_positives = document["false_positives"].as_u64().expect("a number");
+    assert!(experiments >= 1 && false_positives <= experiments, "{document:#}");
+    let smallest = document["smallest"].as_array().expect("a list");
+    assert_eq!(smallest[0]["pairs"], 6);
+    assert!(smallest[0]["difference"].as_f64().is_some_and(|it| it > 0.0));
+    let short =
+        plumb(&["lab", "calibrate", "--time", "300ms", "--block", "100ms"], at.path()).with(2);
+    assert!(short.stderr.contains("more --time"), "{short:?}");
+}

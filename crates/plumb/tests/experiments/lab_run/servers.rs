@@ -1,0 +1,110 @@
+//! Servers that an experiment starts, and how they end.
+
+use std::net::TcpStream;
+
+use rustix::process::Signal;
+
+use super::{ALL_COUNT, SERVERS, experiment, folder, order};
+use crate::kit::{self, Program, plumb, read};
+
+fn check_servers(text: &str) {
+    let at = folder();
+    experiment(at.path(), text);
+    let document = plumb(&ALL_COUNT, at.path()).with(3).json(); // two pairs show nothing
+    let contrasts = document["contrasts"].as_array().expect("a list");
+    assert_eq!(contrasts.len(), 3, "the second probe does not depend on the size");
+    for contrast in contrasts {
+        let figure = &contrast["endpoints"][0];
+        assert!(figure["ratio"].as_f64().is_some_and(|ratio| ratio > 1.0), "{contrast:#}");
+        let tail = contrast["labels"]["probe"] == "tail";
+        assert_eq!(figure["key"], if tail { "p95" } else { "p50" });
+        assert_eq!(figure["role"], "primary");
+    }
+    assert_eq!(contrasts[0]["labels"]["size"], "100B");
+    let report = plumb(&["compare", "one", "--accept-invalid", "--accept-unchecked"], at.path())
+        .with(0)
+        .stdout;
+    assert!(report.contains("trip: median response time"), "{report}");
+    assert!(report.contains("tail: 95th percentile"), "{report}");
+}
+
+#[test]
+fn servers_that_live_as_long_as_the_experiment_are_driven_at_their_addresses() {
+    check_servers(SERVERS);
+}
+
+#[test]
+fn servers_can_be_fresh_for_each_block() {
+    check_servers(&SERVERS.replace("\"once\"", "\"block\"").replace("1000B", "300B"));
+}
+
+#[test]
+fn a_server_of_the_shell_is_ready_when_it_says_so_and_gone_with_the_experiment() {
+    let at = folder();
+    let text = r#"
+rounds = 6
+[[server]]
+name = "source"
+exec = "echo $$ > pid; echo starting; echo serving at figure now; exec sleep 600"
+ready = "serving at ${address} now"
+[[variant]]
+name = "one"
+[[variant]]
+name = "two"
+[[probe]]
+exec = "echo 10 > ${source}; cat ${source}"
+"#;
+    experiment(at.path(), text);
+    plumb(&["lab", "run", "x.toml"], at.path()).with(0);
+    assert_eq!(read(&at.path().join("figure")), "10\n");
+    let pid: i32 = read(&at.path().join("pid")).trim().parse().expect("a number");
+    let pid = rustix::process::Pid::from_raw(pid).expect("not zero");
+    assert!(rustix::process::test_kill_process(pid).is_err(), "it is still there");
+}
+
+#[test]
+fn a_signal_ends_the_servers_too() {
+    let at = folder();
+    let text = SERVERS.replace("rounds = 2", "rounds = 1000");
+    experiment(at.path(), &text);
+    let running = Program::start(&["lab", "run", "x.toml", "--out", "one"], at.path());
+    let head = running.log_line();
+    assert!(head.starts_with("x: 1000 rounds of 6 blocks"), "{head}");
+    assert!(head.ends_with("; folder one"), "{head}");
+    let first = running.log_line();
+    assert!(first.starts_with("round 1, 6 blocks: "), "{first}");
+    running.signal(Signal::INT);
+    let ended = running.wait().with(130);
+    assert!(ended.stderr.contains("no interval below six pairs"), "{ended:?}");
+    let target = order(&at.path().join("one"))["blocks"][0]["folder"].clone();
+    let run = kit::record(&at.path().join("one").join(target.as_str().expect("a path")));
+    let address = run["target"]["address"].as_str().expect("an address").to_owned();
+    assert!(TcpStream::connect(address).is_err(), "its server is gone");
+}
+
+#[test]
+fn servers_end_even_when_the_experiment_is_killed() {
+    let at = folder();
+    experiment(at.path(), &SERVERS.replace("rounds = 2", "rounds = 1000"));
+    let running = Program::start(&["lab", "run", "x.toml", "--out", "one"], at.path());
+    while !running.log_line().starts_with("round 1, ") {}
+    let first = order(&at.path().join("one"))["blocks"][0]["folder"].clone();
+    let run = kit::record(&at.path().join("one").join(first.as_str().expect("a path")));
+    let address = run["target"]["address"].as_str().expect("an address").to_owned();
+    let mut client = TcpStream::connect(address).expect("its server is there");
+    client.set_read_timeout(Some(kit::PATIENCE)).expect("a socket");
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    assert!(kit::message::at_end(&mut client), "the server does not end");
+}
+
+#[test]
+fn a_server_that_does_not_start_is_told_and_leaves_no_folder() {
+    let at = folder();
+    let text = SERVERS.replace("127.0.0.1:0", "127.0.0.1:1x");
+    experiment(at.path(), &text);
+    let ended = plumb(&["lab", "run", "x.toml"], at.path()).with(2);
+    assert!(ended.stderr.contains("the server `echo`"), "{ended:?}");
+    assert!(ended.stderr.contains("1x"), "{ended:?}");
+    assert!(!at.path().join("plumb-runs").exists());
+}

@@ -1,0 +1,11 @@
+//! The lock server, its clients and its journal.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod lock;
+mod lock_exclusion;
+mod lock_load;
+mod lock_postgres;
+mod lock_redis;
+mod lock_trouble;

@@ -1,0 +1,20 @@
+//! What crosses a network, between real programs: echo servers, lines, routes, streams.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod alone;
+mod delay;
+mod extension;
+mod far_host;
+mod lossy_line;
+mod namespaces;
+mod net;
+mod net_check;
+mod routes;
+mod server;
+mod stalls;
+mod stream;
+mod tick;
+mod tls;
+mod trouble;

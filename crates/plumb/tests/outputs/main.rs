@@ -1,0 +1,15 @@
+//! What goes in as words and comes out as files and text.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod bad_input;
+mod check;
+mod exports;
+mod golden;
+mod host;
+mod interop;
+mod manual;
+mod options_file;
+mod report;
+mod show;

@@ -1,0 +1,81 @@
+//! The chapter of commands is what the program says of itself, and every manual page can be made.
+
+use crate::kit;
+
+use kit::golden;
+
+/// Every command, by its words.
+const COMMANDS: [&[&str]; 38] = [
+    &[],
+    &["checkup"],
+    &["net", "ping"],
+    &["net", "stream"],
+    &["net", "serve"],
+    &["net", "check"],
+    &["net", "delay"],
+    &["http", "ping"],
+    &["http", "load"],
+    &["http", "import"],
+    &["http", "record"],
+    &["db", "ping"],
+    &["app", "serve"],
+    &["app", "generate"],
+    &["lock", "serve"],
+    &["lock", "load", "pairs"],
+    &["lock", "load", "sd"],
+    &["lock", "load", "create"],
+    &["lock", "load", "destroy"],
+    &["lock", "load", "verify"],
+    &["lock", "load", "live"],
+    &["lock", "status"],
+    &["lock", "show"],
+    &["lock", "journal", "dump"],
+    &["lock", "journal", "verify"],
+    &["lock", "journal", "repair"],
+    &["host", "watch"],
+    &["host", "record"],
+    &["host", "serve"],
+    &["host", "show"],
+    &["ab"],
+    &["compare"],
+    &["lab", "run"],
+    &["lab", "calibrate"],
+    &["check"],
+    &["report"],
+    &["man"],
+    &["complete"],
+];
+
+fn said(words: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    kit::plumb(words, folder.path()).with(0).stdout
+}
+
+#[test]
+fn the_chapter_of_commands_is_what_help_says() {
+    let mut chapter = String::from(
+        "# Commands\n\nWhat `--help` prints, command by command. Sizes and times carry units: `500B`, \
+         `64KiB`, `250us`, `2s`.\n",
+    );
+    for words in COMMANDS {
+        let name = [&["plumb"], words].concat().join(" ");
+        let help = said(&[words, &["--help"]].concat());
+        chapter += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    }
+    golden::check("../../../../docs/commands.md", &chapter);
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    for words in COMMANDS {
+        let page = said(&[&["man"], words].concat());
+        assert!(page.contains(".SH NAME"), "{words:?}: {page}");
+    }
+}
+
+#[test]
+fn completions_know_the_verbs() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(said(&["complete", shell]).contains("ping"), "{shell}");
+    }
+}

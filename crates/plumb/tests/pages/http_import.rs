@@ -1,0 +1,150 @@
+//! Recordings and test plans of others become scenarios: the whole output stands in
+//! `tests/golden`, and what cannot be read is refused before anything is written.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+use crate::kit;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use kit::golden::check;
+use kit::{Ended, plumb};
+use tempfile::{TempDir, tempdir};
+
+/// A folder with the recordings and plans in it.
+fn folder() -> TempDir {
+    let folder = tempdir().expect("a temporary folder");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plumb-import/tests/files");
+    for entry in fs::read_dir(from).expect("the fixtures of the layer") {
+        let entry = entry.expect("a readable folder");
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");
+    }
+    folder
+}
+
+fn import(words: &[&str], folder: &Path) -> Ended {
+    plumb(&[&["http", "import"], words].concat(), folder)
+}
+
+/// The line of a refusal, behind which nothing is left.
+fn refusal(words: &[&str], folder: &Path) -> String {
+    let before = names(folder);
+    let ended = import(words, folder).with(2);
+    assert_eq!(ended.stdout, "", "{ended:#?}");
+    assert_eq!(names(folder), before, "something was written");
+    let line = ended.stderr.strip_prefix("plumb: ").and_then(|text| text.strip_suffix('\n'));
+    let line = line.unwrap_or_else(|| panic!("not one line of ours: {}", ended.stderr));
+    assert!(!line.contains('\n') && !line.is_empty(), "not one line: {line}");
+    line.to_owned()
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn recordings_and_plans_are_the_scenarios_that_stand_here() {
+    let folder = folder();
+    for (file, name) in [
+        ("shop.har", "import-har"),
+        ("flights.jmx", "import-jmx"),
+        ("script.properties", "import-grinder-script"),
+        ("urls.properties", "import-grinder-urls"),
+    ] {
+        let ended = import(&[file], folder.path()).with(0);
+        check(&format!("{name}.toml"), &ended.stdout);
+        check(&format!("{name}.txt"), &ended.stderr);
+    }
+}
+
+#[test]
+fn a_scenario_goes_to_a_file_and_never_over_one() {
+    let folder = folder();
+    let words = ["shop.har", "--out", "shop.toml"];
+    let ended = import(&words, folder.path()).with(0);
+    assert_eq!(ended.stdout, "");
+    let written = fs::read_to_string(folder.path().join("shop.toml")).expect("it was written");
+    assert_eq!(written, import(&["shop.har"], folder.path()).with(0).stdout);
+    let line = refusal(&words, folder.path());
+    assert_eq!(line, "shop.toml is there already: name another file, or give --force");
+    let line = refusal(&["shop.har", "--out", "./shop.har", "--force"], folder.path());
+    assert!(line.starts_with("./shop.har is named twice"), "{line}");
+    import(&[&words[..], &["--force", "--drop-static"]].concat(), folder.path()).with(0);
+    let other = fs::read_to_string(folder.path().join("shop.toml")).expect("it was written");
+    assert!(written.contains("/style.css\"") && !other.contains("/style.css\""), "{other}");
+}
+
+#[test]
+fn a_login_goes_to_a_file_of_its_own_that_nobody_else_reads() {
+    let folder = folder();
+    let words = ["flights.jmx", "--out", "s.toml", "--credentials-out", "who"];
+    import(&words, folder.path()).with(0);
+    let who = folder.path().join("who");
+    assert_eq!(fs::read_to_string(&who).expect("it was written"), "DEMO:w3lcome\n");
+    assert_eq!(fs::metadata(&who).expect("it is there").mode() & 0o777, 0o600);
+    let scenario = fs::read_to_string(folder.path().join("s.toml")).expect("it was written");
+    assert!(scenario.contains("\ncredentials = \"who\"\n") && !scenario.contains("w3lcome"));
+    // one of the two is there already: neither is written
+    fs::remove_file(folder.path().join("s.toml")).expect("it is there");
+    assert!(refusal(&words, folder.path()).starts_with("who is there already"));
+    let line = refusal(&["script.properties", "--credentials-out", "other"], folder.path());
+    assert!(line.contains("leave the option out"), "{line}");
+}
+
+#[test]
+fn strictness_is_about_what_changes_the_load() {
+    let folder = folder();
+    let lost = import(&["flights.jmx", "--strict"], folder.path()).with(1);
+    assert!(lost.stderr.ends_with("things that change the load were not carried over\n"));
+    assert!(!lost.stdout.is_empty());
+    let text = fs::read_to_string(folder.path().join("urls.properties")).expect("a fixture");
+    let sound: String = text
+        .lines()
+        .filter(|line| {
+            !["stringBean", "followRedirects", "Content-Length", "test1", "test5", "test9"]
+                .iter()
+                .any(|word| line.contains(word))
+        })
+        .fold(String::new(), |text, line| text + line + "\n");
+    fs::write(folder.path().join("sound.properties"), sound).expect("it can be written");
+    let kept = import(&["sound.properties", "--strict"], folder.path()).with(0);
+    assert!(
+        kept.stderr.ends_with("everything that makes the load was carried over\n"),
+        "{kept:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_place_and_remedy() {
+    let folder = folder();
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("it can be written");
+    };
+    write("page.html", "<html>\n<body>\n</html>\n");
+    write("cut.har", "{\"log\": {\"version\": \"1.2\",\n\"entries\": [");
+    write("other.json", "{\"a\": 1}");
+    write("plain.txt", "hello\n");
+    write("dtd.jmx", "<?xml version=\"1.0\"?>\n<!DOCTYPE x SYSTEM \"file:///etc/passwd\">\n<x/>");
+    for (file, words) in [
+        ("nothing.har", ["cannot read nothing.har: ", ""]),
+        ("page.html", ["page.html: line 3: no sound XML", "save the plan again"]),
+        (
+            "cut.har",
+            ["cut.har: line 2, column 12: no JSON, or cut off", "save the recording again"],
+        ),
+        ("other.json", ["other.json: line 1, column 8: this is no HAR 1.2", "save the recording"]),
+        ("plain.txt", ["plain.txt is none of the formats", "--from"]),
+        ("dtd.jmx", ["dtd.jmx: line 2: a document type is not read", "take the line"]),
+    ] {
+        let line = refusal(&[file], folder.path());
+        assert!(words.iter().all(|word| line.contains(word)), "{file}: {line}");
+    }
+    let line = refusal(&["shop.har", "--base", "http://x.example"], folder.path());
+    assert!(line.starts_with("--base http://x.example: the file does not ask it"), "{line}");
+    let line = refusal(&["plain.txt", "--from", "grinder"], folder.path());
+    assert!(line.contains("is it a grinder.properties?"), "{line}");
+}

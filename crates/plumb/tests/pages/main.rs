@@ -1,0 +1,13 @@
+//! Pages and those who ask for them: single requests, scenarios, imports, recordings.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod http;
+mod http_import;
+mod http_load;
+mod http_load_examples;
+mod http_load_users;
+mod http_load_words;
+mod http_record;
+mod http_tls;
