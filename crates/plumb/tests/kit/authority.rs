@@ -9,6 +9,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tempfile::TempDir;
 
 /// An authority, and the folder with the certificates it has signed.
 #[derive(Debug)]
@@ -16,6 +17,21 @@ pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     folder: PathBuf,
     name: String,
+}
+
+/// A folder with an authority in it, which goes with the test.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
+    pub(crate) authority: Authority,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let authority = Authority::new(folder.path(), "ours");
+        Self { folder, authority }
+    }
 }
 
 /// The files of a certificate and its key.

@@ -6,26 +6,14 @@ use crate::kit;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use kit::authority::{Authority, allow};
+use kit::authority::{Authority, Place, allow};
 use kit::peer::talking;
 use kit::{PATIENCE, Server, ping, plumb};
-use tempfile::{TempDir, tempdir};
 
 /// Longer than needed, shorter than the figures of a run.
 const FEW: [&str; 5] = ["--count", "60", "--warmup", "0s", "--json"];
 
-struct Place {
-    folder: TempDir,
-    authority: Authority,
-}
-
 impl Place {
-    fn new() -> Self {
-        let folder = tempdir().expect("a temporary folder");
-        let authority = Authority::new(folder.path(), "ours");
-        Self { folder, authority }
-    }
-
     /// A server with a certificate for `host`.
     fn server(&self, host: &str, words: &[&str]) -> Server {
         Server::start(&[&self.authority.sign(host).shown(), words].concat())

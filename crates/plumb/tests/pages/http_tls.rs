@@ -6,12 +6,12 @@ use crate::kit;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kit::authority::Authority;
+use kit::authority::{Authority, Place};
 use kit::http::{Nginx, Reply, Site};
 use kit::proxy::Proxy;
 use kit::{Ended, PLUMB, Program, Server, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
-use tempfile::{TempDir, tempdir};
+use tempfile::tempdir;
 
 const FIXED: [&str; 5] = ["http", "ping", "--warmup=0s", "--lag=10s", "--json"];
 const TLS13: &str = "TLSv1.3 TLS13_AES_128_GCM_SHA256";
@@ -20,18 +20,7 @@ const WHO: [(&str, &str); 2] =
 /// `gate:open-sesame`, base64.
 const TOKEN: &str = "Proxy-Authorization: Basic Z2F0ZTpvcGVuLXNlc2FtZQ==";
 
-struct Place {
-    folder: TempDir,
-    authority: Authority,
-}
-
 impl Place {
-    fn new() -> Self {
-        let folder = tempdir().expect("a temporary folder");
-        let authority = Authority::new(folder.path(), "ours");
-        Self { folder, authority }
-    }
-
     /// A server with a certificate for its address that answers as `answer` says.
     fn site(&self, answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Site {
         Site::encrypted(&self.authority.sign("127.0.0.1"), answer)
