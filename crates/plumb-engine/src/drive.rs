@@ -14,7 +14,7 @@ mod traffic;
 
 use std::collections::VecDeque;
 
-use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transport};
+use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transports};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
@@ -26,6 +26,7 @@ use crate::outlet::Outlet;
 use crate::pacer::Pacer;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
 use crate::poll::{Poll, Time};
+use crate::proof::Proofs;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
@@ -92,8 +93,8 @@ pub struct Driven<P> {
     pub slowest: Slowest,
     /// What its connections did; `None` without connections of TCP.
     pub tcp: Option<TcpTotals>,
-    /// What the first connection really used.
-    pub transport: Option<Transport>,
+    /// What its connections really used.
+    pub transports: Transports,
 }
 
 /// The recorded part of a run, on the clock of the run.
@@ -147,7 +148,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     begun: u64,
     last_done: u64,
     down_since: Option<u64>,
-    transport: Option<Transport>,
+    proofs: Proofs,
     /// The common start, on the clock of the run; of scripts.
     start: u64,
 }
@@ -200,7 +201,7 @@ where
             begun: 0,
             last_done: 0,
             down_since: None,
-            transport: None,
+            proofs: Proofs::default(),
             start: 0,
             job,
         })
@@ -389,7 +390,7 @@ where
             let (per_s, offset_ns) = self.job.share.rate(rate);
             self.pacer = Some(Dues::Pacer(Pacer::new(start + offset_ns, per_s)));
         }
-        self.outlet.begin(self.transport.clone());
+        self.outlet.begin(self.proofs.transports().first().cloned());
         for index in 0..self.conns.len() {
             self.ready_for_work(index);
         }
@@ -503,7 +504,7 @@ where
             duration_ns: end.saturating_sub(window.from),
             warm_up_operations: self.warm_up_operations,
             cpu_ns,
-            transport: self.transport,
+            transports: self.proofs.into_transports(),
         }
     }
 }

@@ -25,6 +25,7 @@ mod pacer;
 mod place;
 mod plan;
 mod poll;
+mod proof;
 mod protocol;
 mod relay;
 mod result;
@@ -54,6 +55,7 @@ pub use pacer::Pacer;
 pub use place::Place;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
+pub use proof::proven;
 pub use protocol::{After, Next, Op, OpEnd, Protocol, Step, Stretch, Then};
 pub use relay::{
     Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,

@@ -5,7 +5,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Histogram, Interval, Recorder, Shape, Slowest, TcpTotals, Transport};
+use plumb_measure::{
+    Histogram, Interval, Recorder, Shape, Slowest, TcpTotals, Transport, Transports,
+};
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
@@ -81,8 +83,8 @@ pub struct LoadResult<P> {
     pub warm_up_operations: u64,
     /// Processor time of the driving threads over the recorded part, nanoseconds.
     pub cpu_ns: u64,
-    /// What the first connection really used.
-    pub transport: Option<Transport>,
+    /// What the connections really used.
+    pub transports: Transports,
     /// The slowest operations; their moments count from the start of the recorded part.
     pub slowest: Slowest,
     /// What all connections of TCP did over the recorded part.
@@ -392,7 +394,7 @@ impl Consumer {
             duration_ns: 0,
             warm_up_operations: 0,
             cpu_ns: 0,
-            transport: None,
+            transports: Transports::default(),
             slowest: Slowest::default(),
             tcp: None,
         };
@@ -410,7 +412,7 @@ impl Consumer {
             if let Some(tcp) = &driven.tcp {
                 result.tcp.get_or_insert_default().merge(tcp);
             }
-            result.transport = result.transport.or(driven.transport);
+            result.transports.merge(&driven.transports);
             if driven.ending != Ending::Complete {
                 result.ending = driven.ending;
             }

@@ -83,7 +83,9 @@ pub fn result_record<P>(
             bytes_received: recorder.bytes_received,
             slowest: &slowest,
             tcp: load.tcp.as_ref(),
-        }),
+        })
+        .with(load.transports.mixed()),
+        transports: load.transports.uses().to_vec(),
         driver: DriverFacts {
             name: None,
             wait: plan.waiting.describe().into(),

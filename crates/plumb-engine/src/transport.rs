@@ -7,11 +7,11 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_measure::{Clock as _, Span, Tick, Transport};
+use plumb_measure::{Clock as _, Span, Tick};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect,
-    getpeername, getsockname, listen, socket_with, sockopt,
+    getsockname, listen, socket_with, sockopt,
 };
 
 use crate::EngineError;
@@ -99,16 +99,6 @@ pub(crate) fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Re
 /// Makes all calls on a socket return at once again.
 pub(crate) fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(socket, true)?)
-}
-
-/// What a connection really uses.
-pub(crate) fn proven(endpoint: &Endpoint, socket: BorrowedFd<'_>) -> Option<Transport> {
-    Some(Transport {
-        kind: endpoint.transport().into(),
-        local: show(getsockname(socket).ok()?),
-        peer: getpeername(socket).ok().flatten().map_or_else(|| endpoint.to_string(), show),
-        tls: None,
-    })
 }
 
 /// A socket that takes connections, and the path to remove with it.

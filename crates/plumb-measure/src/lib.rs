@@ -37,6 +37,7 @@ mod stream;
 mod tcp;
 mod tick;
 mod told;
+mod transport;
 mod units;
 mod validity;
 
@@ -71,9 +72,7 @@ pub use record::{Answer, Codes, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };
-pub use run::{
-    Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target, Transport,
-};
+pub use run::{Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target};
 pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use seats::{Seat, Seats};
 pub use split::{CannotBeSplit, PartShare, Split};
@@ -82,5 +81,6 @@ pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::Told;
+pub use transport::{Network, Transport, TransportUse, Transports};
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

@@ -5,9 +5,11 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Endpoint, Place, Sampler, Stop};
+use plumb_engine::{Endpoint, Place, Sampler, Stop, proven};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transport};
+use plumb_measure::{
+    Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports,
+};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
@@ -42,7 +44,8 @@ pub(crate) struct Delivery {
     /// Streams that broke, as either side saw it, with the last cause that this side knows.
     pub(crate) broken: u64,
     pub(crate) trouble: Option<String>,
-    pub(crate) transport: Transport,
+    /// What the streams really used.
+    pub(crate) transports: Transports,
 }
 
 /// All connections of a result, ready to carry.
@@ -50,7 +53,6 @@ struct Ready {
     control: Talk,
     token: u64,
     sockets: Vec<OwnedFd>,
-    transport: Transport,
 }
 
 impl Carriage<'_> {
@@ -60,7 +62,11 @@ impl Carriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
-        sampler.begin(Some(&ready.transport));
+        let mut transports = Transports::default();
+        // of a socket that is gone already the stream will tell
+        let proofs = ready.sockets.iter().filter_map(|socket| proven(socket, None).ok());
+        proofs.for_each(|proof| transports.add(&proof, 1));
+        sampler.begin(transports.first());
         let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
         let start = Barrier::new(ready.sockets.len() + 1);
         let mut intervals = Intervals::default();
@@ -103,7 +109,7 @@ impl Carriage<'_> {
             began_ns,
             broken: sum.broken.max(u64::from(server.broken)),
             trouble: sum.trouble,
-            transport: ready.transport,
+            transports,
         })
     }
 
@@ -131,7 +137,6 @@ impl Carriage<'_> {
         let token = SplitMix64::new(clock::wall_ns()).next_u64();
         let mut control = Talk::open(self.endpoint, self.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
-        let transport = control.transport(self.endpoint);
         let stream = Stream { direction: self.direction, token };
         let open = || -> Result<OwnedFd, TalkError> {
             let mut talk = Talk::open(self.endpoint, self.patience)?;
@@ -139,7 +144,7 @@ impl Carriage<'_> {
             Ok(talk.into_socket())
         };
         let sockets: Result<Vec<_>, _> = (0..self.streams).map(|_| open()).collect();
-        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transport })
+        Ok(Ready { control, token, sockets: sockets.map_err(told)? })
     }
 
     /// Looks on until the time is over; what was received in each interval.

@@ -97,6 +97,7 @@ pub(crate) fn together<P>(mut loads: Loads<P>, connections: u64) -> LoadResult<P
             all.tcp.get_or_insert_default().merge(tcp);
         }
         all.recorder.merge(&one.recorder);
+        all.transports.merge(&one.transports);
         all.protocols.extend(one.protocols);
         all.intervals.clear();
         if all.ending == Ending::Complete {
@@ -125,7 +126,7 @@ pub(crate) fn figures<P>(
         let throughput_per_s = operations as f64 * 1e9 / load.duration_ns.max(1) as f64;
         ClientFigures {
             client,
-            address: load.transport.as_ref().map(|transport| transport.local.clone()),
+            address: load.transports.first().map(|transport| transport.local.clone()),
             operations,
             failures: load.recorder.failures().total(),
             throughput_per_s,

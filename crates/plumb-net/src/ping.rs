@@ -280,8 +280,8 @@ impl Ping {
             result.batches = None; // operations of several clients have no common order
             result.niping = None; // a rate of niping is that of one client
         }
-        if let Some(transport) = load.transport {
-            at.watch.reached(transport);
+        if let Some(transport) = load.transports.first() {
+            at.watch.reached(transport.clone());
         }
         Ok((result, load.began_ns))
     }

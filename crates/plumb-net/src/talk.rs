@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use plumb_engine::{Endpoint, EngineError};
-use plumb_measure::{Span, Transport};
+use plumb_measure::Span;
 use plumb_wire::extension::{Answer, Misunderstood, Request};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload};
 
@@ -92,20 +92,6 @@ impl Talk {
                     };
                 }
             }
-        }
-    }
-
-    /// What it really uses.
-    pub(crate) fn transport(&self, endpoint: &Endpoint) -> Transport {
-        let (local, peer) = match self {
-            Self::Tcp(stream) => (stream.local_addr().ok(), stream.peer_addr().ok()),
-            Self::Unix(_) => (None, None),
-        };
-        Transport {
-            kind: endpoint.transport().into(),
-            local: local.map_or_else(|| "unix".into(), |address| address.to_string()),
-            peer: peer.map_or_else(|| endpoint.to_string(), |address| address.to_string()),
-            tls: None,
         }
     }
 

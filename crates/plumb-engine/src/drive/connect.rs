@@ -82,12 +82,6 @@ where
         self.recorder.connect.record(self.now - since);
         self.outlet.connected(super::script::number::<P>(self.job.share, index), self.now - since);
         self.watch.connected(index, channel.socket(), self.now);
-        if self.transport.is_none() {
-            self.transport = transport::proven(self.job.endpoint, channel.socket());
-            if P::SCRIPTED {
-                self.outlet.begin(self.transport.clone()); // other loads begin when all stand
-            }
-        }
         self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
         self.shake_hands(index)
     }
@@ -115,10 +109,11 @@ where
                     );
                     self.recorder.resumed += u64::from(channel.link().resumed());
                 }
-                if let Some(transport) = &mut self.transport
-                    && transport.tls.is_none()
-                {
-                    transport.tls = channel.link().proof();
+                let first = self.proofs.transports().first().is_none();
+                self.proofs.note(channel.socket(), channel.link().proof());
+                if P::SCRIPTED && first {
+                    // other loads begin when all stand
+                    self.outlet.begin(self.proofs.transports().first().cloned());
                 }
                 self.conns[index].phase = Phase::Greeting { channel, since: self.now };
                 self.greet(index)

@@ -290,7 +290,7 @@ impl LoadJob {
         if let Some(complaint) = load.protocols.iter().find_map(Protocol::complaint) {
             result.validity = std::mem::take(&mut result.validity).with_complaint(&complaint);
         }
-        if let Some(transport) = &load.transport {
+        if let Some(transport) = load.transports.first() {
             place.watch.reached(transport.clone());
         }
         Ok((result, load))

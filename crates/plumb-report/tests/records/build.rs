@@ -349,6 +349,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
             transport: Some(Transport {
                 tls: None,
                 kind: "tcp".into(),
+                network: None,
                 local: "10.20.0.9:40312".into(),
                 peer: address.into(),
             }),
