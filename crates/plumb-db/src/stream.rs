@@ -1,13 +1,12 @@
 //! The socket under the driver: what it carries is counted.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use plumb_engine::{Endpoint, proven};
+use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
 use plumb_measure::{Transport, Transports};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -38,9 +37,33 @@ impl Traffic {
 
 /// A connected socket.
 #[derive(Debug)]
-enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects to `endpoint`; what is sent goes out at once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
+        let socket = start_connect(endpoint, &SocketOptions::default())?;
+        match endpoint {
+            Endpoint::Tcp(_) => {
+                let socket = TcpStream::from_std(socket.into())?;
+                socket.writable().await?;
+                finish_connect(&socket)?;
+                Ok(Self::Tcp(socket))
+            }
+            Endpoint::Unix(_) | Endpoint::Own => {
+                let socket = UnixStream::from_std(socket.into())?;
+                socket.writable().await?;
+                finish_connect(&socket)?;
+                Ok(Self::Unix(socket))
+            }
+        }
+    }
 }
 
 /// A connected socket whose bytes are counted.
@@ -56,12 +79,7 @@ impl Wire {
     /// # Errors
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint, traffic: Arc<Traffic>) -> io::Result<Self> {
-        let socket = match endpoint {
-            Endpoint::Tcp(address) => Socket::Tcp(dial(*address).await?),
-            Endpoint::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
-            Endpoint::Own => return Err(io::ErrorKind::Unsupported.into()),
-        };
-        Ok(Self { socket, traffic })
+        Ok(Self { socket: Socket::connect(endpoint).await?, traffic })
     }
 
     /// One end of a pair of sockets.
@@ -86,13 +104,6 @@ impl Wire {
         }
         done
     }
-}
-
-/// A TCP connection that sends at once.
-pub(crate) async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = TcpStream::connect(address).await?;
-    socket.set_nodelay(true)?;
-    Ok(socket)
 }
 
 impl AsyncRead for Wire {

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Endpoint, Place, Sampler, Stop, proven};
+use plumb_engine::{Endpoint, Place, Sampler, Stop};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports,
@@ -53,6 +53,7 @@ struct Ready {
     control: Talk,
     token: u64,
     sockets: Vec<OwnedFd>,
+    transports: Transports,
 }
 
 impl Carriage<'_> {
@@ -62,11 +63,7 @@ impl Carriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
-        let mut transports = Transports::default();
-        // of a socket that is gone already the stream will tell
-        let proofs = ready.sockets.iter().filter_map(|socket| proven(socket, None).ok());
-        proofs.for_each(|proof| transports.add(&proof, 1));
-        sampler.begin(transports.first());
+        sampler.begin(ready.transports.first());
         let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
         let start = Barrier::new(ready.sockets.len() + 1);
         let mut intervals = Intervals::default();
@@ -109,7 +106,7 @@ impl Carriage<'_> {
             began_ns,
             broken: sum.broken.max(u64::from(server.broken)),
             trouble: sum.trouble,
-            transports,
+            transports: ready.transports,
         })
     }
 
@@ -138,13 +135,15 @@ impl Carriage<'_> {
         let mut control = Talk::open(self.endpoint, self.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
         let stream = Stream { direction: self.direction, token };
-        let open = || -> Result<OwnedFd, TalkError> {
+        let mut transports = Transports::default();
+        let mut open = || -> Result<OwnedFd, TalkError> {
             let mut talk = Talk::open(self.endpoint, self.patience)?;
             talk.ask(Request::Stream(stream))?;
+            transports.add(&talk.transport()?, 1);
             Ok(talk.into_socket())
         };
         let sockets: Result<Vec<_>, _> = (0..self.streams).map(|_| open()).collect();
-        Ok(Ready { control, token, sockets: sockets.map_err(told)? })
+        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transports })
     }
 
     /// Looks on until the time is over; what was received in each interval.

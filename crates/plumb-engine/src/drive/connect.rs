@@ -8,13 +8,13 @@ use plumb_measure::{FailureKind, Outcome};
 use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
 use crate::channel::Channel;
+use crate::connect::{self, SocketOptions};
 use crate::conn::{Flight, Phase};
 use crate::error::connect_failure;
 use crate::link::Link;
 use crate::plan::Waiting;
 use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
-use crate::transport;
 
 impl<P, L, M, T> Drive<'_, P, L, M, T>
 where
@@ -26,13 +26,13 @@ where
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
         let since = self.time.now_ns();
         self.now = since;
-        let started =
-            transport::start_connect(self.job.endpoint, self.job.plan.nagle).and_then(|socket| {
-                let channel = Channel::new(socket, (self.job.link)());
-                let generation = self.conns[index].generation;
-                self.poll.add_connection(channel.socket(), Token { index, generation })?;
-                Ok(channel)
-            });
+        let options = SocketOptions { nagle: self.job.plan.nagle, ..SocketOptions::default() };
+        let started = connect::start_connect(self.job.endpoint, &options).and_then(|socket| {
+            let channel = Channel::new(socket, (self.job.link)());
+            let generation = self.conns[index].generation;
+            self.poll.add_connection(channel.socket(), Token { index, generation })?;
+            Ok(channel)
+        });
         match started {
             Ok(channel) => {
                 self.conns[index].phase = Phase::Connecting { channel, since };
@@ -75,7 +75,7 @@ where
         let Phase::Connecting { channel, since } = self.take_phase(index) else {
             return Ok(());
         };
-        if let Err(error) = transport::finish_connect(channel.socket()) {
+        if let Err(error) = connect::finish_connect(channel.socket()) {
             return self.connect_failed(index, &error);
         }
         self.now = self.time.now_ns();
@@ -157,7 +157,7 @@ where
             return Ok(());
         };
         if self.job.plan.waiting == Waiting::Receive {
-            transport::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
+            connect::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
                 .map_err(EngineError::system("set a receive time-out"))?;
         }
         self.conns[index].phase = Phase::Open { channel };
@@ -219,12 +219,8 @@ where
 
     fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
         if self.never_stood() {
-            let address = self.job.endpoint.to_string();
-            return Err(if error.kind() == io::ErrorKind::TimedOut {
-                EngineError::connect_timed_out(address, self.job.plan.connect_timeout.ns())
-            } else {
-                EngineError::connect(address, error)
-            });
+            let limit = self.job.plan.connect_timeout;
+            return Err(EngineError::connect_within(self.job.endpoint, error, limit));
         }
         self.recorder.connect_failures.count(connect_failure(error));
         self.drop_connection(index);
