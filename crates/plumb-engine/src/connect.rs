@@ -102,8 +102,7 @@ pub fn reachable(
     if let [only] = candidates {
         return Ok(only.clone());
     }
-    let (endpoint, _) =
-        connect_first(candidates, patience, &SocketOptions::default(), Some(stop))?;
+    let (endpoint, _) = connect_first(candidates, patience, &SocketOptions::default(), Some(stop))?;
     Ok(endpoint)
 }
 

@@ -15,6 +15,7 @@ mod traffic;
 use std::collections::VecDeque;
 
 use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transports};
+use serde::{Deserialize, Serialize};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
@@ -63,8 +64,9 @@ pub(crate) struct Job<'a, M> {
     pub(crate) shape: Shape,
 }
 
-/// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a load ended; of several, the last in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The plan came to its end.
     Complete,

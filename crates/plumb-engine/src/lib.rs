@@ -50,7 +50,7 @@ pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use link::{Link, Plain, Received};
 pub use listener::Listener;
-pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, Sampler, Stage};
+pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, NotAlike, Sampler, Stage};
 pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;

@@ -1,13 +1,14 @@
 //! A whole load: its threads, and the consumer that writes down what they record.
 
+mod interval;
+mod outcome;
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{
-    Histogram, Interval, Recorder, Shape, Slowest, TcpTotals, Transport, Transports,
-};
+use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
@@ -23,21 +24,8 @@ use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::{Endpoint, EngineError};
 
-/// What was recorded in one interval, by all threads together.
-#[derive(Debug)]
-pub struct IntervalRecords {
-    /// Start of the recorded part, nanoseconds on the monotonic clock.
-    pub began_ns: u64,
-    /// Start and length after the start of the recorded part, and the figures of the interval.
-    pub figures: Interval,
-    /// Everything recorded in it.
-    pub recorder: Recorder,
-    /// For each driving thread the processor on which it was at the end of the interval, and the
-    /// processor time that it used in it, nanoseconds.
-    pub drivers: Vec<(u32, u64)>,
-    /// Users of scripts that took part at the end of the interval; 0 of other loads.
-    pub users: u64,
-}
+pub use interval::IntervalRecords;
+pub use outcome::{CrewFigures, LoadResult, NotAlike};
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
 /// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
@@ -60,35 +48,6 @@ pub trait Sampler {
 
     /// One interval is complete.
     fn interval(&mut self, records: &IntervalRecords);
-}
-
-/// What came of a load.
-#[derive(Debug)]
-pub struct LoadResult<P> {
-    /// Everything recorded.
-    pub recorder: Recorder,
-    /// What cannot be told from the rows of the recorder, for each crew.
-    pub crews: Vec<CrewFigures>,
-    /// The protocols, as their threads left them.
-    pub protocols: Vec<P>,
-    /// The intervals, in order.
-    pub intervals: Vec<Interval>,
-    /// How it ended.
-    pub ending: Ending,
-    /// Start of the recorded part, nanoseconds on the monotonic clock.
-    pub began_ns: u64,
-    /// Length of the recorded part, nanoseconds.
-    pub duration_ns: u64,
-    /// Operations of the warm-up.
-    pub warm_up_operations: u64,
-    /// Processor time of the driving threads over the recorded part, nanoseconds.
-    pub cpu_ns: u64,
-    /// What the connections really used.
-    pub transports: Transports,
-    /// The slowest operations; their moments count from the start of the recorded part.
-    pub slowest: Slowest,
-    /// What all connections of TCP did over the recorded part.
-    pub tcp: Option<TcpTotals>,
 }
 
 /// Where a load goes, and who looks on.
@@ -114,23 +73,6 @@ pub struct Crew<'a> {
     pub plan: &'a LoadPlan,
     /// Who takes part when, of scripts; `None`: every user, from the start.
     pub crowd: Option<&'a Crowd>,
-}
-
-/// What one crew of a load did, as far as no row tells it from the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CrewFigures {
-    /// Operations that could not begin in time and were given up.
-    pub dropped: u64,
-    /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
-    /// users that connect when they begin.
-    pub start_up: Histogram,
-}
-
-impl CrewFigures {
-    fn add(&mut self, recorder: &Recorder) {
-        self.dropped += recorder.dropped;
-        self.start_up.merge(&recorder.start_up);
-    }
 }
 
 /// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
@@ -211,7 +153,8 @@ where
         drop(full);
         let mut consumer = Consumer::new(interval_ns, shape, threads);
         consumer.consume(&messages, stage.samplers);
-        consumer.conclude(handles)
+        let connections: usize = crews.iter().map(|crew| crew.plan.connections.get()).sum();
+        consumer.conclude(connections as u64, handles)
     })
 }
 
@@ -244,7 +187,7 @@ where
         let mut consumer =
             Consumer::new(plan.interval.ns(), labels.into(), vec![Thread::new(0, empty)]);
         consumer.consume(&messages, samplers);
-        consumer.conclude(vec![handle])
+        consumer.conclude(plan.connections.get() as u64, vec![handle])
     })
 }
 
@@ -341,25 +284,21 @@ impl Consumer {
         self.complete_below(u64::MAX, samplers); // what a thread that failed left behind
     }
 
-    fn take(&mut self, mut slice: Slice, samplers: &mut [&mut dyn Sampler]) {
+    fn take(&mut self, slice: Slice, samplers: &mut [&mut dyn Sampler]) {
         let start_ns = slice.number * self.every_ns;
         let shape = self.total.shape();
-        let records = self.pending.entry(slice.number).or_insert_with(|| IntervalRecords {
-            began_ns: slice.began_ns,
-            figures: empty_interval(start_ns),
-            recorder: Recorder::new(shape),
-            drivers: Vec::new(),
-            users: 0,
-        });
-        records.recorder.merge(&slice.recorder);
-        records.drivers.push((slice.cpu, slice.cpu_ns));
-        records.users += slice.users;
-        let length_ns = slice.end_ns.saturating_sub(start_ns);
-        records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
+        let mut part = IntervalRecords::empty(slice.began_ns, start_ns, Shape::default());
+        part.figures.duration_ns = slice.end_ns.saturating_sub(start_ns);
+        part.recorder = slice.recorder;
+        part.drivers.push((slice.cpu, slice.cpu_ns));
+        part.users = slice.users;
+        let empty = || IntervalRecords::empty(slice.began_ns, start_ns, shape);
+        self.pending.entry(slice.number).or_insert_with(empty).add(&part);
+        let mut recorder = part.recorder;
         let thread = &mut self.threads[slice.thread];
-        self.crews[thread.crew].add(&slice.recorder);
-        slice.recorder.clear();
-        let _ = thread.empty.send(slice.recorder); // a thread that ended needs none
+        self.crews[thread.crew].add(recorder.dropped, &recorder.start_up);
+        recorder.clear();
+        let _ = thread.empty.send(recorder); // a thread that ended needs none
         thread.passed = if slice.last { u64::MAX } else { slice.number + 1 };
         let everybody = self.threads.iter().map(|thread| thread.passed).min().unwrap_or(u64::MAX);
         self.complete_below(everybody, samplers);
@@ -371,7 +310,7 @@ impl Consumer {
                 break;
             }
             let mut records = first.remove();
-            summarize(&mut records.figures, &records.recorder);
+            records.summarize();
             self.total.merge(&records.recorder);
             if records.figures.duration_ns > 0 {
                 self.intervals.push(records.figures);
@@ -382,6 +321,7 @@ impl Consumer {
 
     fn conclude<P, E>(
         self,
+        connections: u64,
         handles: Vec<ScopedJoinHandle<'_, Result<Driven<P>, E>>>,
     ) -> Result<LoadResult<P>, E> {
         let mut result = LoadResult {
@@ -392,6 +332,7 @@ impl Consumer {
             ending: Ending::Complete,
             began_ns: 0,
             duration_ns: 0,
+            connections,
             warm_up_operations: 0,
             cpu_ns: 0,
             transports: Transports::default(),
@@ -413,25 +354,9 @@ impl Consumer {
                 result.tcp.get_or_insert_default().merge(tcp);
             }
             result.transports.merge(&driven.transports);
-            if driven.ending != Ending::Complete {
-                result.ending = driven.ending;
-            }
+            result.ending = result.ending.max(driven.ending);
             result.protocols.push(driven.protocol);
         }
         Ok(result)
     }
-}
-
-fn empty_interval(start_ns: u64) -> Interval {
-    Interval { start_ns, duration_ns: 0, operations: 0, failures: 0, p50: 0, p99: 0, max: 0 }
-}
-
-fn summarize(figures: &mut Interval, recorder: &Recorder) {
-    let mut response = Histogram::new();
-    recorder.rows().iter().for_each(|row| response.merge(&row.response));
-    figures.operations = response.count();
-    figures.failures = recorder.failures().total();
-    figures.p50 = response.quantile(0.5);
-    figures.p99 = response.quantile(0.99);
-    figures.max = response.max();
 }

@@ -9,9 +9,11 @@
 
 mod attribution;
 mod batches;
+pub mod bounds;
 mod checkup;
 mod clients;
 mod clock;
+mod codes;
 mod comparison;
 mod consistency;
 mod foreign_limit;
@@ -50,6 +52,7 @@ pub use checkup::{
 };
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
+pub use codes::Codes;
 pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
     DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
@@ -68,7 +71,7 @@ pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
-pub use record::{Answer, Codes, Moments, Recorder, Row, Shape};
+pub use record::{Answer, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };

@@ -108,7 +108,9 @@ impl Transports {
         let each: Vec<String> = self
             .uses
             .iter()
-            .map(|it| format!("{} {}", counted(it.connections, "connection"), it.transport.describe()))
+            .map(|it| {
+                format!("{} {}", counted(it.connections, "connection"), it.transport.describe())
+            })
             .collect();
         let text = format!("not all connections used the same transport: {}", each.join(", "));
         Some(Finding { kind: FindingKind::MixedTransport, scope: Scope::Nothing, text })

@@ -7,9 +7,7 @@ use std::thread;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::{Endpoint, Place, Sampler, Stop};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{
-    Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports,
-};
+use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 

@@ -267,7 +267,7 @@ impl Ping {
         let echo = point.terms.is_none().then_some(point.size);
         let each = clients::figures(&loads, echo, point.connections.get() as u64);
         let overlap = clients::overlap(&loads, echo);
-        let load = clients::together(loads, point.connections.get() as u64);
+        let load = clients::together(loads)?;
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
         match point.terms {
@@ -420,7 +420,7 @@ fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
     points
 }
 
-fn add_figures<P>(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<P>) {
+fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<()>) {
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
     let one_way = bits(result.throughput_per_s, size.bytes());

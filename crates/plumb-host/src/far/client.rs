@@ -131,7 +131,9 @@ impl Link {
     fn connect(address: &str) -> Result<Self, EngineError> {
         let candidates = Endpoint::resolve(&Address::parse(address, PORT)?, Family::Any)?;
         let socket = Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
-        socket.limit_calls(PATIENCE).map_err(|cause| EngineError::connect(address.into(), &cause))?;
+        socket
+            .limit_calls(PATIENCE)
+            .map_err(|cause| EngineError::connect(address.into(), &cause))?;
         Ok(Self { socket, line: Vec::new() })
     }
 

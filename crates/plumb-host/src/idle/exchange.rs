@@ -77,8 +77,8 @@ fn broken(what: &'static str) -> impl FnOnce(io::Error) -> HostError {
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let there = [Endpoint::Tcp(listener.local_addr()?)];
-    let near = Connection::open(&there, PATIENCE, &SocketOptions::default())
-        .map_err(io::Error::other)?;
+    let near =
+        Connection::open(&there, PATIENCE, &SocketOptions::default()).map_err(io::Error::other)?;
     let near = TcpStream::from(near.into_socket());
     let ours = near.local_addr()?;
     // somebody else may have been quicker to connect
