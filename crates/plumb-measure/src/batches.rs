@@ -42,7 +42,7 @@ impl TryFrom<WrittenBatches> for Batches {
 
     fn try_from(it: WrittenBatches) -> Result<Self, NoBatches> {
         let size = it.operations / OPERATIONS_MIN;
-        let doubled = it.operations % OPERATIONS_MIN == 0 && size.is_power_of_two();
+        let doubled = it.operations.is_multiple_of(OPERATIONS_MIN) && size.is_power_of_two();
         if !doubled
             || it.operations > COUNT_MAX
             || it.sums.len() >= BATCHES_MAX
