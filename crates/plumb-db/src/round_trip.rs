@@ -46,7 +46,7 @@ pub(crate) async fn handshakes(endpoint: &Endpoint, patience: Span) -> Option<Hi
 pub(crate) fn echoes(address: &str, patience: Span, stop: &Stop) -> Result<Histogram, DbError> {
     let found = Endpoint::resolve(&Address::parse(address, ECHO_PORT)?, Family::Any)?;
     let endpoint = plumb_engine::reachable(&found, patience, stop)?;
-    let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [] };
+    let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
     let plan = LoadPlan::lone(MESSAGES, patience);
     let load = load::run(&plan, &mut stage, 1, || Null(message()), Plain::default)?;
     let times = load.recorder.rows().first().map(|row| row.service.clone()).unwrap_or_default();

@@ -21,7 +21,7 @@ use crate::channel::READ_BYTES;
 use crate::clock;
 use crate::conn::{Conn, Phase};
 use crate::crowd::Crowd;
-use crate::gate::Gate;
+use crate::gate::StartLine;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::pacer::Pacer;
@@ -59,7 +59,7 @@ pub(crate) struct Job<'a, M> {
     pub(crate) endpoint: &'a Endpoint,
     /// Makes the link of a new connection.
     pub(crate) link: &'a M,
-    pub(crate) gate: &'a Gate,
+    pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
 }
@@ -131,7 +131,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     recorder: Recorder,
     outlet: Outlet,
     watch: Watch,
-    /// The gate was told that every connection of this thread stands.
+    /// The start line was told that every connection of this thread stands.
     arrived: bool,
     /// `None` until every connection of every thread stands.
     window: Option<Window>,
@@ -294,7 +294,10 @@ where
     fn deadline(&self) -> Option<u64> {
         let due = self.pacer.as_ref().map(Dues::next_due);
         let edge = match self.window {
-            None => Some(self.now + GATHER_WAIT_NS),
+            None => {
+                let opens = self.job.line.opens_at().filter(|opens| *opens > self.now);
+                Some(opens.unwrap_or(u64::MAX).min(self.now + GATHER_WAIT_NS))
+            }
             Some(window) if self.recording => window.until,
             Some(window) => Some(window.from),
         };
@@ -371,9 +374,9 @@ where
         }
         if !self.arrived {
             self.arrived = true;
-            self.job.gate.arrive();
+            self.job.line.arrive();
         }
-        let Some(start) = self.job.gate.start(self.now) else {
+        let Some(start) = self.job.line.start(self.now) else {
             return;
         };
         let plan = self.job.plan;
@@ -454,7 +457,7 @@ where
 
     /// Whether, and how, the run is over.
     fn ending(&self) -> Option<Ending> {
-        if self.job.stop.asked() || self.job.gate.aborted() {
+        if self.job.stop.asked() || self.job.line.given_up() {
             return Some(Ending::Interrupted);
         }
         let window = self.window?;

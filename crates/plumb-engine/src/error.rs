@@ -39,6 +39,12 @@ pub enum EngineError {
         /// The same as data.
         kind: FailureKind,
     },
+    /// Whoever starts the load from outside gave it up.
+    #[error("the load was not started: {cause}; start it again")]
+    NotStarted {
+        /// Why.
+        cause: String,
+    },
     /// The other side was reached but does not answer as the protocol demands.
     #[error("{address} {complaint}")]
     Greeting {

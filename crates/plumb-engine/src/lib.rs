@@ -48,6 +48,7 @@ pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_co
 pub use crowd::{ARRIVALS_MAX, Crowd, Curve, Spread};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
+pub use gate::Gate;
 pub use link::{Link, Plain, Received};
 pub use listener::Listener;
 pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, NotAlike, Sampler, Stage};

@@ -14,7 +14,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::clock::MonotonicClock;
 use crate::crowd::Crowd;
 use crate::drive::{Drive, Driven, Ending, Job};
-use crate::gate::Gate;
+use crate::gate::{Gate, StartLine};
 use crate::link::Link;
 use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
@@ -58,6 +58,9 @@ pub struct Stage<'a> {
     pub stop: &'a Stop,
     /// Called once an interval.
     pub samplers: &'a mut [&'a mut dyn Sampler],
+    /// Opened by whoever starts the load from outside; `None`: it begins once every connection
+    /// stands.
+    pub gate: Option<&'a Gate>,
 }
 
 impl std::fmt::Debug for Stage<'_> {
@@ -125,7 +128,8 @@ where
     let planned = crews.iter().enumerate().flat_map(|(number, crew)| {
         (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
     });
-    let gate = Gate::new(crews.iter().map(|crew| crew.plan.threads.get()).sum());
+    let threads = crews.iter().map(|crew| crew.plan.threads.get()).sum();
+    let line = StartLine::new(threads, stage.gate);
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -141,7 +145,7 @@ where
                 share: plan.share(index),
                 endpoint: stage.endpoint,
                 link: &link,
-                gate: &gate,
+                line: &line,
                 stop: stage.stop,
                 shape,
             };
@@ -153,6 +157,9 @@ where
         drop(full);
         let mut consumer = Consumer::new(interval_ns, shape, threads);
         consumer.consume(&messages, stage.samplers);
+        if let Some(cause) = line.failure() {
+            return Err(EngineError::NotStarted { cause: cause.to_owned() });
+        }
         let connections: usize = crews.iter().map(|crew| crew.plan.connections.get()).sum();
         consumer.conclude(connections as u64, handles)
     })
@@ -212,13 +219,13 @@ fn drive<P: Protocol, L: Link>(
     outlet: Outlet,
     place: Place<'_>,
 ) -> Result<Driven<P>, EngineError> {
-    let gate = job.gate;
+    let line = job.line;
     let driven = place
         .settle()
         .and_then(|()| Drive::new(job, protocol, MonotonicClock, outlet))
         .and_then(Drive::run);
     if driven.is_err() {
-        gate.abort();
+        line.abort();
     }
     driven
 }

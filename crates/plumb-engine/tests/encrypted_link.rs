@@ -102,7 +102,7 @@ fn drive(
 ) -> (Result<LoadResult<Bulk>, EngineError>, Mirror) {
     beside(server, Span::from_ms(30_000), |endpoint| {
         let stop = Stop::new().unwrap();
-        let mut stage = Stage { endpoint, stop: &stop, samplers: &mut [] };
+        let mut stage = Stage { endpoint, stop: &stop, samplers: &mut [], gate: None };
         load::run(plan, &mut stage, 1, || Bulk(bytes), || client.link())
     })
 }

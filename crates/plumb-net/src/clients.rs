@@ -48,7 +48,7 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
                 let plan = plan_of(client);
                 scope.spawn(move || {
                     start.wait();
-                    let mut stage = Stage { endpoint, stop, samplers: &mut [] };
+                    let mut stage = Stage { endpoint, stop, samplers: &mut [], gate: None };
                     load::run(&plan, &mut stage, 1, protocol, link)
                 })
             })
@@ -58,7 +58,7 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
         let mut samplers: Vec<&mut dyn Sampler> =
             quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
         start.wait();
-        let mut ours = Stage { endpoint, stop, samplers: &mut samplers };
+        let mut ours = Stage { endpoint, stop, samplers: &mut samplers, gate: None };
         let first = load::run(&plan_of(0), &mut ours, 1, protocol, link);
         let rest = others.into_iter().map(|other| {
             other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))

@@ -256,8 +256,12 @@ impl Ping {
         }
         let loads = {
             let sampler = at.watch.point(&labels);
-            let mut stage =
-                Stage { endpoint: at.endpoint, stop: at.stop, samplers: &mut [sampler] };
+            let mut stage = Stage {
+                endpoint: at.endpoint,
+                stop: at.stop,
+                samplers: &mut [sampler],
+                gate: None,
+            };
             let routed = || Routed::new(self.route.clone(), protocol());
             match &self.tls {
                 None => clients::run(&plan, clients, &mut stage, routed, Plain::default)?,

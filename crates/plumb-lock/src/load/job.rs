@@ -259,7 +259,8 @@ impl LoadJob {
     /// The median round trip of one client that asks for nothing, nanoseconds.
     fn round_trip(&self, place: &Place<'_>) -> Result<Option<u64>, LockError> {
         let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
-        let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [] };
+        let mut stage =
+            Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(PINGS, crate::ask::PATIENCE);
         let load = self.target.drive(&plan, &mut stage, 1, probe)?;
         let service = load.recorder.rows().first().map(|row| &row.service);
@@ -277,7 +278,8 @@ impl LoadJob {
         let load = {
             let sampler = place.watch.point(&labels);
             let samplers = &mut [sampler, &mut place.history];
-            let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers };
+            let mut stage =
+                Stage { endpoint: place.endpoint, stop: place.stop, samplers, gate: None };
             self.target.drive(plan, &mut stage, rows.len(), protocol)?
         };
         let mut result = result_record(plan, labels, Lengths::Any, &load);
