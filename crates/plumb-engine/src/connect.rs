@@ -303,7 +303,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
         let of = |options: &SocketOptions| {
-            let socket = Connection::open(&[endpoint.clone()], LIMIT, options).unwrap().socket;
+            let socket =
+                Connection::open(std::slice::from_ref(&endpoint), LIMIT, options).unwrap().socket;
             let buffers = sockopt::socket_send_buffer_size(&socket).unwrap()
                 + sockopt::socket_recv_buffer_size(&socket).unwrap();
             (sockopt::tcp_nodelay(&socket).unwrap(), buffers)

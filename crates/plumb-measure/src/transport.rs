@@ -166,7 +166,7 @@ mod tests {
         let tcp = way("tcp", Some(Network::Ipv4), "here:1");
         let unix = way("unix", None, "unix");
         let whole = of(&[tcp.clone(), unix.clone(), tcp.clone(), unix.clone()]);
-        let mut parts = of(&[tcp.clone()]);
+        let mut parts = of(std::slice::from_ref(&tcp));
         parts.merge(&of(&[unix.clone(), tcp]));
         parts.merge(&of(&[unix]));
         assert_eq!(parts, whole);
