@@ -421,24 +421,13 @@ mod tests {
         let refused = Answer { code: Some(503), ..Answer::failed(FailureKind::UnexpectedStatus) };
         recorder.record(1, moments(0, 0, 5, 9 * seed), refused);
         recorder.connect_failures.count(FailureKind::ConnectRefused);
-        for times in [
-            &mut recorder.connect,
-            &mut recorder.handshake,
-            &mut recorder.lag,
-            &mut recorder.start_up,
-        ] {
-            times.record(seed * 77);
-        }
-        let numbers = [
-            &mut recorder.resumed,
-            &mut recorder.quiet_closes,
-            &mut recorder.dropped,
-            &mut recorder.bytes_sent,
-            &mut recorder.bytes_received,
-            &mut recorder.passes,
-            &mut recorder.idle_passes,
-        ];
-        (1..).zip(numbers).for_each(|(n, number)| *number = n * seed);
+        recorder.connect.record(seed * 77);
+        recorder.handshake.record(seed * 78);
+        recorder.lag.record(seed * 79);
+        recorder.start_up.record(seed * 80);
+        (recorder.resumed, recorder.quiet_closes, recorder.dropped) = (seed, 2 * seed, 3 * seed);
+        (recorder.bytes_sent, recorder.bytes_received) = (4 * seed, 5 * seed);
+        (recorder.passes, recorder.idle_passes) = (6 * seed, 7 * seed);
         recorder
     }
 
