@@ -174,6 +174,7 @@ impl Load {
                 .tls
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
             tls_resumed: self.tls.then_some(0),
+            transports: Vec::new(),
             tcp: None,
             slowest: Vec::new(),
             failed_ns: None,
