@@ -112,14 +112,16 @@ async fn run(
     let transport = match ready.first() {
         Some(exchange) => exchange.session.transport.clone(),
         None => {
+            // of no call, so it is not counted
+            let first = load.opening.door.open().await;
             let (session, _) =
-                door.open().await.map_err(|trouble| explain(load, &NotReady::Closed(trouble)))?;
+                first.map_err(|trouble| explain(load, &NotReady::Closed(trouble)))?;
             session.transport.clone()
         }
     };
-    outlet.begin(Some(transport.clone()));
+    outlet.begin(transport);
     let now = MonotonicClock.now_ns();
-    let mut ledger = Ledger::new(load.plan, now, outlet, passes, traffic);
+    let mut ledger = Ledger::new(load.plan, now, outlet, passes, Arc::clone(&traffic));
     opened.into_iter().for_each(|times| ledger.connected(times));
     let office = Office {
         looks: RefCell::default(),
@@ -153,7 +155,7 @@ async fn run(
         cpu_ns: closed.cpu_ns,
         slowest: Slowest::default(), // calls are not watched one by one
         tcp: None,
-        transport: Some(transport),
+        transports: traffic.transports(),
     };
     Ok((driven, Yield { found: closed.found, observed: closed.observed }))
 }

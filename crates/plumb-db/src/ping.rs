@@ -185,7 +185,7 @@ impl Ping {
                 Ok(driven)
             })?
         };
-        if let Some(transport) = &result.transport {
+        if let Some(transport) = result.transports.first() {
             watch.reached(transport.clone());
         }
         let mut record = result_record(&plan, labels, Lengths::Any, &result);

@@ -9,7 +9,7 @@ use plumb_engine::{
 use plumb_measure::{Clock as _, Histogram, Span};
 
 use crate::DbError;
-use crate::stream::dial;
+use crate::stream::Socket;
 
 /// Handshakes that are made before each result.
 const HANDSHAKES: u32 = 20;
@@ -25,12 +25,13 @@ const ECHO_PORT: u16 = 3298;
 /// Times of the handshake of TCP with `endpoint`; `None` where there is none. A handshake that
 /// fails ends the series: whoever connects next will say why.
 pub(crate) async fn handshakes(endpoint: &Endpoint, patience: Span) -> Option<Histogram> {
-    let Endpoint::Tcp(address) = endpoint else { return None };
+    let Endpoint::Tcp(_) = endpoint else { return None };
     let mut times = Histogram::new();
     for _ in 0..HANDSHAKES {
         let began_ns = MonotonicClock.now_ns();
-        let dialled = tokio::time::timeout(Duration::from_nanos(patience.ns()), dial(*address));
-        if !matches!(dialled.await, Ok(Ok(_))) {
+        let limit = Duration::from_nanos(patience.ns());
+        let connected = tokio::time::timeout(limit, Socket::connect(endpoint));
+        if !matches!(connected.await, Ok(Ok(_))) {
             break;
         }
         times.record(MonotonicClock.now_ns().saturating_sub(began_ns));
@@ -45,7 +46,7 @@ pub(crate) async fn handshakes(endpoint: &Endpoint, patience: Span) -> Option<Hi
 pub(crate) fn echoes(address: &str, patience: Span, stop: &Stop) -> Result<Histogram, DbError> {
     let found = Endpoint::resolve(&Address::parse(address, ECHO_PORT)?, Family::Any)?;
     let endpoint = plumb_engine::reachable(&found, patience, stop)?;
-    let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [] };
+    let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
     let plan = LoadPlan::lone(MESSAGES, patience);
     let load = load::run(&plan, &mut stage, 1, || Null(message()), Plain::default)?;
     let times = load.recorder.rows().first().map(|row| row.service.clone()).unwrap_or_default();

@@ -58,7 +58,8 @@ pub(crate) struct Opened {
 pub(crate) struct Session {
     pub(crate) client: Client,
     conversation: Mutex<Conversation<Encrypted>>,
-    pub(crate) transport: Transport,
+    /// What it really uses.
+    pub(crate) transport: Option<Transport>,
     pub(crate) encrypted: bool,
     /// Version of the server, as it says.
     pub(crate) version: String,
@@ -141,11 +142,12 @@ impl Door {
             .await
             .map_err(NotOpened::Socket)?;
         let connected_ns = MonotonicClock.now_ns();
-        let mut transport = wire.transport();
+        let transport = wire.transport().ok(); // who is gone already says so at the login
         let tls = self.tls.for_one();
         let (client, connection) =
             self.config.connect_raw(wire, tls.clone()).await.map_err(NotOpened::Driver)?;
-        transport.tls = tls.proof();
+        let transport = transport.map(|it| Transport { tls: tls.proof(), ..it });
+        transport.iter().for_each(|it| self.traffic.stands(it));
         let opened = Opened {
             transport_ns: connected_ns.saturating_sub(began_ns),
             tls_ns: tls.taken_ns(),

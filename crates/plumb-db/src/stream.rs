@@ -1,29 +1,69 @@
 //! The socket under the driver: what it carries is counted.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use plumb_engine::Endpoint;
-use plumb_measure::Transport;
+use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
+use plumb_measure::{Transport, Transports};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-/// Bytes over all connections of a load.
+/// Bytes over all connections of a load, and what these really used.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: AtomicU64,
     pub(crate) received: AtomicU64,
+    transports: Mutex<Transports>,
+}
+
+impl Traffic {
+    /// A connection over `transport` stands, its handshake done.
+    pub(crate) fn stands(&self, transport: &Transport) {
+        self.proofs().add(transport, 1);
+    }
+
+    /// What all connections used so far.
+    pub(crate) fn transports(&self) -> Transports {
+        self.proofs().clone()
+    }
+
+    fn proofs(&self) -> MutexGuard<'_, Transports> {
+        self.transports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A connected socket.
 #[derive(Debug)]
-enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Socket {
+    /// Connects to `endpoint`; what is sent goes out at once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
+        let socket = start_connect(endpoint, &SocketOptions::default())?;
+        match endpoint {
+            Endpoint::Tcp(_) => {
+                let socket = TcpStream::from_std(socket.into())?;
+                socket.writable().await?;
+                finish_connect(&socket)?;
+                Ok(Self::Tcp(socket))
+            }
+            Endpoint::Unix(_) | Endpoint::Own => {
+                let socket = UnixStream::from_std(socket.into())?;
+                socket.writable().await?;
+                finish_connect(&socket)?;
+                Ok(Self::Unix(socket))
+            }
+        }
+    }
 }
 
 /// A connected socket whose bytes are counted.
@@ -39,12 +79,7 @@ impl Wire {
     /// # Errors
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint, traffic: Arc<Traffic>) -> io::Result<Self> {
-        let socket = match endpoint {
-            Endpoint::Tcp(address) => Socket::Tcp(dial(*address).await?),
-            Endpoint::Unix(path) => Socket::Unix(UnixStream::connect(path).await?),
-            Endpoint::Own => return Err(io::ErrorKind::Unsupported.into()),
-        };
-        Ok(Self { socket, traffic })
+        Ok(Self { socket: Socket::connect(endpoint).await?, traffic })
     }
 
     /// One end of a pair of sockets.
@@ -53,27 +88,13 @@ impl Wire {
     }
 
     /// What the socket really is; what goes over it may be encrypted later.
-    pub(crate) fn transport(&self) -> Transport {
-        let show = |address: io::Result<SocketAddr>| {
-            address.map_or_else(|_| "unknown".into(), |address| address.to_string())
-        };
+    ///
+    /// # Errors
+    /// When the other side is gone already.
+    pub(crate) fn transport(&self) -> io::Result<Transport> {
         match &self.socket {
-            Socket::Tcp(socket) => Transport {
-                kind: "tcp".into(),
-                local: show(socket.local_addr()),
-                peer: show(socket.peer_addr()),
-                tls: None,
-            },
-            Socket::Unix(socket) => Transport {
-                kind: "unix".into(),
-                local: "unix".into(),
-                peer: socket
-                    .peer_addr()
-                    .ok()
-                    .and_then(|address| Some(format!("unix:{}", address.as_pathname()?.display())))
-                    .unwrap_or_else(|| "unix".into()),
-                tls: None,
-            },
+            Socket::Tcp(socket) => proven(socket, None),
+            Socket::Unix(socket) => proven(socket, None),
         }
     }
 
@@ -83,13 +104,6 @@ impl Wire {
         }
         done
     }
-}
-
-/// A TCP connection that sends at once.
-pub(crate) async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
-    let socket = TcpStream::connect(address).await?;
-    socket.set_nodelay(true)?;
-    Ok(socket)
 }
 
 impl AsyncRead for Wire {

@@ -152,16 +152,6 @@ impl Endpoint {
             Self::Unix(_) | Self::Own => AddressFamily::UNIX,
         }
     }
-
-    /// The name of the transport in the run record.
-    #[must_use]
-    pub fn transport(&self) -> &'static str {
-        match self {
-            Self::Tcp(_) => "tcp",
-            Self::Unix(_) => "unix",
-            Self::Own => "own",
-        }
-    }
 }
 
 impl fmt::Display for Endpoint {

@@ -14,18 +14,20 @@ mod traffic;
 
 use std::collections::VecDeque;
 
-use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transport};
+use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transports};
+use serde::{Deserialize, Serialize};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
 use crate::conn::{Conn, Phase};
 use crate::crowd::Crowd;
-use crate::gate::Gate;
+use crate::gate::StartLine;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::pacer::Pacer;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
 use crate::poll::{Poll, Time};
+use crate::proof::Proofs;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
@@ -57,13 +59,14 @@ pub(crate) struct Job<'a, M> {
     pub(crate) endpoint: &'a Endpoint,
     /// Makes the link of a new connection.
     pub(crate) link: &'a M,
-    pub(crate) gate: &'a Gate,
+    pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
 }
 
-/// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a load ended; of several, the last in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The plan came to its end.
     Complete,
@@ -92,8 +95,8 @@ pub struct Driven<P> {
     pub slowest: Slowest,
     /// What its connections did; `None` without connections of TCP.
     pub tcp: Option<TcpTotals>,
-    /// What the first connection really used.
-    pub transport: Option<Transport>,
+    /// What its connections really used.
+    pub transports: Transports,
 }
 
 /// The recorded part of a run, on the clock of the run.
@@ -128,7 +131,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     recorder: Recorder,
     outlet: Outlet,
     watch: Watch,
-    /// The gate was told that every connection of this thread stands.
+    /// The start line was told that every connection of this thread stands.
     arrived: bool,
     /// `None` until every connection of every thread stands.
     window: Option<Window>,
@@ -147,7 +150,7 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     begun: u64,
     last_done: u64,
     down_since: Option<u64>,
-    transport: Option<Transport>,
+    proofs: Proofs,
     /// The common start, on the clock of the run; of scripts.
     start: u64,
 }
@@ -194,7 +197,7 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
             begun: 0,
             last_done: 0,
             down_since: None,
-            transport: None,
+            proofs: Proofs::default(),
             start: 0,
             job,
         })
@@ -285,7 +288,10 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
     fn deadline(&self) -> Option<u64> {
         let due = self.pacer.as_ref().map(Dues::next_due);
         let edge = match self.window {
-            None => Some(self.now + GATHER_WAIT_NS),
+            None => {
+                let opens = self.job.line.opens_at().filter(|opens| *opens > self.now);
+                Some(opens.unwrap_or(u64::MAX).min(self.now + GATHER_WAIT_NS))
+            }
             Some(window) if self.recording => window.until,
             Some(window) => Some(window.from),
         };
@@ -362,9 +368,9 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
         }
         if !self.arrived {
             self.arrived = true;
-            self.job.gate.arrive();
+            self.job.line.arrive();
         }
-        let Some(start) = self.job.gate.start(self.now) else {
+        let Some(start) = self.job.line.start(self.now) else {
             return;
         };
         let plan = self.job.plan;
@@ -383,7 +389,7 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
             let (per_s, offset_ns) = self.job.share.rate(rate);
             self.pacer = Some(Dues::Pacer(Pacer::new(start + offset_ns, per_s)));
         }
-        self.outlet.begin(self.transport.clone());
+        self.outlet.begin(self.proofs.transports().first().cloned());
         for index in 0..self.conns.len() {
             self.ready_for_work(index);
         }
@@ -445,7 +451,7 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
 
     /// Whether, and how, the run is over.
     fn ending(&self) -> Option<Ending> {
-        if self.job.stop.asked() || self.job.gate.aborted() {
+        if self.job.stop.asked() || self.job.line.given_up() {
             return Some(Ending::Interrupted);
         }
         let window = self.window?;
@@ -497,7 +503,7 @@ impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
             duration_ns: end.saturating_sub(window.from),
             warm_up_operations: self.warm_up_operations,
             cpu_ns,
-            transport: self.transport,
+            transports: self.proofs.into_transports(),
         }
     }
 }

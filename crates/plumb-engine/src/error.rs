@@ -4,6 +4,7 @@ use std::io;
 
 use plumb_measure::{FailureKind, Span};
 
+use crate::Endpoint;
 use crate::tls::TlsError;
 
 /// Why a load could not begin, or a server could not serve. Each message names the place, the
@@ -37,6 +38,12 @@ pub enum EngineError {
         remedy: &'static str,
         /// The same as data.
         kind: FailureKind,
+    },
+    /// Whoever starts the load from outside gave it up.
+    #[error("the load was not started: {cause}; start it again")]
+    NotStarted {
+        /// Why.
+        cause: String,
     },
     /// The other side was reached but does not answer as the protocol demands.
     #[error("{address} {complaint}")]
@@ -88,20 +95,41 @@ impl EngineError {
                 "raise the limit of open files (ulimit -n), or use fewer --connections"
             }
             FailureKind::ConnectRefused => "is the server started, and is the port right?",
+            _ if error.kind() == io::ErrorKind::NotFound => {
+                "is the server started, and is the path right?"
+            }
             FailureKind::ConnectTimedOut => "is a firewall in between, and is the address right?",
             _ => "check the address and the route to it",
         };
         Self::Connect { address, cause: plain(error), remedy, kind }
     }
 
-    pub(crate) fn connect_timed_out(address: String, after_ns: u64) -> Self {
-        let cause = format!("no answer within {}", Span::from_ns(after_ns));
-        match Self::connect(address, &io::ErrorKind::TimedOut.into()) {
-            Self::Connect { address, remedy, kind, .. } => {
-                Self::Connect { address, cause, remedy, kind }
-            }
-            other => other,
+    /// The error of a connection that could not be made within `limit`.
+    pub(crate) fn connect_within(endpoint: &Endpoint, error: &io::Error, limit: Span) -> Self {
+        let mut failure = Self::connect(endpoint.to_string(), error);
+        if let Self::Connect { cause, kind: FailureKind::ConnectTimedOut, .. } = &mut failure {
+            *cause = format!("no answer within {limit}");
         }
+        failure
+    }
+
+    /// The error of several addresses of which none takes a connection: each with its cause, and
+    /// what to try about the last.
+    pub(crate) fn none_connects(failures: Vec<Self>) -> Self {
+        let mut causes = Vec::new();
+        let mut last = None;
+        for failure in failures {
+            if let Self::Connect { address, cause, remedy, kind } = failure {
+                causes.push((address, cause));
+                last = Some((remedy, kind));
+            }
+        }
+        let (Some((remedy, kind)), Some((address, cause))) = (last, causes.first()) else {
+            return Self::Plan("no address to connect to".into());
+        };
+        let others = causes[1..].iter().map(|(other, cause)| format!(", and to {other}: {cause}"));
+        let cause = others.fold(cause.clone(), |all, other| all + &other);
+        Self::Connect { address: address.clone(), cause, remedy, kind }
     }
 
     /// The error of a listener that could not be made.

@@ -1,21 +1,72 @@
-//! The start line: threads begin together once all their connections stand.
+//! When a load begins: its threads together, once all their connections stand and, where somebody
+//! outside has a say, once that gate is open.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Where threads wait for each other without blocking.
-#[derive(Debug)]
-pub(crate) struct Gate {
-    missing: AtomicUsize,
-    start: OnceLock<u64>,
-    aborted: AtomicBool,
+use plumb_measure::Clock as _;
+
+use crate::clock::{self, MonotonicClock};
+
+/// A load waits at its gate with all its connections until somebody outside opens it, so that many
+/// loads, on many machines, begin at one moment. What was decided first stands.
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// When it opens, on the monotonic clock, or why it never will.
+    decided: OnceLock<Result<u64, String>>,
+    waited_for: AtomicBool,
 }
 
 impl Gate {
-    pub(crate) fn new(threads: usize) -> Self {
+    /// A gate that is closed.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::default()
+    }
+
+    /// Opens it at `at_ns` on the monotonic clock, or at once when that is past. False when it was
+    /// decided before.
+    pub fn open_at(&self, at_ns: u64) -> bool {
+        self.decided.set(Ok(at_ns)).is_ok()
+    }
+
+    /// Opens it at `wall_ns`, nanoseconds since 1970-01-01T00:00:00Z, as the wall clock stands now:
+    /// whoever sets it meanwhile moves nothing. False when it was decided before.
+    pub fn open_at_wall(&self, wall_ns: u64) -> bool {
+        let (now, wall) = (MonotonicClock.now_ns(), clock::wall_ns());
+        self.open_at(now.saturating_add(wall_ns).saturating_sub(wall))
+    }
+
+    /// Sends everybody home, because of `cause`: there is no load, and no record. False when it was
+    /// decided before.
+    pub fn fail(&self, cause: impl Into<String>) -> bool {
+        self.decided.set(Err(cause.into())).is_ok()
+    }
+
+    /// True once every connection of the load stands.
+    #[must_use]
+    pub fn is_waited_for(&self) -> bool {
+        self.waited_for.load(Ordering::Acquire)
+    }
+}
+
+/// Where the threads of a load wait for each other without blocking.
+#[derive(Debug)]
+pub(crate) struct StartLine<'a> {
+    missing: AtomicUsize,
+    /// The moment at which the first saw that everybody was there.
+    complete: OnceLock<u64>,
+    gate: Option<&'a Gate>,
+    aborted: AtomicBool,
+}
+
+impl<'a> StartLine<'a> {
+    /// A line for so many `threads`, behind `gate`; without one they begin once all are there.
+    pub(crate) fn new(threads: usize, gate: Option<&'a Gate>) -> Self {
         Self {
             missing: AtomicUsize::new(threads),
-            start: OnceLock::new(),
+            complete: OnceLock::new(),
+            gate,
             aborted: AtomicBool::new(false),
         }
     }
@@ -25,9 +76,24 @@ impl Gate {
         self.missing.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// The common start, once everybody has arrived: the moment at which the first looked.
+    /// The common start, once everybody has arrived and the gate is open: the moment at which the
+    /// last of both was so, the same for all who ask.
     pub(crate) fn start(&self, now: u64) -> Option<u64> {
-        (self.missing.load(Ordering::Acquire) == 0).then(|| *self.start.get_or_init(|| now))
+        let complete = self.complete(now)?;
+        let Some(gate) = self.gate else { return Some(complete) };
+        gate.waited_for.store(true, Ordering::Release);
+        let opens = self.opens_at().filter(|opens| now >= *opens)?;
+        Some(opens.max(complete))
+    }
+
+    /// When the gate opens; `None` without one, and as long as it is not decided.
+    pub(crate) fn opens_at(&self) -> Option<u64> {
+        self.gate?.decided.get()?.as_ref().ok().copied()
+    }
+
+    /// Why the gate never opens.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.gate?.decided.get()?.as_ref().err().map(String::as_str)
     }
 
     /// Sends everybody home: a thread could not make its connections.
@@ -35,8 +101,13 @@ impl Gate {
         self.aborted.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn aborted(&self) -> bool {
-        self.aborted.load(Ordering::Relaxed)
+    /// True when nobody is to begin or go on.
+    pub(crate) fn given_up(&self) -> bool {
+        self.aborted.load(Ordering::Relaxed) || self.failure().is_some()
+    }
+
+    fn complete(&self, now: u64) -> Option<u64> {
+        (self.missing.load(Ordering::Acquire) == 0).then(|| *self.complete.get_or_init(|| now))
     }
 }
 
@@ -46,11 +117,61 @@ mod tests {
 
     #[test]
     fn everybody_starts_at_the_same_moment_once_all_are_there() {
-        let gate = Gate::new(2);
-        gate.arrive();
-        assert_eq!(gate.start(5), None);
-        gate.arrive();
-        assert_eq!(gate.start(7), Some(7));
-        assert_eq!(gate.start(9), Some(7));
+        let line = StartLine::new(2, None);
+        line.arrive();
+        assert_eq!(line.start(5), None);
+        line.arrive();
+        assert_eq!(line.start(7), Some(7));
+        assert_eq!(line.start(9), Some(7));
+    }
+
+    #[test]
+    fn a_gate_holds_those_who_are_there_until_the_time_it_was_opened_for() {
+        let gate = Gate::closed();
+        let line = StartLine::new(1, Some(&gate));
+        assert_eq!((line.start(5), gate.is_waited_for()), (None, false));
+        line.arrive();
+        assert_eq!((line.start(6), gate.is_waited_for()), (None, true));
+        assert!(gate.open_at(100));
+        assert_eq!(line.opens_at(), Some(100));
+        assert_eq!(line.start(99), None);
+        assert_eq!(line.start(103), Some(100), "whoever looks later begins at the same moment");
+        assert!(!gate.open_at(7) && !gate.fail("too late"), "what was decided first stands");
+        assert!(!line.given_up());
+    }
+
+    #[test]
+    fn who_comes_after_the_gate_was_opened_begins_at_once() {
+        let gate = Gate::closed();
+        let line = StartLine::new(1, Some(&gate));
+        gate.open_at(100);
+        assert_eq!(line.start(200), None);
+        line.arrive();
+        assert_eq!(line.start(205), Some(205));
+        assert_eq!(line.start(210), Some(205));
+    }
+
+    #[test]
+    fn behind_a_gate_that_failed_nobody_begins() {
+        let gate = Gate::closed();
+        let line = StartLine::new(1, Some(&gate));
+        line.arrive();
+        assert!(gate.fail("the controller is gone"));
+        assert_eq!((line.start(5), line.failure()), (None, Some("the controller is gone")));
+        assert!(line.given_up() && !gate.open_at(5));
+    }
+
+    #[test]
+    fn a_time_of_the_wall_clock_is_one_of_the_monotonic_clock() {
+        let gate = Gate::closed();
+        let line = StartLine::new(1, Some(&gate));
+        line.arrive();
+        gate.open_at_wall(0); // long past
+        assert!(line.start(MonotonicClock.now_ns()).is_some());
+        let later = Gate::closed();
+        later.open_at_wall(u64::MAX / 2);
+        let line = StartLine::new(1, Some(&later));
+        line.arrive();
+        assert_eq!(line.start(MonotonicClock.now_ns()), None);
     }
 }

@@ -11,10 +11,10 @@ use plumb_measure::{Floor, ResultRecord, Span, Transport};
 use serde_json::Value;
 
 use crate::clock;
+use crate::listener::Listener;
 use crate::load::Sampler;
 use crate::options::OutputOptions;
 use crate::stop::Stop;
-use crate::transport::Listener;
 
 /// Why a job did not run. The message is one line with cause and remedy.
 pub type JobError = Box<dyn Error + Send + Sync>;

@@ -1,17 +1,20 @@
 //! A whole load: its threads, and the consumer that writes down what they record.
 
+mod interval;
+mod outcome;
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use plumb_measure::{Histogram, Interval, Recorder, Shape, Slowest, TcpTotals, Transport};
+use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
 use crate::crowd::Crowd;
 use crate::drive::{Drive, Driven, Ending, Job};
-use crate::gate::Gate;
+use crate::gate::{Gate, StartLine};
 use crate::link::Link;
 use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
@@ -21,21 +24,8 @@ use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::{Endpoint, EngineError};
 
-/// What was recorded in one interval, by all threads together.
-#[derive(Debug)]
-pub struct IntervalRecords {
-    /// Start of the recorded part, nanoseconds on the monotonic clock.
-    pub began_ns: u64,
-    /// Start and length after the start of the recorded part, and the figures of the interval.
-    pub figures: Interval,
-    /// Everything recorded in it.
-    pub recorder: Recorder,
-    /// For each driving thread the processor on which it was at the end of the interval, and the
-    /// processor time that it used in it, nanoseconds.
-    pub drivers: Vec<(u32, u64)>,
-    /// Users of scripts that took part at the end of the interval; 0 of other loads.
-    pub users: u64,
-}
+pub use interval::IntervalRecords;
+pub use outcome::{CrewFigures, LoadResult, NotAlike};
 
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
 /// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
@@ -60,35 +50,6 @@ pub trait Sampler {
     fn interval(&mut self, records: &IntervalRecords);
 }
 
-/// What came of a load.
-#[derive(Debug)]
-pub struct LoadResult<P> {
-    /// Everything recorded.
-    pub recorder: Recorder,
-    /// What cannot be told from the rows of the recorder, for each crew.
-    pub crews: Vec<CrewFigures>,
-    /// The protocols, as their threads left them.
-    pub protocols: Vec<P>,
-    /// The intervals, in order.
-    pub intervals: Vec<Interval>,
-    /// How it ended.
-    pub ending: Ending,
-    /// Start of the recorded part, nanoseconds on the monotonic clock.
-    pub began_ns: u64,
-    /// Length of the recorded part, nanoseconds.
-    pub duration_ns: u64,
-    /// Operations of the warm-up.
-    pub warm_up_operations: u64,
-    /// Processor time of the driving threads over the recorded part, nanoseconds.
-    pub cpu_ns: u64,
-    /// What the first connection really used.
-    pub transport: Option<Transport>,
-    /// The slowest operations; their moments count from the start of the recorded part.
-    pub slowest: Slowest,
-    /// What all connections of TCP did over the recorded part.
-    pub tcp: Option<TcpTotals>,
-}
-
 /// Where a load goes, and who looks on.
 pub struct Stage<'a> {
     /// Where to connect.
@@ -97,6 +58,9 @@ pub struct Stage<'a> {
     pub stop: &'a Stop,
     /// Called once an interval.
     pub samplers: &'a mut [&'a mut dyn Sampler],
+    /// Opened by whoever starts the load from outside; `None`: it begins once every connection
+    /// stands.
+    pub gate: Option<&'a Gate>,
 }
 
 impl std::fmt::Debug for Stage<'_> {
@@ -112,23 +76,6 @@ pub struct Crew<'a> {
     pub plan: &'a LoadPlan,
     /// Who takes part when, of scripts; `None`: every user, from the start.
     pub crowd: Option<&'a Crowd>,
-}
-
-/// What one crew of a load did, as far as no row tells it from the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CrewFigures {
-    /// Operations that could not begin in time and were given up.
-    pub dropped: u64,
-    /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
-    /// users that connect when they begin.
-    pub start_up: Histogram,
-}
-
-impl CrewFigures {
-    fn add(&mut self, recorder: &Recorder) {
-        self.dropped += recorder.dropped;
-        self.start_up.merge(&recorder.start_up);
-    }
 }
 
 /// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
@@ -181,7 +128,8 @@ where
     let planned = crews.iter().enumerate().flat_map(|(number, crew)| {
         (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
     });
-    let gate = Gate::new(crews.iter().map(|crew| crew.plan.threads.get()).sum());
+    let threads = crews.iter().map(|crew| crew.plan.threads.get()).sum();
+    let line = StartLine::new(threads, stage.gate);
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -197,7 +145,7 @@ where
                 share: plan.share(index),
                 endpoint: stage.endpoint,
                 link: &link,
-                gate: &gate,
+                line: &line,
                 stop: stage.stop,
                 shape,
             };
@@ -209,7 +157,11 @@ where
         drop(full);
         let mut consumer = Consumer::new(interval_ns, shape, threads);
         consumer.consume(&messages, stage.samplers);
-        consumer.conclude(handles)
+        if let Some(cause) = line.failure() {
+            return Err(EngineError::NotStarted { cause: cause.to_owned() });
+        }
+        let connections: usize = crews.iter().map(|crew| crew.plan.connections.get()).sum();
+        consumer.conclude(connections as u64, handles)
     })
 }
 
@@ -242,7 +194,7 @@ where
         let mut consumer =
             Consumer::new(plan.interval.ns(), labels.into(), vec![Thread::new(0, empty)]);
         consumer.consume(&messages, samplers);
-        consumer.conclude(vec![handle])
+        consumer.conclude(plan.connections.get() as u64, vec![handle])
     })
 }
 
@@ -267,13 +219,13 @@ fn drive<P: Protocol, L: Link>(
     outlet: Outlet,
     place: Place<'_>,
 ) -> Result<Driven<P>, EngineError> {
-    let gate = job.gate;
+    let line = job.line;
     let driven = place
         .settle()
         .and_then(|()| Drive::new(job, protocol, MonotonicClock, outlet))
         .and_then(Drive::run);
     if driven.is_err() {
-        gate.abort();
+        line.abort();
     }
     driven
 }
@@ -339,25 +291,21 @@ impl Consumer {
         self.complete_below(u64::MAX, samplers); // what a thread that failed left behind
     }
 
-    fn take(&mut self, mut slice: Slice, samplers: &mut [&mut dyn Sampler]) {
+    fn take(&mut self, slice: Slice, samplers: &mut [&mut dyn Sampler]) {
         let start_ns = slice.number * self.every_ns;
         let shape = self.total.shape();
-        let records = self.pending.entry(slice.number).or_insert_with(|| IntervalRecords {
-            began_ns: slice.began_ns,
-            figures: empty_interval(start_ns),
-            recorder: Recorder::new(shape),
-            drivers: Vec::new(),
-            users: 0,
-        });
-        records.recorder.merge(&slice.recorder);
-        records.drivers.push((slice.cpu, slice.cpu_ns));
-        records.users += slice.users;
-        let length_ns = slice.end_ns.saturating_sub(start_ns);
-        records.figures.duration_ns = records.figures.duration_ns.max(length_ns);
+        let mut part = IntervalRecords::empty(slice.began_ns, start_ns, Shape::default());
+        part.figures.duration_ns = slice.end_ns.saturating_sub(start_ns);
+        part.recorder = slice.recorder;
+        part.drivers.push((slice.cpu, slice.cpu_ns));
+        part.users = slice.users;
+        let empty = || IntervalRecords::empty(slice.began_ns, start_ns, shape);
+        self.pending.entry(slice.number).or_insert_with(empty).add(&part);
+        let mut recorder = part.recorder;
         let thread = &mut self.threads[slice.thread];
-        self.crews[thread.crew].add(&slice.recorder);
-        slice.recorder.clear();
-        let _ = thread.empty.send(slice.recorder); // a thread that ended needs none
+        self.crews[thread.crew].add(recorder.dropped, &recorder.start_up);
+        recorder.clear();
+        let _ = thread.empty.send(recorder); // a thread that ended needs none
         thread.passed = if slice.last { u64::MAX } else { slice.number + 1 };
         let everybody = self.threads.iter().map(|thread| thread.passed).min().unwrap_or(u64::MAX);
         self.complete_below(everybody, samplers);
@@ -369,7 +317,7 @@ impl Consumer {
                 break;
             }
             let mut records = first.remove();
-            summarize(&mut records.figures, &records.recorder);
+            records.summarize();
             self.total.merge(&records.recorder);
             if records.figures.duration_ns > 0 {
                 self.intervals.push(records.figures);
@@ -380,6 +328,7 @@ impl Consumer {
 
     fn conclude<P, E>(
         self,
+        connections: u64,
         handles: Vec<ScopedJoinHandle<'_, Result<Driven<P>, E>>>,
     ) -> Result<LoadResult<P>, E> {
         let mut result = LoadResult {
@@ -390,9 +339,10 @@ impl Consumer {
             ending: Ending::Complete,
             began_ns: 0,
             duration_ns: 0,
+            connections,
             warm_up_operations: 0,
             cpu_ns: 0,
-            transport: None,
+            transports: Transports::default(),
             slowest: Slowest::default(),
             tcp: None,
         };
@@ -410,26 +360,10 @@ impl Consumer {
             if let Some(tcp) = &driven.tcp {
                 result.tcp.get_or_insert_default().merge(tcp);
             }
-            result.transport = result.transport.or(driven.transport);
-            if driven.ending != Ending::Complete {
-                result.ending = driven.ending;
-            }
+            result.transports.merge(&driven.transports);
+            result.ending = result.ending.max(driven.ending);
             result.protocols.push(driven.protocol);
         }
         Ok(result)
     }
-}
-
-fn empty_interval(start_ns: u64) -> Interval {
-    Interval { start_ns, duration_ns: 0, operations: 0, failures: 0, p50: 0, p99: 0, max: 0 }
-}
-
-fn summarize(figures: &mut Interval, recorder: &Recorder) {
-    let mut response = Histogram::new();
-    recorder.rows().iter().for_each(|row| response.merge(&row.response));
-    figures.operations = response.count();
-    figures.failures = recorder.failures().total();
-    figures.p50 = response.quantile(0.5);
-    figures.p99 = response.quantile(0.99);
-    figures.max = response.max();
 }

@@ -59,7 +59,7 @@ pub fn floor(waiting: Waiting, pin: &[usize], stop: &Stop) -> Result<Option<Floo
         pin: pin.to_vec(),
         ..LoadPlan::lone(FLOOR_OPERATIONS, Span::from_ms(1_000))
     };
-    let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [] };
+    let mut stage = Stage { endpoint: &Endpoint::Own, stop, samplers: &mut [], gate: None };
     let result = load::run(&plan, &mut stage, 1, || Null(MESSAGE), Plain::default)?;
     let service = result.recorder.rows().first().map(|row| &row.service);
     Ok(service.and_then(Distribution::of).map(|service_ns| Floor {

@@ -3,11 +3,13 @@
 use std::num::NonZeroUsize;
 
 use plumb_measure::{Rate, Span, Tick};
+use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 
 /// When the next operation of a load begins.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Pace {
     /// As soon as the answer is complete.
     AsFast,
@@ -18,7 +20,8 @@ pub enum Pace {
 }
 
 /// When a load ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Extent {
     /// After so many operations over all connections.
     Count(u64),
@@ -29,7 +32,8 @@ pub enum Extent {
 }
 
 /// How the loop waits for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Waiting {
     /// Blocks in the receive.
     Receive,
@@ -53,7 +57,8 @@ impl Waiting {
 
 /// Whether the kernel may hold back a small segment while an earlier one is not acknowledged
 /// (Nagle's algorithm).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Nagle {
     /// Every write goes out at once (`TCP_NODELAY`).
     #[default]
@@ -69,8 +74,9 @@ impl From<bool> for Nagle {
     }
 }
 
-/// One load, complete and consistent.
-#[derive(Clone, Debug, PartialEq)]
+/// One load, complete and consistent. One that was read (serde) is checked when it is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadPlan {
     /// Connections over all threads.
     pub connections: NonZeroUsize,
@@ -267,6 +273,8 @@ impl Share {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::str::FromStr as _;
+
     use super::*;
 
     /// One connection, as fast as possible, 100 operations.
@@ -303,6 +311,31 @@ pub(crate) mod tests {
         assert!(held.check().is_ok());
         let spins = LoadPlan { waiting: Waiting::Spin, ..held };
         assert!(spins.check().unwrap_err().to_string().contains("leave --spin or --hold-tick out"));
+    }
+
+    #[test]
+    fn a_plan_is_read_back_as_it_was_written() {
+        let odd = LoadPlan {
+            pace: Pace::Rate(Rate::from_str("1234.567").unwrap()),
+            extent: Extent::For(Span::from_ns(1_234_567_891)),
+            warmup: Span::from_ns(0),
+            pin: vec![3, 1],
+            netns: vec!["a b".into()],
+            nagle: Nagle::On,
+            tick: Tick::Held,
+            ..plan()
+        };
+        let delayed = LoadPlan { pace: Pace::Delay(Span::from_ms(1)), ..plan() };
+        for plan in [plan(), odd, delayed] {
+            let text = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<LoadPlan>(&text).unwrap(), plan);
+        }
+        let text = serde_json::to_string(&plan()).unwrap();
+        let more = text.replacen('{', r#"{"burst":1,"#, 1);
+        let refused = serde_json::from_str::<LoadPlan>(&more).unwrap_err().to_string();
+        assert!(refused.contains("burst"), "{refused}");
+        let none = text.replace(r#""connections":1"#, r#""connections":0"#);
+        assert!(serde_json::from_str::<LoadPlan>(&none).is_err());
     }
 
     #[test]

@@ -76,14 +76,17 @@ pub fn result_record<P>(
         stream: None,
         figures: Vec::new(),
         attribution: None,
-        validity: Validity::of_load(recorder, facts).with_stalls(&StallEvidence {
-            service: &service,
-            first_byte: &first_byte,
-            connect: &recorder.connect,
-            bytes_received: recorder.bytes_received,
-            slowest: &slowest,
-            tcp: load.tcp.as_ref(),
-        }),
+        validity: Validity::of_load(recorder, facts)
+            .with_stalls(&StallEvidence {
+                service: &service,
+                first_byte: &first_byte,
+                connect: &recorder.connect,
+                bytes_received: recorder.bytes_received,
+                slowest: &slowest,
+                tcp: load.tcp.as_ref(),
+            })
+            .with(load.transports.mixed()),
+        transports: load.transports.uses().to_vec(),
         driver: DriverFacts {
             name: None,
             wait: plan.waiting.describe().into(),

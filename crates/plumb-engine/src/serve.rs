@@ -15,12 +15,12 @@ use crate::channel::{Channel, READ_BYTES};
 use crate::cidr::Cidr;
 use crate::clock::MonotonicClock;
 use crate::link::Link;
+use crate::listener::Listener;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Ended, Peer, Seat, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
-use crate::transport::Listener;
 use lone::Lone;
 
 /// Connections taken in one turn.

@@ -182,7 +182,7 @@ impl Ping {
         if let ([dynamic, fixed], true) = (&self.urls[..], paired) {
             result.pair = Some(pairs.record(&dynamic.to_string(), &fixed.to_string()));
         }
-        if let Some(transport) = &load.transport {
+        if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
         }
         result.validity = result.validity.with_left_out(*left_out.as_ref().unwrap_or(&0));

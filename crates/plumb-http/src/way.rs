@@ -140,7 +140,7 @@ impl Way {
         protocol: impl Fn(usize) -> P,
         (samplers, stop): (&'a mut [&'a mut dyn Sampler], &'a Stop),
     ) -> Result<LoadResult<P>, EngineError> {
-        let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers };
+        let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate: None };
         match &self.links {
             Links::Plain => load::run_crews(crews, stage, shape, protocol, Plain::default),
             Links::Tls(tls) => load::run_crews(crews, stage, shape, protocol, || tls.link()),

@@ -158,7 +158,7 @@ impl Target {
             said: Vec::new(),
             complaint: None,
         };
-        let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [] };
+        let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(commands.len() as u64, patience);
         let load = self.drive(&plan, &mut stage, 1, || questions.clone())?;
         let complaint = load.protocols.iter().find_map(Protocol::complaint);

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{COUNT_MAX, few};
+
 /// Operations of a batch at first.
 const OPERATIONS_MIN: u64 = 5;
 /// Batches kept; at this number neighbours are put together.
@@ -10,12 +12,54 @@ const BATCHES_MAX: usize = 1_024;
 /// The response times of consecutive operations, added up in batches that grow with the run:
 /// never more than 1,024 of them. What a histogram forgets, the order, is kept here, for whoever
 /// asks where the warm-up ended or how alike neighbours are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenBatches", into = "WrittenBatches")]
 pub struct Batches {
     operations: u64,
     sums: Vec<u64>,
     open_sum: u64,
     open: u64,
+}
+
+/// The form of [`Batches`] before it is checked.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBatches {
+    operations: u64,
+    #[serde(deserialize_with = "few::<BATCHES_MAX, _, _>")]
+    sums: Vec<u64>,
+    open_sum: u64,
+    open: u64,
+}
+
+/// Why batches that were read are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("these batches are not as they grow: their size doubles from {OPERATIONS_MIN}")]
+struct NoBatches;
+
+impl TryFrom<WrittenBatches> for Batches {
+    type Error = NoBatches;
+
+    fn try_from(it: WrittenBatches) -> Result<Self, NoBatches> {
+        let size = it.operations / OPERATIONS_MIN;
+        let doubled = it.operations.is_multiple_of(OPERATIONS_MIN) && size.is_power_of_two();
+        if !doubled
+            || it.operations > COUNT_MAX
+            || it.sums.len() >= BATCHES_MAX
+            || it.open >= it.operations
+        {
+            return Err(NoBatches);
+        }
+        let WrittenBatches { operations, sums, open_sum, open } = it;
+        Ok(Self { operations, sums, open_sum, open })
+    }
+}
+
+impl From<Batches> for WrittenBatches {
+    fn from(it: Batches) -> Self {
+        let Batches { operations, sums, open_sum, open } = it;
+        Self { operations, sums, open_sum, open }
+    }
 }
 
 impl Default for Batches {
@@ -46,7 +90,7 @@ impl Batches {
             self.coarsen();
         }
         self.sums.append(&mut later.sums);
-        self.open_sum += later.open_sum;
+        self.open_sum = self.open_sum.saturating_add(later.open_sum);
         self.open += later.open;
         while self.sums.len() >= BATCHES_MAX {
             self.coarsen();
@@ -55,6 +99,12 @@ impl Batches {
             let share = u128::from(self.open_sum) * u128::from(self.operations);
             self.close(u64::try_from(share / u128::from(self.open)).unwrap_or(u64::MAX));
         }
+    }
+
+    /// True when nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sums.is_empty() && self.open == 0
     }
 
     /// Forgets everything; keeps the memory.
@@ -83,11 +133,13 @@ impl Batches {
 
     fn coarsen(&mut self) {
         if self.sums.len() % 2 == 1 {
-            self.open_sum += self.sums.pop().unwrap_or(0);
+            let last = self.sums.pop().unwrap_or(0);
+            self.open_sum = self.open_sum.saturating_add(last);
             self.open += self.operations;
         }
         self.operations *= 2;
-        self.sums = self.sums.chunks_exact(2).map(|pair| pair[0] + pair[1]).collect();
+        let pairs = self.sums.chunks_exact(2);
+        self.sums = pairs.map(|pair| pair[0].saturating_add(pair[1])).collect();
     }
 }
 
@@ -136,6 +188,26 @@ mod tests {
             let count = whole.sums.len() as u64 * whole.operations + whole.open;
             prop_assert_eq!(count, parts.concat().len() as u64);
             prop_assert!(whole.sums.len() < BATCHES_MAX && whole.open < whole.operations);
+            let text = serde_json::to_string(&whole).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Batches>(&text).unwrap(), whole);
+        }
+
+        #[test]
+        fn whatever_is_read_can_be_put_together(
+            operations in prop_oneof![(0_u32..62).prop_map(|n| 5 << n), any::<u64>()],
+            sums in prop::collection::vec(any::<u64>(), 0..20),
+            open_sum in any::<u64>(),
+            open in any::<u64>(),
+        ) {
+            let text = format!(
+                r#"{{"operations":{operations},"sums":{sums:?},"open_sum":{open_sum},"open":{open}}}"#
+            );
+            if let Ok(read) = serde_json::from_str::<Batches>(&text) {
+                let mut both = of(0..10_000);
+                both.append(&read);
+                both.append(&read);
+                prop_assert!(both.means().is_some());
+            }
         }
     }
 }

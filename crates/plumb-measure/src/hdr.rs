@@ -21,7 +21,7 @@ const V2_COMPRESSED: u32 = 0x1c84_9314;
 /// cookie, payload length, index offset, digits, lowest, highest, conversion ratio
 const HEADER_BYTES: usize = 4 + 4 + 4 + 4 + 8 + 8 + 8;
 /// More counters than any histogram of three digits has, at nine bytes each.
-const DECODED_BYTES_MAX: u64 = 16 << 20;
+const DECODED_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a text is not one of our encoded histograms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum DecodeError {
     #[error("this histogram has another layout than three significant digits from 1")]
     Layout,
     /// The counters end in the middle of one, or go beyond the range.
-    #[error("the counters are cut or exceed the range")]
+    #[error("the counters of the histogram are cut or exceed the range")]
     Counters,
 }
 
@@ -51,7 +51,11 @@ pub fn encode(histogram: &Histogram) -> String {
     let payload = u32::try_from(plain.len() - HEADER_BYTES).unwrap_or(u32::MAX);
     plain[4..8].copy_from_slice(&payload.to_be_bytes());
 
-    let deflated = deflate(&plain);
+    pack(&plain)
+}
+
+fn pack(plain: &[u8]) -> String {
+    let deflated = deflate(plain);
     let length = u32::try_from(deflated.len()).unwrap_or(u32::MAX);
     let mut packed = Vec::with_capacity(8 + deflated.len());
     packed.extend_from_slice(&V2_COMPRESSED.to_be_bytes());
@@ -316,6 +320,18 @@ mod tests {
         good.record(5);
         let text = encode(&good);
         assert_eq!(decode(&text[..text.len() - 8]), Err(DecodeError::Deflate));
+    }
+
+    #[test]
+    fn what_inflates_beyond_any_histogram_is_refused_before_it_takes_memory() {
+        let mut plain = header(&Histogram::new());
+        plain.resize(64 << 20, 2); // counters of one
+        let text = pack(&plain);
+        assert!(text.len() < 128 << 10, "{}", text.len());
+        assert_eq!(decode(&text), Err(DecodeError::Counters));
+        let mut plain = header(&Histogram::new());
+        (0..3).for_each(|_| push_zigzag(&mut plain, i64::MAX));
+        assert_eq!(decode(&pack(&plain)), Err(DecodeError::Counters), "a count beyond any load");
     }
 
     #[test]

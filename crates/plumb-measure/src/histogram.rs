@@ -1,5 +1,9 @@
 //! A high dynamic range histogram of nanoseconds, with the bucket layout of HdrHistogram.
 
+mod form;
+
+pub(crate) use form::COUNT_MAX;
+
 /// Buckets a power of two is divided into: half of the 2,048 that three significant digits need.
 const HALF: usize = 1 << HALF_BITS;
 /// `log2(HALF)`.
@@ -14,6 +18,9 @@ const COUNTERS: usize = (TOP_BIT - HALF_BITS) as usize * HALF + HALF;
 /// The range is 0 to [`Histogram::HIGHEST`] (about 73 minutes in nanoseconds); a larger value is
 /// counted in the last bucket, while [`max`](Histogram::max), [`min`](Histogram::min) and
 /// [`sum`](Histogram::sum) stay exact whatever the value.
+///
+/// Written down (serde) it keeps all of that: what is read back equals what was written, so that
+/// histograms of several machines merge as if they had been recorded on one.
 ///
 /// # Source
 /// The layout is that of Gil Tene's HdrHistogram with a lowest discernible value of 1 and three
@@ -167,9 +174,9 @@ impl Histogram {
 
     /// Adds `n` values to the counter `index`, as a decoder finds them: only the bucket is known,
     /// so minimum, maximum and sum take the middle of the bucket. False when there is no such
-    /// counter.
+    /// counter, or when there are more values than a written histogram holds.
     pub(crate) fn add_counter(&mut self, index: usize, n: u64) -> bool {
-        if index >= COUNTERS {
+        if index >= COUNTERS || n > COUNT_MAX - self.total {
             return false;
         }
         let middle = u64::midpoint(lowest_in(index), highest_in(index));

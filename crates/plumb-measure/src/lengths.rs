@@ -1,6 +1,9 @@
 //! Content lengths: exact as long as there are few.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Histogram;
+use crate::bounds::{self, COUNT_MAX};
 use crate::histogram::rank;
 
 /// Lengths that are told apart, beside the last one; a histogram takes what is more.
@@ -8,13 +11,46 @@ const FEW: usize = 32;
 
 /// The distribution of content lengths, bytes. Lengths rarely vary, so a run of equal ones is only
 /// counted. As long as there are no more than a few, every figure of them is exact.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "WrittenLengths")]
 pub struct Lengths {
     value: u64,
     repeats: u64,
     /// Other lengths and how often they came; empty once there is a histogram.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     few: Vec<(u64, u64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     many: Option<Box<Histogram>>,
+}
+
+/// The form of [`Lengths`] before it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLengths {
+    value: u64,
+    repeats: u64,
+    #[serde(default, deserialize_with = "bounds::few::<FEW, _, _>")]
+    few: Vec<(u64, u64)>,
+    #[serde(default)]
+    many: Option<Box<Histogram>>,
+}
+
+/// Why lengths that were read are none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("these lengths are more than anything is counted, or are kept in two ways")]
+struct NoLengths;
+
+impl TryFrom<WrittenLengths> for Lengths {
+    type Error = NoLengths;
+
+    fn try_from(it: WrittenLengths) -> Result<Self, NoLengths> {
+        let WrittenLengths { value, repeats, few, many } = it;
+        let mut counts = few.iter().map(|(_, count)| *count).chain([repeats]);
+        if counts.any(|count| count > COUNT_MAX) || many.is_some() && !few.is_empty() {
+            return Err(NoLengths);
+        }
+        Ok(Self { value, repeats, few, many })
+    }
 }
 
 impl Lengths {
@@ -27,6 +63,12 @@ impl Lengths {
         self.spill();
         self.value = bytes;
         self.repeats = 1;
+    }
+
+    /// True when nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.repeats == 0 && self.few.is_empty() && self.many.is_none()
     }
 
     /// All lengths as one histogram.
@@ -143,6 +185,8 @@ mod tests {
             merged.merge(&of(&b));
             let mut all = [a, b].concat();
             prop_assert_eq!(&merged, &of(&all));
+            let text = serde_json::to_string(&merged).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<Lengths>(&text).unwrap(), &merged);
             prop_assert_eq!(merged.histogram().count(), all.len() as u64);
             all.sort_unstable();
             if let Some(median) = all.get(all.len().div_ceil(2).saturating_sub(1)) {

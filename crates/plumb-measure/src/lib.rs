@@ -9,9 +9,11 @@
 
 mod attribution;
 mod batches;
+pub mod bounds;
 mod checkup;
 mod clients;
 mod clock;
+mod codes;
 mod comparison;
 mod consistency;
 mod foreign_limit;
@@ -38,6 +40,7 @@ mod stream;
 mod tcp;
 mod tick;
 mod told;
+mod transport;
 mod units;
 mod validity;
 
@@ -50,6 +53,7 @@ pub use checkup::{
 };
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
+pub use codes::Codes;
 pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
     DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
@@ -69,13 +73,11 @@ pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
-pub use record::{Answer, Codes, Moments, Recorder, Row, Shape};
+pub use record::{Answer, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };
-pub use run::{
-    Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target, Transport,
-};
+pub use run::{Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target};
 pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use seats::{Seat, Seats};
 pub use split::{CannotBeSplit, PartShare, Split};
@@ -84,5 +86,6 @@ pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::Told;
+pub use transport::{Network, Transport, TransportUse, Transports};
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

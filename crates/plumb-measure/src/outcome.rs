@@ -1,6 +1,10 @@
 //! How an operation ended: data, not an error.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::bounds::{COUNT_MAX, TooMany};
 
 /// How one operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +104,8 @@ impl FailureKind {
 }
 
 /// How often each [`FailureKind`] happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<FailureKind, u64>", into = "BTreeMap<FailureKind, u64>")]
 pub struct Failures {
     counts: [u64; FailureKind::ALL.len()],
 }
@@ -123,6 +128,12 @@ impl Failures {
         self.counts.iter().sum()
     }
 
+    /// True when nothing failed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total() == 0
+    }
+
     /// The kinds that happened, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (FailureKind, u64)> + '_ {
         FailureKind::ALL.into_iter().map(|kind| (kind, self.of(kind))).filter(|(_, n)| *n > 0)
@@ -133,6 +144,27 @@ impl Failures {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
             *mine += theirs;
         }
+    }
+}
+
+impl TryFrom<BTreeMap<FailureKind, u64>> for Failures {
+    type Error = TooMany;
+
+    fn try_from(counts: BTreeMap<FailureKind, u64>) -> Result<Self, TooMany> {
+        let mut failures = Self::default();
+        for (kind, n) in counts {
+            if n > COUNT_MAX {
+                return Err(TooMany(n));
+            }
+            failures.counts[kind as usize] = n;
+        }
+        Ok(failures)
+    }
+}
+
+impl From<Failures> for BTreeMap<FailureKind, u64> {
+    fn from(failures: Failures) -> Self {
+        failures.iter().collect()
     }
 }
 

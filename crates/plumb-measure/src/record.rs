@@ -1,6 +1,9 @@
 //! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
 
-use crate::{Batches, FailureKind, Failures, Histogram, Lengths, Outcome, Told};
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::{count, few};
+use crate::{Batches, Codes, FailureKind, Failures, Histogram, Lengths, Outcome, Told};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,29 +46,45 @@ pub struct Moments {
     pub last: u64,
 }
 
+/// Rows of each sort that a written recorder has at most.
+const ROWS_MAX: usize = 4_096;
+/// Names under which others tell times: they are numbered in a byte.
+const NAMES_MAX: usize = 256;
+
 /// Everything recorded about the operations of one label.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Row {
     /// From the due time to the last byte, nanoseconds; correct answers only.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub response: Histogram,
     /// From the send to the last byte, nanoseconds; correct answers only.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub service: Histogram,
     /// From the send to the first byte, nanoseconds; correct answers only.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub first_byte: Histogram,
     /// The response times in the order in which they happened; correct answers only.
+    #[serde(skip_serializing_if = "Batches::is_empty")]
     pub batches: Batches,
     /// Operations that failed after their connection stood.
+    #[serde(skip_serializing_if = "Failures::is_empty")]
     pub failures: Failures,
     /// Times of the failed operations, from the due time to the failure, nanoseconds; `None`
     /// without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<Box<Histogram>>,
     /// How often each status code came, failed operations included.
+    #[serde(skip_serializing_if = "Codes::is_empty")]
     pub codes: Codes,
     /// Of these, the codes that the plan did not expect.
+    #[serde(skip_serializing_if = "Codes::is_empty")]
     pub unexpected: Codes,
     /// What the other side said of its own time, by the number of each name; correct answers only.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "few::<NAMES_MAX, _, _>")]
     pub told: Vec<Histogram>,
     /// Bytes of content of the correct answers.
+    #[serde(skip_serializing_if = "Lengths::is_empty")]
     pub lengths: Lengths,
 }
 
@@ -135,27 +154,6 @@ impl Row {
     }
 }
 
-/// How often each status code came; a handful of codes, in ascending order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Codes {
-    counts: Vec<(u16, u64)>,
-}
-
-impl Codes {
-    /// Counts `n` answers with `code`.
-    pub fn count(&mut self, code: u16, n: u64) {
-        match self.counts.binary_search_by_key(&code, |(known, _)| *known) {
-            Ok(at) => self.counts[at].1 += n,
-            Err(at) => self.counts.insert(at, (code, n)),
-        }
-    }
-
-    /// The codes that came, ascending, with their counts.
-    pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.counts.iter().copied()
-    }
-}
-
 /// How many rows of each sort a recorder has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
@@ -181,36 +179,51 @@ impl From<usize> for Shape {
 }
 
 /// What one thread saw while it drove a load.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Recorder {
+    #[serde(deserialize_with = "few::<ROWS_MAX, _, _>")]
     rows: Vec<Row>,
     /// They count as no operations: what is in them is in `rows` already.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "few::<ROWS_MAX, _, _>")]
     stretches: Vec<Row>,
     /// Time to establish a connection, nanoseconds.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub connect: Histogram,
     /// Time of the transport's handshake (TLS) after the connection stood, nanoseconds.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub handshake: Histogram,
     /// Of these, handshakes that took up the session of an earlier connection.
+    #[serde(deserialize_with = "count")]
     pub resumed: u64,
     /// How late work began although a connection was free for it, nanoseconds: the driver's own
     /// scheduling lag. Only work that had a due time is counted.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
     /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
     /// users that connect when they begin.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub start_up: Histogram,
     /// Connections that could not be established.
+    #[serde(skip_serializing_if = "Failures::is_empty")]
     pub connect_failures: Failures,
     /// Connections that the other side ended while nothing was due on them.
+    #[serde(deserialize_with = "count")]
     pub quiet_closes: u64,
     /// Operations that could not begin in time and were given up.
+    #[serde(deserialize_with = "count")]
     pub dropped: u64,
     /// Bytes handed to the kernel.
+    #[serde(deserialize_with = "count")]
     pub bytes_sent: u64,
     /// Bytes read from the kernel.
+    #[serde(deserialize_with = "count")]
     pub bytes_received: u64,
     /// Passes of the loop that were looked at: all, or a regular sample of them.
+    #[serde(deserialize_with = "count")]
     pub passes: u64,
     /// Of these, passes that found nothing to do, or waited for the next answer: idle moments.
+    #[serde(deserialize_with = "count")]
     pub idle_passes: u64,
 }
 
@@ -392,5 +405,41 @@ mod tests {
         recorder.dropped = 3;
         recorder.clear();
         assert_eq!(recorder, Recorder::new(2));
+    }
+
+    /// A recorder with something in every field.
+    fn filled(seed: u64) -> Recorder {
+        let mut told = Told::default();
+        told.push(1, 3_000 * seed);
+        let mut recorder = Recorder::new(Shape { operations: 2, stretches: 1 });
+        for n in 0..40 * seed {
+            let (due, last) = (n * 10, n * 10 + 1_000 + n * n * seed);
+            let right = Answer { told: Some(told), code: Some(200), ..Answer::ok(n * seed) };
+            recorder.record(0, moments(due, due + 5, due + 7, last), right);
+            recorder.record_stretch(0, moments(0, 0, last, last), right);
+        }
+        let refused = Answer { code: Some(503), ..Answer::failed(FailureKind::UnexpectedStatus) };
+        recorder.record(1, moments(0, 0, 5, 9 * seed), refused);
+        recorder.connect_failures.count(FailureKind::ConnectRefused);
+        recorder.connect.record(seed * 77);
+        recorder.handshake.record(seed * 78);
+        recorder.lag.record(seed * 79);
+        recorder.start_up.record(seed * 80);
+        (recorder.resumed, recorder.quiet_closes, recorder.dropped) = (seed, 2 * seed, 3 * seed);
+        (recorder.bytes_sent, recorder.bytes_received) = (4 * seed, 5 * seed);
+        (recorder.passes, recorder.idle_passes) = (6 * seed, 7 * seed);
+        recorder
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_whole() {
+        for recorder in [filled(1), filled(900), Recorder::new(3)] {
+            let text = serde_json::to_string(&recorder).unwrap();
+            assert_eq!(serde_json::from_str::<Recorder>(&text).unwrap(), recorder);
+        }
+        assert_eq!(serde_json::to_string(&Row::default()).unwrap(), "{}");
+        let rows = vec!["{}"; ROWS_MAX + 1].join(",");
+        let refused = serde_json::from_str::<Recorder>(&format!(r#"{{"rows":[{rows}]}}"#));
+        assert!(refused.unwrap_err().to_string().contains("at most 4096"));
     }
 }

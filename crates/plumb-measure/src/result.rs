@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Attribution, BatchMeans, ClientFigures, Histogram, HostUse, NipingFigures, Overlap, PairRecord,
     PartRecord, ScenarioFigures, SlowSample, StreamFigures, TcpTotals, ThresholdRecord, Tick,
-    Ticks, Validity, hdr,
+    Ticks, TransportUse, Validity, hdr,
 };
 
 /// One point of the plan.
@@ -105,6 +105,9 @@ pub struct ResultRecord {
     /// What the far machine did meanwhile; absent when there was no sample of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub far: Option<HostUse>,
+    /// What each connection really used, read back from its socket, those alike together.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub transports: Vec<TransportUse>,
     /// What the TCP connections did; absent on other transports.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpTotals>,

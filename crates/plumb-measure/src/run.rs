@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Distribution, FarHost, ResultRecord, Validity};
+use crate::{Distribution, FarHost, ResultRecord, Transport, Validity};
 
 /// Name and version of the form; a reader refuses another name or a higher number.
 pub const SCHEMA: &str = "plumb.run/1";
@@ -161,27 +161,13 @@ pub struct HostFacts {
 pub struct Target {
     /// As the user named it.
     pub address: String,
-    /// What the connections really used, read back from the sockets.
+    /// What the first connection really used, read back from its socket; what all of them used is
+    /// in each result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub transport: Option<Transport>,
     /// What is known of the other side, in words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<String>,
-}
-
-/// What a connection really used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Transport {
-    /// `tcp` or `unix`.
-    pub kind: String,
-    /// Address of this side.
-    pub local: String,
-    /// Address of the other side.
-    pub peer: String,
-    /// Version of TLS, cipher and, where one was agreed on, the application protocol; absent
-    /// without TLS.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub tls: Option<String>,
 }
 
 /// What the tool itself costs: the same loop and recording on a socket that answers to itself.

@@ -77,7 +77,8 @@ impl TcpTotals {
 
     /// Adds what other connections did.
     pub fn merge(&mut self, other: &Self) {
-        self.connect_retransmits += other.connect_retransmits;
+        self.connect_retransmits =
+            self.connect_retransmits.saturating_add(other.connect_retransmits);
         if other.connections == 0 {
             return;
         }
@@ -91,11 +92,11 @@ impl TcpTotals {
             (mine, theirs) => mine.min(theirs),
         };
         self.rtt_max_ns = self.rtt_max_ns.max(other.rtt_max_ns);
-        self.connections += other.connections;
-        self.retransmits += other.retransmits;
-        self.segments_sent += other.segments_sent;
-        self.segments_received += other.segments_received;
-        self.lost += other.lost;
+        self.connections = self.connections.saturating_add(other.connections);
+        self.retransmits = self.retransmits.saturating_add(other.retransmits);
+        self.segments_sent = self.segments_sent.saturating_add(other.segments_sent);
+        self.segments_received = self.segments_received.saturating_add(other.segments_received);
+        self.lost = self.lost.saturating_add(other.lost);
     }
 }
 
@@ -134,7 +135,8 @@ pub struct SlowSample {
 }
 
 /// The slowest operations so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<SlowSample>", into = "Vec<SlowSample>")]
 pub struct Slowest {
     /// Longest first.
     kept: Vec<SlowSample>,
@@ -164,6 +166,20 @@ impl Slowest {
     #[must_use]
     pub fn into_samples(self) -> Vec<SlowSample> {
         self.kept
+    }
+}
+
+impl From<Vec<SlowSample>> for Slowest {
+    fn from(samples: Vec<SlowSample>) -> Self {
+        let mut slowest = Self::default();
+        samples.into_iter().for_each(|sample| slowest.offer(sample));
+        slowest
+    }
+}
+
+impl From<Slowest> for Vec<SlowSample> {
+    fn from(slowest: Slowest) -> Self {
+        slowest.into_samples()
     }
 }
 

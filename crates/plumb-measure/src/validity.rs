@@ -72,6 +72,8 @@ pub enum FindingKind {
     ThresholdMissed,
     /// Users ended before the load did.
     UsersEnded,
+    /// The connections did not all use the same transport.
+    MixedTransport,
 }
 
 /// One reason to doubt a result, in words that name the figures behind it.

@@ -7,7 +7,7 @@ use std::thread;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::{Endpoint, Place, Sampler, Stop};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transport};
+use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
@@ -42,7 +42,8 @@ pub(crate) struct Delivery {
     /// Streams that broke, as either side saw it, with the last cause that this side knows.
     pub(crate) broken: u64,
     pub(crate) trouble: Option<String>,
-    pub(crate) transport: Transport,
+    /// What the streams really used.
+    pub(crate) transports: Transports,
 }
 
 /// All connections of a result, ready to carry.
@@ -50,7 +51,7 @@ struct Ready {
     control: Talk,
     token: u64,
     sockets: Vec<OwnedFd>,
-    transport: Transport,
+    transports: Transports,
 }
 
 impl Carriage<'_> {
@@ -60,7 +61,7 @@ impl Carriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
-        sampler.begin(Some(&ready.transport));
+        sampler.begin(ready.transports.first());
         let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
         let start = Barrier::new(ready.sockets.len() + 1);
         let mut intervals = Intervals::default();
@@ -103,7 +104,7 @@ impl Carriage<'_> {
             began_ns,
             broken: sum.broken.max(u64::from(server.broken)),
             trouble: sum.trouble,
-            transport: ready.transport,
+            transports: ready.transports,
         })
     }
 
@@ -131,15 +132,16 @@ impl Carriage<'_> {
         let token = SplitMix64::new(clock::wall_ns()).next_u64();
         let mut control = Talk::open(self.endpoint, self.patience).map_err(told)?;
         control.ask(Request::Carried(token)).map_err(told)?;
-        let transport = control.transport(self.endpoint);
         let stream = Stream { direction: self.direction, token };
-        let open = || -> Result<OwnedFd, TalkError> {
+        let mut transports = Transports::default();
+        let mut open = || -> Result<OwnedFd, TalkError> {
             let mut talk = Talk::open(self.endpoint, self.patience)?;
             talk.ask(Request::Stream(stream))?;
+            transports.add(&talk.transport()?, 1);
             Ok(talk.into_socket())
         };
         let sockets: Result<Vec<_>, _> = (0..self.streams).map(|_| open()).collect();
-        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transport })
+        Ok(Ready { control, token, sockets: sockets.map_err(told)?, transports })
     }
 
     /// Looks on until the time is over; what was received in each interval.

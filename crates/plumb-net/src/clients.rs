@@ -5,17 +5,16 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::{
-    Ending, EngineError, IntervalRecords, Link, LoadPlan, LoadResult, Protocol, Sampler, Stage,
+    EngineError, IntervalRecords, Link, LoadPlan, LoadResult, NotAlike, Protocol, Sampler, Stage,
     load,
 };
 use plumb_measure::{
-    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, Row, SlowSample, Transport,
-    carried_kb_s,
+    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, Row, Transport, carried_kb_s,
 };
 use plumb_wire::extension::Totals;
 
 /// What came of each of several clients, never of none.
-pub(crate) type Loads<P> = Vec<LoadResult<P>>;
+pub(crate) type Loads = Vec<LoadResult<()>>;
 
 /// Drives `clients` loads of the same plan that begin together, the first of them watched by
 /// `sampler`.
@@ -28,9 +27,9 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     stage: &mut Stage<'_>,
     protocol: impl Fn() -> P + Sync,
     link: impl Fn() -> L + Sync,
-) -> Result<Loads<P>, EngineError> {
+) -> Result<Loads, EngineError> {
     if clients == 1 {
-        return Ok(vec![load::run(plan, stage, 1, protocol, link)?]);
+        return Ok(vec![load::run(plan, stage, 1, protocol, link)?.map(drop)]);
     }
     let start = Barrier::new(clients);
     let (endpoint, stop, start) = (stage.endpoint, stage.stop, &start);
@@ -49,7 +48,7 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
                 let plan = plan_of(client);
                 scope.spawn(move || {
                     start.wait();
-                    let mut stage = Stage { endpoint, stop, samplers: &mut [] };
+                    let mut stage = Stage { endpoint, stop, samplers: &mut [], gate: None };
                     load::run(&plan, &mut stage, 1, protocol, link)
                 })
             })
@@ -59,12 +58,12 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
         let mut samplers: Vec<&mut dyn Sampler> =
             quiet.iter_mut().map(|sampler| -> &mut dyn Sampler { sampler }).collect();
         start.wait();
-        let mut ours = Stage { endpoint, stop, samplers: &mut samplers };
+        let mut ours = Stage { endpoint, stop, samplers: &mut samplers, gate: None };
         let first = load::run(&plan_of(0), &mut ours, 1, protocol, link);
         let rest = others.into_iter().map(|other| {
             other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))
         });
-        std::iter::once(first).chain(rest).collect()
+        std::iter::once(first).chain(rest).map(|load| Ok(load?.map(drop))).collect()
     })
 }
 
@@ -83,49 +82,31 @@ impl Sampler for WithoutIntervals<'_, '_> {
     fn interval(&mut self, _: &IntervalRecords) {}
 }
 
-/// All clients as one load, the `connections` of each numbered on. It has no intervals: quantiles
-/// do not add up.
-pub(crate) fn together<P>(mut loads: Loads<P>, connections: u64) -> LoadResult<P> {
+/// All clients as one load.
+///
+/// # Errors
+/// When they did not do the same.
+pub(crate) fn together(mut loads: Loads) -> Result<LoadResult<()>, NotAlike> {
     let mut all = loads.remove(0);
-    let mut end_ns = all.began_ns + all.duration_ns;
-    for (client, one) in (1..).zip(loads) {
-        for slow in one.slowest.into_samples() {
-            let connection = client * connections + slow.connection;
-            all.slowest.offer(SlowSample { connection, ..slow });
-        }
-        if let Some(tcp) = &one.tcp {
-            all.tcp.get_or_insert_default().merge(tcp);
-        }
-        all.recorder.merge(&one.recorder);
-        all.protocols.extend(one.protocols);
-        all.intervals.clear();
-        if all.ending == Ending::Complete {
-            all.ending = one.ending;
-        }
-        end_ns = end_ns.max(one.began_ns + one.duration_ns);
-        all.began_ns = all.began_ns.min(one.began_ns);
-        all.duration_ns = end_ns - all.began_ns;
-        all.warm_up_operations += one.warm_up_operations;
-        all.cpu_ns += one.cpu_ns;
-    }
-    all
+    loads.into_iter().try_for_each(|one| all.merge(one))?;
+    Ok(all)
 }
 
 /// The figures of each client; `echo` is the payload of a message that comes back as it went.
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-pub(crate) fn figures<P>(
-    loads: &[LoadResult<P>],
+pub(crate) fn figures(
+    loads: &[LoadResult<()>],
     echo: Option<ByteSize>,
     connections: u64,
 ) -> Vec<ClientFigures> {
-    let of = |(client, load): (u64, &LoadResult<P>)| {
+    let of = |(client, load): (u64, &LoadResult<()>)| {
         let row: Option<&Row> = load.recorder.rows().first();
         let times = row.map(|row| &row.response).filter(|times| !times.is_empty());
         let operations = load.recorder.operations();
         let throughput_per_s = operations as f64 * 1e9 / load.duration_ns.max(1) as f64;
         ClientFigures {
             client,
-            address: load.transport.as_ref().map(|transport| transport.local.clone()),
+            address: load.transports.first().map(|transport| transport.local.clone()),
             operations,
             failures: load.recorder.failures().total(),
             throughput_per_s,
@@ -144,7 +125,7 @@ pub(crate) fn figures<P>(
 }
 
 /// What all clients did while all of them ran.
-pub(crate) fn overlap<P>(loads: &[LoadResult<P>], echo: Option<ByteSize>) -> Option<Overlap> {
+pub(crate) fn overlap(loads: &[LoadResult<()>], echo: Option<ByteSize>) -> Option<Overlap> {
     let recorded =
         loads.iter().map(|load| Recorded { began_ns: load.began_ns, intervals: &load.intervals });
     let clients: Vec<Recorded<'_>> = recorded.collect();

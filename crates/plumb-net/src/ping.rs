@@ -252,8 +252,12 @@ impl Ping {
         }
         let loads = {
             let sampler = at.watch.point(&labels);
-            let mut stage =
-                Stage { endpoint: at.endpoint, stop: at.stop, samplers: &mut [sampler] };
+            let mut stage = Stage {
+                endpoint: at.endpoint,
+                stop: at.stop,
+                samplers: &mut [sampler],
+                gate: None,
+            };
             let routed = || Routed::new(self.route.clone(), protocol());
             match &self.tls {
                 None => clients::run(&plan, clients, &mut stage, routed, Plain::default)?,
@@ -263,7 +267,7 @@ impl Ping {
         let echo = point.terms.is_none().then_some(point.size);
         let each = clients::figures(&loads, echo, point.connections.get() as u64);
         let overlap = clients::overlap(&loads, echo);
-        let load = clients::together(loads, point.connections.get() as u64);
+        let load = clients::together(loads)?;
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
         match point.terms {
@@ -276,8 +280,8 @@ impl Ping {
             result.batches = None; // operations of several clients have no common order
             result.niping = None; // a rate of niping is that of one client
         }
-        if let Some(transport) = load.transport {
-            at.watch.reached(transport);
+        if let Some(transport) = load.transports.first() {
+            at.watch.reached(transport.clone());
         }
         Ok((result, load.began_ns))
     }
@@ -416,7 +420,7 @@ fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
     points
 }
 
-fn add_figures<P>(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<P>) {
+fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<()>) {
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
     let one_way = bits(result.throughput_per_s, size.bytes());

@@ -143,7 +143,9 @@ impl Stream {
             ("direction".to_owned(), options.direction().to_string()),
         ]);
         let delivery = carriage.run(watch.point(&labels), stop)?;
-        watch.reached(delivery.transport.clone());
+        if let Some(transport) = delivery.transports.first() {
+            watch.reached(transport.clone());
+        }
         let began_ns = delivery.began_ns;
         watch.result(result(labels, options.size, delivery, stop), began_ns)
     }
@@ -201,7 +203,7 @@ fn result(
     delivery: Delivery,
     stop: &Stop,
 ) -> ResultRecord {
-    let validity = Validity::of(findings(&delivery, stop));
+    let validity = Validity::of(findings(&delivery, stop)).with(delivery.transports.mixed());
     let figures = delivery.figures;
     let operations = figures.received_bytes() / size.bytes();
     let span_ns = figures.span_ns();
@@ -232,6 +234,7 @@ fn result(
             threads: figures.streams * directions.max(1),
             ..DriverFacts::default()
         },
+        transports: delivery.transports.uses().to_vec(),
         stream: Some(figures),
         ..ResultRecord::default()
     }

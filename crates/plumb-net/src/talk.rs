@@ -1,12 +1,9 @@
 //! A conversation with a plumb server beside the measurement: a question, an answer.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
-use plumb_engine::{Endpoint, EngineError};
+use plumb_engine::{Connection, Endpoint, EngineError, SocketOptions};
 use plumb_measure::{Span, Transport};
 use plumb_wire::extension::{Answer, Misunderstood, Request};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload};
@@ -16,10 +13,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// A connection whose calls block.
 #[derive(Debug)]
-pub(crate) enum Talk {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
+pub(crate) struct Talk(Connection);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -44,41 +38,25 @@ pub(crate) enum TalkError {
 impl Talk {
     /// Connects to `endpoint` within `patience`, which each later answer has, too.
     pub(crate) fn open(endpoint: &Endpoint, patience: Span) -> Result<Self, TalkError> {
-        let cannot = |error: io::Error| {
-            TalkError::Connect(EngineError::connect(endpoint.to_string(), &error))
-        };
-        let limit = Duration::from_nanos(patience.ns().max(1_000));
-        let talk = match endpoint {
-            Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, limit).map_err(cannot)?;
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(limit))?;
-                stream.set_write_timeout(Some(limit))?;
-                Self::Tcp(stream)
-            }
-            Endpoint::Unix(path) => {
-                let stream = UnixStream::connect(path).map_err(cannot)?;
-                stream.set_read_timeout(Some(limit))?;
-                stream.set_write_timeout(Some(limit))?;
-                Self::Unix(stream)
-            }
-            Endpoint::Own => return Err(cannot(ErrorKind::Unsupported.into())),
-        };
-        Ok(talk)
+        let options = SocketOptions::default();
+        let connection = Connection::open(std::slice::from_ref(endpoint), patience, &options)
+            .map_err(TalkError::Connect)?;
+        connection.limit_calls(patience)?;
+        Ok(Self(connection))
     }
 
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&mut self, request: Request) -> Result<Answer, TalkError> {
         let mut question = Vec::new();
         request.push(&mut question);
-        self.write(&question)?;
+        self.0.write_all(&question)?;
         loop {
             let payload = self.frame()?;
             match Payload::of(&payload) {
                 Ok(Payload::Ping) => {
                     let mut pong = Vec::new();
                     ni::push_frame(&mut pong, ni::PONG);
-                    self.write(&pong)?;
+                    self.0.write_all(&pong)?;
                 }
                 Ok(Payload::Pong) => {}
                 Ok(Payload::Message(message)) => {
@@ -96,51 +74,28 @@ impl Talk {
     }
 
     /// What it really uses.
-    pub(crate) fn transport(&self, endpoint: &Endpoint) -> Transport {
-        let (local, peer) = match self {
-            Self::Tcp(stream) => (stream.local_addr().ok(), stream.peer_addr().ok()),
-            Self::Unix(_) => (None, None),
-        };
-        Transport {
-            kind: endpoint.transport().into(),
-            local: local.map_or_else(|| "unix".into(), |address| address.to_string()),
-            peer: peer.map_or_else(|| endpoint.to_string(), |address| address.to_string()),
-            tls: None,
-        }
+    ///
+    /// # Errors
+    /// When the other side is gone already.
+    pub(crate) fn transport(&self) -> io::Result<Transport> {
+        self.0.transport()
     }
 
     /// The socket, for whoever goes on with it.
     pub(crate) fn into_socket(self) -> OwnedFd {
-        match self {
-            Self::Tcp(stream) => stream.into(),
-            Self::Unix(stream) => stream.into(),
-        }
+        self.0.into_socket()
     }
 
     fn frame(&mut self) -> Result<Vec<u8>, TalkError> {
         let mut header = [0; HEADER_BYTES];
-        self.read(&mut header)?;
+        self.0.read_exact(&mut header)?;
         let length = ni::payload_length(&header).unwrap_or(0);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if length > ANSWER_BYTES_MAX {
             return Err(Misunderstood::Fields(length).into());
         }
         let mut payload = vec![0; length];
-        self.read(&mut payload)?;
+        self.0.read_exact(&mut payload)?;
         Ok(payload)
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.read_exact(bytes),
-            Self::Unix(stream) => stream.read_exact(bytes),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.write_all(bytes),
-            Self::Unix(stream) => stream.write_all(bytes),
-        }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{Endpoint, SocketOptions, finish_connect, start_connect};
 use plumb_measure::{Clock as _, Span};
 use plumb_wire::http::Scheme;
 use rustls::ClientConfig;
@@ -155,12 +156,11 @@ impl Reach {
         let failed = |cause| Unreachable::Connect { place: origin.place(), cause };
         let mut failure = failed(io::ErrorKind::AddrNotAvailable.into());
         for candidate in candidates {
-            match TcpStream::connect(candidate).await {
+            match connected(candidate).await {
                 Ok(stream) if self.leads_back(&stream) => {
                     return Err(Unreachable::Itself { place: origin.place() });
                 }
                 Ok(stream) => {
-                    let _ = stream.set_nodelay(true); // slower at worst
                     let way = Way {
                         dns_ns: number.is_none().then_some(found - began),
                         connect_ns: MonotonicClock.now_ns() - found,
@@ -183,6 +183,14 @@ impl Reach {
         let is_peer = |own: &SocketAddr| own.ip() == peer.ip() || own.ip().is_unspecified() && here;
         self.own.iter().any(|own| own.port() == peer.port() && is_peer(own))
     }
+}
+
+async fn connected(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = start_connect(&Endpoint::Tcp(address), &SocketOptions::default())?;
+    let stream = TcpStream::from_std(socket.into())?;
+    stream.writable().await?;
+    finish_connect(&stream)?;
+    Ok(stream)
 }
 
 async fn speak<S>(origin: &Origin, stream: S) -> Result<Upstream, Unreachable>

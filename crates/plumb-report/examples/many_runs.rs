@@ -120,6 +120,7 @@ fn record(
             address: "10.20.0.5:3298".into(),
             transport: Some(Transport {
                 kind: "tcp".into(),
+                network: None,
                 local: "10.20.0.9:51002".into(),
                 peer: "10.20.0.5:3298".into(),
                 tls: None,

@@ -1,20 +1,20 @@
 //! Connections to other servers that are kept between calls, up to a limit.
 
 use std::io::{self, BufReader};
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::net::ToSocketAddrs as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use plumb_engine::{Connection as Socket, Endpoint, SocketOptions};
 use plumb_measure::Span;
 
 /// A connection to another server.
-pub type Connection = BufReader<TcpStream>;
+pub type Connection = BufReader<Socket>;
 
 /// All connections to one server.
 #[derive(Debug)]
 pub struct Links {
     host: String,
-    timeout: Duration,
+    timeout: Span,
     limit: usize,
     state: Mutex<State>,
 }
@@ -51,7 +51,6 @@ impl Links {
     /// The way to `host`, which is `HOST:PORT`; nothing is connected yet.
     #[must_use]
     pub fn new(host: String, timeout: Span, limit: usize) -> Self {
-        let timeout = Duration::from_nanos(timeout.ns().max(1));
         Self { host, timeout, limit, state: Mutex::default() }
     }
 
@@ -81,19 +80,11 @@ impl Links {
     }
 
     fn connect(&self) -> io::Result<Connection> {
-        let mut failure = io::Error::from(io::ErrorKind::NotFound);
-        for address in self.host.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, self.timeout) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(self.timeout))?;
-                    stream.set_write_timeout(Some(self.timeout))?;
-                    return Ok(BufReader::new(stream));
-                }
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+        let candidates: Vec<Endpoint> = self.host.to_socket_addrs()?.map(Endpoint::Tcp).collect();
+        let socket = Socket::open(&candidates, self.timeout, &SocketOptions::default())
+            .map_err(io::Error::other)?;
+        socket.limit_calls(self.timeout)?;
+        Ok(BufReader::new(socket))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -127,7 +127,8 @@ fn run_client(words: &Words, route: Option<&Route>, out: &mut impl Write) -> any
     candidates.sort_by_key(|endpoint| !matches!(endpoint, Endpoint::Tcp(ip) if ip.is_ipv4()));
     let endpoint = reachable(&candidates, PATIENCE, &stop)?;
     let mut lines = Lines { out, trouble: None };
-    let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [&mut lines] };
+    let mut stage =
+        Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [&mut lines], gate: None };
     let probe = || Routed::new(route.cloned(), Probe::new(words.bytes));
     let load = load::run(&plan, &mut stage, 1, probe, Plain::default)?;
     if let Some(trouble) = lines.trouble {

@@ -170,8 +170,8 @@ impl Witness {
 
 /// The processes at the other end of `transport`, when they run on this machine.
 fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
-    let owners = if transport.kind == "unix" {
-        owners_of_unix(root, Path::new(&transport.peer))
+    let owners = if let Some(path) = transport.peer.strip_prefix("unix:") {
+        owners_of_unix(root, Path::new(path))
     } else {
         match (transport.local.parse(), transport.peer.parse()) {
             (Ok(local), Ok(peer)) => owners_of_tcp(root, local, peer),

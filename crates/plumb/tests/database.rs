@@ -339,6 +339,9 @@ fn an_encrypted_connection_is_made_as_sslmode_says() {
         assert_eq!(record["results"][0]["tls_ns"]["count"], 10, "{mode}: {record:#}");
         assert!(record["target"]["server"].as_str().is_some_and(|it| it.ends_with("TLS")));
         let tls = record["target"]["transport"]["tls"].as_str().expect("version and cipher");
+        let used = record["results"][0]["transports"].as_array().expect("transports");
+        assert_eq!((used.len(), &used[0]["tls"]), (1, &tls.into()), "{used:?}");
+        assert_eq!(used[0]["connections"], 10, "{used:?}");
         assert!(tls.starts_with("TLSv1.3 TLS13_"), "{tls}");
     }
     let plain = ping(&url("disable", &authority), &words, folder.path()).with(0).json();

@@ -9,24 +9,24 @@ use super::{Drive, RECEIVE_MAX_NS};
 use crate::EngineError;
 use crate::channel::Channel;
 use crate::conn::{Flight, Phase};
+use crate::connect::{self, SocketOptions};
 use crate::error::connect_failure;
 use crate::link::Link;
 use crate::plan::Waiting;
 use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
-use crate::transport;
 
 impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
         let since = self.time.now_ns();
         self.now = since;
-        let started =
-            transport::start_connect(self.job.endpoint, self.job.plan.nagle).and_then(|socket| {
-                let channel = Channel::new(socket, (self.job.link)());
-                let generation = self.conns[index].generation;
-                self.poll.add_connection(channel.socket(), Token { index, generation })?;
-                Ok(channel)
-            });
+        let options = SocketOptions { nagle: self.job.plan.nagle, ..SocketOptions::default() };
+        let started = connect::start_connect(self.job.endpoint, &options).and_then(|socket| {
+            let channel = Channel::new(socket, (self.job.link)());
+            let generation = self.conns[index].generation;
+            self.poll.add_connection(channel.socket(), Token { index, generation })?;
+            Ok(channel)
+        });
         match started {
             Ok(channel) => {
                 self.conns[index].phase = Phase::Connecting { channel, since };
@@ -69,19 +69,13 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
         let Phase::Connecting { channel, since } = self.take_phase(index) else {
             return Ok(());
         };
-        if let Err(error) = transport::finish_connect(channel.socket()) {
+        if let Err(error) = connect::finish_connect(channel.socket()) {
             return self.connect_failed(index, &error);
         }
         self.now = self.time.now_ns();
         self.recorder.connect.record(self.now - since);
         self.outlet.connected(super::script::number::<P>(self.job.share, index), self.now - since);
         self.watch.connected(index, channel.socket(), self.now);
-        if self.transport.is_none() {
-            self.transport = transport::proven(self.job.endpoint, channel.socket());
-            if P::SCRIPTED {
-                self.outlet.begin(self.transport.clone()); // other loads begin when all stand
-            }
-        }
         self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
         self.shake_hands(index)
     }
@@ -109,10 +103,11 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
                     );
                     self.recorder.resumed += u64::from(channel.link().resumed());
                 }
-                if let Some(transport) = &mut self.transport
-                    && transport.tls.is_none()
-                {
-                    transport.tls = channel.link().proof();
+                let first = self.proofs.transports().first().is_none();
+                self.proofs.note(channel.socket(), channel.link().proof());
+                if P::SCRIPTED && first {
+                    // other loads begin when all stand
+                    self.outlet.begin(self.proofs.transports().first().cloned());
                 }
                 self.conns[index].phase = Phase::Greeting { channel, since: self.now };
                 self.greet(index)
@@ -156,7 +151,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
             return Ok(());
         };
         if self.job.plan.waiting == Waiting::Receive {
-            transport::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
+            connect::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
                 .map_err(EngineError::system("set a receive time-out"))?;
         }
         self.conns[index].phase = Phase::Open { channel };
@@ -218,12 +213,8 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
 
     fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
         if self.never_stood() {
-            let address = self.job.endpoint.to_string();
-            return Err(if error.kind() == io::ErrorKind::TimedOut {
-                EngineError::connect_timed_out(address, self.job.plan.connect_timeout.ns())
-            } else {
-                EngineError::connect(address, error)
-            });
+            let limit = self.job.plan.connect_timeout;
+            return Err(EngineError::connect_within(self.job.endpoint, error, limit));
         }
         self.recorder.connect_failures.count(connect_failure(error));
         self.drop_connection(index);

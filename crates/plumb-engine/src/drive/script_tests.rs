@@ -8,7 +8,7 @@ use plumb_measure::{Answer, FailureKind, Outcome, Recorder, Shape, Span};
 
 use super::{Drive, Ending, Job};
 use crate::crowd::{Crowd, Curve, Spread};
-use crate::gate::Gate;
+use crate::gate::StartLine;
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan};
@@ -138,7 +138,7 @@ fn drive(play: Play, plan: &LoadPlan, crowd: Option<&Crowd>, manner: Manner) -> 
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
-    let (gate, stop) = (Gate::new(1), Stop::new().unwrap());
+    let (line, stop) = (StartLine::new(1, None), Stop::new().unwrap());
     let shape = Shape { operations: 1, stretches: 1 };
     let job = Job {
         plan,
@@ -146,7 +146,7 @@ fn drive(play: Play, plan: &LoadPlan, crowd: Option<&Crowd>, manner: Manner) -> 
         share: plan.share(0),
         endpoint: &endpoint,
         link: &Plain::default,
-        gate: &gate,
+        line: &line,
         stop: &stop,
         shape,
     };

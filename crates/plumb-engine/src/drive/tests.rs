@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use plumb_measure::{FailureKind, Rate, Recorder, Span};
 
 use super::{Drive, Ending, Job};
-use crate::gate::Gate;
+use crate::gate::{Gate, StartLine};
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan, Pace};
@@ -16,6 +16,7 @@ use crate::{Endpoint, EngineError, Plain, Stop};
 struct Outcome {
     recorder: Recorder,
     ending: Ending,
+    began_ns: u64,
     duration_ns: u64,
     intervals: u64,
 }
@@ -30,17 +31,26 @@ fn drive_against(
     endpoint: &Endpoint,
     time: HeldTime,
 ) -> Result<Outcome, EngineError> {
+    drive_behind(None, plan, endpoint, time)
+}
+
+fn drive_behind(
+    gate: Option<&Gate>,
+    plan: &LoadPlan,
+    endpoint: &Endpoint,
+    time: HeldTime,
+) -> Result<Outcome, EngineError> {
     plan.check()?;
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
-    let (gate, stop) = (Gate::new(1), Stop::new().unwrap());
+    let (line, stop) = (StartLine::new(1, gate), Stop::new().unwrap());
     let job = Job {
         plan,
         share: plan.share(0),
         endpoint,
         link: &Plain::default,
-        gate: &gate,
+        line: &line,
         stop: &stop,
         crowd: None,
         shape: 1.into(),
@@ -49,6 +59,7 @@ fn drive_against(
     let mut outcome = Outcome {
         recorder: Recorder::new(1),
         ending: driven.ending,
+        began_ns: driven.began_ns,
         duration_ns: driven.duration_ns,
         intervals: 0,
     };
@@ -59,6 +70,28 @@ fn drive_against(
         }
     }
     Ok(outcome)
+}
+
+#[test]
+fn a_load_behind_a_gate_begins_at_the_time_it_is_opened_for() {
+    let plan = LoadPlan { warmup: Span::from_ms(20), ..plan() };
+    let (time, endpoint) = Played::time(Manner { delay_ns: MS, ..Manner::default() });
+    let opens = time.now() + 250 * MS + 77;
+    let gate = Gate::closed();
+    gate.open_at(opens);
+    let outcome = drive_behind(Some(&gate), &plan, &endpoint, time).unwrap();
+    assert_eq!(outcome.began_ns, opens + 20 * MS, "the warm-up first");
+    assert_eq!((outcome.ending, outcome.recorder.operations()), (Ending::Complete, 100));
+    assert!(gate.is_waited_for());
+}
+
+#[test]
+fn behind_a_gate_that_failed_nothing_is_asked() {
+    let (time, endpoint) = Played::time(Manner::default());
+    let gate = Gate::closed();
+    gate.fail("the controller is gone");
+    let outcome = drive_behind(Some(&gate), &plan(), &endpoint, time).unwrap();
+    assert_eq!((outcome.ending, outcome.recorder.bytes_sent), (Ending::Interrupted, 0));
 }
 
 fn connections(n: usize) -> NonZeroUsize {

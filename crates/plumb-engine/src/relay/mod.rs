@@ -16,12 +16,13 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use plumb_measure::Tick;
 
 use crate::clock::MonotonicClock;
+use crate::connect::{SocketOptions, start_connect};
+use crate::listener::Listener;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
 use crate::service::{Peer, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
-use crate::transport::{Listener, start_connect};
 use crate::{Endpoint, EngineError};
 use fate::{Fate, Fates};
 use line::{Line, Shaper};
@@ -237,7 +238,7 @@ impl<'a, T: Time> Relay<'a, T> {
         let mut attempt = 0;
         let mut failure = io::Error::from(io::ErrorKind::NotFound);
         while let Some(endpoint) = self.ends.target.get(attempt) {
-            match start_connect(endpoint, Nagle::Off) {
+            match start_connect(endpoint, &SocketOptions::default()) {
                 Ok(far) => {
                     let (there, back) = (self.plan.there, self.plan.back);
                     let window = self.plan.window_bytes();
@@ -334,7 +335,7 @@ impl<'a, T: Time> Relay<'a, T> {
             return;
         };
         while let Some(endpoint) = self.ends.target.get(pair.attempt + 1) {
-            match start_connect(endpoint, Nagle::Off) {
+            match start_connect(endpoint, &SocketOptions::default()) {
                 Ok(socket) => {
                     pair.try_far(socket, self.time.now_ns());
                     if self.watch(index, FAR).is_err() {

@@ -295,6 +295,6 @@ impl Pair {
 
     /// How the far side's connect ended.
     pub(super) fn far_result(&self) -> io::Result<()> {
-        crate::transport::finish_connect(self.sides[FAR].socket())
+        crate::connect::finish_connect(self.sides[FAR].socket())
     }
 }

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use super::Serve;
+use crate::connect;
 use crate::link::Link;
 use crate::poll::Time;
 use crate::service::Service;
-use crate::transport;
 
 /// So many waits in a row must have been for the same client.
 const STREAK: u32 = 32;
@@ -66,7 +66,7 @@ impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
             && let Some(client) = self.client(index)
             && client.shaken
             && client.closing.is_none()
-            && transport::make_blocking(client.channel.socket(), PAUSE).is_ok()
+            && connect::make_blocking(client.channel.socket(), PAUSE).is_ok()
         {
             self.lone.client = Some(index);
         }
@@ -77,7 +77,7 @@ impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
             && let Some(client) = self.client(index)
         {
             // a socket that cannot be changed is broken, and the next read says so
-            let _ = transport::make_nonblocking(client.channel.socket());
+            let _ = connect::make_nonblocking(client.channel.socket());
             // what came meanwhile was announced to nobody
             self.again.push_back(index);
         }

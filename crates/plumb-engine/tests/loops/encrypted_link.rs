@@ -102,7 +102,7 @@ fn drive(
 ) -> (Result<LoadResult<Bulk>, EngineError>, Mirror) {
     beside(server, Span::from_ms(30_000), |endpoint| {
         let stop = Stop::new().unwrap();
-        let mut stage = Stage { endpoint, stop: &stop, samplers: &mut [] };
+        let mut stage = Stage { endpoint, stop: &stop, samplers: &mut [], gate: None };
         load::run(plan, &mut stage, 1, || Bulk(bytes), || client.link())
     })
 }
@@ -117,7 +117,7 @@ fn a_load_over_tls_differs_only_in_its_link() {
             let recorder = &load.recorder;
             assert_eq!((recorder.operations(), recorder.failures().total()), (300, 0), "{bytes}");
             assert_eq!(recorder.handshake.count(), recorder.connect.count());
-            let proof = load.transport.unwrap().tls.unwrap();
+            let proof = load.transports.first().and_then(|it| it.tls.clone()).unwrap();
             assert_eq!(proof, "TLSv1.3 TLS13_AES_128_GCM_SHA256 http/1.1");
         }
     }

@@ -153,7 +153,7 @@ fn run(
     };
     let endpoint = Endpoint::Tcp(server());
     let stop = Stop::new().unwrap();
-    let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };
+    let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [], gate: None };
     load::run(&plan, &mut stage, 2, protocol, Plain::default)
 }
 

@@ -35,7 +35,7 @@ fn ten_megabytes_at_depth_four_come_to_their_end() {
             let mut mirror = Mirror::default();
             serve(&plan, &listeners, &mut mirror, Plain::default, &server_stop).unwrap();
         });
-        let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [] };
+        let mut stage = Stage { endpoint: &endpoint, stop: &stop, samplers: &mut [], gate: None };
         let load = load::run(&plan, &mut stage, 1, || Bulk(BODY_BYTES), Plain::default);
         server_stop.ask();
         let recorder = load.unwrap().recorder;

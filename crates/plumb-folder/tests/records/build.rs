@@ -174,6 +174,7 @@ impl Load {
                 .tls
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
             tls_resumed: self.tls.then_some(0),
+            transports: Vec::new(),
             tcp: None,
             slowest: Vec::new(),
             failed_ns: None,
@@ -349,6 +350,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
             transport: Some(Transport {
                 tls: None,
                 kind: "tcp".into(),
+                network: None,
                 local: "10.20.0.9:40312".into(),
                 peer: address.into(),
             }),

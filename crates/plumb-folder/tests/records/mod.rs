@@ -274,6 +274,7 @@ pub(crate) fn interrupted() -> RunRecord {
         transport: Some(Transport {
             tls: None,
             kind: "tcp".into(),
+            network: None,
             local: "10.20.0.9:51002".into(),
             peer: "10.20.0.7:8443".into(),
         }),

@@ -1,13 +1,10 @@
 //! The connection to a far machine.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::io::{ErrorKind, Read as _, Write as _};
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Address, Endpoint, EngineError, Family};
-use plumb_measure::{Clock as _, show_ns};
+use plumb_engine::{Address, Connection, Endpoint, EngineError, Family, SocketOptions};
+use plumb_measure::{Clock as _, Span, show_ns};
 use serde::de::DeserializeOwned;
 
 use super::PORT;
@@ -15,8 +12,8 @@ use super::wire::{self, HELLO_SCHEMA, Hello, Request};
 use crate::HostError;
 use crate::sample::{SCHEMA, Sample};
 
-/// An answer must be there within this, nanoseconds.
-const PATIENCE_NS: u64 = 2_000_000_000;
+/// An answer must be there within this.
+const PATIENCE: Span = Span::from_ms(2_000);
 /// The longest answer, bytes: a machine of a thousand processors needs a quarter of it.
 const LINE_MAX: usize = 4 << 20;
 /// A machine that answers less often than this is none to record, nanoseconds.
@@ -123,33 +120,21 @@ struct Answer<T> {
     round_trip_ns: u64,
 }
 
-/// A socket that reads and writes.
-trait Socket: Read + Write + Send {}
-
-impl<S: Read + Write + Send> Socket for S {}
-
 /// A connection and the line that is being read.
+#[derive(Debug)]
 struct Link {
-    socket: Box<dyn Socket>,
+    socket: Connection,
     line: Vec<u8>,
-}
-
-impl std::fmt::Debug for Link {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").finish_non_exhaustive()
-    }
 }
 
 impl Link {
     fn connect(address: &str) -> Result<Self, EngineError> {
-        let mut failure = EngineError::Plan(format!("`{address}` stands for no address"));
-        for endpoint in Endpoint::resolve(&Address::parse(address, PORT)?, Family::Any)? {
-            match socket(&endpoint) {
-                Ok(socket) => return Ok(Self { socket, line: Vec::new() }),
-                Err(error) => failure = EngineError::connect(endpoint.to_string(), &error),
-            }
-        }
-        Err(failure)
+        let candidates = Endpoint::resolve(&Address::parse(address, PORT)?, Family::Any)?;
+        let socket = Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
+        socket
+            .limit_calls(PATIENCE)
+            .map_err(|cause| EngineError::connect(address.into(), &cause))?;
+        Ok(Self { socket, line: Vec::new() })
     }
 
     /// Asks, and reads the answer, which ought to be of `schema`. `Err` says what the other side
@@ -162,7 +147,7 @@ impl Link {
         let sent_ns = MonotonicClock.now_ns();
         // a server that has refused us takes no request, but has said why
         let _ = self.socket.write_all(request.line());
-        self.read_line(sent_ns + PATIENCE_NS)?;
+        self.read_line(sent_ns + PATIENCE.ns())?;
         let received_ns = MonotonicClock.now_ns();
         let round_trip_ns = received_ns - sent_ns;
         let wall_ns = clock::wall_ns().saturating_sub(round_trip_ns / 2);
@@ -195,27 +180,7 @@ impl Link {
 }
 
 fn silent() -> String {
-    format!("did not answer within {}", show_ns(PATIENCE_NS))
-}
-
-fn socket(endpoint: &Endpoint) -> io::Result<Box<dyn Socket>> {
-    let patience = Duration::from_nanos(PATIENCE_NS);
-    match endpoint {
-        Endpoint::Tcp(address) => {
-            let socket = TcpStream::connect_timeout(address, patience)?;
-            socket.set_nodelay(true)?;
-            socket.set_read_timeout(Some(patience))?;
-            socket.set_write_timeout(Some(patience))?;
-            Ok(Box::new(socket))
-        }
-        Endpoint::Unix(path) => {
-            let socket = UnixStream::connect(path)?;
-            socket.set_read_timeout(Some(patience))?;
-            socket.set_write_timeout(Some(patience))?;
-            Ok(Box::new(socket))
-        }
-        Endpoint::Own => Err(ErrorKind::Unsupported.into()),
-    }
+    format!("did not answer within {}", show_ns(PATIENCE.ns()))
 }
 
 #[cfg(test)]

@@ -5,14 +5,16 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{HeldTick, Place, Stop};
+use plumb_engine::{Connection, Endpoint, HeldTick, Place, SocketOptions, Stop};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, Histogram, IdleRound, Tick};
+use plumb_measure::{Clock as _, Histogram, IdleRound, Span, Tick};
 
 use crate::HostError;
 
 /// Bytes of the message.
 const MESSAGE_BYTES: usize = 500;
+/// The two sockets must be connected within this; it takes microseconds.
+const PATIENCE: Span = Span::from_ms(5_000);
 /// Round trips at the beginning of each turn that are not recorded.
 const WARM_UP: u32 = 50;
 /// The first byte of a message whose receiver is to hold the tick while it waits for the next.
@@ -74,7 +76,10 @@ fn broken(what: &'static str) -> impl FnOnce(io::Error) -> HostError {
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let near = TcpStream::connect(listener.local_addr()?)?;
+    let there = [Endpoint::Tcp(listener.local_addr()?)];
+    let near =
+        Connection::open(&there, PATIENCE, &SocketOptions::default()).map_err(io::Error::other)?;
+    let near = TcpStream::from(near.into_socket());
     let ours = near.local_addr()?;
     // somebody else may have been quicker to connect
     let far = loop {
@@ -83,7 +88,6 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
             break far;
         }
     };
-    near.set_nodelay(true)?;
     far.set_nodelay(true)?;
     Ok((near, far))
 }

@@ -197,7 +197,7 @@ impl ScenarioLoad {
         result.thresholds = judged.collect();
         result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
-        if let Some(transport) = &load.transport {
+        if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
         }
         watch.result(result, load.began_ns)?;

@@ -257,7 +257,8 @@ impl LoadJob {
     /// The median round trip of one client that asks for nothing, nanoseconds.
     fn round_trip(&self, place: &Place<'_>) -> Result<Option<u64>, LockError> {
         let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
-        let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [] };
+        let mut stage =
+            Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(PINGS, crate::ask::PATIENCE);
         let load = self.target.drive(&plan, &mut stage, 1, probe)?;
         let service = load.recorder.rows().first().map(|row| &row.service);
@@ -275,7 +276,8 @@ impl LoadJob {
         let load = {
             let sampler = place.watch.point(&labels);
             let samplers = &mut [sampler, &mut place.history];
-            let mut stage = Stage { endpoint: place.endpoint, stop: place.stop, samplers };
+            let mut stage =
+                Stage { endpoint: place.endpoint, stop: place.stop, samplers, gate: None };
             self.target.drive(plan, &mut stage, rows.len(), protocol)?
         };
         let mut result = result_record(plan, labels, Lengths::Any, &load);
@@ -288,7 +290,7 @@ impl LoadJob {
         if let Some(complaint) = load.protocols.iter().find_map(Protocol::complaint) {
             result.validity = std::mem::take(&mut result.validity).with_complaint(&complaint);
         }
-        if let Some(transport) = &load.transport {
+        if let Some(transport) = load.transports.first() {
             place.watch.reached(transport.clone());
         }
         Ok((result, load))

@@ -264,6 +264,7 @@ mod tests {
     fn the_host_is_that_of_the_socket() {
         let transport = |kind: &str, peer: &str| Transport {
             kind: kind.into(),
+            network: None,
             local: String::new(),
             peer: peer.into(),
             tls: None,

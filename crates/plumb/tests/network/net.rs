@@ -48,7 +48,8 @@ fn order(record: &Value) -> Vec<String> {
         .collect()
 }
 
-fn reaches(listen: &str, words: &[&str], kind: &str) {
+/// What the socket of the only connection tells is `kind` over `network`.
+fn reaches(listen: &str, words: &[&str], kind: &str, network: &str) {
     let server = Server::listening(listen, &["--quiet"]);
     let folder = folder();
     let words = [CALM, &["--count", "200"], words].concat();
@@ -56,27 +57,57 @@ fn reaches(listen: &str, words: &[&str], kind: &str) {
     let record = record(&only_run(folder.path()));
     assert_eq!(only_result(&record)["operations"], 200);
     assert_eq!(record["target"]["address"], server.address);
-    assert_eq!(record["target"]["transport"]["kind"], kind);
-    assert_eq!(record["target"]["transport"]["peer"], server.address);
+    let transport = &record["target"]["transport"];
+    assert_eq!(transport["kind"], kind);
+    assert_eq!(transport["network"].as_str().unwrap_or("none"), network);
+    assert_eq!(transport["peer"], server.address);
+    let mut used = transport.clone();
+    used["connections"] = 1.into();
+    assert_eq!(only_result(&record)["transports"], Value::Array(vec![used]));
     server.stop().with(0);
 }
 
 #[test]
 fn round_trips_are_measured_over_ipv4() {
-    reaches("127.0.0.1:0", &["-4"], "tcp");
+    reaches("127.0.0.1:0", &["-4"], "tcp", "ipv4");
 }
 
 #[test]
 fn round_trips_are_measured_over_ipv6() {
-    reaches("[::1]:0", &["-6"], "tcp");
+    reaches("[::1]:0", &["-6"], "tcp", "ipv6");
 }
 
 #[test]
 fn round_trips_are_measured_over_a_unix_socket_whose_file_goes_with_the_server() {
     let folder = folder();
     let path = folder.path().join("echo");
-    reaches(&format!("unix:{}", path.display()), &[], "unix");
+    reaches(&format!("unix:{}", path.display()), &[], "unix", "none");
     assert!(!path.exists());
+}
+
+#[test]
+fn an_ipv4_address_in_the_form_of_ipv6_is_told_as_ipv4() {
+    let server = Server::start(&["--quiet"]);
+    let (_, port) = server.address.rsplit_once(':').expect("a port");
+    let folder = folder();
+    let words = [CALM, &["--count", "30", "--connections", "3"]].concat();
+    ping(&format!("[::ffff:127.0.0.1]:{port}"), &words, folder.path()).with(0);
+    let record = record(&only_run(folder.path()));
+    let used = only_result(&record)["transports"].as_array().expect("transports");
+    assert_eq!((used.len(), &used[0]["connections"]), (1, &3.into()));
+    assert_eq!((&used[0]["kind"], &used[0]["network"]), (&"tcp".into(), &"ipv4".into()));
+    assert_eq!(used[0]["peer"], format!("[::ffff:127.0.0.1]:{port}"));
+}
+
+#[test]
+fn the_server_behind_a_unix_socket_is_under_test() {
+    let folder = folder();
+    let socket = format!("unix:{}", folder.path().join("echo").display());
+    let _server = Server::listening(&socket, &["--quiet"]);
+    ping(&socket, &[CALM, &["--for", "300ms"]].concat(), folder.path()).with(0);
+    let record = record(&only_run(folder.path()));
+    let tested = only_result(&record)["host"]["tested"].as_array().map_or(0, Vec::len);
+    assert_eq!(tested, 1, "{:#}", only_result(&record)["host"]);
 }
 
 #[test]

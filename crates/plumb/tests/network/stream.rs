@@ -35,6 +35,8 @@ fn measured(listen: &str, words: &[&str]) -> Value {
     assert_eq!(record["target"]["transport"]["peer"], server.address);
     let results = record["results"].as_array().expect("results");
     assert_eq!(results.len(), 1);
+    let used = results[0]["transports"].as_array().expect("transports");
+    assert_eq!((used.len(), &used[0]["connections"]), (1, &results[0]["stream"]["streams"]));
     server.stop().with(0);
     results[0].clone()
 }

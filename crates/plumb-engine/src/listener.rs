@@ -1,4 +1,4 @@
-//! Making sockets: connecting, listening, accepting. Nothing here waits.
+//! Listening and accepting. Nothing here waits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,109 +7,21 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use plumb_measure::{Clock as _, Span, Tick, Transport};
+use plumb_measure::Span;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect,
-    getpeername, getsockname, listen, socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, SocketType, acceptfrom_with, bind, getsockname, listen,
+    socket_with, sockopt,
 };
 
 use crate::EngineError;
 use crate::address::{Address, Endpoint, Family, show};
-use crate::clock::MonotonicClock;
+use crate::connect::{FLAGS, SocketOptions, start_connect};
 use crate::plan::Nagle;
-use crate::poll::{Poll, Token};
 use crate::service::Peer;
-use crate::stop::Stop;
 
 /// Connections the kernel queues for a listener; it cuts this to its own limit.
 const BACKLOG: i32 = 4096;
-const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
-
-/// Starts to connect. The socket is writable once it is decided whether that worked.
-pub(crate) fn start_connect(endpoint: &Endpoint, nagle: Nagle) -> io::Result<OwnedFd> {
-    let kind = if *endpoint == Endpoint::Own { SocketType::DGRAM } else { SocketType::STREAM };
-    let socket = socket_with(endpoint.family(), kind, FLAGS, None)?;
-    let started = match endpoint {
-        Endpoint::Tcp(address) => {
-            sockopt::set_tcp_nodelay(&socket, nagle == Nagle::Off)?;
-            connect(&socket, address)
-        }
-        Endpoint::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
-        Endpoint::Own => connect_to_itself(&socket),
-    };
-    match started {
-        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The first of `candidates` that takes a connection; a single one is not tried. Bounded by
-/// `patience` a candidate.
-///
-/// # Errors
-/// [`EngineError::Connect`] of the last candidate when none does.
-pub fn reachable(
-    candidates: &[Endpoint],
-    patience: Span,
-    stop: &Stop,
-) -> Result<Endpoint, EngineError> {
-    if let [only] = candidates {
-        return Ok(only.clone());
-    }
-    let mut failure = EngineError::Plan("no address to connect to".into());
-    for endpoint in candidates {
-        match connect_within(endpoint, patience, stop) {
-            Ok(()) => return Ok(endpoint.clone()),
-            Err(error) => failure = EngineError::connect(endpoint.to_string(), &error),
-        }
-    }
-    Err(failure)
-}
-
-fn connect_within(endpoint: &Endpoint, patience: Span, stop: &Stop) -> io::Result<()> {
-    let socket = start_connect(endpoint, Nagle::Off)?;
-    let mut poll = Poll::new(stop, Tick::Free)?;
-    poll.add_connection(socket.as_fd(), Token { index: 0, generation: 0 })?;
-    let now = MonotonicClock.now_ns();
-    poll.wait_until(now, Some(now + patience.ns()))?;
-    if poll.found() == 0 {
-        return Err(io::ErrorKind::TimedOut.into());
-    }
-    finish_connect(socket.as_fd())
-}
-
-/// Whether a connect that was started has worked.
-pub(crate) fn finish_connect(socket: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(sockopt::socket_error(socket)??)
-}
-
-/// A datagram socket of this machine that is its own peer.
-fn connect_to_itself(socket: &OwnedFd) -> rustix::io::Result<()> {
-    bind(socket, &SocketAddrUnix::new_unnamed())?; // the kernel chooses a name
-    connect(socket, &getsockname(socket)?)
-}
-
-/// Lets the receives of a socket block, for at most `timeout`.
-pub(crate) fn make_blocking(socket: BorrowedFd<'_>, timeout: Duration) -> io::Result<()> {
-    sockopt::set_socket_timeout(socket, sockopt::Timeout::Recv, Some(timeout))?;
-    Ok(rustix::io::ioctl_fionbio(socket, false)?)
-}
-
-/// Makes all calls on a socket return at once again.
-pub(crate) fn make_nonblocking(socket: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(rustix::io::ioctl_fionbio(socket, true)?)
-}
-
-/// What a connection really uses.
-pub(crate) fn proven(endpoint: &Endpoint, socket: BorrowedFd<'_>) -> Option<Transport> {
-    Some(Transport {
-        kind: endpoint.transport().into(),
-        local: show(getsockname(socket).ok()?),
-        peer: getpeername(socket).ok().flatten().map_or_else(|| endpoint.to_string(), show),
-        tls: None,
-    })
-}
 
 /// A socket that takes connections, and the path to remove with it.
 #[derive(Debug)]
@@ -224,7 +136,7 @@ impl Listener {
 fn abandoned(path: &Path, endpoint: &Endpoint) -> bool {
     let socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     socket
-        && start_connect(endpoint, Nagle::Off)
+        && start_connect(endpoint, &SocketOptions::default())
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 

@@ -1,0 +1,416 @@
+//! What came of a load: whole, on a wire, and together with that of others.
+
+use plumb_measure::{
+    Histogram, Interval, RecordError, Recorder, Shape, SlowSample, Slowest, TcpTotals, Transports,
+    bounds,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::drive::Ending;
+
+/// Name and version of the form in which an outcome travels; a reader takes no other.
+const SCHEMA: &str = "plumb.load/1";
+/// Crews that are read at most.
+const CREWS_MAX: usize = 1_024;
+
+/// What came of a load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadResult<P> {
+    /// Everything recorded.
+    pub recorder: Recorder,
+    /// What cannot be told from the rows of the recorder, for each crew.
+    #[serde(deserialize_with = "bounds::few::<CREWS_MAX, _, _>")]
+    pub crews: Vec<CrewFigures>,
+    /// The protocols, as their threads left them, or what is to be known of them elsewhere.
+    pub protocols: Vec<P>,
+    /// The intervals, in order.
+    pub intervals: Vec<Interval>,
+    /// How it ended.
+    pub ending: Ending,
+    /// Start of the recorded part, nanoseconds on the monotonic clock.
+    pub began_ns: u64,
+    /// Length of the recorded part, nanoseconds.
+    pub duration_ns: u64,
+    /// Connections of its plan.
+    #[serde(deserialize_with = "bounds::count")]
+    pub connections: u64,
+    /// Operations of the warm-up.
+    #[serde(deserialize_with = "bounds::count")]
+    pub warm_up_operations: u64,
+    /// Processor time of the driving threads over the recorded part, nanoseconds.
+    pub cpu_ns: u64,
+    /// What the connections really used.
+    pub transports: Transports,
+    /// The slowest operations; their moments count from the start of the recorded part.
+    pub slowest: Slowest,
+    /// What all connections of TCP did over the recorded part.
+    pub tcp: Option<TcpTotals>,
+}
+
+/// What one crew of a load did, as far as no row tells it from the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CrewFigures {
+    /// Operations that could not begin in time and were given up.
+    #[serde(deserialize_with = "bounds::count")]
+    pub dropped: u64,
+    /// How long after its planned beginning the connection of a user stood, nanoseconds; only of
+    /// users that connect when they begin.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
+    pub start_up: Histogram,
+}
+
+impl CrewFigures {
+    /// Adds what some of its users did.
+    pub(super) fn add(&mut self, dropped: u64, start_up: &Histogram) {
+        self.dropped += dropped;
+        self.start_up.merge(start_up);
+    }
+}
+
+/// Why two outcomes cannot be put together: they are not of the same plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAlike {
+    /// Their operations are of different kinds.
+    #[error(
+        "loads of {} and {} kinds of operations are not of the same plan: give all of them the \
+         same plan, and the same version of plumb",
+        .0.rows(),
+        .1.rows()
+    )]
+    Shape(Shape, Shape),
+    /// They have different crews.
+    #[error("loads of {0} and {1} crews are not of the same plan: give all of them the same plan")]
+    Crews(usize, usize),
+    /// They are of different times.
+    #[error("intervals that begin {0} ns and {1} ns after the start are not the same interval")]
+    Interval(u64, u64),
+}
+
+impl<P> LoadResult<P> {
+    /// Adds a load of the same plan that another client or another machine drove, its `began_ns` on
+    /// the same clock. Times told by the other side must have the same numbers.
+    ///
+    /// What was counted and recorded adds up exactly, in any grouping. The recorded part reaches from
+    /// the first beginning to the last end of both, and moments count from that beginning, so a rate
+    /// over it is that of all only where both ran side by side;
+    /// [`Overlap`](plumb_measure::Overlap) says what they did while all ran. The connections of
+    /// `other` are numbered on. The order in which operations happened is kept of each: the batches
+    /// of `other` stand behind. There are no intervals, because quantiles do not add up; they are
+    /// merged as they come, with [`IntervalRecords::together`](crate::IntervalRecords::together).
+    ///
+    /// # Errors
+    /// [`NotAlike`]; nothing is added then.
+    pub fn merge(&mut self, other: Self) -> Result<(), NotAlike> {
+        self.check(&other)?;
+        let began_ns = self.began_ns.min(other.began_ns);
+        let end_ns = self.end_ns().max(other.end_ns());
+        let (mine, theirs) = (self.began_ns - began_ns, other.began_ns - began_ns);
+        let on = self.connections;
+        let slow = std::mem::take(&mut self.slowest).into_samples().into_iter();
+        let others = other.slowest.into_samples().into_iter();
+        slow.map(|it| moved(it, mine, 0))
+            .chain(others.map(|it| moved(it, theirs, on)))
+            .for_each(|it| self.slowest.offer(it));
+        self.recorder.merge(&other.recorder);
+        for (crew, more) in self.crews.iter_mut().zip(&other.crews) {
+            crew.add(more.dropped, &more.start_up);
+        }
+        self.protocols.extend(other.protocols);
+        self.intervals.clear();
+        self.ending = self.ending.max(other.ending);
+        self.began_ns = began_ns;
+        self.duration_ns = end_ns - began_ns;
+        self.connections += other.connections;
+        self.warm_up_operations += other.warm_up_operations;
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+        self.transports.merge(&other.transports);
+        if let Some(tcp) = &other.tcp {
+            self.tcp.get_or_insert_default().merge(tcp);
+        }
+        Ok(())
+    }
+
+    fn check(&self, other: &Self) -> Result<(), NotAlike> {
+        let (mine, theirs) = (self.recorder.shape(), other.recorder.shape());
+        if mine != theirs {
+            return Err(NotAlike::Shape(mine, theirs));
+        }
+        let (mine, theirs) = (self.crews.len(), other.crews.len());
+        if mine == theirs { Ok(()) } else { Err(NotAlike::Crews(mine, theirs)) }
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.began_ns.saturating_add(self.duration_ns)
+    }
+
+    /// The same with `of` each protocol in its place: what is to be known of it elsewhere.
+    pub fn map<Q>(self, of: impl FnMut(P) -> Q) -> LoadResult<Q> {
+        LoadResult {
+            protocols: self.protocols.into_iter().map(of).collect(),
+            recorder: self.recorder,
+            crews: self.crews,
+            intervals: self.intervals,
+            ending: self.ending,
+            began_ns: self.began_ns,
+            duration_ns: self.duration_ns,
+            connections: self.connections,
+            warm_up_operations: self.warm_up_operations,
+            cpu_ns: self.cpu_ns,
+            transports: self.transports,
+            slowest: self.slowest,
+            tcp: self.tcp,
+        }
+    }
+}
+
+/// A slow operation of a load that began `later_ns` after the first, its connections numbered from
+/// `first` on.
+fn moved(slow: SlowSample, later_ns: u64, first: u64) -> SlowSample {
+    SlowSample {
+        at_ns: slow.at_ns.saturating_add(later_ns),
+        connection: slow.connection.saturating_add(first),
+        ..slow
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form<L> {
+    schema: String,
+    load: L,
+}
+
+impl<P: Serialize> LoadResult<P> {
+    /// The outcome as JSON in one line; what is read back equals it.
+    ///
+    /// # Errors
+    /// When a histogram has more values than can be merged, or a protocol cannot be written.
+    pub fn to_json(&self) -> Result<String, RecordError> {
+        Ok(serde_json::to_string(&Form { schema: SCHEMA.into(), load: self })?)
+    }
+}
+
+impl<P: DeserializeOwned> LoadResult<P> {
+    /// Reads what [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// [`RecordError`] says what is wrong, and where. What contradicts itself is refused, too.
+    pub fn from_json(text: &str) -> Result<Self, RecordError> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: String,
+        }
+        match serde_json::from_str::<Form<Self>>(text) {
+            Ok(form) if form.schema == SCHEMA => Ok(form.load),
+            Ok(form) => Err(RecordError::Schema { found: form.schema, reads: SCHEMA }),
+            Err(error) => Err(match serde_json::from_str::<Head>(text) {
+                Ok(head) if head.schema != SCHEMA => {
+                    RecordError::Schema { found: head.schema, reads: SCHEMA }
+                }
+                _ => RecordError::Json(error),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::Range;
+
+    use plumb_measure::{Answer, FailureKind, Moments, Network, Transport};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::plan::tests::plan;
+    use crate::{Lengths, result_record};
+
+    const S: u64 = 1_000_000_000;
+
+    /// Operations `which` of a load; every seventh fails.
+    fn recorded(recorder: &mut Recorder, which: Range<u64>) {
+        for n in which {
+            let last = 1_000 + n * n * 37 % 1_000_003;
+            let moments = Moments { due: 0, sent: 10, first: 20, last };
+            let answer = if n % 7 == 0 {
+                Answer { code: Some(503), ..Answer::failed(FailureKind::UnexpectedStatus) }
+            } else {
+                Answer { code: Some(200), ..Answer::ok(n) }
+            };
+            recorder.record(u16::from(n % 7 == 0), moments, answer);
+            recorder.connect.record(last / 3);
+        }
+    }
+
+    /// A load of `connections` that began at `began_ns` and did `which` operations in a second.
+    fn load(began_ns: u64, connections: u64, which: Range<u64>) -> LoadResult<u64> {
+        let mut recorder = Recorder::new(2);
+        recorder.bytes_sent = which.end - which.start;
+        let mut slowest = Slowest::default();
+        for n in which.clone() {
+            let response_ns = 1_000 + n * n * 37 % 1_000_003;
+            slowest.offer(SlowSample {
+                at_ns: n,
+                response_ns,
+                service_ns: response_ns,
+                row: 0,
+                connection: 0,
+                tcp: None,
+            });
+        }
+        let mut transports = Transports::default();
+        let tcp = Transport {
+            kind: "tcp".into(),
+            network: Some(Network::Ipv4),
+            local: format!("10.0.0.{connections}:1"),
+            peer: "10.0.0.99:80".into(),
+            tls: None,
+        };
+        transports.add(&tcp, connections);
+        recorded(&mut recorder, which.clone());
+        LoadResult {
+            recorder,
+            crews: vec![CrewFigures { dropped: 1, start_up: Histogram::new() }],
+            protocols: vec![began_ns],
+            intervals: vec![Interval {
+                start_ns: 0,
+                duration_ns: S,
+                operations: which.end - which.start,
+                failures: 0,
+                p50: 5,
+                p99: 9,
+                max: 11,
+            }],
+            ending: Ending::Complete,
+            began_ns,
+            duration_ns: S,
+            connections,
+            warm_up_operations: 5,
+            cpu_ns: 7,
+            transports,
+            slowest,
+            tcp: Some(TcpTotals { connections, segments_sent: 3, ..TcpTotals::default() }),
+        }
+    }
+
+    fn sent(load: &LoadResult<u64>) -> LoadResult<u64> {
+        LoadResult::from_json(&load.to_json().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_outcome_is_read_back_as_it_was_written() {
+        let mut odd = load(3, 2, 0..500);
+        odd.ending = Ending::GaveUp;
+        odd.tcp = None;
+        for load in [load(5 * S, 4, 0..1_000), odd] {
+            assert_eq!(sent(&load), load);
+        }
+    }
+
+    #[test]
+    fn halves_that_travelled_are_the_whole() {
+        // batches of five: the halves fill theirs
+        let mut whole = load(S, 2, 0..700);
+        let mut halves = sent(&load(S, 2, 0..350));
+        halves.merge(sent(&load(S, 2, 350..700))).unwrap();
+        assert_eq!(halves.recorder, whole.recorder);
+        let responses = |load: &LoadResult<u64>| -> Vec<u64> {
+            load.slowest.clone().into_samples().iter().map(|slow| slow.response_ns).collect()
+        };
+        assert_eq!(responses(&halves), responses(&whole));
+        assert_eq!((halves.began_ns, halves.duration_ns), (whole.began_ns, whole.duration_ns));
+        assert_eq!((halves.connections, halves.warm_up_operations), (4, 10));
+        assert_eq!(halves.transports.uses()[0].connections, 4);
+        assert_eq!(halves.tcp.unwrap().segments_sent, 6);
+        assert_eq!(halves.crews[0].dropped, 2);
+        // and so is the result that is made of it
+        whole.intervals.clear();
+        let record =
+            |load: &LoadResult<u64>| result_record(&plan(), BTreeMap::new(), Lengths::Any, load);
+        let (of_halves, of_whole) = (record(&halves), record(&whole));
+        assert_eq!(of_halves.response_ns, of_whole.response_ns);
+        assert_eq!(of_halves.codes, of_whole.codes);
+        assert_eq!(of_halves.failures, of_whole.failures);
+    }
+
+    #[test]
+    fn loads_that_lie_apart_reach_from_the_first_beginning_to_the_last_end() {
+        let (early, mut late) = (load(S, 3, 0..5), load(S + S / 2, 2, 5..10));
+        late.ending = Ending::Interrupted;
+        for (mut first, second) in [(early.clone(), late.clone()), (late, early)] {
+            let connections = first.connections;
+            let slowest = second.slowest.clone().into_samples()[0];
+            let began_ns = second.began_ns;
+            first.merge(second).unwrap();
+            assert_eq!((first.began_ns, first.duration_ns), (S, S + S / 2));
+            assert_eq!(first.ending, Ending::Interrupted, "one of them");
+            assert!(first.intervals.is_empty());
+            let all = first.slowest.into_samples();
+            let found = all.iter().find(|it| it.response_ns == slowest.response_ns).unwrap();
+            assert_eq!(found.at_ns, slowest.at_ns + began_ns - S);
+            assert_eq!(found.connection, connections, "numbered on");
+        }
+    }
+
+    #[test]
+    fn loads_of_different_plans_are_not_added() {
+        let mut load = load(S, 1, 0..10);
+        let before = load.clone();
+        let other = LoadResult { recorder: Recorder::new(3), ..before.clone() };
+        assert!(load.merge(other).unwrap_err().to_string().contains("2 and 3 kinds"));
+        let other = LoadResult { crews: Vec::new(), ..before.clone() };
+        assert_eq!(load.merge(other), Err(NotAlike::Crews(1, 0)));
+        assert_eq!(load, before);
+    }
+
+    #[test]
+    fn another_version_is_refused_by_name() {
+        let text = load(S, 1, 0..10).to_json().unwrap().replace("plumb.load/1", "plumb.load/2");
+        let error = LoadResult::<u64>::from_json(&text).unwrap_err().to_string();
+        assert!(error.contains("plumb.load/2") && error.contains("newer"), "{error}");
+        let error = LoadResult::<u64>::from_json("{\"schema\":\"plumb.load/2\",\"x\":1}");
+        assert!(matches!(error, Err(RecordError::Schema { .. })));
+        let error = LoadResult::<u64>::from_json("{\"schema\":\"plumb.load/1\"}");
+        assert!(matches!(error, Err(RecordError::Json(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_associative(
+            began in prop::collection::vec(0..10 * S, 3),
+            operations in prop::collection::vec(0_u64..40, 3),
+        ) {
+            let one = |n: usize| load(began[n], 1 + n as u64, 0..35 * operations[n]);
+            let (mut left, mut tail, mut right) = (one(0), one(1), one(0));
+            left.merge(one(1)).unwrap();
+            left.merge(one(2)).unwrap();
+            tail.merge(one(2)).unwrap();
+            right.merge(tail).unwrap();
+            prop_assert_eq!(left, right);
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic_or_what_it_reads_a_merge(
+            places in prop::collection::vec((any::<prop::sample::Index>(), 0x20_u8..0x7f), 0..4),
+            cut in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let good = load(S, 2, 0..30);
+            let mut text = good.to_json().unwrap().into_bytes();
+            for (place, byte) in places {
+                let place = place.index(text.len());
+                text[place] = byte;
+            }
+            text.truncate(cut.map_or(text.len(), |cut| cut.index(text.len())));
+            let read = LoadResult::<u64>::from_json(&String::from_utf8(text).unwrap());
+            if let Ok(read) = read {
+                let mut both = good;
+                if both.merge(read).is_ok() {
+                    let _ = result_record(&plan(), BTreeMap::new(), Lengths::Any, &both);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What connections really used, as their sockets say.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::counted;
+use crate::{Finding, FindingKind, Scope};
+
+/// What a connection really used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    /// `tcp`, `mptcp`, `smc`, `unix`, or in numbers what has no name here.
+    pub kind: String,
+    /// The version of IP of its packets; absent without IP, and in records that do not tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub network: Option<Network>,
+    /// Address of this side.
+    pub local: String,
+    /// Address of the other side.
+    pub peer: String,
+    /// Version of TLS, cipher and, where one was agreed on, the application protocol; absent
+    /// without TLS.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tls: Option<String>,
+}
+
+/// A version of IP. An IPv4 address that is written as one of IPv6 is IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+impl Transport {
+    /// True when `other` differs in nothing but its addresses.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.kind, self.network, &self.tls) == (&other.kind, other.network, &other.tls)
+    }
+
+    /// The way without its ends, for example `tcp over IPv4 with TLSv1.3 ...`.
+    fn describe(&self) -> String {
+        let network = match self.network {
+            None => "",
+            Some(Network::Ipv4) => " over IPv4",
+            Some(Network::Ipv6) => " over IPv6",
+        };
+        let tls = self.tls.as_ref().map_or_else(String::new, |tls| format!(" with {tls}"));
+        format!("{}{network}{tls}", self.kind)
+    }
+}
+
+/// Connections that used the same transport to the same address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransportUse {
+    /// What they used; the local address is that of the first.
+    #[serde(flatten)]
+    pub transport: Transport,
+    /// How many; each life of a connection that was made anew counts.
+    pub connections: u64,
+}
+
+/// What all connections of a load used, in the order in which each way was first met.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Transports {
+    uses: Vec<TransportUse>,
+}
+
+impl Transports {
+    /// Adds `connections` that used `transport`.
+    pub fn add(&mut self, transport: &Transport, connections: u64) {
+        let same = |known: &&mut TransportUse| {
+            known.transport.is_like(transport) && known.transport.peer == transport.peer
+        };
+        match self.uses.iter_mut().find(same) {
+            Some(known) => known.connections = known.connections.saturating_add(connections),
+            None => self.uses.push(TransportUse { transport: transport.clone(), connections }),
+        }
+    }
+
+    /// Adds what other connections used. Associative.
+    pub fn merge(&mut self, other: &Self) {
+        other.uses.iter().for_each(|it| self.add(&it.transport, it.connections));
+    }
+
+    /// What the first connection used.
+    #[must_use]
+    pub fn first(&self) -> Option<&Transport> {
+        self.uses.first().map(|it| &it.transport)
+    }
+
+    /// Each way that was used, with the number of its connections.
+    #[must_use]
+    pub fn uses(&self) -> &[TransportUse] {
+        &self.uses
+    }
+
+    /// Says that not all connections used the same transport; `None` when they did. Several
+    /// addresses of the other side are no difference.
+    #[must_use]
+    pub fn mixed(&self) -> Option<Finding> {
+        let first = self.first()?;
+        if self.uses.iter().all(|it| it.transport.is_like(first)) {
+            return None;
+        }
+        let each: Vec<String> = self
+            .uses
+            .iter()
+            .map(|it| {
+                format!("{} {}", counted(it.connections, "connection"), it.transport.describe())
+            })
+            .collect();
+        let text = format!("not all connections used the same transport: {}", each.join(", "));
+        Some(Finding { kind: FindingKind::MixedTransport, scope: Scope::Nothing, text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(kind: &str, network: Option<Network>, local: &str) -> Transport {
+        Transport {
+            kind: kind.into(),
+            network,
+            local: local.into(),
+            peer: "there".into(),
+            tls: None,
+        }
+    }
+
+    fn of(ways: &[Transport]) -> Transports {
+        let mut all = Transports::default();
+        ways.iter().for_each(|way| all.add(way, 1));
+        all
+    }
+
+    #[test]
+    fn connections_that_are_alike_are_counted_and_the_first_of_them_is_named() {
+        let tcp = |local| way("tcp", Some(Network::Ipv4), local);
+        let all = of(&[tcp("here:1"), tcp("here:2"), tcp("here:3")]);
+        assert_eq!(all.uses(), [TransportUse { transport: tcp("here:1"), connections: 3 }]);
+        assert_eq!(all.mixed(), None);
+        let another = Transport { peer: "elsewhere".into(), ..tcp("here:4") };
+        assert_eq!(of(&[tcp("here:1"), another]).mixed(), None, "the same transport");
+    }
+
+    #[test]
+    fn a_connection_of_another_kind_is_told() {
+        let tcp = way("tcp", Some(Network::Ipv4), "here:1");
+        let text = |other: Transport| of(&[tcp.clone(), tcp.clone(), other]).mixed().unwrap().text;
+        assert_eq!(
+            text(way("unix", None, "unix")),
+            "not all connections used the same transport: 2 connections tcp over IPv4, 1 connection \
+             unix"
+        );
+        assert!(text(way("tcp", Some(Network::Ipv6), "here:2")).ends_with("tcp over IPv6"));
+        let encrypted = Transport { tls: Some("TLSv1.2 X".into()), ..tcp.clone() };
+        assert!(text(encrypted).ends_with("tcp over IPv4 with TLSv1.2 X"));
+    }
+
+    #[test]
+    fn parts_merge_to_the_whole_in_their_order() {
+        let tcp = way("tcp", Some(Network::Ipv4), "here:1");
+        let unix = way("unix", None, "unix");
+        let whole = of(&[tcp.clone(), unix.clone(), tcp.clone(), unix.clone()]);
+        let mut parts = of(std::slice::from_ref(&tcp));
+        parts.merge(&of(&[unix.clone(), tcp]));
+        parts.merge(&of(&[unix]));
+        assert_eq!(parts, whole);
+        let written = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<Transports>(&written).unwrap(), whole);
+        assert!(written.starts_with(r#"[{"kind":"tcp","network":"ipv4","local":"here:1","#));
+    }
+}
