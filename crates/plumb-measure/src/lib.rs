@@ -14,6 +14,7 @@ mod clients;
 mod clock;
 mod comparison;
 mod consistency;
+mod faster;
 mod foreign_limit;
 pub mod hdr;
 pub mod hgrm;
@@ -40,7 +41,9 @@ mod told;
 mod units;
 mod validity;
 
-pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
+pub use attribution::{
+    Account, Advice, Attribution, Calls, Estimate, FasterCalls, Part, PartKind, Reading, Series,
+};
 pub use batches::{BatchMeans, Batches};
 pub use checkup::{
     CHECKUP_SCHEMA, Checkup, CheckupFinding, CheckupLayer, CheckupOutcome, CheckupPart,
