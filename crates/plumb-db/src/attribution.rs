@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, Part, PartKind, PartShare, Reading, Series, Split, show_ns,
+    FasterCalls, Histogram, Part, PartKind, PartShare, Reading, Series, show_ns,
 };
 
 use crate::ledger::Observations;

@@ -9,9 +9,10 @@ mod scenarios;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, ClientFigures, Estimate, FarHost, FindingKind, HostUse, OneWay, Overlap,
-    Part, PartKind, Portion, Reading, ReceiveUse, ResultRecord, RunRecord, Scope, Status,
-    StreamFigures, StreamInterval, Target, Transport, Validity, carried_kb_s, counts_differ,
+    Advice, Attribution, ClientFigures, Estimate, FarHost, FasterCalls, FindingKind, HostUse,
+    OneWay, Overlap, Part, PartKind, Portion, Reading, ReceiveUse, ResultRecord, RunRecord, Scope,
+    Status, StreamFigures, StreamInterval, Target, Transport, Validity, carried_kb_s,
+    counts_differ,
 };
 use serde_json::json;
 

@@ -218,14 +218,12 @@ fn what_is_known_of_the_faster_nine_tenths_is_said_of_them() {
     };
     let mut parts = landscape(45, 1_900);
     parts.push(with(statement(), of(50 * MS, 30 * US, 50 * MS + 60 * US)));
-    assert!(
-        only(FaultKind::Slow, parts).starts_with(
-            "The database db1 works long: a statement takes 50.1 ms at the mean of the faster nine \
+    assert!(only(FaultKind::Slow, parts).starts_with(
+        "The database db1 works long: a statement takes 50.1 ms at the mean of the faster nine \
              tenths of the calls, of which 50.0 ms is its own work, by its own clock; the other \
              tenth is not told apart. It costs a user 50.0 ms of 50.1 ms an operation of the \
              faster nine tenths of the calls (47.5 ms"
-        )
-    );
+    ));
     let mut parts = landscape(45, 1_900);
     parts.push(with(statement(), of(300 * US, 40 * MS, 40 * MS + 330 * US)));
     let said = only(FaultKind::Wire, parts);
