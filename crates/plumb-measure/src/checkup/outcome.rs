@@ -270,7 +270,7 @@ fn host_of(transport: &Transport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Histogram;
+    use crate::{Attribution, FasterCalls, Histogram, Part};
 
     fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut histogram = Histogram::new();
@@ -302,6 +302,40 @@ mod tests {
         };
         let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
         assert_eq!(told(&result, None), [("always".to_owned(), 60)].into());
+    }
+
+    #[test]
+    fn where_only_the_faster_nine_tenths_are_told_apart_it_says_so() {
+        let time = |us: i64, half_us: u64| Estimate {
+            mean_ns: us * 1_000,
+            half_width_ns: Some(half_us * 1_000),
+            count: 100,
+        };
+        let part = |kind, time| Part { kind, time, how: String::new() };
+        let all = Attribution {
+            client: time(486, 40),
+            parts: vec![
+                part(PartKind::Server, time(90, 300)),
+                part(PartKind::Wire, time(250, 200)),
+            ],
+            ..Attribution::default()
+        };
+        let known = FasterCalls {
+            client: time(180, 5),
+            parts: vec![part(PartKind::Server, time(40, 3)), part(PartKind::Wire, time(120, 4))],
+        };
+        let outcome = |attribution: Attribution| {
+            let result = ResultRecord { attribution: Some(attribution), ..ResultRecord::default() };
+            CheckupOutcome::of_result(&result, &Validity::default())
+        };
+        let untold = outcome(all.clone().settled(""));
+        assert_eq!((untold.mean_ns, untold.faster_mean_ns), (Some(486_000), None));
+        assert!(untold.told_ns.is_empty() && untold.attributed.is_empty(), "{untold:?}");
+        let told = outcome(all.settled("").or_of_the_faster(|| Ok(known)));
+        assert_eq!((told.mean_ns, told.faster_mean_ns), (Some(486_000), Some(180_000)));
+        assert_eq!(told.told_ns, [("server".to_owned(), 40_000)].into());
+        assert_eq!(told.attributed[&PartKind::Rest].mean_ns, 20_000);
+        assert_eq!(told.accounted(), Some((180_000, Calls::Faster)));
     }
 
     #[test]
