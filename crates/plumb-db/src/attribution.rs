@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, BatchMeans, CannotBeSplit, Distribution, Estimate, Histogram, Part,
-    PartKind, PartShare, Reading, Series, Split, show_ns,
+    Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
+    FasterCalls, Histogram, Part, PartKind, PartShare, Reading, Series, show_ns,
 };
 
 use crate::ledger::Observations;
@@ -31,6 +31,9 @@ pub(crate) struct Known<'a> {
     pub(crate) open: bool,
 }
 
+/// How the rest is found out.
+const REST: &str = "what the other parts leave: the driver, and whatever nobody measured";
+
 /// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
     let found = known.found;
@@ -41,40 +44,44 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
     let attribution = Attribution {
         subject: known.statement.text.clone(),
         client: Estimate::of(known.response, known.batches.as_ref()),
-        parts: parts(&known),
+        parts: parts(&known, Series::estimate),
         cannot_be_split: None,
+        faster: None,
         observed: known.observed,
         times: times(&known),
         readings: Vec::new(),
         advice: Vec::new(),
     };
-    let mut attribution =
-        attribution.settled("what the other parts leave: the driver, and whatever nobody measured");
+    let mut attribution = attribution.settled(REST).or_of_the_faster(|| {
+        let parts = parts(&known, Series::faster);
+        FasterCalls::of(known.response, known.batches.as_ref(), parts, REST)
+    });
     attribution.advice = advice(&known, &attribution);
     attribution.readings = known.readings;
     Some(attribution)
 }
 
-fn parts(known: &Known<'_>) -> Vec<Part> {
+/// The parts that were measured, each with what `known_as` makes of its times.
+fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<Part> {
     let found = known.found;
     let mut parts = vec![
         Part {
             kind: PartKind::Server,
-            time: found.statement.estimate().less(&[found.empty.estimate()]),
+            time: known_as(&found.statement).less(&[known_as(&found.empty)]),
             how: "between two readings of the server's clock, sent at once with the statement in \
                   between, less two readings with a message in between that asks for no work (Sync)"
                 .into(),
         },
         Part {
             kind: PartKind::Wire,
-            time: found.wire.estimate(),
+            time: known_as(&found.wire),
             how: "a message that asks for no work (Sync), there and back in the place of a call"
                 .into(),
         },
     ];
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
         if wanted {
-            parts.push(Part { kind, time: series.estimate(), how: how.into() });
+            parts.push(Part { kind, time: known_as(series), how: how.into() });
         }
     };
     add(known.open, PartKind::Due, &found.due, "from the due time until a caller began");
@@ -114,17 +121,19 @@ const WIRE_MIN_NS: u64 = 1_000_000;
 
 /// What stands out, the largest first.
 fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
-    let mut found = match attribution.split() {
-        Ok(split) => large(known, &split),
+    let mut found = match attribution.account() {
+        Ok(account) => large(known, &account),
         Err(reason) => vec![not_split(reason)],
     };
+    found.extend(slowest_tenth(attribution));
     found.extend(nearer(known));
     found.extend(floor(known, attribution.client.mean_ns));
     found
 }
 
 /// The parts that are large, the largest first. What stands out by chance is no finding.
-fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
+fn large(known: &Known<'_>, account: &Account) -> Vec<Advice> {
+    let split = &account.split;
     let least = LARGE * real(split.whole.mean_ns);
     let stands_out = |share: &&PartShare<PartKind>| {
         share.share >= LARGE && share.time.low_ns().is_some_and(|low_ns| real(low_ns) >= least)
@@ -132,7 +141,7 @@ fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
     let mut large: Vec<_> = split.all().filter(stands_out).collect();
     large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
     let advice = |share: &PartShare<PartKind>| Advice {
-        finding: format!("{}is {}", of_the_time(split, share), share.of.describe()),
+        finding: format!("{}is {}", of_the_time(account, share), share.of.describe()),
         next: next(known, share.of),
     };
     large.into_iter().map(advice).collect()
@@ -140,23 +149,35 @@ fn large(known: &Known<'_>, split: &Split<PartKind>) -> Vec<Advice> {
 
 /// How much a part is. Its own time, which may be more than its share of parts that exceed the whole,
 /// stands only where they do not.
-fn of_the_time(split: &Split<PartKind>, share: &PartShare<PartKind>) -> String {
-    let percent = 100.0 * share.share;
-    match split.excess_ns() {
-        0 => {
-            let time = show_ns(share.time.mean_ns.unsigned_abs());
-            format!("{percent:.0} % of the time, {time}, ")
-        }
-        _ => format!("{percent:.0} % of the time "),
+fn of_the_time(account: &Account, share: &PartShare<PartKind>) -> String {
+    let said = format!("{:.0} % of the time{}", 100.0 * share.share, account.of.whose());
+    match account.split.excess_ns() {
+        0 => format!("{said}, {}, ", show_ns(share.time.mean_ns.unsigned_abs())),
+        _ => format!("{said} "),
     }
+}
+
+/// What to do where too little is known.
+const LONGER: &str = "Measure for longer (--for), on a machine that does nothing else: only few \
+    calls are looked into.";
+
+/// What is not told where only the faster nine tenths are.
+fn slowest_tenth(attribution: &Attribution) -> Option<Advice> {
+    attribution.account().ok().filter(|account| account.of == Calls::Faster)?;
+    let (share, reason) = (attribution.slowest_share()?, attribution.cannot_be_split.as_ref()?);
+    let percent = 100.0 * share;
+    Some(Advice {
+        finding: format!(
+            "The slowest tenth of the calls takes {percent:.0} % of the time of all, and that is \
+             not told apart: of all calls, {reason}"
+        ),
+        next: LONGER.into(),
+    })
 }
 
 fn not_split(reason: CannotBeSplit) -> Advice {
     let next = match reason {
-        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => {
-            "Measure for longer (--for), on a machine that does nothing else: one call in eight is \
-             looked into at most."
-        }
+        CannotBeSplit::TooFew { .. } | CannotBeSplit::NotKnown { .. } => LONGER,
         CannotBeSplit::LessThanNothing { .. } => {
             "Was the server's clock set meanwhile? Measure again."
         }
@@ -332,6 +353,59 @@ mod tests {
         assert!(why.ends_with("add up to more than the whole, 48.0 ms of 59.0 us"), "{why}");
         assert!(of.advice[0].finding.starts_with("The time cannot be split: "), "{of:?}");
         assert!(of.advice.iter().all(|advice| !advice.finding.contains('%')), "{of:?}");
+    }
+
+    /// Twenty looks and 600 calls of which one in sixty is gone for `gone` longer.
+    fn of_a_busy_machine(gone: u64) -> Attribution {
+        const US: u64 = 1_000;
+        let statement = Statement::trivial();
+        let (mut found, mut response) = (Observations::default(), Histogram::new());
+        let mut batches = Batches::default();
+        let mut call = |ns| {
+            response.record(ns);
+            batches.record(ns);
+        };
+        (0..600).for_each(|at| call(200 * US + at % 7 * US + u64::from(at % 60 == 0) * gone));
+        for at in 0..20 {
+            let gone = u64::from(at == 11) * gone;
+            found.wire.record(120 * US + at % 5 * US + gone);
+            found.statement.record(65 * US + at % 3 * US + gone);
+            found.empty.record(10 * US + at % 2 * US);
+        }
+        attribute(Known {
+            statement: &statement,
+            over: Over::Kept,
+            pool: 1,
+            callers: 1,
+            response: &response,
+            batches: batches.means(),
+            found: &found,
+            observed: 40,
+            handshake: None,
+            echo: None,
+            tls: None,
+            floor_ns: None,
+            readings: Vec::new(),
+            open: false,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn where_a_few_calls_spoil_the_means_the_faster_nine_tenths_are_told() {
+        assert_eq!(of_a_busy_machine(0).faster, None, "all are known");
+        let of = of_a_busy_machine(9_000_000);
+        assert!(of.cannot_be_split.is_some(), "{of:?}");
+        let faster = of.faster.as_ref().unwrap();
+        let sum: i64 = faster.parts.iter().map(|part| part.time.mean_ns).sum();
+        assert_eq!(sum, faster.client.mean_ns);
+        let findings: Vec<&str> = of.advice.iter().map(|it| it.finding.as_str()).collect();
+        assert_eq!(findings.len(), 3, "{findings:?}");
+        let start = " % of the time of the faster nine tenths of the calls, ";
+        assert!(findings[0].contains(start) && findings[1].contains(start), "{findings:?}");
+        let slowest = "The slowest tenth of the calls takes 48 % of the time of all, and that is \
+                       not told apart: of all calls, the parts are not known well enough";
+        assert!(findings[2].starts_with(slowest), "{findings:?}");
     }
 
     #[test]

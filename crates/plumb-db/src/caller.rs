@@ -149,11 +149,13 @@ impl Office<'_> {
         let began_ns = MonotonicClock.now_ns();
         let seen = exchange.observe(self.statement, look).await?;
         let now = MonotonicClock.now_ns();
-        let extra_ns = match seen {
+        let longer_ns = (now - began_ns).saturating_sub(self.ledger.borrow().usual_ns());
+        // what it asks beside the statement takes no longer than this, however long that is today
+        let most_ns = match seen {
             Seen::Wire(ns) => ns,
             Seen::Server { statement_ns, .. } => (now - began_ns).saturating_sub(statement_ns),
         };
-        self.looks.borrow_mut().looked(now, extra_ns);
+        self.looks.borrow_mut().looked(now, longer_ns.min(most_ns));
         Ok(seen)
     }
 

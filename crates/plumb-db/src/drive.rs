@@ -16,6 +16,7 @@ use crate::DbError;
 use crate::caller::{NotReady, Office, Opening};
 use crate::ledger::{Ledger, Observations, Passes};
 use crate::login::Login;
+use crate::looks::Looks;
 use crate::pool::Pool;
 use crate::session::whole;
 use crate::statement::Over;
@@ -124,7 +125,7 @@ async fn run(
     let mut ledger = Ledger::new(load.plan, now, outlet, passes, Arc::clone(&traffic));
     opened.into_iter().for_each(|times| ledger.connected(times));
     let office = Office {
-        looks: RefCell::default(),
+        looks: RefCell::new(Looks::of(load.plan.warmup, load.plan.extent)),
         plan: load.plan,
         door: &door,
         statement: opening.statement,

@@ -1,11 +1,13 @@
 //! One statement and its answer, and the looks that say where its time goes.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::{join3, join5};
+use futures_util::future::{join, join3, join5};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{ByteSize, Clock as _};
+use tokio::time::timeout;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, RowStream};
 
@@ -14,6 +16,10 @@ use crate::statement::Statement;
 
 /// What the server's clock is asked with.
 const CLOCK: &str = "SELECT clock_timestamp()";
+
+/// An empty message that is not answered by then has a long way, or a server that is busy. Timers of
+/// the runtime go off by the millisecond.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// The most that an answer may hold.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +43,7 @@ pub(crate) struct Answered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// A message that asks for no work goes there and back in the place of the call; the statement
-    /// follows.
+    /// follows it.
     Wire,
     /// The statement goes out between readings of the server's clock.
     Server,
@@ -153,12 +159,23 @@ impl Exchange {
         }
     }
 
+    /// Sends a message that asks for no work, and the statement when it is answered, or after a
+    /// moment: on a long way the look then takes no longer than a call. A server answers messages in
+    /// their order, so one that is under way is not held up by the next.
     async fn there_and_back(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
         let began_ns = MonotonicClock.now_ns();
-        self.empty().await?;
-        let wire_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        self.within(self.answer(statement)).await?;
-        Ok(Seen::Wire(wire_ns))
+        let empty = async {
+            self.empty().await?;
+            Ok::<u64, NoAnswer>(MonotonicClock.now_ns().saturating_sub(began_ns))
+        };
+        let mut empty = pin!(empty);
+        let call = self.within(self.answer(statement));
+        let (wire_ns, answer) = match timeout(MOMENT, empty.as_mut()).await {
+            Ok(wire_ns) => (wire_ns, call.await),
+            Err(_) => join(empty, call).await,
+        };
+        answer?;
+        Ok(Seen::Wire(wire_ns?))
     }
 
     /// Sends, at once, the statement between two readings of the server's clock, and an empty

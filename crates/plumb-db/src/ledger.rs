@@ -254,6 +254,12 @@ impl Ledger {
         self.pass(last);
     }
 
+    /// What a call usually takes from its statement to the end of its answer, nanoseconds; 0 while
+    /// none is recorded.
+    pub(crate) fn usual_ns(&self) -> u64 {
+        self.found.exchange.times.quantile(0.5)
+    }
+
     /// Books what a call told that was looked into.
     pub(crate) fn observed(&mut self, call: &Call, seen: Seen, now: u64) {
         if call.due < self.from {

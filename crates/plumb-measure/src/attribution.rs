@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::faster::{LEFT_OUT, left_out_elsewhere_ns};
 use crate::statistics::half_width;
 use crate::{BatchMeans, Batches, CannotBeSplit, Distribution, Histogram, Split};
 
@@ -33,11 +34,21 @@ impl Series {
     /// Its mean, and how well that is known.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
+        self.known_by(Estimate::around)
+    }
+
+    /// The mean of its faster nine tenths: [`Estimate::of_the_faster`].
+    #[must_use]
+    pub fn faster(&self) -> Estimate {
+        self.known_by(Estimate::faster_around)
+    }
+
+    fn known_by(&self, estimate: fn(&Histogram, &[u64]) -> Estimate) -> Estimate {
         if self.times.count() <= self.first.len() as u64 {
-            Estimate::around(&self.times, &self.first)
-        } else {
-            Estimate::of(&self.times, self.batches.means().as_ref())
+            return estimate(&self.times, &self.first);
         }
+        let batches = self.batches.means();
+        estimate(&self.times, batches.as_ref().map_or(&[], |batches| &batches.mean_ns))
     }
 }
 
@@ -160,6 +171,91 @@ pub struct Part {
     pub how: String,
 }
 
+/// Which calls an account is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calls {
+    /// All that were answered.
+    #[default]
+    All,
+    /// All but the slowest tenth.
+    Faster,
+}
+
+impl Calls {
+    /// True where none is left out.
+    #[must_use]
+    pub fn are_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    /// What is said behind their time: ` of the faster nine tenths of the calls`; nothing of all.
+    #[must_use]
+    pub fn whose(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Faster => " of the faster nine tenths of the calls",
+        }
+    }
+
+    /// What is said at the end of their account: of what it says nothing.
+    #[must_use]
+    pub fn untold(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Faster => "; the other tenth is not told apart",
+        }
+    }
+}
+
+/// A whole and its parts, once the slowest tenth of the calls and of every kind of time behind a
+/// part is left out.
+///
+/// The terms are left out apart, each where it was slow. So the interval of `client` is wider than
+/// that of its own mean by what this may make of the sum.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FasterCalls {
+    /// The mean of the faster nine tenths of the calls.
+    pub client: Estimate,
+    /// Means of the faster nine tenths, a part each; the rest is the last.
+    pub parts: Vec<Part>,
+}
+
+impl FasterCalls {
+    /// What of these `parts`, estimates of [`Series::faster`], follows for calls of `times` and
+    /// `batches`; the rest was found out like `how`.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit`] when the intervals do not allow these parts to be parts of the whole.
+    pub fn of(
+        times: &Histogram,
+        batches: Option<&BatchMeans>,
+        parts: Vec<Part>,
+        how: &str,
+    ) -> Result<Self, CannotBeSplit> {
+        let fewest = parts.iter().map(|part| part.time.count).min().unwrap_or(0);
+        let elsewhere_ns = left_out_elsewhere_ns(times, fewest, parts.len() + 1);
+        let client = Estimate::of_the_faster(times, batches).known_less_by(elsewhere_ns);
+        let mut found = Self { client, parts };
+        let rest = Part {
+            kind: PartKind::Rest,
+            time: split(client, &found.parts)?.rest.time,
+            how: how.into(),
+        };
+        found.parts.push(rest);
+        Ok(found)
+    }
+}
+
+/// Whose time was split, and into what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Account {
+    /// The calls that it is of.
+    pub of: Calls,
+    /// The whole and its parts.
+    pub split: Split<PartKind>,
+}
+
 /// What a further source says of the server's own time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
@@ -196,6 +292,10 @@ pub struct Attribution {
     /// Why the whole cannot be split into these parts; absent where it can.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cannot_be_split: Option<String>,
+    /// The same of the faster nine tenths of the calls: where all are not known well enough to be
+    /// split, and these are.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub faster: Option<FasterCalls>,
     /// How often the target was looked into meanwhile. These looks are no part of any distribution
     /// of the result.
     pub observed: u64,
@@ -210,20 +310,37 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// The whole split into the parts that were measured and the rest that they leave.
+    /// The time of all calls, split into the parts that were measured and the rest that they leave;
+    /// where it is not known well enough, that of the faster nine tenths.
     ///
     /// # Errors
-    /// [`CannotBeSplit`] when the intervals do not allow these parts to be parts of the whole.
-    pub fn split(&self) -> Result<Split<PartKind>, CannotBeSplit> {
-        let measured = self.parts.iter().filter(|part| part.kind != PartKind::Rest);
-        Split::of(self.client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
+    /// [`CannotBeSplit`] when the intervals do not allow these parts to be parts of the whole: why
+    /// that of all cannot be split.
+    pub fn account(&self) -> Result<Account, CannotBeSplit> {
+        let reason = match split(self.client, &self.parts) {
+            Ok(split) => return Ok(Account { of: Calls::All, split }),
+            Err(reason) => reason,
+        };
+        let faster = self.faster.as_ref().filter(|_| reason.is_of_what_is_known());
+        let found = faster.and_then(|faster| split(faster.client, &faster.parts).ok());
+        found.map(|split| Account { of: Calls::Faster, split }).ok_or(reason)
+    }
+
+    /// The share of the time of all calls that the slowest tenth of them takes, 0 to 1; `None`
+    /// without an account of the others.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
+    pub fn slowest_share(&self) -> Option<f64> {
+        let faster = self.faster.as_ref()?;
+        let kept = (1.0 - LEFT_OUT) * faster.client.mean_ns as f64;
+        Some((1.0 - kept / self.client.mean_ns.max(1) as f64).clamp(0.0, 1.0))
     }
 
     /// The same with what follows from its measured parts: the rest, or why there is none.
     #[must_use]
     pub fn settled(mut self, how: &str) -> Self {
         self.parts.retain(|part| part.kind != PartKind::Rest);
-        match self.split() {
+        match split(self.client, &self.parts) {
             Ok(split) => {
                 let rest = Part { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
                 self.parts.push(rest);
@@ -234,11 +351,30 @@ impl Attribution {
         self
     }
 
+    /// The same with what `account` says of the faster nine tenths, asked only where all calls are
+    /// not known well enough to be split; nothing where these cannot be split either.
+    #[must_use]
+    pub fn or_of_the_faster(
+        mut self,
+        account: impl FnOnce() -> Result<FasterCalls, CannotBeSplit>,
+    ) -> Self {
+        let all = split(self.client, &self.parts);
+        let wanted = all.is_err_and(CannotBeSplit::is_of_what_is_known);
+        self.faster = wanted.then(account).and_then(Result::ok);
+        self
+    }
+
     /// The mean of a part, nanoseconds; 0 where the operation has no such part.
     #[must_use]
     pub fn mean_ns(&self, kind: PartKind) -> i64 {
         self.parts.iter().find(|part| part.kind == kind).map_or(0, |part| part.time.mean_ns)
     }
+}
+
+/// `client` as the sum of `parts` and of the rest that they leave.
+fn split(client: Estimate, parts: &[Part]) -> Result<Split<PartKind>, CannotBeSplit> {
+    let measured = parts.iter().filter(|part| part.kind != PartKind::Rest);
+    Split::of(client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
 }
 
 #[cfg(test)]

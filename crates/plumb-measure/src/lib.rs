@@ -16,6 +16,7 @@ mod clock;
 mod codes;
 mod comparison;
 mod consistency;
+mod faster;
 mod foreign_limit;
 pub mod hdr;
 pub mod hgrm;
@@ -44,7 +45,9 @@ mod transport;
 mod units;
 mod validity;
 
-pub use attribution::{Advice, Attribution, Estimate, Part, PartKind, Reading, Series};
+pub use attribution::{
+    Account, Advice, Attribution, Calls, Estimate, FasterCalls, Part, PartKind, Reading, Series,
+};
 pub use batches::{BatchMeans, Batches};
 pub use checkup::{
     CHECKUP_SCHEMA, Checkup, CheckupFinding, CheckupLayer, CheckupOutcome, CheckupPart,

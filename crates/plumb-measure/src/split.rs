@@ -81,6 +81,14 @@ pub enum CannotBeSplit {
     },
 }
 
+impl CannotBeSplit {
+    /// True when the terms are not known well enough; false when there is something wrong with them.
+    #[must_use]
+    pub fn is_of_what_is_known(self) -> bool {
+        matches!(self, Self::NotKnown { .. })
+    }
+}
+
 impl<K: Copy> Split<K> {
     /// Sets `parts` against the `whole`, and calls what they leave `rest`.
     ///

@@ -259,6 +259,32 @@ fn strangers(place: &Namespace, host: &str) -> Result<(Foreign, Foreign, Postgre
     Ok((Foreign::nginx(place, host)?, Foreign::redis(place, host)?, Postgres::within(place, host)?))
 }
 
+/// The time of a database by its own clock is told, of all calls or of the faster nine tenths, or the
+/// record of the run says why it cannot be: never neither, and never without looks.
+fn its_own_time_is_told_or_why_not(database: &Value, document: &Value, run: &Path) {
+    let lone = |part: &&Value| part["server"] == database["server"] && part["users"] == 1;
+    let mut asked = all(document, "parts").iter().filter(lone);
+    let part = asked.find(|part| part["operation"] == database["operation"]);
+    let outcome = &part.expect("the yardstick is a part")["outcome"];
+    let folder = outcome["folder"].as_str().expect("it left a run");
+    let record = kit::record(&run.join(folder));
+    let found = &record["results"][0]["attribution"];
+    for name in ["wire", "server, with a reading of its clock"] {
+        assert!(found["times"][name]["count"].as_u64() >= Some(10), "{name} of {found:#}");
+    }
+    let reason = found["cannot_be_split"].as_str();
+    let account = if reason.is_none() { found } else { &found["faster"] };
+    if account.is_null() {
+        assert!(reason.is_some_and(|why| !why.is_empty()), "{found:#}");
+        assert_eq!(database["told_ns"], Value::Null, "{database:#}");
+        return;
+    }
+    let server = all(account, "parts").iter().find(|part| part["kind"] == "server");
+    let server = &server.expect("a part")["time"]["mean_ns"];
+    assert_eq!(&database["told_ns"]["server"], server, "{database:#} {found:#}");
+    assert_eq!(database["faster_mean_ns"].is_null(), reason.is_none(), "{database:#}");
+}
+
 #[test]
 fn servers_of_others_in_another_namespace_are_measured_as_they_are() {
     let Some([here, there]) = allowed(Namespace::pair()) else { return };
@@ -293,9 +319,8 @@ fn servers_of_others_in_another_namespace_are_measured_as_they_are() {
         assert_eq!(layer["state"], "judged", "{layer:#}");
         assert_eq!(layer["own"]["floor_ns"], Value::Null, "no echo server is there: {layer:#}");
     }
-    let database = layer(&document, &servers[2]);
-    assert!(database["told_ns"]["server"].as_u64() > Some(0), "{database:#}");
     let run = only_run(at.path());
+    its_own_time_is_told_or_why_not(layer(&document, &servers[2]), &document, &run);
     let report = read(&run.join("report.html"));
     assert!(!report.contains(PASSWORD) && !ended.stdout.contains(PASSWORD));
 }

@@ -116,7 +116,8 @@ fn a_connection_a_call_is_attributed_to_connecting() {
     assert!(part(&found, "connect") > part(&found, "server"), "{found:#}");
     let result = &ended.json()["results"][0];
     assert_eq!((&result["operations"], &result["connect_ns"]["count"]), (&80.into(), &80.into()));
-    assert_eq!(found["observed"], 10, "{found:#}"); // every eighth
+    // every eighth at least, every third at most
+    assert!((10..=27).contains(&found["observed"].as_u64().expect("a count")), "{found:#}");
     assert!(result["tls_ns"].is_null(), "{result:#}");
 }
 

@@ -10,8 +10,8 @@ mod several;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, Estimate, FarHost, FindingKind, HostUse, Part, PartKind, Reading,
-    ReceiveUse, RunRecord, Scope, Status, Target, Transport, Validity,
+    Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, Part, PartKind,
+    Portion, Reading, ReceiveUse, RunRecord, Scope, Status, Target, Transport, Validity,
 };
 use serde_json::json;
 
@@ -32,6 +32,7 @@ pub(crate) fn all() -> Vec<(&'static str, RunRecord)> {
         ("nobody", nobody_there()),
         ("begun", begun()),
         ("database", database()),
+        ("database-busy", database_busy()),
         ("pages", pages::pages()),
         ("scenario", scenarios::scenario()),
         ("limit-raised", limits::limit_raised()),
@@ -369,6 +370,34 @@ pub(crate) fn database() -> RunRecord {
     record
 }
 
+/// The statement of a machine that others take now and then: the parts of all calls are hardly known,
+/// those of the faster nine tenths are.
+pub(crate) fn database_busy() -> RunRecord {
+    let mut record = database();
+    record.results.truncate(1);
+    let Some(attribution) = &mut record.results[0].attribution else { return record };
+    let known = |mean_ns, half_ns| Estimate { mean_ns, half_width_ns: Some(half_ns), count: 47 };
+    let time = |kind, time| Part { kind, time, how: "as it says".into() };
+    *attribution = Attribution {
+        client: Estimate { count: 4_700, ..known(5_486_000, 231_000) },
+        parts: vec![
+            time(PartKind::Server, known(3_590_000, 1_210_000)),
+            time(PartKind::Wire, known(1_340_000, 890_000)),
+        ],
+        ..attribution.clone()
+    }
+    .settled("as it says");
+    attribution.faster = Some(FasterCalls {
+        client: Estimate { count: 4_700, ..known(3_602_000, 61_000) },
+        parts: vec![
+            time(PartKind::Server, known(3_380_000, 41_000)),
+            time(PartKind::Wire, known(131_000, 12_000)),
+            time(PartKind::Rest, known(91_000, 74_000)),
+        ],
+    });
+    record
+}
+
 /// A whole and these parts, with one finding and one source that says nothing.
 fn attribution(whole_ns: i64, parts: &[(PartKind, i64)]) -> Attribution {
     let time = |mean_ns: i64| Estimate {
@@ -384,6 +413,7 @@ fn attribution(whole_ns: i64, parts: &[(PartKind, i64)]) -> Attribution {
             .map(|(kind, ns)| Part { kind: *kind, time: time(*ns), how: "as it says".into() })
             .collect(),
         cannot_be_split: None,
+        faster: None,
         observed: 300,
         times: BTreeMap::new(),
         readings: vec![Reading {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::CheckupLayer;
+use crate::Calls;
 
 /// What kind of fault was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -79,13 +80,22 @@ pub struct FaultCost {
     pub high_ns: u64,
     /// What the whole operation takes, nanoseconds.
     pub whole_ns: u64,
+    /// Which operations it is the mean of, where it is a mean.
+    #[serde(skip_serializing_if = "Calls::are_all", default)]
+    pub of: Calls,
 }
 
 impl FaultCost {
     /// `ns` between `low_ns` and `high_ns`, of `whole_ns`: a part is no longer than the whole.
     pub(super) fn of(ns: u64, low_ns: u64, high_ns: u64, whole_ns: u64) -> Self {
         let ns = ns.min(whole_ns);
-        Self { ns, low_ns: low_ns.min(ns), high_ns: high_ns.clamp(ns, whole_ns), whole_ns }
+        let (low_ns, high_ns) = (low_ns.min(ns), high_ns.clamp(ns, whole_ns));
+        Self { ns, low_ns, high_ns, whole_ns, of: Calls::All }
+    }
+
+    /// The same, a mean of these operations.
+    pub(super) fn among(self, of: Calls) -> Self {
+        Self { of, ..self }
     }
 }
 

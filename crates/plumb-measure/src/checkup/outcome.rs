@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Middle;
 use crate::stalls::{RTO_MIN_NS, may_be_delayed};
 use crate::{
-    Distribution, Estimate, FindingKind, ForeignProcess, HostUse, PairRecord, PartKind,
-    ResultRecord, RunRecord, TcpTotals, Transport, Validity,
+    Account, Calls, Distribution, Estimate, FindingKind, ForeignProcess, HostUse, PairRecord,
+    PartKind, ResultRecord, RunRecord, TcpTotals, Transport, Validity,
 };
 
 /// The host of a socket file.
@@ -43,9 +43,13 @@ pub struct CheckupOutcome {
     /// The 99th percentile, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p99_ns: Option<u64>,
-    /// The mean, nanoseconds: what `told_ns` and `attributed` are parts of.
+    /// The mean, nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
+    /// The mean of the faster nine tenths, nanoseconds, where only their time is told apart:
+    /// `told_ns` and `attributed` are then of those.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub faster_mean_ns: Option<u64>,
     /// Means of what the server says of its own time, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub told_ns: BTreeMap<String, u64>,
@@ -165,6 +169,14 @@ impl CheckupOutcome {
         self.validity.is_checked()
     }
 
+    /// What `told_ns` and `attributed` are parts of, nanoseconds, and which calls they are of.
+    pub(super) fn accounted(&self) -> Option<(u64, Calls)> {
+        match self.faster_mean_ns {
+            Some(ns) => Some((ns, Calls::Faster)),
+            None => self.mean_ns.map(|ns| (ns, Calls::All)),
+        }
+    }
+
     /// `validity` is that of the whole run: it also knows how the run ended.
     fn of_result(result: &ResultRecord, validity: &Validity) -> Self {
         // of a pair, the one that works for its answer comes first
@@ -174,6 +186,7 @@ impl CheckupOutcome {
         let stream = result.stream.as_ref();
         let way = stream.and_then(|it| it.to_server.as_ref().or(it.from_server.as_ref()));
         let host = result.host.as_ref();
+        let account = result.attribution.as_ref().and_then(|it| it.account().ok());
         Self {
             validity: validity.clone(),
             operations: part.map_or(result.operations, |part| part.operations),
@@ -186,8 +199,9 @@ impl CheckupOutcome {
             }),
             p99_ns: times.map(|times| times.p99),
             mean_ns: mean_ns(result).or_else(|| times.map(|times| times.mean)),
-            told_ns: told(result),
-            attributed: attributed(result),
+            faster_mean_ns: account.as_ref().and_then(faster_mean_ns),
+            told_ns: told(result, account.as_ref()),
+            attributed: account.as_ref().map(attributed).unwrap_or_default(),
             bits_per_s: way.map(|way| way.bits_per_s),
             pair: result.pair.clone(),
             busy_pct: host.and_then(|host| host.busy_pct),
@@ -216,23 +230,27 @@ fn retransmitted(machines: [Option<&HostUse>; 2]) -> Option<u64> {
     machines.into_iter().flatten().filter_map(|host| host.retransmitted).reduce(u64::saturating_add)
 }
 
-/// The mean that the parts of an attribution add up to.
+/// The mean that the parts of an attribution of all calls add up to.
 fn mean_ns(result: &ResultRecord) -> Option<u64> {
     u64::try_from(result.attribution.as_ref()?.client.mean_ns).ok()
 }
 
-/// The parts that the layer itself tells apart; none where they cannot be parts of the whole.
-fn attributed(result: &ResultRecord) -> BTreeMap<PartKind, Estimate> {
-    let split = result.attribution.as_ref().and_then(|attribution| attribution.split().ok());
-    let parts = split.iter().flat_map(|split| split.all());
-    parts.map(|part| (part.of, part.time)).collect()
+/// The mean that the parts of `account` add up to, where it is not of all calls.
+fn faster_mean_ns(account: &Account) -> Option<u64> {
+    (!account.of.are_all()).then(|| u64::try_from(account.split.whole.mean_ns).ok()).flatten()
 }
 
-/// Means of what the server says of its own time.
-fn told(result: &ResultRecord) -> BTreeMap<String, u64> {
+/// The parts that the layer itself tells apart.
+fn attributed(account: &Account) -> BTreeMap<PartKind, Estimate> {
+    account.split.all().map(|part| (part.of, part.time)).collect()
+}
+
+/// Means of what the server says of its own time; `account` is that of its attribution.
+fn told(result: &ResultRecord, account: Option<&Account>) -> BTreeMap<String, u64> {
     if result.attribution.is_some() {
-        let server = attributed(result).get(&PartKind::Server).map(|time| time.mean_ns);
-        let server = server.and_then(|mean_ns| u64::try_from(mean_ns).ok());
+        let server =
+            account.and_then(|it| it.split.parts.iter().find(|it| it.of == PartKind::Server));
+        let server = server.and_then(|part| u64::try_from(part.time.mean_ns).ok());
         return server.map(|mean_ns| ("server".to_owned(), mean_ns)).into_iter().collect();
     }
     let Some(part) = result.parts.first() else { return BTreeMap::new() };
@@ -252,7 +270,7 @@ fn host_of(transport: &Transport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Histogram;
+    use crate::{Attribution, FasterCalls, Histogram, Part};
 
     fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut histogram = Histogram::new();
@@ -284,7 +302,41 @@ mod tests {
             ..crate::PartRecord::default()
         };
         let result = ResultRecord { parts: vec![part], ..ResultRecord::default() };
-        assert_eq!(told(&result), [("always".to_owned(), 60)].into());
+        assert_eq!(told(&result, None), [("always".to_owned(), 60)].into());
+    }
+
+    #[test]
+    fn where_only_the_faster_nine_tenths_are_told_apart_it_says_so() {
+        let time = |us: i64, half_us: u64| Estimate {
+            mean_ns: us * 1_000,
+            half_width_ns: Some(half_us * 1_000),
+            count: 100,
+        };
+        let part = |kind, time| Part { kind, time, how: String::new() };
+        let all = Attribution {
+            client: time(486, 40),
+            parts: vec![
+                part(PartKind::Server, time(90, 300)),
+                part(PartKind::Wire, time(250, 200)),
+            ],
+            ..Attribution::default()
+        };
+        let known = FasterCalls {
+            client: time(180, 5),
+            parts: vec![part(PartKind::Server, time(40, 3)), part(PartKind::Wire, time(120, 4))],
+        };
+        let outcome = |attribution: Attribution| {
+            let result = ResultRecord { attribution: Some(attribution), ..ResultRecord::default() };
+            CheckupOutcome::of_result(&result, &Validity::default())
+        };
+        let untold = outcome(all.clone().settled(""));
+        assert_eq!((untold.mean_ns, untold.faster_mean_ns), (Some(486_000), None));
+        assert!(untold.told_ns.is_empty() && untold.attributed.is_empty(), "{untold:?}");
+        let told = outcome(all.settled("").or_of_the_faster(|| Ok(known)));
+        assert_eq!((told.mean_ns, told.faster_mean_ns), (Some(486_000), Some(180_000)));
+        assert_eq!(told.told_ns, [("server".to_owned(), 40_000)].into());
+        assert_eq!(told.attributed[&PartKind::Rest].mean_ns, 20_000);
+        assert_eq!(told.accounted(), Some((180_000, Calls::Faster)));
     }
 
     #[test]

@@ -67,7 +67,8 @@ fn costs(finding: &CheckupFinding) -> String {
     }
     let (ns, whole) = (show_ns(cost.ns), show_ns(cost.whole_ns));
     let (low, high) = (show_ns(cost.low_ns), show_ns(cost.high_ns));
-    format!("It costs a user {ns} of {whole} an operation ({low} to {high}).")
+    let whose = cost.of.whose();
+    format!("It costs a user {ns} of {whole} an operation{whose} ({low} to {high}).")
 }
 
 fn further(more: usize) -> String {
@@ -104,7 +105,9 @@ fn takes(layer: &LayerVerdict) -> String {
 
 /// What the server says of its own time.
 fn account(layer: &LayerVerdict) -> String {
-    let Some(mean_ns) = layer.mean_ns.filter(|ns| *ns > 0) else { return String::new() };
+    let Some((mean_ns, of)) = layer.accounted().filter(|(ns, _)| *ns > 0) else {
+        return String::new();
+    };
     let times = layer.told_ns.iter().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
     let Ok(split) = Split::of(Estimate::exact(mean_ns, 1), times, "rest") else {
         return "; by the server's own account its times add up to more than the mean".into();
@@ -120,11 +123,11 @@ fn account(layer: &LayerVerdict) -> String {
     }
     told.sort_by(|one, other| other.1.total_cmp(&one.1));
     let names = told.iter().take(TOLD_MAX).enumerate().map(|(at, (name, share))| match at {
-        0 => format!("{name} is {share} % of the mean"),
+        0 => format!("{name} is {share} % of the mean{}", of.whose()),
         _ => format!("{name} {share} %"),
     });
     let names: Vec<String> = names.collect();
-    format!("; by the server's own account {}", names.join(", "))
+    format!("; by the server's own account {}{}", names.join(", "), of.untold())
 }
 
 /// `A lock request takes 45.0 us, a round trip 21.0 us.`
@@ -252,6 +255,7 @@ mod tests {
             median: Some(Middle { ns: 1_900_000, ..Middle::default() }),
             own: None,
             mean_ns: Some(2_000_000),
+            faster_mean_ns: None,
             told_ns: [("database", 475_000), ("load", 0), ("queue", 20_000), ("render", 1_300_000)]
                 .map(|(name, ns)| (name.to_owned(), ns))
                 .into(),
@@ -275,6 +279,7 @@ mod tests {
             median: Some(Middle { ns: 1_900_000, ..Middle::default() }),
             own: None,
             mean_ns: Some(2_000_000),
+            faster_mean_ns: None,
             told_ns: [("database", 475_000), ("total", 1_900_000)]
                 .map(|(name, ns)| (name.to_owned(), ns))
                 .into(),
@@ -295,6 +300,7 @@ mod tests {
             median: None,
             own: Some(OwnTime { ns: -1_090, low_ns: -2_000, high_ns: 500, floor_ns: Some(7_910) }),
             mean_ns: None,
+            faster_mean_ns: None,
             told_ns: [].into(),
         };
         assert_eq!(

@@ -23,8 +23,15 @@ const STUDENT: [f64; 30] = [
 /// common is not counted as knowledge (the method of batch means; Schmeiser 1982). A rest that
 /// fills no group goes into the last.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a count of values is small")]
 pub fn half_width(values: &[f64]) -> Option<f64> {
+    let (error, freedom) = standard_error(values)?;
+    Some(student(freedom) * error)
+}
+
+/// The standard error of the mean of `values`, which stand in the order in which they were measured,
+/// and its degrees of freedom; `None` for fewer than two. Groups as in [`half_width`].
+#[expect(clippy::cast_precision_loss, reason = "a count of values is small")]
+pub(crate) fn standard_error(values: &[f64]) -> Option<(f64, usize)> {
     let size = values.len() / GROUPS;
     let groups: Vec<f64> = if size < 2 {
         values.to_vec()
@@ -36,8 +43,13 @@ pub fn half_width(values: &[f64]) -> Option<f64> {
         (0..GROUPS).filter_map(group).collect()
     };
     let freedom = groups.len().checked_sub(1).filter(|n| *n > 0)?;
-    let student = STUDENT[(freedom - 1).min(STUDENT.len() - 1)];
-    Some(student * standard_deviation(&groups)? / (groups.len() as f64).sqrt())
+    Some((standard_deviation(&groups)? / (groups.len() as f64).sqrt(), freedom))
+}
+
+/// The quantile of Student's distribution at 97.5 % for `freedom` degrees of freedom, at least one;
+/// above 30, that of 30.
+pub(crate) fn student(freedom: usize) -> f64 {
+    STUDENT[(freedom.max(1) - 1).min(STUDENT.len() - 1)]
 }
 
 #[cfg(test)]

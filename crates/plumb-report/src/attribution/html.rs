@@ -42,8 +42,8 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
                 @if let Some(attribution) = &result.attribution {
                     div class="stack" {
                         @if !named.is_empty() { h3 { (named) } }
-                        @if let Ok(split) = attribution.split() {
-                            (bar(&split, Trust::of(&result.validity)))
+                        @if let Ok(account) = attribution.account() {
+                            (bar(&account.split, Trust::of(&result.validity)))
                         }
                         p { (typeset(sentence)) }
                     }
@@ -52,6 +52,10 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
             p class="about" {
                 "Means, because means add up and medians do not; behind +- half of the 95 % "
                 "interval. Every bar is as long as its own whole."
+                @if tables::any_faster(record) {
+                    " Where the time of all calls cannot be split, the bar is that of the faster nine "
+                    "tenths of the calls."
+                }
             }
             (sheet::table("Means of the parts, one row a result", &table))
             dl class="formulas" {
@@ -81,7 +85,7 @@ fn hows(record: &RunRecord) -> Vec<(PartKind, &str)> {
     KINDS
         .into_iter()
         .filter_map(|kind| {
-            let part = all().flat_map(|it| &it.parts).find(|part| part.kind == kind)?;
+            let part = all().flat_map(tables::every_part).find(|part| part.kind == kind)?;
             Some((kind, part.how.as_str()))
         })
         .collect()

@@ -4,7 +4,8 @@ mod html;
 mod tables;
 
 use plumb_measure::{
-    Attribution, Estimate, PartKind, PartShare, RunRecord, Split, show_ns, signed_real,
+    Account, Attribution, Calls, Estimate, PartKind, PartShare, RunRecord, Split, show_ns,
+    signed_real,
 };
 
 pub(crate) use html::{section, styles};
@@ -54,14 +55,19 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
 
 /// The answer, then the figures behind it.
 fn sentence(attribution: &Attribution) -> String {
-    let looks = format!(
-        "means of {} calls; looked into {} times",
-        grouped(attribution.client.count),
-        grouped(attribution.observed)
-    );
-    match attribution.split() {
-        Ok(split) => {
-            format!("Network or database? {} {} ({looks}).", answer(&split), figures(&split))
+    let calls = grouped(attribution.client.count);
+    let looked = format!("looked into {} times", grouped(attribution.observed));
+    match attribution.account() {
+        Ok(account) => {
+            let (means, slowest) = match account.of {
+                Calls::All => (format!("means of {calls} calls"), String::new()),
+                Calls::Faster => (
+                    format!("means of the faster nine tenths of {calls} calls and of every look"),
+                    slowest_tenth(attribution),
+                ),
+            };
+            let (answer, figures) = (answer(&account), figures(&account.split));
+            format!("Network or database? {answer} {figures} ({means}; {looked}).{slowest}")
         }
         Err(reason) => {
             let measured = attribution.parts.iter().filter(|part| part.kind != PartKind::Rest);
@@ -69,7 +75,7 @@ fn sentence(attribution: &Attribution) -> String {
                 measured.map(|part| format!("{} {}", name(part.kind), spread(part.time))).collect();
             format!(
                 "Network or database? It cannot be split: {reason}. At the client {}; measured \
-                 beside it: {} ({looks}).",
+                 beside it: {} (means of {calls} calls; {looked}).",
                 spread(attribution.client),
                 parts.join(", ")
             )
@@ -77,25 +83,35 @@ fn sentence(attribution: &Attribution) -> String {
     }
 }
 
+/// What the answer does not say where it is of the faster nine tenths.
+fn slowest_tenth(attribution: &Attribution) -> String {
+    let share = attribution.slowest_share().map_or_else(String::new, |share| {
+        format!(", {} of the time of all calls,", percent(share))
+    });
+    format!(" The slowest tenth{share} is not told apart.")
+}
+
 /// A part with less of the time is not named where none has most of it.
 const NAMED: f64 = 0.1;
 
 /// Who has most of the time, as far as the intervals tell.
-fn answer(split: &Split<PartKind>) -> String {
-    let Some(most) = split.largest().filter(|share| share.share >= 0.5) else {
-        return no_part_has_most(split);
+fn answer(account: &Account) -> String {
+    let Some(most) = account.split.largest().filter(|share| share.share >= 0.5) else {
+        return no_part_has_most(account);
     };
-    let whose = match most.of {
+    let owner = match most.of {
         PartKind::Server => "The database",
         PartKind::Wire => "The network",
         PartKind::Due | PartKind::Queue => "Neither",
         PartKind::Connect => "Connecting, which takes both",
         PartKind::Rest => "It cannot be told",
     };
-    format!("{whose}: {} of the time is {}.", percent(most.share), most.of.describe())
+    let whose = account.of.whose();
+    format!("{owner}: {} of the time{whose} is {}.", percent(most.share), most.of.describe())
 }
 
-fn no_part_has_most(split: &Split<PartKind>) -> String {
+fn no_part_has_most(account: &Account) -> String {
+    let (split, whose) = (&account.split, account.of.whose());
     let mut named: Vec<&PartShare<PartKind>> =
         split.all().filter(|share| share.share >= NAMED && !share.may_be_zero()).collect();
     named.sort_by(|one, other| other.share.total_cmp(&one.share));
@@ -104,9 +120,9 @@ fn no_part_has_most(split: &Split<PartKind>) -> String {
         .map(|share| format!("{} {}", percent(share.share), name(share.of)))
         .collect();
     if named.is_empty() {
-        return "No part is told apart from zero.".into();
+        return format!("No part{whose} is told apart from zero.");
     }
-    format!("No part has clearly most of the time: {}.", named.join(", "))
+    format!("No part has clearly most of the time{whose}: {}.", named.join(", "))
 }
 
 fn percent(share: f64) -> String {
@@ -214,7 +230,7 @@ impl Scale {
 mod tests {
     use std::collections::BTreeMap;
 
-    use plumb_measure::Part;
+    use plumb_measure::{FasterCalls, Part};
     use proptest::prelude::*;
 
     use super::*;
@@ -234,6 +250,7 @@ mod tests {
                 .map(|(kind, us)| Part { kind: *kind, time: time(*us), how: String::new() })
                 .collect(),
             cannot_be_split: None,
+            faster: None,
             observed: 80,
             times: BTreeMap::new(),
             readings: Vec::new(),
@@ -306,6 +323,45 @@ mod tests {
              calls; looked into 80 times)."
         );
         assert!(!text.contains('%'));
+    }
+
+    /// An account of all calls whose parts are hardly known, and one of the faster nine tenths.
+    fn busy(faster_us: i64, faster_parts: &[(PartKind, i64)]) -> Attribution {
+        let faster = of(faster_us, faster_parts);
+        let mut all = of(486, &[(PartKind::Server, 50), (PartKind::Wire, 300)]);
+        all.parts.iter_mut().for_each(|part| part.time.half_width_ns = Some(305_000));
+        let all = all.settled("what they leave");
+        let account = || Ok(FasterCalls { client: faster.client, parts: faster.parts });
+        all.or_of_the_faster(account)
+    }
+
+    #[test]
+    fn where_only_the_faster_nine_tenths_are_known_the_sentence_is_of_them() {
+        let text = sentence(&busy(180, &[(PartKind::Server, 40), (PartKind::Wire, 120)]));
+        assert_eq!(
+            text,
+            "Network or database? The network: 67 % of the time of the faster nine tenths of the \
+             calls is the way there and back, waking the server's process included. 180.0 us at \
+             the client: 40.0 server, 120.0 wire, 20.0 rest (means of the faster nine tenths of \
+             1,234 calls and of every look; looked into 80 times). The slowest tenth, 67 % of the \
+             time of all calls, is not told apart."
+        );
+        let text = sentence(&busy(100, &[(PartKind::Server, 50), (PartKind::Wire, 50)]));
+        assert!(
+            text.contains(
+                "No part has clearly most of the time of the faster nine tenths of the calls: 50 %"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn where_these_are_not_known_either_it_cannot_be_split() {
+        let text = sentence(&busy(59, &[(PartKind::Server, 38), (PartKind::Wire, 124)]));
+        let start = "Network or database? It cannot be split: the parts are not known well enough, \
+                     together to +- 431 us of a whole of 486 us. At the client 486 us +-4.86 us; ";
+        assert!(text.starts_with(start), "{text}");
+        assert!(!text.contains('%'), "{text}");
     }
 
     fn any_parts() -> impl Strategy<Value = Vec<(PartKind, i64)>> {

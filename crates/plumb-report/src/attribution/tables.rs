@@ -1,6 +1,8 @@
 //! The tables behind the sentence.
 
-use plumb_measure::{Attribution, Distribution, PartKind, ResultRecord, RunRecord, show_ns};
+use plumb_measure::{
+    Attribution, Calls, Distribution, Estimate, Part, PartKind, ResultRecord, RunRecord, show_ns,
+};
 
 use super::{KINDS, high_ns, name, spread};
 use crate::figures::{ABSENT, Pick, grouped};
@@ -18,42 +20,95 @@ fn looked_into<'a>(points: &Points<'a>) -> Vec<(&'a ResultRecord, &'a Attributio
 pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
     let has = |kind: &PartKind| {
         let parts = record.results.iter().filter_map(|it| it.attribution.as_ref());
-        parts.flat_map(|it| &it.parts).any(|part| part.kind == *kind)
+        parts.flat_map(every_part).any(|part| part.kind == *kind)
     };
     KINDS.into_iter().filter(has).collect()
 }
 
-/// The means of the parts, a row a result; `None` when nothing was looked into.
+/// The parts of all calls, and those of the faster ones.
+pub(super) fn every_part(attribution: &Attribution) -> impl Iterator<Item = &Part> {
+    attribution.parts.iter().chain(attribution.faster.iter().flat_map(|faster| &faster.parts))
+}
+
+/// The means of the parts, a row a result, and one more where only the faster calls are told;
+/// `None` when nothing was looked into.
 pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
     let points = Points::of(record);
     let kinds = kinds(record);
+    let any_faster = any_faster(record);
     let mut columns = points.columns();
+    if any_faster {
+        columns.push(Column::words("calls"));
+    }
     columns.push(Column::latency("client"));
     columns.extend(kinds.iter().map(|kind| Column::latency(name(*kind))));
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
-        let mut row = points.cells(result);
-        row.push(spread(attribution.client));
-        row.extend(kinds.iter().map(|kind| match kind {
-            PartKind::Rest => rest(attribution),
-            measured => {
-                let part = attribution.parts.iter().find(|part| part.kind == *measured);
-                part.map_or_else(|| ABSENT.into(), |part| spread(part.time))
+        for means in Means::of(attribution) {
+            let mut row = points.cells(result);
+            if any_faster {
+                row.push(means.calls.into());
             }
-        }));
-        table.push_trusted(row, Trust::of(&result.validity));
+            row.push(spread(means.client));
+            row.extend(kinds.iter().map(|kind| means.cell(*kind)));
+            table.push_trusted(row, Trust::of(&result.validity));
+        }
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What the parts leave, its bound where it may be zero; nothing where the time cannot be split.
-fn rest(attribution: &Attribution) -> String {
-    match attribution.split() {
-        Ok(split) if split.rest.may_be_zero() => {
-            format!("at most {}", show_ns(high_ns(split.rest.time).unsigned_abs()))
+/// True when a result tells of its faster calls only.
+pub(super) fn any_faster(record: &RunRecord) -> bool {
+    let mut all = record.results.iter().filter_map(|result| result.attribution.as_ref());
+    all.any(|attribution| Means::of_the_faster(attribution).is_some())
+}
+
+/// A row of means.
+struct Means<'a> {
+    calls: &'static str,
+    client: Estimate,
+    parts: &'a [Part],
+    /// What the parts leave; `None` where the time cannot be split.
+    rest: Option<Estimate>,
+}
+
+impl<'a> Means<'a> {
+    fn of(attribution: &'a Attribution) -> Vec<Self> {
+        let account = attribution.account().ok().filter(|account| account.of.are_all());
+        let all = Self {
+            calls: "all",
+            client: attribution.client,
+            parts: &attribution.parts,
+            rest: account.map(|account| account.split.rest.time),
+        };
+        std::iter::once(all).chain(Self::of_the_faster(attribution)).collect()
+    }
+
+    fn of_the_faster(attribution: &'a Attribution) -> Option<Self> {
+        let account = attribution.account().ok().filter(|account| account.of == Calls::Faster)?;
+        let faster = attribution.faster.as_ref()?;
+        Some(Self {
+            calls: "faster nine tenths",
+            client: faster.client,
+            parts: &faster.parts,
+            rest: Some(account.split.rest.time),
+        })
+    }
+
+    fn cell(&self, kind: PartKind) -> String {
+        if kind == PartKind::Rest {
+            return self.rest.map_or_else(|| ABSENT.into(), rest);
         }
-        Ok(split) => spread(split.rest.time),
-        Err(_) => ABSENT.into(),
+        let part = self.parts.iter().find(|part| part.kind == kind);
+        part.map_or_else(|| ABSENT.into(), |part| spread(part.time))
+    }
+}
+
+/// What the parts leave, its bound where it may be zero.
+fn rest(time: Estimate) -> String {
+    match time.low_ns() {
+        Some(low_ns) if low_ns > 0 => spread(time),
+        _ => format!("at most {}", show_ns(high_ns(time).unsigned_abs())),
     }
 }
 

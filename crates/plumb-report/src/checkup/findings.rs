@@ -78,14 +78,16 @@ fn heading(finding: &CheckupFinding) -> String {
 
 /// `49.5 ms of the 55.0 ms that a flight list takes (49.1 ms to 49.9 ms)`.
 fn of_whole(finding: &CheckupFinding, cost: FaultCost) -> String {
+    let mean = if cost.of.are_all() { "" } else { " at the mean" };
     format!(
-        "{} of the {} that {} takes ({} to {})",
+        "{} of the {} that {} takes{mean}{} ({} to {})",
         show_ns(cost.ns),
         show_ns(cost.whole_ns),
         finding
             .operation
             .as_deref()
             .map_or_else(|| "an operation".into(), |it| end_of(it, NAME_MAX)),
+        cost.of.whose(),
         show_ns(cost.low_ns),
         show_ns(cost.high_ns)
     )

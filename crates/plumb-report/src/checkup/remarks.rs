@@ -72,7 +72,7 @@ pub(super) fn time(ns: i64) -> String {
 
 /// What the server says of its own time.
 fn account(verdict: &LayerVerdict) -> Option<String> {
-    let mean_ns = verdict.mean_ns.filter(|_| !verdict.told_ns.is_empty())?;
+    let (mean_ns, of) = verdict.accounted().filter(|_| !verdict.told_ns.is_empty())?;
     let told = verdict.told_ns.iter().filter(|(_, ns)| **ns > 0);
     let times = told.clone().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
     // times that contain each other have no shares
@@ -83,7 +83,8 @@ fn account(verdict: &LayerVerdict) -> Option<String> {
     };
     let parts: Vec<String> = told.map(part).collect();
     let more = if apart { "" } else { "; they add up to more" };
-    Some(format!("means, of a mean of {}: {}{more}", show_ns(mean_ns), parts.join(", ")))
+    let (mean, whose, untold) = (show_ns(mean_ns), of.whose(), of.untold());
+    Some(format!("means{whose}, of a mean of {mean}: {}{more}{untold}", parts.join(", ")))
 }
 
 /// What a page takes longer than one that is ready.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{SAMPLES_MIN, Seen, usable};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
-use crate::{Scope, Validity};
+use crate::{Calls, Scope, Validity};
 
 /// How far a layer can be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,9 +55,23 @@ pub struct LayerVerdict {
     /// The mean of the yardstick, nanoseconds, where the server says something of its own time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mean_ns: Option<u64>,
+    /// The same of the faster nine tenths, where `told_ns` is of those.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub faster_mean_ns: Option<u64>,
     /// Means of what the server says of its own time, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub told_ns: BTreeMap<String, u64>,
+}
+
+impl LayerVerdict {
+    /// What `told_ns` are parts of, nanoseconds, and which calls they are of.
+    #[must_use]
+    pub fn accounted(&self) -> Option<(u64, Calls)> {
+        match self.faster_mean_ns {
+            Some(ns) => Some((ns, Calls::Faster)),
+            None => self.mean_ns.map(|ns| (ns, Calls::All)),
+        }
+    }
 }
 
 /// The time that a layer adds itself to one operation.
@@ -104,6 +118,7 @@ fn verdict(
         median: None,
         own: None,
         mean_ns: None,
+        faster_mean_ns: None,
         told_ns: BTreeMap::new(),
     };
     let outcomes: Vec<(&CheckupPart, &CheckupOutcome)> =
@@ -138,6 +153,7 @@ fn verdict(
         median: Some(median),
         own: Some(own(median, floor)),
         mean_ns: outcome.mean_ns,
+        faster_mean_ns: outcome.faster_mean_ns,
         told_ns: outcome.told_ns.clone(),
         ..unjudged(LayerState::Judged, "")
     }

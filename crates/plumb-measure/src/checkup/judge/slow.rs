@@ -5,7 +5,7 @@ use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::middle::SAMPLES_MIN;
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
-use crate::{PartKind, show_ns};
+use crate::{Calls, PartKind, show_ns};
 
 /// The name of the time that all others are parts of.
 const TOTAL: &str = "total";
@@ -48,11 +48,13 @@ fn slow(seen: &Seen<'_>, part: &CheckupPart, outcome: &CheckupOutcome) -> Option
         _ => String::new(),
     };
     let evidence = format!(
-        "The {} {who}: {} takes {}, of which {} {how}{few}.",
+        "The {} {who}: {} takes {}{}, of which {} {how}{few}{}.",
         part.server,
         named(&part.operation),
         show_ns(cost.whole_ns),
+        mean_of(cost.of),
         show_ns(cost.ns),
+        cost.of.untold(),
     );
     Some(CheckupFinding {
         kind: FaultKind::Slow,
@@ -65,13 +67,19 @@ fn slow(seen: &Seen<'_>, part: &CheckupPart, outcome: &CheckupOutcome) -> Option
     })
 }
 
+/// Said behind a time that is not the mean of all.
+fn mean_of(of: Calls) -> String {
+    if of.are_all() { String::new() } else { format!(" at the mean{}", of.whose()) }
+}
+
 /// The server's clock, read around the operation.
 fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let server = outcome.attributed.get(&PartKind::Server)?;
     let ns = u64::try_from(server.mean_ns).ok()?;
     let half = server.half_width_ns.unwrap_or(ns);
     let (low, high) = (ns.saturating_sub(half), ns.saturating_add(half));
-    let cost = FaultCost::of(ns, low, high, outcome.mean_ns?);
+    let (whole_ns, of) = outcome.accounted()?;
+    let cost = FaultCost::of(ns, low, high, whole_ns).among(of);
     Some((cost, "is its own work, by its own clock".into()))
 }
 

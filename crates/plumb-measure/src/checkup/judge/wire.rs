@@ -6,7 +6,7 @@ use super::slow::all_told;
 use super::{Seen, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
-use crate::{PartKind, show_ns};
+use crate::{Calls, PartKind, show_ns};
 
 /// A way there and back that takes less is no fault: within one site it takes a tenth of it.
 const WAY_MIN_NS: u64 = 2_000_000;
@@ -55,6 +55,8 @@ struct Way {
     low_ns: u64,
     high_ns: u64,
     whole_ns: u64,
+    /// Which operations `whole_ns` is the mean of.
+    of: Calls,
     /// Who says so, behind the operation and its time.
     told: String,
 }
@@ -78,7 +80,7 @@ fn to_server(
         return None;
     }
     let less = |ns: u64| ns.saturating_sub(other);
-    let cost = FaultCost::of(less(way.ns), left, less(way.high_ns), way.whole_ns);
+    let cost = FaultCost::of(less(way.ns), left, less(way.high_ns), way.whole_ns).among(way.of);
     let (passing, next) = match floor {
         Some(floor) => (
             format!(", and a round trip to its host takes only {}", show_ns(floor.ns)),
@@ -92,11 +94,13 @@ fn to_server(
         ),
     };
     let evidence = format!(
-        "The way to the {} takes the time, not the server: {} takes {} at the mean, {}{passing}.",
+        "The way to the {} takes the time, not the server: {} takes {} at the mean{}, {}{passing}{}.",
         part.server,
         named(&part.operation),
         show_ns(way.whole_ns),
+        way.of.whose(),
         way.told,
+        way.of.untold(),
     );
     Some(CheckupFinding {
         kind: FaultKind::Wire,
@@ -115,11 +119,13 @@ fn attributed(outcome: &CheckupOutcome) -> Option<Way> {
     let ns = u64::try_from(wire.mean_ns).ok()?;
     let half = wire.half_width_ns.unwrap_or(ns);
     let server = outcome.attributed.get(&PartKind::Server)?.mean_ns.max(0).unsigned_abs();
+    let (whole_ns, of) = outcome.accounted()?;
     Some(Way {
         ns,
         low_ns: ns.saturating_sub(half),
         high_ns: ns.saturating_add(half),
-        whole_ns: outcome.mean_ns?,
+        whole_ns,
+        of,
         told: format!(
             "of which the server works {}; a message that asks for no work takes {} there and back",
             show_ns(server),
@@ -141,6 +147,7 @@ fn untold(outcome: &CheckupOutcome) -> Option<Way> {
         low_ns: ns.saturating_sub(median.ns.saturating_sub(median.low_ns)),
         high_ns: ns.saturating_add(median.high_ns.saturating_sub(median.ns)),
         whole_ns,
+        of: Calls::All,
         told: format!("of which the server tells of {}", show_ns(told)),
     })
 }
@@ -157,6 +164,7 @@ fn by_tcp(outcome: &CheckupOutcome) -> Option<Way> {
         low_ns: ns,
         high_ns: ns,
         whole_ns,
+        of: Calls::All,
         told: format!("of which TCP's shortest round trip is {}", show_ns(ns)),
     })
 }

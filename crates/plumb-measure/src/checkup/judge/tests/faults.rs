@@ -210,6 +210,33 @@ fn a_slow_statement_is_the_database() {
 }
 
 #[test]
+fn what_is_known_of_the_faster_nine_tenths_is_said_of_them() {
+    let of = |server, wire, whole| CheckupOutcome {
+        mean_ns: Some(3 * whole),
+        faster_mean_ns: Some(whole),
+        ..attributed(server, wire)
+    };
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), of(50 * MS, 30 * US, 50 * MS + 60 * US)));
+    assert!(only(FaultKind::Slow, parts).starts_with(
+        "The database db1 works long: a statement takes 50.1 ms at the mean of the faster nine \
+             tenths of the calls, of which 50.0 ms is its own work, by its own clock; the other \
+             tenth is not told apart. It costs a user 50.0 ms of 50.1 ms an operation of the \
+             faster nine tenths of the calls (47.5 ms"
+    ));
+    let mut parts = landscape(45, 1_900);
+    parts.push(with(statement(), of(300 * US, 40 * MS, 40 * MS + 330 * US)));
+    let said = only(FaultKind::Wire, parts);
+    assert!(
+        said.starts_with(
+            "The way to the database db1 takes the time, not the server: a statement takes 40.3 ms \
+             at the mean of the faster nine tenths of the calls, of which the server works 300 us;"
+        ) && said.contains("takes only 21.0 us; the other tenth is not told apart. It costs"),
+        "{said}"
+    );
+}
+
+#[test]
 fn times_that_lie_within_each_other_are_not_added_up() {
     // the total holds the rest, and 80 ms of the application hold 75 of the database
     for (account, kinds_then) in [
