@@ -1,7 +1,7 @@
 //! The folders of runs and of experiments: never overwritten, readable at any moment.
 
-use crate::comparisons;
-use crate::records;
+mod comparisons;
+mod records;
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, Part, PartKind,
-    Portion, Reading, ReceiveUse, RunRecord, Scope, Status, Target, Transport, Validity,
+    Reading, ReceiveUse, RunRecord, Scope, Status, Target, Transport, Validity,
 };
 use serde_json::json;
 
