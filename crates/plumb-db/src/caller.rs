@@ -36,7 +36,7 @@ pub(crate) struct Office<'a> {
 }
 
 /// How a call ended.
-enum Came {
+enum CallEnd {
     Answer(Answered),
     Insight(Seen),
     Nothing(FailureKind),
@@ -128,20 +128,20 @@ impl Office<'_> {
         }
     }
 
-    async fn ask(&self, exchange: &Exchange, patience: &mut Patience) -> Came {
+    async fn ask(&self, exchange: &Exchange, patience: &mut Patience) -> CallEnd {
         let now = MonotonicClock.now_ns();
         let look = self.looks.borrow_mut().wanted(now);
         let call = async {
             match look {
-                Some(look) => self.look(exchange, look).await.map(Came::Insight),
-                None => exchange.ask(self.statement).await.map(Came::Answer),
+                Some(look) => self.look(exchange, look).await.map(CallEnd::Insight),
+                None => exchange.ask(self.statement).await.map(CallEnd::Answer),
             }
         };
         match patience.with(now, call).await {
-            None => Came::Nothing(FailureKind::TimedOut),
+            None => CallEnd::Nothing(FailureKind::TimedOut),
             Some(Ok(came)) => came,
-            Some(Err(NoAnswer::TooLarge)) => Came::Nothing(FailureKind::Garbled),
-            Some(Err(NoAnswer::Driver(error))) => Came::Nothing(failure(&error)),
+            Some(Err(NoAnswer::TooLarge)) => CallEnd::Nothing(FailureKind::Garbled),
+            Some(Err(NoAnswer::Driver(error))) => CallEnd::Nothing(failure(&error)),
         }
     }
 
@@ -160,18 +160,18 @@ impl Office<'_> {
     }
 
     /// Writes down what came of a call; true when its connection must not be used again.
-    fn book(&self, call: &Call, came: &Came) -> bool {
+    fn book(&self, call: &Call, came: &CallEnd) -> bool {
         let mut ledger = self.ledger.borrow_mut();
         match came {
-            Came::Answer(answer) => {
+            CallEnd::Answer(answer) => {
                 ledger.answered(call, answer.first_ns, answer.last_ns, answer.bytes);
                 false
             }
-            Came::Insight(seen) => {
+            CallEnd::Insight(seen) => {
                 ledger.observed(call, *seen, MonotonicClock.now_ns());
                 false
             }
-            Came::Nothing(kind) => {
+            CallEnd::Nothing(kind) => {
                 ledger.failed(call, *kind, MonotonicClock.now_ns());
                 *kind != FailureKind::Refused // a statement that was refused leaves the session whole
             }

@@ -48,7 +48,7 @@ pub struct Ping {
 }
 
 /// What stays the same for all points.
-struct Ground {
+struct Setup {
     runtime: Runtime,
     /// The doors for statements that may not write, and for the own one.
     doors: [Door; 2],
@@ -84,7 +84,7 @@ impl Ping {
         }
     }
 
-    fn opening<'a>(&'a self, ground: &'a Ground, statement: &'a Statement) -> Opening<'a> {
+    fn opening<'a>(&'a self, ground: &'a Setup, statement: &'a Statement) -> Opening<'a> {
         let access = self.access(statement);
         let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size };
         let door = &ground.doors[usize::from(access == Access::RolledBack)];
@@ -92,7 +92,7 @@ impl Ping {
     }
 
     /// Reaches the server, asking for a password where that helps, and finds out what it is.
-    fn ground(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<Ground, DbError> {
+    fn ground(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<Setup, DbError> {
         let patience = self.options.load.connect_timeout;
         let family = match (self.options.v4, self.options.v6) {
             (true, _) => Family::V4,
@@ -127,11 +127,11 @@ impl Ping {
             Some(address) => Some(echoes(address, patience, stop)?),
             None => None,
         };
-        Ok(Ground { runtime, doors, onlooker, echo, floor_ns, explained: None })
+        Ok(Setup { runtime, doors, onlooker, echo, floor_ns, explained: None })
     }
 
     /// Tries every statement once, before anything is measured.
-    fn try_all(&self, ground: &mut Ground) -> Result<(), DbError> {
+    fn try_all(&self, ground: &mut Setup) -> Result<(), DbError> {
         let mut reading = None;
         for statement in &self.statements {
             let opening = self.opening(ground, statement);
@@ -150,7 +150,7 @@ impl Ping {
     fn measure(
         &self,
         point: Point,
-        ground: &Ground,
+        ground: &Setup,
         watch: &mut dyn Watch,
         stop: &Stop,
     ) -> Result<(), JobError> {
@@ -219,7 +219,7 @@ impl Ping {
     }
 
     /// What the server has counted of the statement so far: it is asked once, so that it is known.
-    async fn counter(&self, ground: &Ground, opening: &Opening<'_>) -> Counter {
+    async fn counter(&self, ground: &Setup, opening: &Opening<'_>) -> Counter {
         let absent = |reason: String| Counter::Absent(reason);
         let (session, _) = match opening.door.open().await {
             Ok(opened) => opened,

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use crate::channel::READ_BYTES;
 use crate::clock;
 use crate::conn::{Conn, Phase};
-use crate::crowd::Crowd;
 use crate::gate::StartLine;
 use crate::link::Link;
 use crate::outlet::Outlet;
@@ -31,6 +30,7 @@ use crate::proof::Proofs;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
+use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
 use script::Dues;
 use slow::Watch;
@@ -54,7 +54,7 @@ const GATHER_WAIT_NS: u64 = 1_000_000;
 pub(crate) struct Job<'a, M> {
     pub(crate) plan: &'a LoadPlan,
     /// Of scripts; `None`: every user, from the start.
-    pub(crate) crowd: Option<&'a Crowd>,
+    pub(crate) user_schedule: Option<&'a UserSchedule>,
     pub(crate) share: Share,
     pub(crate) endpoint: &'a Endpoint,
     /// Makes the link of a new connection.

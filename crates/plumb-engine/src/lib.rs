@@ -11,7 +11,6 @@ mod cidr;
 pub mod clock;
 mod conn;
 mod connect;
-mod crowd;
 mod drive;
 mod error;
 mod gate;
@@ -41,11 +40,11 @@ mod testing;
 mod tick;
 mod timer;
 pub mod tls;
+mod user_schedule;
 
 pub use address::{Address, Endpoint, Family};
 pub use cidr::{Cidr, NoCidr};
 pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_connect};
-pub use crowd::{ARRIVALS_MAX, Crowd, Curve, Spread};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use gate::Gate;
@@ -60,14 +59,15 @@ pub use place::Place;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use proof::proven;
-pub use protocol::{After, Next, Op, OpEnd, Protocol, Step, Stretch, Then};
+pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};
 pub use relay::{
     Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
     RelayTotals, relay,
 };
 pub use result::{Lengths, part_record, result_record};
 pub use serve::{ServePlan, serve};
-pub use service::{Ended, Peer, Seat, Served, Service, TurnedAway};
+pub use service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};
 pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
+pub use user_schedule::{ARRIVALS_MAX, Curve, Spread, UserSchedule};

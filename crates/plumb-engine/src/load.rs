@@ -12,7 +12,6 @@ use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use rustix::process::{Resource, getrlimit};
 
 use crate::clock::MonotonicClock;
-use crate::crowd::Crowd;
 use crate::drive::{Drive, Driven, Ending, Job};
 use crate::gate::{Gate, StartLine};
 use crate::link::Link;
@@ -22,6 +21,7 @@ use crate::place::Place;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
+use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
 
 pub use interval::IntervalRecords;
@@ -75,7 +75,7 @@ pub struct Crew<'a> {
     /// How much, how fast, from how many connections.
     pub plan: &'a LoadPlan,
     /// Who takes part when, of scripts; `None`: every user, from the start.
-    pub crowd: Option<&'a Crowd>,
+    pub user_schedule: Option<&'a UserSchedule>,
 }
 
 /// Drives `plan` against the endpoint of `stage`, recording under `labels` rows.
@@ -96,7 +96,7 @@ where
     P: Protocol + Send,
     L: Link,
 {
-    run_crews(&[Crew { plan, crowd: None }], stage, labels.into(), |_| protocol(), link)
+    run_crews(&[Crew { plan, user_schedule: None }], stage, labels.into(), |_| protocol(), link)
 }
 
 /// Drives the plans of all `crews` at the same time, as one load: they start together, record into
@@ -141,7 +141,7 @@ where
                 Outlet::new(thread, interval_ns, full.clone(), refill).telling(tap.clone());
             let job = Job {
                 plan,
-                crowd: crew.crowd,
+                user_schedule: crew.user_schedule,
                 share: plan.share(index),
                 endpoint: stage.endpoint,
                 link: &link,
@@ -201,7 +201,8 @@ where
 /// Users of scripts connect when they begin, which may be long after the load did: that there is no
 /// room for all of them is said before.
 fn check_room(crews: &[Crew<'_>]) -> Result<(), EngineError> {
-    let of_users = crews.iter().filter(|crew| matches!(crew.crowd, Some(Crowd::Users(_))));
+    let of_users =
+        crews.iter().filter(|crew| matches!(crew.user_schedule, Some(UserSchedule::Users(_))));
     let users: usize = of_users.map(|crew| crew.plan.connections.get()).sum();
     match getrlimit(Resource::Nofile).current {
         Some(limit) if users as u64 > limit => Err(EngineError::Plan(format!(

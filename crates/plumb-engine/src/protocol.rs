@@ -58,8 +58,8 @@ pub struct OpEnd {
 
 /// Several operations of one user, timed as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// The row of the stretches that records it.
+pub struct OperationGroup {
+    /// The row of the groups that records it.
     pub row: u16,
     /// How long they took together, nanoseconds.
     pub took_ns: u64,
@@ -109,7 +109,7 @@ pub enum Then {
 /// requests in the order in which the requests were encoded.
 pub trait Protocol {
     /// Its users follow scripts. Each then connects when it begins and takes part as the
-    /// [`Crowd`](crate::Crowd) of the load says; every operation is [settled](Self::settle), at
+    /// [`UserSchedule`](crate::UserSchedule) of the load says; every operation is [settled](Self::settle), at
     /// depth 1; a user that pauses or whose script is over needs no connection. False costs
     /// nothing.
     const SCRIPTED: bool = false;
@@ -173,7 +173,7 @@ pub trait Protocol {
 
     /// A stretch that is complete and was not handed out before. Asked only of a protocol that is
     /// [`SCRIPTED`](Self::SCRIPTED), after it settled or encoded something.
-    fn complete(&mut self) -> Option<Stretch> {
+    fn complete(&mut self) -> Option<OperationGroup> {
         None
     }
 

@@ -18,7 +18,7 @@ use crate::link::Link;
 use crate::listener::Listener;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
-use crate::service::{Ended, Peer, Seat, Service, TurnedAway};
+use crate::service::{ConnectionId, Ended, Peer, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use lone::Lone;
@@ -295,7 +295,7 @@ impl<'a, S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'a, S, L, M, T> {
             None => self.service.open(peer),
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
-        let index = self.seat(channel);
+        let index = self.connection_id(channel);
         let generation = self.slots[index].generation;
         let Some(client) = &mut self.slots[index].client else {
             return;
@@ -304,7 +304,7 @@ impl<'a, S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'a, S, L, M, T> {
             Ok(conn) => {
                 let conn = client.conn.insert(conn);
                 if S::WAITS {
-                    self.service.seated(conn, Seat { index, generation });
+                    self.service.seated(conn, ConnectionId { index, generation });
                 }
                 self.clients += 1;
             }
@@ -335,7 +335,7 @@ impl<'a, S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'a, S, L, M, T> {
         }
     }
 
-    fn seat(&mut self, channel: Channel<L>) -> usize {
+    fn connection_id(&mut self, channel: Channel<L>) -> usize {
         let client = Client {
             channel,
             conn: None,

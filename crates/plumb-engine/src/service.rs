@@ -51,7 +51,7 @@ pub struct Served {
 /// A connection, as a service names it to the loop that serves it. It means nobody once the
 /// connection is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Seat {
+pub struct ConnectionId {
     pub(crate) index: usize,
     pub(crate) generation: u32,
 }
@@ -113,8 +113,8 @@ pub trait Service {
     }
 
     /// Where a connection that was just opened sits, where [`WAITS`](Self::WAITS).
-    fn seated(&mut self, conn: &mut Self::Conn, seat: Seat) {
-        let _ = (conn, seat);
+    fn seated(&mut self, conn: &mut Self::Conn, connection_id: ConnectionId) {
+        let _ = (conn, connection_id);
     }
 
     /// True when the client waits for something else than its own next bytes: these are shown once
@@ -143,7 +143,7 @@ pub trait Service {
     /// Appends to `out` what a client has waited for, and says whose it is; `None` when nobody's
     /// wait is over. Called once a wake and until `None`, before [`settle`](Self::settle), where
     /// [`WAITS`](Self::WAITS).
-    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         let _ = out;
         None
     }

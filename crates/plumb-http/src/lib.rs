@@ -18,9 +18,9 @@ mod prompt;
 mod proxy;
 mod request;
 mod resolve;
+mod route;
 pub mod scenario;
 mod tunnel;
-mod way;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
@@ -84,7 +84,7 @@ impl Layer for Http {
         match matches.subcommand() {
             Some(("load", words)) => {
                 let options = ScenarioOptions::from_arg_matches(words)?;
-                Ok(plumb_scenario::Book::read(&options.scenario)?.file().says_length())
+                Ok(plumb_scenario::ScenarioSource::read(&options.scenario)?.file().says_length())
             }
             _ => Ok(false),
         }

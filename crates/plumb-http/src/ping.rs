@@ -21,7 +21,7 @@ use crate::jtl::{Jtl, JtlRow};
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
-use crate::way::{Means, Way, Ways};
+use crate::route::{Route, RouteOptions, Routes};
 use crate::{HttpError, LengthRule, PingOptions, Request};
 
 /// URLs of one load: every one has histograms of its own.
@@ -32,7 +32,7 @@ const URLS_MAX: usize = 64;
 pub struct Ping {
     options: PingOptions,
     urls: Vec<Url>,
-    ways: Ways,
+    routes: Routes,
     request: Request,
     connections: Vec<NonZeroUsize>,
     seed: u64,
@@ -40,7 +40,7 @@ pub struct Ping {
 
 /// What is measured: resolved, with the bytes that ask for it.
 struct Target {
-    way: Way,
+    route: Route,
     resolved: Vec<Resolved>,
     requests: Vec<Vec<u8>>,
     /// Where each operation is written down, if that is wanted.
@@ -62,14 +62,14 @@ impl Ping {
         if depth > 1 {
             return Err(HttpError::Depth { depth });
         }
-        let means = Means {
+        let means = RouteOptions {
             proxy: options.request.exchange.proxy.as_deref(),
             transport: &options.transport,
             trust: &options.trust,
             connect_timeout: options.load.connect_timeout,
         };
-        let ways = Ways::new(means, &urls)?;
-        let request = request(&options)?.through(ways.proxy());
+        let routes = Routes::new(means, &urls)?;
+        let request = request(&options)?.through(routes.proxy());
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut connections = options.connections.clone();
         connections.sort_unstable();
@@ -79,7 +79,7 @@ impl Ping {
             options.load.plan(*number).check()?;
         }
         options.load.driver.confirm_tick("an HTTP server", None)?;
-        Ok(Self { options, urls, ways, request, connections, seed })
+        Ok(Self { options, urls, routes, request, connections, seed })
     }
 
     /// Everything that happens to a user once. `None` when it was interrupted.
@@ -90,7 +90,7 @@ impl Ping {
             load: &self.options.load,
             source: Source::new(self.options.request.credentials.as_deref()),
             stop,
-            ways: &self.ways,
+            routes: &self.routes,
             expected: &self.options.expect_status,
             known: Vec::new(),
             jars: Vec::new(),
@@ -109,16 +109,16 @@ impl Ping {
         let Some(first) = resolved.first() else {
             return Ok(None);
         };
-        let elsewhere = resolved.iter().find(|other| !self.ways.shared(&first.url, &other.url));
+        let elsewhere = resolved.iter().find(|other| !self.routes.shared(&first.url, &other.url));
         if let Some(other) = elsewhere {
             let (first, other) = (first.url.to_string(), other.url.to_string());
             return Err(HttpError::Origins { first, other });
         }
-        let way = self.ways.to(&first.url, stop)?;
+        let route = self.routes.to(&first.url, stop)?;
         // the last URL may have brought what the first one needs
         let requests: Vec<_> = resolved.iter().map(|found| resolver.bytes(&found.url)).collect();
         let jtl = self.jtl(&resolved, &requests)?;
-        Ok(Some(Target { way, resolved, requests, jtl }))
+        Ok(Some(Target { route, resolved, requests, jtl }))
     }
 
     /// The file of single operations, if one is wanted.
@@ -162,14 +162,14 @@ impl Ping {
             probe = probe.closing();
         }
         let mut pairs = Pairs::default();
-        let Target { way, jtl, .. } = target;
+        let Target { route, jtl, .. } = target;
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels), &mut pairs];
             if let Some(jtl) = jtl {
                 jtl.expect(vec![connections.get()]);
                 samplers.push(jtl);
             }
-            way.drive(&plan, &probe, &mut samplers, stop)
+            route.drive(&plan, &probe, &mut samplers, stop)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
         let load = driven.map_err(HttpError::from)?;
@@ -227,7 +227,7 @@ impl Measure for Ping {
         in_force.insert("close".into(), json!(options.request.close));
         in_force.insert("as-given".into(), json!(options.request.as_given));
         in_force.insert("credentials".into(), json!(options.request.credentials));
-        in_force.extend(options.request.exchange.in_force(self.ways.proxy()));
+        in_force.extend(options.request.exchange.in_force(self.routes.proxy()));
         in_force.extend(options.transport.in_force());
         let encrypted = self.urls.iter().any(|url| url.scheme() == Scheme::Https);
         if encrypted || options.trust.unused().is_err() {

@@ -2,7 +2,7 @@
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Answer, FailureKind, Outcome, Told};
+use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes};
 use plumb_scenario::Expected;
 use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead, told};
 
@@ -47,7 +47,7 @@ struct Page {
     request: Vec<u8>,
     memo: Memo,
     /// What the last head told, and how many heads had been parsed when it was read.
-    told: (u64, Option<Told>),
+    told: (u64, Option<ServerTimes>),
 }
 
 /// The round of one user.
@@ -81,7 +81,7 @@ pub struct Wire {
 struct Coming {
     status: u16,
     keep_alive: bool,
-    told: Option<Told>,
+    told: Option<ServerTimes>,
     body: Body,
 }
 
@@ -198,16 +198,16 @@ impl Probe {
     }
 
     /// What the head that was just read tells of the server's own time.
-    fn told(&mut self, number: usize) -> Option<Told> {
+    fn told(&mut self, number: usize) -> Option<ServerTimes> {
         let page = &mut self.pages[number];
         if page.told.0 != page.memo.parsed() {
-            let mut times = Told::default();
+            let mut times = ServerTimes::default();
             for found in told(&RawHead::new(page.memo.last())) {
                 let name = self.names.number(found.name);
                 let kept = name.is_some_and(|name| times.push(name, found.ns));
                 self.untold += u64::from(!kept);
             }
-            page.told = (page.memo.parsed(), (times != Told::default()).then_some(times));
+            page.told = (page.memo.parsed(), (times != ServerTimes::default()).then_some(times));
         }
         page.told.1
     }

@@ -11,7 +11,7 @@ use plumb_wire::http::{Jar, RawHead, Scheme, Url, basic_realm};
 
 use crate::credentials::{Credentials, Source};
 use crate::probe::{Limits, Probe};
-use crate::way::Ways;
+use crate::route::Routes;
 use crate::{HttpError, Request};
 
 /// Redirects that are followed for one URL.
@@ -25,7 +25,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) load: &'a LoadOptions,
     pub(crate) source: Source,
     pub(crate) stop: &'a Stop,
-    pub(crate) ways: &'a Ways,
+    pub(crate) routes: &'a Routes,
     /// What is expected of the answers that are measured.
     pub(crate) expected: &'a Expected,
     /// The origins that were told who asks, and what they were told.
@@ -43,7 +43,7 @@ pub(crate) struct Resolved {
     pub(crate) first_hit: Option<FirstHit>,
 }
 
-/// One answer of the way.
+/// One answer on the way to the page.
 struct Answer {
     status: u16,
     head: Vec<u8>,
@@ -123,8 +123,8 @@ impl Resolver<'_> {
     fn ask(&self, url: &Url) -> Result<Option<Answer>, HttpError> {
         let requests = vec![self.bytes(url)];
         let probe = Probe::new(requests, self.request.ask(), self.limits.clone(), 0);
-        let way = self.ways.to(url, self.stop)?;
-        let load = way.drive(&self.plan(), &probe, &mut [], self.stop)?;
+        let route = self.routes.to(url, self.stop)?;
+        let load = route.drive(&self.plan(), &probe, &mut [], self.stop)?;
         if self.stop.asked() {
             return Ok(None);
         }
@@ -144,7 +144,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Where the answer leads; `None` when it is the end of the way.
+    /// Where the answer leads; `None` when nothing comes behind it.
     fn next(&self, at: &Url, answer: &Answer) -> Result<Option<Url>, HttpError> {
         let kept_method = matches!(answer.status, 307 | 308);
         if !(kept_method || matches!(answer.status, 301..=303) && self.request.only_reads()) {
@@ -159,7 +159,7 @@ impl Resolver<'_> {
             status: answer.status,
             cause: error.to_string(),
         })?;
-        // a session in a cookie leads back to the same page: the way ends when nothing changes
+        // a session in a cookie leads back to the same page: it ends when nothing changes
         Ok((next != *at || head.values("set-cookie").next().is_some()).then_some(next))
     }
 
@@ -253,7 +253,7 @@ fn no_answer(url: &Url, load: &LoadResult<Probe>) -> HttpError {
     HttpError::NoAnswer { url: url.to_string(), complaint }
 }
 
-/// What a status that ends the way may mean.
+/// What the last status may mean.
 fn hint(status: u16) -> &'static str {
     match status {
         407 => "; the proxy wants to know who asks: set PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD",

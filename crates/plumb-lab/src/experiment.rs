@@ -8,8 +8,8 @@ use plumb_measure::{Better, Program};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::course::Fate;
 use crate::order::Turn;
+use crate::schedule::BlockStatus;
 
 /// Name and version of the form of `order.json`.
 pub const ORDER_SCHEMA: &str = "plumb.order/2";
@@ -161,7 +161,7 @@ pub enum Failure {
     Switch,
 }
 
-impl From<Failure> for Fate {
+impl From<Failure> for BlockStatus {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Disturbed => Self::Disturbed,

@@ -1,6 +1,6 @@
 //! Experiments: variants in interleaved pairs, and what follows from them.
 //!
-//! An [`Order`] says which variant takes its turn and in which cell, a [`Course`] which turns are
+//! An [`Order`] says which variant takes its turn and in which cell, a [`Schedule`] which turns are
 //! still wanted, an [`Extent`] when to stop; every turn leaves a run folder, which becomes a
 //! [`Block`]. [`interleaved`] compares the blocks, [`separate`] runs
 //! that were not taken in turns, [`calibrate()`] tells what a machine can show at all. Who runs
@@ -10,12 +10,12 @@ mod block;
 mod calibrate;
 mod compare;
 mod contrast;
-mod course;
 mod driver;
 mod error;
 mod experiment;
 mod figures;
 mod order;
+mod schedule;
 mod sentence;
 mod tick;
 
@@ -23,7 +23,6 @@ pub use block::{Block, BlockFault, OrderFacts, Point, Response, Settling, foreig
 pub use calibrate::{Calibration, PAIRS, Smallest, binomial_interval, calibrate};
 pub use compare::{Experiment, FailedBlock, SeparateRun, VariantBlocks, interleaved, separate};
 pub use contrast::{Detail, LEVEL, Pair, Question, Tests, contrast, judge, pairs_needed};
-pub use course::{CROWDED_MAX, Course, FAILURES_MAX, Fate};
 pub use error::LabError;
 pub use experiment::{
     BlockRecord, CellRecord, Extent, Failure, InputRecord, ORDER_SCHEMA, OrderRecord,
@@ -32,6 +31,7 @@ pub use experiment::{
 };
 pub use figures::deciding;
 pub use order::{Order, Turn};
+pub use schedule::{BlockStatus, CROWDED_MAX, FAILURES_MAX, Schedule};
 pub use sentence::{Around, sentence};
 
 /// Name, in a run record, of the figure that a command of the user printed.

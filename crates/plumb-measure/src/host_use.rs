@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::units::counted;
-use crate::{Finding, FindingKind, ForeignLimit, Scope, Seats};
+use crate::{Finding, FindingKind, ForeignLimit, Placement, Scope};
 
 /// What a machine did while a result was recorded: the one that drove the load, or a far one, of
 /// whose processes (`foreign_pct`, `tested`) nothing is known. Percentages of processor
@@ -58,7 +58,7 @@ pub struct HostUse {
     pub receive: Option<ReceiveUse>,
     /// On which processors the work was done; absent when nobody looked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub seats: Option<Seats>,
+    pub seats: Option<Placement>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
 }

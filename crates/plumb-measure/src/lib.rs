@@ -29,11 +29,11 @@ mod number;
 mod outcome;
 mod part;
 mod path_check;
+mod placement;
 mod record;
 mod result;
 mod run;
 mod scenario;
-mod seats;
 mod split;
 mod stalls;
 pub mod statistics;
@@ -76,19 +76,19 @@ pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
+pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Moments, Recorder, Row, Shape};
 pub use result::{
     CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
 };
 pub use run::{Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target};
 pub use scenario::{ScenarioFigures, ThresholdRecord};
-pub use seats::{Seat, Seats};
 pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
-pub use told::Told;
+pub use told::ServerTimes;
 pub use transport::{Network, Transport, TransportUse, Transports};
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
 pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};

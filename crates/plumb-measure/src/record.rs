@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{count, few};
-use crate::{Batches, Codes, FailureKind, Failures, Histogram, Lengths, Outcome, Told};
+use crate::{Batches, Codes, FailureKind, Failures, Histogram, Lengths, Outcome, ServerTimes};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Answer {
     /// Bytes of content, without the protocol's own framing.
     pub body_bytes: u64,
     /// What the other side says of its own time; `None` when it says nothing.
-    pub told: Option<Told>,
+    pub told: Option<ServerTimes>,
 }
 
 impl Answer {
@@ -159,22 +159,22 @@ impl Row {
 pub struct Shape {
     /// Rows of operations.
     pub operations: usize,
-    /// Rows of stretches: several operations of one user, timed as one.
-    pub stretches: usize,
+    /// Rows of groups: several operations of one user, timed as one.
+    pub groups: usize,
 }
 
 impl Shape {
     /// All rows.
     #[must_use]
     pub fn rows(self) -> usize {
-        self.operations + self.stretches
+        self.operations + self.groups
     }
 }
 
 impl From<usize> for Shape {
     /// Rows of operations only.
     fn from(operations: usize) -> Self {
-        Self { operations, stretches: 0 }
+        Self { operations, groups: 0 }
     }
 }
 
@@ -186,7 +186,7 @@ pub struct Recorder {
     rows: Vec<Row>,
     /// They count as no operations: what is in them is in `rows` already.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "few::<ROWS_MAX, _, _>")]
-    stretches: Vec<Row>,
+    groups: Vec<Row>,
     /// Time to establish a connection, nanoseconds.
     #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub connect: Histogram,
@@ -234,13 +234,13 @@ impl Recorder {
         let shape = shape.into();
         // made one by one: copies of an empty row would fill memory that nobody may ever need
         let rows = |count| std::iter::repeat_with(Row::default).take(count).collect();
-        Self { rows: rows(shape.operations), stretches: rows(shape.stretches), ..Self::default() }
+        Self { rows: rows(shape.operations), groups: rows(shape.groups), ..Self::default() }
     }
 
     /// How many rows it has.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        Shape { operations: self.rows.len(), stretches: self.stretches.len() }
+        Shape { operations: self.rows.len(), groups: self.groups.len() }
     }
 
     /// The rows of operations, in the order of the labels.
@@ -249,18 +249,18 @@ impl Recorder {
         &self.rows
     }
 
-    /// The rows of stretches, in order.
+    /// The rows of groups, in order.
     #[must_use]
-    pub fn stretches(&self) -> &[Row] {
-        &self.stretches
+    pub fn groups(&self) -> &[Row] {
+        &self.groups
     }
 
-    /// Books one stretch of operations under row `number` of the stretches.
+    /// Books one stretch of operations under row `number` of the groups.
     ///
     /// # Panics
     /// When `number` is not below the number of these rows.
     pub fn record_stretch(&mut self, number: u16, moments: Moments, answer: Answer) {
-        self.stretches[usize::from(number)].record(moments, answer);
+        self.groups[usize::from(number)].record(moments, answer);
     }
 
     /// Books one operation under `label`.
@@ -292,8 +292,8 @@ impl Recorder {
     /// When the two have different numbers of rows.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.shape(), other.shape(), "recorders of one plan have the same rows");
-        let mine = self.rows.iter_mut().chain(&mut self.stretches);
-        for (mine, theirs) in mine.zip(other.rows.iter().chain(&other.stretches)) {
+        let mine = self.rows.iter_mut().chain(&mut self.groups);
+        for (mine, theirs) in mine.zip(other.rows.iter().chain(&other.groups)) {
             mine.merge(theirs);
         }
         self.connect.merge(&other.connect);
@@ -325,7 +325,7 @@ impl Recorder {
 
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
-        self.rows.iter_mut().chain(&mut self.stretches).for_each(Row::clear);
+        self.rows.iter_mut().chain(&mut self.groups).for_each(Row::clear);
         self.connect.clear();
         self.handshake.clear();
         self.resumed = 0;
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn what_the_other_side_tells_is_kept_by_name() {
-        let mut told = Told::default();
+        let mut told = ServerTimes::default();
         assert!(told.push(2, 7_000));
         let mut recorder = Recorder::new(1);
         let answer = Answer { told: Some(told), ..Answer::ok(1) };
@@ -387,13 +387,13 @@ mod tests {
 
     #[test]
     fn stretches_are_kept_apart_from_the_operations_they_are_made_of() {
-        let mut recorder = Recorder::new(Shape { operations: 1, stretches: 1 });
+        let mut recorder = Recorder::new(Shape { operations: 1, groups: 1 });
         recorder.record(0, moments(0, 0, 5, 5), Answer::ok(1));
         recorder.record_stretch(0, moments(0, 0, 9, 9), Answer::ok(0));
         let mut merged = Recorder::new(recorder.shape());
         merged.merge(&recorder);
         assert_eq!(merged.operations(), 1);
-        assert_eq!(merged.stretches()[0].response.max(), 9);
+        assert_eq!(merged.groups()[0].response.max(), 9);
         recorder.clear();
         assert_eq!(recorder, Recorder::new(merged.shape()));
     }
@@ -409,9 +409,9 @@ mod tests {
 
     /// A recorder with something in every field.
     fn filled(seed: u64) -> Recorder {
-        let mut told = Told::default();
+        let mut told = ServerTimes::default();
         told.push(1, 3_000 * seed);
-        let mut recorder = Recorder::new(Shape { operations: 2, stretches: 1 });
+        let mut recorder = Recorder::new(Shape { operations: 2, groups: 1 });
         for n in 0..40 * seed {
             let (due, last) = (n * 10, n * 10 + 1_000 + n * n * seed);
             let right = Answer { told: Some(told), code: Some(200), ..Answer::ok(n * seed) };

@@ -6,13 +6,13 @@ const TIMES_MAX: usize = 8;
 /// Up to eight times that came with one answer, each under the number that its protocol gave to
 /// its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ServerTimes {
     count: u8,
     names: [u8; TIMES_MAX],
     us: [u32; TIMES_MAX],
 }
 
-impl Told {
+impl ServerTimes {
     /// The times of one answer that are kept at most.
     pub const MAX: usize = TIMES_MAX;
 
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn eight_times_are_kept_to_a_microsecond() {
-        let mut told = Told::default();
+        let mut told = ServerTimes::default();
         assert!(told.push(3, 53_250_499));
         assert!((1..8).all(|name| told.push(name, u64::MAX)));
         assert!(!told.push(9, 1));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use load::LoadFacts;
 
 use crate::units::counted;
-use crate::{ForeignLimit, HostUse, StallEvidence, Told};
+use crate::{ForeignLimit, HostUse, ServerTimes, StallEvidence};
 
 /// Which figures a finding takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,7 +223,7 @@ impl Validity {
             "{} that the target told of itself had no room: the first {} of an answer are kept, \
              under few names",
             counted(times, "time"),
-            Told::MAX
+            ServerTimes::MAX
         );
         self.and(
             (times > 0)

@@ -37,7 +37,7 @@ pub use ledger::Ledger;
 pub use password::{Literal, PASSWORD_VARIABLE, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
-pub use routed::{Routed, Way};
+pub use routed::{RouteState, Routed};
 pub use serve::{Serve, ServeOptions, listeners};
 pub use stream::{Stream, StreamOptions};
 pub use streams::{Farewell, Streams};

@@ -18,12 +18,12 @@ pub struct Routed<P> {
 
 /// Where a connection stands.
 #[derive(Debug)]
-pub struct Way<W> {
+pub struct RouteState<W> {
     stage: Stage,
     wire: W,
 }
 
-impl<W: Default> Default for Way<W> {
+impl<W: Default> Default for RouteState<W> {
     fn default() -> Self {
         Self { stage: Stage::New, wire: W::default() }
     }
@@ -100,7 +100,7 @@ impl<P: Protocol> Routed<P> {
 
 impl<P: Protocol> Protocol for Routed<P> {
     type User = P::User;
-    type Wire = Way<P::Wire>;
+    type Wire = RouteState<P::Wire>;
 
     fn user(&mut self, n: usize) -> P::User {
         self.inner.user(n)
@@ -109,7 +109,7 @@ impl<P: Protocol> Protocol for Routed<P> {
     fn hello(
         &mut self,
         user: &mut P::User,
-        way: &mut Way<P::Wire>,
+        way: &mut RouteState<P::Wire>,
         out: &mut Vec<u8>,
     ) -> Option<Op> {
         if way.stage == Stage::New {
@@ -123,14 +123,19 @@ impl<P: Protocol> Protocol for Routed<P> {
         self.inner.hello(user, &mut way.wire, out)
     }
 
-    fn encode(&mut self, user: &mut P::User, way: &mut Way<P::Wire>, out: &mut Vec<u8>) -> Next {
+    fn encode(
+        &mut self,
+        user: &mut P::User,
+        way: &mut RouteState<P::Wire>,
+        out: &mut Vec<u8>,
+    ) -> Next {
         self.inner.encode(user, &mut way.wire, out)
     }
 
     fn decode(
         &mut self,
         user: &mut P::User,
-        way: &mut Way<P::Wire>,
+        way: &mut RouteState<P::Wire>,
         op: Option<Op>,
         bytes: &[u8],
         out: &mut Vec<u8>,
@@ -143,7 +148,7 @@ impl<P: Protocol> Protocol for Routed<P> {
         self.inner.decode(user, &mut way.wire, op, bytes, out)
     }
 
-    fn eof(&mut self, user: &mut P::User, way: &mut Way<P::Wire>, op: Op) -> Answer {
+    fn eof(&mut self, user: &mut P::User, way: &mut RouteState<P::Wire>, op: Op) -> Answer {
         self.inner.eof(user, &mut way.wire, op)
     }
 
@@ -158,10 +163,10 @@ mod tests {
     use crate::Probe;
     use plumb_wire::ni::{OPCODE_ERROR, ReturnCode};
 
-    fn asked() -> (Routed<Probe>, Way<<Probe as Protocol>::Wire>) {
+    fn asked() -> (Routed<Probe>, RouteState<<Probe as Protocol>::Wire>) {
         let route = Route::parse("/H/router/W/hush/H/db").unwrap();
         let mut routed = Routed::new(Some(route), Probe::new(10));
-        let (mut way, mut out) = (Way::default(), Vec::new());
+        let (mut way, mut out) = (RouteState::default(), Vec::new());
         assert!(routed.hello(&mut (), &mut way, &mut out).is_some());
         assert!(out[HEADER_BYTES..].starts_with(ni::ROUTE));
         (routed, way)
@@ -215,7 +220,7 @@ mod tests {
     #[test]
     fn without_a_route_only_the_probe_speaks() {
         let mut routed = Routed::new(None, Probe::new(10));
-        let (mut way, mut out) = (Way::default(), Vec::new());
+        let (mut way, mut out) = (RouteState::default(), Vec::new());
         assert!(routed.hello(&mut (), &mut way, &mut out).is_some());
         assert!(out[HEADER_BYTES..].starts_with(b"EYECATCHER"));
         assert!(routed.hello(&mut (), &mut way, &mut out).is_none());

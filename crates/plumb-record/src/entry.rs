@@ -40,7 +40,7 @@ impl Writer {
             None => no_answer(),
         };
         let timings = timings(&exchange.moments, sent_ns);
-        remarks.extend(exchange.trouble.clone());
+        remarks.extend(exchange.problem.clone());
         Entry {
             pageref: None,
             started_date_time: clock::utc_ms(exchange.started_wall_ns),

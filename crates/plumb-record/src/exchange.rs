@@ -22,7 +22,7 @@ pub(crate) struct Exchange {
     pub(crate) answered: Option<Answered>,
     pub(crate) received: Kept,
     /// What went wrong, in words.
-    pub(crate) trouble: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// The head of a request.
@@ -113,7 +113,7 @@ impl Exchange {
             },
             answered: None,
             received,
-            trouble: None,
+            problem: None,
         }
     }
 

@@ -173,8 +173,8 @@ impl Scribe {
             Some(answered) => answered.status.as_u16().to_string(),
             None => "no answer".into(),
         };
-        let trouble = exchange.trouble.as_ref().map_or(String::new(), |text| format!(": {text}"));
-        unsaved.names.push(format!("{} {outcome}{trouble}", exchange.name()));
+        let problem = exchange.problem.as_ref().map_or(String::new(), |text| format!(": {text}"));
+        unsaved.names.push(format!("{} {outcome}{problem}", exchange.name()));
         unsaved.bytes += bytes.len();
         unsaved.entries.push(bytes);
     }
@@ -223,11 +223,11 @@ impl Underway {
         self.exchange.as_deref_mut().map(note);
     }
 
-    /// It is over, with `trouble` or without.
-    pub(crate) fn end(&mut self, trouble: Option<String>) {
+    /// It is over, with `problem` or without.
+    pub(crate) fn end(&mut self, problem: Option<String>) {
         if let Some(mut exchange) = self.exchange.take() {
             exchange.moments.ended = MonotonicClock.now_ns();
-            exchange.trouble = exchange.trouble.or(trouble);
+            exchange.problem = exchange.problem.or(problem);
             self.ledger.keep(exchange);
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | who may come in, how many? | `doors.rs` |
-//! | where does a request go, what comes back? | `desk.rs`, `hops.rs`, `upstream.rs` |
+//! | who may come in, how many? | `acceptor.rs` |
+//! | where does a request go, what comes back? | `handler.rs`, `hops.rs`, `upstream.rs` |
 //! | what only passes through, what is opened? | `passage.rs`, `intercept.rs`, `authority.rs` |
 //! | what is seen of bodies? | `tap.rs`, `kept.rs` |
 //! | what is written down? | `exchange.rs`, `entry.rs`, `form.rs`, `secrets/` |
@@ -13,14 +13,14 @@
 //! what it must speak (TLS towards both sides, tunnels, changed protocols) they speak well. Its
 //! times are those of a proxy in between.
 
+mod acceptor;
 mod archive;
 mod authority;
-mod desk;
-mod doors;
 mod entry;
 mod error;
 mod exchange;
 mod form;
+mod handler;
 mod hops;
 mod intercept;
 mod kept;
@@ -48,11 +48,11 @@ use rustls::ClientConfig;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 
+use acceptor::Acceptor;
 use archive::Archive;
 use authority::Authority;
-use desk::House;
-use doors::Doors;
 use entry::Writer;
+use handler::ProxyState;
 use kept::Room;
 use ledger::{Ledger, Scribe, WAITING_MAX, Written};
 use secrets::Secrets;
@@ -183,7 +183,7 @@ impl Record {
         let (events, told) = mpsc::channel();
         let ledger = Ledger::new(exchanges, events.clone());
         let scribe = Scribe { archive, writer: self.writer(), events };
-        let house = Arc::new(self.house(ledger.clone(), tls, authority, &listeners));
+        let state = Arc::new(self.state(ledger.clone(), tls, authority, &listeners));
         let (tell_stop, stopped) = watch::channel(false);
         let length_ns = self.options.for_time.map_or(u64::MAX, Span::ns);
         let end_ns = MonotonicClock.now_ns().saturating_add(length_ns);
@@ -198,7 +198,7 @@ impl Record {
                 let _ = tell_stop.send(true);
                 asked
             });
-            let served = runtime.block_on(serve(&self.options, house, listeners, stopped));
+            let served = runtime.block_on(serve(&self.options, state, listeners, stopped));
             if served.is_err() {
                 stop.ask();
             }
@@ -216,15 +216,15 @@ impl Record {
         Writer { secrets, body_max: self.options.keep_body.bytes() }
     }
 
-    fn house(
+    fn state(
         &self,
         ledger: Ledger,
         tls: Arc<ClientConfig>,
         authority: Option<Authority>,
         listeners: &[Listener],
-    ) -> House {
+    ) -> ProxyState {
         let own = listeners.iter().filter_map(|it| it.local().parse::<SocketAddr>().ok());
-        House {
+        ProxyState {
             ledger,
             reach: Reach { tls, patience: self.options.connect_timeout, own: own.collect() },
             intercept: self.options.https.intercept.clone(),
@@ -259,20 +259,20 @@ impl Server for Record {
 /// Serves until it is told to stop, and the last connection is gone or was given its time.
 async fn serve(
     options: &RecordOptions,
-    house: Arc<House>,
+    state: Arc<ProxyState>,
     listeners: Vec<Listener>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let (present, mut everybody) = tokio::sync::mpsc::channel(1);
-    let doors = Doors {
-        house,
+    let acceptor = Acceptor {
+        state,
         allow: options.allow.clone().into(),
         places: Arc::new(Semaphore::new(options.max_clients.min(Semaphore::MAX_PERMITS))),
         stop,
         present,
     };
-    let served = take_all(listeners, &doors.stop, &doors).await;
-    drop(doors);
+    let served = take_all(listeners, &acceptor.stop, &acceptor).await;
+    drop(acceptor);
     // nobody ever sends: it ends when the last connection is gone
     let _ = tokio::time::timeout(FAREWELL, everybody.recv()).await;
     served

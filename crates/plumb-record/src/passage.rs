@@ -16,8 +16,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::desk::Desk;
-use super::doors::{self, Present};
+use super::acceptor::{self, Present};
+use super::handler::ConnectionHandler;
 use super::upstream::Origin;
 
 /// How a handshake of TLS begins.
@@ -68,13 +68,13 @@ where
 /// Serves a client that takes us for `origin`: over TLS if it begins a handshake, as browsers do
 /// for `wss` and `https`, plainly if not, as they do for `ws`.
 pub(crate) fn open(
-    desk: Arc<Desk>,
+    handler: Arc<ConnectionHandler>,
     client: OnUpgrade,
     mut origin: Origin,
     config: Arc<ServerConfig>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
-        let patience = desk.house.patience();
+        let patience = handler.state.patience();
         let Ok(client) = client.await else { return };
         let mut stream = TokioIo::new(client);
         let mut first = [0];
@@ -85,15 +85,15 @@ pub(crate) fn open(
         let stream = tokio::io::join(Cursor::new(first).chain(reading), writing);
         if first != [TLS_HANDSHAKE] {
             origin.scheme = Scheme::Http;
-            return doors::converse(Arc::new(desk.inside(origin)), stream).await;
+            return acceptor::converse(Arc::new(handler.inside(origin)), stream).await;
         }
         match timeout(patience, TlsAcceptor::from(config).accept(stream)).await {
-            Ok(Ok(stream)) => doors::converse(Arc::new(desk.inside(origin)), stream).await,
-            Ok(Err(error)) => desk.house.ledger.tell(format!(
+            Ok(Ok(stream)) => acceptor::converse(Arc::new(handler.inside(origin)), stream).await,
+            Ok(Err(error)) => handler.state.ledger.tell(format!(
                 "a client does not let {} be opened ({error}): does it trust the authority?",
                 origin.host
             )),
-            Err(_) => desk.house.ledger.tell(format!(
+            Err(_) => handler.state.ledger.tell(format!(
                 "a client did not end its handshake with {} within --timeout",
                 origin.host
             )),

@@ -148,8 +148,8 @@ impl Body for Returning {
                 }
             }
             Some(Err(broken)) => {
-                let trouble = format!("the body of the answer broke off: {broken}");
-                self.underway.end(Some(trouble));
+                let problem = format!("the body of the answer broke off: {broken}");
+                self.underway.end(Some(problem));
             }
             None => self.underway.end(None),
         }

@@ -1,6 +1,6 @@
 //! On which processors client, server and receiving ran, for people.
 
-use plumb_measure::{RunRecord, Seat, Seats};
+use plumb_measure::{Placement, ProcessorShare, RunRecord};
 
 use crate::points::Points;
 
@@ -32,8 +32,9 @@ pub(crate) fn all(record: &RunRecord) -> Option<String> {
     Some(named.join("; "))
 }
 
-fn words(seats: &Seats) -> Option<String> {
-    let side = |name: &str, seats: &[Seat]| cpus(seats).map(|cpus| format!("{name} {cpus}"));
+fn words(seats: &Placement) -> Option<String> {
+    let side =
+        |name: &str, seats: &[ProcessorShare]| cpus(seats).map(|cpus| format!("{name} {cpus}"));
     let sides = [
         side("client", &seats.client),
         side("server", &seats.server),
@@ -49,7 +50,7 @@ fn words(seats: &Seats) -> Option<String> {
 }
 
 /// `CPU 0`, or `CPUs 0 (60 %) and 1 (40 %)`.
-fn cpus(seats: &[Seat]) -> Option<String> {
+fn cpus(seats: &[ProcessorShare]) -> Option<String> {
     let first = seats.first()?;
     if first.share_pct >= ALONE_PCT {
         return Some(format!("CPU {}", first.cpu));
@@ -68,13 +69,16 @@ fn cpus(seats: &[Seat]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn seats(shares: &[(u32, f64)]) -> Vec<Seat> {
-        shares.iter().map(|(cpu, share_pct)| Seat { cpu: *cpu, share_pct: *share_pct }).collect()
+    fn seats(shares: &[(u32, f64)]) -> Vec<ProcessorShare> {
+        shares
+            .iter()
+            .map(|(cpu, share_pct)| ProcessorShare { cpu: *cpu, share_pct: *share_pct })
+            .collect()
     }
 
     #[test]
     fn everybody_is_named_with_the_processors_that_matter() {
-        let both = Seats {
+        let both = Placement {
             client: seats(&[(0, 99.0), (1, 1.0)]),
             server: seats(&[(1, 60.0), (0, 38.0), (2, 2.0)]),
             receive: seats(&[(1, 80.0), (3, 4.0)]),
@@ -87,8 +91,8 @@ mod tests {
                  and server on different cores)"
             )
         );
-        let alone = Seats { client: seats(&[(0, 100.0)]), ..Seats::default() };
+        let alone = Placement { client: seats(&[(0, 100.0)]), ..Placement::default() };
         assert_eq!(words(&alone).as_deref(), Some("client CPU 0"));
-        assert_eq!(words(&Seats::default()), None);
+        assert_eq!(words(&Placement::default()), None);
     }
 }

@@ -5,7 +5,6 @@
 //! what is recorded is written as HAR.
 
 pub mod answer;
-mod book;
 pub mod check;
 pub mod condition;
 pub mod cookies;
@@ -20,11 +19,12 @@ pub mod har;
 pub mod masked;
 mod pattern;
 mod pattern_list;
+mod source;
 pub mod template;
 pub mod think;
 pub mod variables;
 
-pub use book::{Book, place_of};
 pub use error::ScenarioError;
 pub use expected::{Expected, NoStatus};
 pub use pattern_list::Patterns;
+pub use source::{ScenarioSource, place_of};

@@ -43,11 +43,11 @@ pub async fn take_all(
     stop: &watch::Receiver<bool>,
     taker: &impl Taker,
 ) -> io::Result<()> {
-    let mut doors = JoinSet::new();
+    let mut acceptor = JoinSet::new();
     for listener in listeners {
-        doors.spawn(take_from(listener, stop.clone(), taker.clone()));
+        acceptor.spawn(take_from(listener, stop.clone(), taker.clone()));
     }
-    while let Some(ended) = doors.join_next().await {
+    while let Some(ended) = acceptor.join_next().await {
         ended.unwrap_or(Ok(()))?;
     }
     Ok(())
@@ -59,14 +59,14 @@ async fn take_from(
     taker: impl Taker,
 ) -> io::Result<()> {
     let socket = listener.as_fd().try_clone_to_owned()?;
-    let door = match listener.endpoint() {
-        Endpoint::Unix(_) => Door::Unix(UnixListener::from_std(socket.into())?),
-        Endpoint::Tcp(_) | Endpoint::Own => Door::Tcp(TcpListener::from_std(socket.into())?),
+    let listening = match listener.endpoint() {
+        Endpoint::Unix(_) => Listening::Unix(UnixListener::from_std(socket.into())?),
+        Endpoint::Tcp(_) | Endpoint::Own => Listening::Tcp(TcpListener::from_std(socket.into())?),
     };
     loop {
         let taken = tokio::select! {
             () = stopped(&mut stop) => return Ok(()),
-            taken = door.accept() => taken,
+            taken = listening.accept() => taken,
         };
         match taken {
             Ok(caller) => taker.take(caller),
@@ -84,19 +84,19 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-enum Door {
+enum Listening {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Door {
+impl Listening {
     async fn accept(&self) -> io::Result<Caller> {
         Ok(match self {
-            Self::Tcp(door) => {
-                let (stream, from) = door.accept().await?;
+            Self::Tcp(listening) => {
+                let (stream, from) = listening.accept().await?;
                 Caller::Tcp(stream, from)
             }
-            Self::Unix(door) => Caller::Unix(door.accept().await?.0),
+            Self::Unix(listening) => Caller::Unix(listening.accept().await?.0),
         })
     }
 }

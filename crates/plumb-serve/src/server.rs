@@ -11,7 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::ServeError;
 use crate::accept::take_all;
-use crate::doors::{Doors, Site};
+use crate::acceptor::{Acceptor, HttpService};
 
 /// A site with everything that serving it needs.
 pub struct HttpServer<S> {
@@ -27,7 +27,7 @@ impl<S> std::fmt::Debug for HttpServer<S> {
     }
 }
 
-impl<S: Site> HttpServer<S> {
+impl<S: HttpService> HttpServer<S> {
     /// A server of `site` on `threads` threads. Connections that are under way when it is told to
     /// stop have `farewell` to finish.
     ///
@@ -64,7 +64,7 @@ impl<S: Site> HttpServer<S> {
         let (tell_stop, stopped) = watch::channel(false);
         let (present, mut everybody) = mpsc::channel(1);
         let site = Arc::clone(&self.site);
-        let doors = Doors { site: self.site, tls: self.tls, stop: stopped, present };
+        let acceptor = Acceptor { site: self.site, tls: self.tls, stop: stopped, present };
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 // a kernel that refuses to wait ends the server, as if asked
@@ -72,8 +72,8 @@ impl<S: Site> HttpServer<S> {
                 let _ = tell_stop.send(true);
             });
             let served = self.runtime.block_on(async {
-                let served = take_all(listeners, &doors.stop, &doors).await;
-                drop(doors);
+                let served = take_all(listeners, &acceptor.stop, &acceptor).await;
+                drop(acceptor);
                 if served.is_err() {
                     stop.ask();
                 }

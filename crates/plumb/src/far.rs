@@ -7,10 +7,10 @@ use plumb_engine::options::HostOptions;
 use plumb_host::{FarHost, FarRecorder, HostFacts};
 use plumb_measure::{ForeignLimit, ResultRecord, Span};
 
-use crate::witness;
+use crate::host_watch;
 
 /// A far machine that answers, before it is recorded.
-pub(crate) struct FarWitness {
+pub(crate) struct FarHostWatch {
     host: FarHost,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct FarRecording {
     facts: HostFacts,
 }
 
-impl FarWitness {
+impl FarHostWatch {
     /// Asks the far machine what it is; `None` when none is wanted.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl FarWitness {
     pub(crate) fn facts(&self) -> plumb_measure::FarHost {
         let hello = self.host.hello();
         let facts = &hello.facts;
-        let mut known = witness::known(facts.clone());
+        let mut known = host_watch::known(facts.clone());
         if !hello.not_watched.is_empty() {
             known.insert("not watched".into(), hello.not_watched.join("; "));
         }
@@ -79,7 +79,7 @@ impl FarRecording {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
         let mut validity = std::mem::take(&mut result.validity);
         if usage.samples > 0 {
-            let far = witness::of_usage(&usage, &self.facts);
+            let far = host_watch::of_usage(&usage, &self.facts);
             validity = validity.with_far(&far, limit, &self.name);
             result.far = Some(far);
         }

@@ -15,6 +15,7 @@ mod far;
 mod findings;
 mod host;
 mod host_idle;
+mod host_watch;
 mod job;
 mod lab;
 mod layers;
@@ -30,7 +31,6 @@ mod progress;
 mod report;
 mod show;
 mod signals;
-mod witness;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

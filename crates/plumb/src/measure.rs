@@ -18,11 +18,11 @@ use plumb_measure::{
 use plumb_report::{markdown, terminal};
 
 use crate::exit::Exit;
-use crate::far::FarWitness;
+use crate::far::FarHostWatch;
+use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
 use crate::report::page_of;
-use crate::witness::{Unwatched, Witness};
 use crate::{host, layers, signals};
 
 /// Runs what `matches` ask of the layer `name`.
@@ -101,32 +101,32 @@ pub(crate) fn measure(
     stop: &Stop,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
-    let far_host = FarWitness::reach(&job.output().host)?;
+    let far_host = FarHostWatch::reach(&job.output().host)?;
     let outline = job.outline();
     let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let mut record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
-    record.far = far_host.as_ref().map(FarWitness::facts);
-    let witness = match Witness::start(&job.output().host, far_host, folder.path()) {
-        Ok(witness) => witness,
+    record.far = far_host.as_ref().map(FarHostWatch::facts);
+    let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path()) {
+        Ok(host_watch) => host_watch,
         Err(error) => {
             folder.discard();
             return Err(error);
         }
     };
-    let lacking = witness.as_ref().map_or_else(|_| Vec::new(), Witness::not_watched);
+    let lacking = host_watch.as_ref().map_or_else(|_| Vec::new(), HostWatch::not_watched);
     if !lacking.is_empty() {
         record.host.facts.insert("not watched".into(), lacking.join("; "));
     }
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
-    let mut keeper = Keeper { record, onlooker, witness, metrics, began_ns };
+    let mut keeper = Keeper { record, onlooker, host_watch, metrics, began_ns };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
-    let Keeper { mut record, onlooker, witness, .. } = keeper;
-    let watched = witness.map_or_else(|_| Vec::new(), Witness::stop);
+    let Keeper { mut record, onlooker, host_watch, .. } = keeper;
+    let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
     }
@@ -200,7 +200,7 @@ fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunReco
 struct Keeper<'a> {
     record: RunRecord,
     onlooker: Onlooker<'a>,
-    witness: Result<Witness, Unwatched>,
+    host_watch: Result<HostWatch, Unwatched>,
     metrics: Option<Metrics>,
     began_ns: u64,
 }
@@ -233,8 +233,8 @@ impl Watch for Keeper<'_> {
     }
 
     fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
-        match &mut self.witness {
-            Ok(witness) => witness.testify(&mut result, began_ns),
+        match &mut self.host_watch {
+            Ok(host_watch) => host_watch.testify(&mut result, began_ns),
             Err(unwatched) => unwatched.testify(&mut result),
         }
         let offset_ns = began_ns.saturating_sub(self.began_ns);
@@ -259,8 +259,8 @@ impl Watch for Keeper<'_> {
 impl Sampler for Keeper<'_> {
     fn begin(&mut self, transport: Option<&Transport>) {
         self.onlooker.begin(transport);
-        if let Ok(witness) = &mut self.witness {
-            witness.begin(transport);
+        if let Ok(host_watch) = &mut self.host_watch {
+            host_watch.begin(transport);
         }
     }
 
@@ -273,8 +273,8 @@ impl Sampler for Keeper<'_> {
         if let Some(metrics) = &self.metrics {
             metrics.add(records);
         }
-        if let Ok(witness) = &mut self.witness {
-            witness.look(&records.drivers);
+        if let Ok(host_watch) = &mut self.host_watch {
+            host_watch.look(&records.drivers);
         }
     }
 }

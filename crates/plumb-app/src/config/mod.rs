@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
-use plumb_serve::{DoorLimits, TlsFiles};
+use plumb_serve::{ConnectionLimits, TlsFiles};
 use serde::{Deserialize, Deserializer, de};
 
 use crate::AppError;
@@ -218,8 +218,8 @@ impl Config {
     }
 
     /// Who may come in, how many, and how long they may take.
-    pub(crate) fn door_limits(&self) -> DoorLimits {
-        DoorLimits {
+    pub(crate) fn door_limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
             allow: self.allow.clone(),
             connections: self.front.connections,
             header_size: self.front.header_size,

@@ -15,7 +15,7 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
-use plumb_serve::{Counters, DoorLimits, Gauge, Site};
+use plumb_serve::{ConnectionLimits, Counters, Gauge, HttpService};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 pub(crate) use cache::{Cache, CacheFigures};
@@ -38,11 +38,11 @@ const IMAGE_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400")
 #[derive(Debug)]
 pub(crate) struct Front {
     instance: Arc<Instance>,
-    limits: DoorLimits,
+    limits: ConnectionLimits,
     places: Semaphore,
 }
 
-impl Site for Front {
+impl HttpService for Front {
     async fn answer(&self, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
         self.instance.counters.requests();
         if let Some(hit) = self.cached(&request) {
@@ -66,7 +66,7 @@ impl Site for Front {
         response(answer, Some((timings, asked)))
     }
 
-    fn limits(&self) -> &DoorLimits {
+    fn limits(&self) -> &ConnectionLimits {
         &self.limits
     }
 

@@ -4,12 +4,12 @@ use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
 
 use super::{Drive, Window};
 use crate::conn::{Conn, Flight, Moment, Phase};
-use crate::crowd::{Calendar, Crowd};
 use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::plan::Share;
 use crate::poll::Time;
 use crate::protocol::{After, Next, OpEnd, Protocol};
+use crate::user_schedule::{Calendar, UserSchedule};
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.
@@ -57,7 +57,7 @@ pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
 }
 
 /// Records what is complete.
-pub(super) fn record_stretches<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
+pub(super) fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
     while let Some(stretch) = protocol.complete() {
         let took = stretch.took_ns;
         let moments = Moments { due: 0, sent: 0, first: took, last: took };
@@ -83,7 +83,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     /// Everybody is ready at `start`: says who begins when.
     pub(super) fn muster(&mut self, start: u64) {
         self.start = start;
-        if let Some(Crowd::Arrivals(rate, spread)) = self.job.crowd {
+        if let Some(UserSchedule::Arrivals(rate, spread)) = self.job.user_schedule {
             let part = (self.job.share.index, self.job.share.of);
             self.pacer = Some(Dues::Calendar(Calendar::new(rate, *spread, start, part)));
             for (index, conn) in self.conns.iter_mut().enumerate() {
@@ -101,13 +101,13 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
 
     /// When user `index` takes part next, at `from` or later.
     fn next_turn(&self, index: usize, from: u64) -> Option<u64> {
-        match self.job.crowd {
-            Some(Crowd::Users(users)) => {
+        match self.job.user_schedule {
+            Some(UserSchedule::Users(users)) => {
                 let bound = real(number::<P>(self.job.share, index) as u64);
                 let after = users.first_above(bound, from - self.start)?;
                 Some(self.start.saturating_add(after))
             }
-            Some(Crowd::Arrivals(..)) | None => Some(from),
+            Some(UserSchedule::Arrivals(..)) | None => Some(from),
         }
     }
 
@@ -147,7 +147,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
     fn resumes(&mut self, index: usize) -> bool {
         for _ in 0..2 {
             let after = self.protocol.resume(&mut self.conns[index].user);
-            record_stretches(&mut self.protocol, &mut self.recorder);
+            record_groups(&mut self.protocol, &mut self.recorder);
             match after {
                 After::Go => return true,
                 After::Pause(ns) => {
@@ -209,7 +209,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
                 return false;
             }
             let next = self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests);
-            record_stretches(&mut self.protocol, &mut self.recorder);
+            record_groups(&mut self.protocol, &mut self.recorder);
             match next {
                 Next::Send(op) => {
                     conn.flights.push_back(Flight::new(op, counts, due));
@@ -256,7 +256,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
         let mut end = OpEnd::of(flight, flight.moments(self.now), answer);
         let user = &mut self.conns[index].user;
         let after = self.protocol.settle(user, &mut end);
-        record_stretches(&mut self.protocol, &mut self.recorder);
+        record_groups(&mut self.protocol, &mut self.recorder);
         self.follow(index, after);
         end.answer
     }

@@ -7,13 +7,13 @@ use std::sync::mpsc;
 use plumb_measure::{Answer, FailureKind, Outcome, Recorder, Shape, Span};
 
 use super::{Drive, Ending, Job};
-use crate::crowd::{Crowd, Curve, Spread};
 use crate::gate::StartLine;
 use crate::outlet::{Message, Outlet};
 use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan};
-use crate::protocol::{After, Next, Op, OpEnd, Protocol, Step, Stretch};
+use crate::protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step};
 use crate::testing::{Lines, MS, Manner, Played};
+use crate::user_schedule::{Curve, Spread, UserSchedule};
 use crate::{Plain, Stop};
 
 const S: u64 = 1_000 * MS;
@@ -25,7 +25,7 @@ struct Play {
     lines: Lines,
     /// Scripts that a user does.
     scripts: usize,
-    complete: Vec<Stretch>,
+    complete: Vec<OperationGroup>,
     ends: Vec<OpEnd>,
 }
 
@@ -101,7 +101,7 @@ impl Protocol for Play {
     fn settle(&mut self, actor: &mut Actor, end: &mut OpEnd) -> After {
         self.ends.push(*end);
         let outcome = end.answer.outcome;
-        self.complete.push(Stretch { row: 0, took_ns: end.took_ns, outcome });
+        self.complete.push(OperationGroup { row: 0, took_ns: end.took_ns, outcome });
         actor.at += 1;
         self.after(actor)
     }
@@ -110,7 +110,7 @@ impl Protocol for Play {
         self.after(actor)
     }
 
-    fn complete(&mut self) -> Option<Stretch> {
+    fn complete(&mut self) -> Option<OperationGroup> {
         self.complete.pop()
     }
 }
@@ -132,17 +132,22 @@ fn lasting(n: usize, time: Span) -> LoadPlan {
     LoadPlan { connections: users(n), extent: Extent::For(time), ..plan() }
 }
 
-fn drive(play: Play, plan: &LoadPlan, crowd: Option<&Crowd>, manner: Manner) -> Outcomes {
+fn drive(
+    play: Play,
+    plan: &LoadPlan,
+    user_schedule: Option<&UserSchedule>,
+    manner: Manner,
+) -> Outcomes {
     let (time, endpoint) = Played::time(manner);
     plan.check().unwrap();
     let (full, messages) = mpsc::channel();
     let (_empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
     let (line, stop) = (StartLine::new(1, None), Stop::new().unwrap());
-    let shape = Shape { operations: 1, stretches: 1 };
+    let shape = Shape { operations: 1, groups: 1 };
     let job = Job {
         plan,
-        crowd,
+        user_schedule,
         share: plan.share(0),
         endpoint: &endpoint,
         link: &Plain::default,
@@ -201,10 +206,11 @@ fn what_follows_a_pause_is_due_at_its_end() {
 
 #[test]
 fn users_begin_at_their_times_and_leave_when_there_are_fewer() {
-    let crowd = Crowd::Users(Curve::from(0).then(4 * S, 4.0).then(4 * S, 4.0).then(4 * S, 0.0));
+    let user_schedule =
+        UserSchedule::Users(Curve::from(0).then(4 * S, 4.0).then(4 * S, 4.0).then(4 * S, 0.0));
     let plan = lasting(4, Span::from_ms(11_500));
     let play = Play::of(&[Act::Ask, Act::Pause(100 * MS)]);
-    let played = drive(play, &plan, Some(&crowd), Manner::default());
+    let played = drive(play, &plan, Some(&user_schedule), Manner::default());
     assert_eq!(played.users, [1, 2, 3, 4, 4, 4, 4, 4, 4, 3, 2, 1], "at the end of each second");
     assert_eq!(played.recorder.connect.count(), 4);
     assert_eq!((played.recorder.start_up.count(), played.recorder.start_up.max()), (4, 0));
@@ -214,11 +220,12 @@ fn users_begin_at_their_times_and_leave_when_there_are_fewer() {
 
 #[test]
 fn a_user_comes_back_with_the_next_stage() {
-    let crowd = Curve::step(0, 1.0).then(S + 50 * MS, 1.0).then(0, 0.0).then(S, 0.0).then(0, 1.0);
-    let crowd = Crowd::Users(crowd);
+    let user_schedule =
+        Curve::step(0, 1.0).then(S + 50 * MS, 1.0).then(0, 0.0).then(S, 0.0).then(0, 1.0);
+    let user_schedule = UserSchedule::Users(user_schedule);
     let plan = lasting(1, Span::from_ms(2_900));
     let play = Play::of(&[Act::Ask, Act::Pause(100 * MS)]);
-    let played = drive(play, &plan, Some(&crowd), Manner::default());
+    let played = drive(play, &plan, Some(&user_schedule), Manner::default());
     assert_eq!(played.users, [1, 0, 1]);
     assert_eq!(played.recorder.operations(), 11 + 9);
     assert_eq!(played.recorder.connect.count(), 2, "who is away has no connection");
@@ -226,10 +233,11 @@ fn a_user_comes_back_with_the_next_stage() {
 
 #[test]
 fn an_arrival_begins_a_whole_script_on_a_user_that_is_free() {
-    let crowd = Crowd::Arrivals(Curve::step(0, 10.0), Spread::Even);
+    let user_schedule = UserSchedule::Arrivals(Curve::step(0, 10.0), Spread::Even);
     let plan = lasting(50, Span::from_ms(1_000));
     let play = Play::of(&[Act::Ask, Act::Pause(20 * MS), Act::Ask]);
-    let played = drive(play, &plan, Some(&crowd), Manner { delay_ns: 5 * MS, ..Manner::default() });
+    let played =
+        drive(play, &plan, Some(&user_schedule), Manner { delay_ns: 5 * MS, ..Manner::default() });
     assert_eq!((played.recorder.operations(), played.recorder.dropped), (20, 0));
     // 30 ms a script, 100 ms between two beginnings: one user does it all
     assert_eq!(played.recorder.connect.count(), 1);
@@ -238,11 +246,11 @@ fn an_arrival_begins_a_whole_script_on_a_user_that_is_free() {
 
 #[test]
 fn scripts_that_cannot_begin_in_time_are_dropped_and_those_that_begin_late_show_it() {
-    let crowd = Crowd::Arrivals(Curve::step(0, 10.0), Spread::Even);
+    let user_schedule = UserSchedule::Arrivals(Curve::step(0, 10.0), Spread::Even);
     let plan =
         LoadPlan { operation_timeout: Span::from_ms(450), ..lasting(1, Span::from_ms(1_000)) };
     let manner = Manner { delay_ns: 200 * MS, ..Manner::default() };
-    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&crowd), manner);
+    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&user_schedule), manner);
     let done = played.recorder.operations();
     assert_eq!(done + played.recorder.dropped, 10);
     assert!(played.recorder.dropped > 0);
@@ -254,10 +262,10 @@ fn scripts_that_cannot_begin_in_time_are_dropped_and_those_that_begin_late_show_
 
 #[test]
 fn poisson_arrivals_are_as_many_as_their_draws() {
-    let crowd = Crowd::Arrivals(Curve::step(0, 100.0), Spread::Poisson(3));
+    let user_schedule = UserSchedule::Arrivals(Curve::step(0, 100.0), Spread::Poisson(3));
     let plan = lasting(100, Span::from_ms(10_000));
     let manner = Manner { delay_ns: MS, ..Manner::default() };
-    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&crowd), manner);
+    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&user_schedule), manner);
     let begun = played.recorder.operations() + played.recorder.dropped;
     // 1,000 expected, with a standard deviation of 32
     assert!(begun.abs_diff(1_000) < 190, "{begun}");
@@ -266,10 +274,11 @@ fn poisson_arrivals_are_as_many_as_their_draws() {
 
 #[test]
 fn a_rate_that_rises_and_ends() {
-    let crowd = Crowd::Arrivals(Curve::from(0).then(10 * S, 20.0).then(0, 0.0), Spread::Even);
+    let user_schedule =
+        UserSchedule::Arrivals(Curve::from(0).then(10 * S, 20.0).then(0, 0.0), Spread::Even);
     let plan = lasting(10, Span::from_ms(15_000));
     let manner = Manner { delay_ns: MS, ..Manner::default() };
-    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&crowd), manner);
+    let played = drive(Play::of(&[Act::Ask]), &plan, Some(&user_schedule), manner);
     assert_eq!((played.recorder.operations(), played.recorder.dropped), (100, 0));
     assert_eq!(played.duration_ns, 15_000 * MS, "a rate of none is part of the plan");
 }
@@ -300,7 +309,7 @@ fn the_user_hears_of_an_answer_that_does_not_come() {
     let outcomes: Vec<Outcome> = played.ends.iter().map(|end| end.answer.outcome).collect();
     assert_eq!(outcomes, [Outcome::Failed(FailureKind::TimedOut); 2]);
     assert_eq!(played.ends[0].took_ns, 50 * MS);
-    assert_eq!(played.recorder.stretches()[0].failures.total(), 2);
+    assert_eq!(played.recorder.groups()[0].failures.total(), 2);
 }
 
 #[test]
@@ -321,7 +330,7 @@ fn stretches_stand_beside_the_operations() {
     let plan = LoadPlan { extent: Extent::Users, ..plan() };
     let played = drive(play, &plan, None, Manner { delay_ns: 3 * MS, ..Manner::default() });
     assert_eq!(played.recorder.operations(), 2);
-    let stretch = &played.recorder.stretches()[0];
+    let stretch = &played.recorder.groups()[0];
     assert_eq!((stretch.response.count(), stretch.response.max()), (2, 3 * MS));
 }
 

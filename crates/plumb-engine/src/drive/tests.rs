@@ -52,7 +52,7 @@ fn drive_behind(
         link: &Plain::default,
         line: &line,
         stop: &stop,
-        crowd: None,
+        user_schedule: None,
         shape: 1.into(),
     };
     let driven = Drive::new(job, Lines::default(), time, outlet)?.run()?;

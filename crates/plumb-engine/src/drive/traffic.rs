@@ -143,7 +143,7 @@ impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
                     if P::SCRIPTED {
                         let mut end = OpEnd::of(&flight, moments, answer);
                         digest.after = Some(self.protocol.settle(&mut conn.user, &mut end));
-                        script::record_stretches(&mut self.protocol, &mut self.recorder);
+                        script::record_groups(&mut self.protocol, &mut self.recorder);
                         answer = end.answer;
                     }
                     let user = script::number::<P>(self.job.share, index);

@@ -258,7 +258,7 @@ impl<'a, T: Time> Relay<'a, T> {
                         wake: Wake::default(),
                         limit_wake: Wake::default(),
                     };
-                    return self.seat(pair);
+                    return self.connection_id(pair);
                 }
                 Err(error) => failure = error,
             }
@@ -280,7 +280,7 @@ impl<'a, T: Time> Relay<'a, T> {
         }
     }
 
-    fn seat(&mut self, pair: Pair) {
+    fn connection_id(&mut self, pair: Pair) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index].pair = Some(pair);

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
-use crate::service::{Ended, Peer, Seat, Served, Service, TurnedAway};
+use crate::service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
 use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
 
@@ -465,7 +465,7 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
 /// Lets every client wait until it is time, or until another says `go`.
 #[derive(Default)]
 struct Waiter {
-    waiting: Vec<(Seat, u64)>,
+    waiting: Vec<(ConnectionId, u64)>,
     now: u64,
     go: bool,
     ended: Vec<Ended>,
@@ -473,7 +473,7 @@ struct Waiter {
 
 #[derive(Default)]
 struct Waiting {
-    seat: Option<Seat>,
+    connection_id: Option<ConnectionId>,
     waits: bool,
 }
 
@@ -486,15 +486,15 @@ impl Service for Waiter {
         Ok(Waiting::default())
     }
 
-    fn seated(&mut self, conn: &mut Waiting, seat: Seat) {
-        conn.seat = Some(seat);
+    fn seated(&mut self, conn: &mut Waiting, connection_id: ConnectionId) {
+        conn.connection_id = Some(connection_id);
     }
 
     /// `w` waits for a second, `g` lets all go, anything else is answered at once.
     fn serve(&mut self, conn: &mut Waiting, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         conn.waits = bytes[0] == b'w';
         match bytes[0] {
-            b'w' => self.waiting.push((conn.seat.unwrap(), self.now + 1_000 * MS)),
+            b'w' => self.waiting.push((conn.connection_id.unwrap(), self.now + 1_000 * MS)),
             b'g' => self.go = true,
             byte => out.push(byte),
         }
@@ -513,7 +513,7 @@ impl Service for Waiter {
         self.now = now;
     }
 
-    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         let over = self.waiting.iter().position(|(_, until)| self.go || *until <= self.now)?;
         out.extend_from_slice(if self.go { b"gone" } else { b"late" });
         Some(self.waiting.remove(over).0)

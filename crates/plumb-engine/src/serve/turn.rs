@@ -220,9 +220,9 @@ impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
     /// Replies to those whose wait is over; then they are served again.
     pub(super) fn answer_late(&mut self) {
         self.service.due(self.now);
-        while let Some(seat) = self.service.late_reply(&mut self.reply) {
-            let slot = self.slots.get_mut(seat.index);
-            let slot = slot.filter(|slot| slot.generation == seat.generation);
+        while let Some(connection_id) = self.service.late_reply(&mut self.reply) {
+            let slot = self.slots.get_mut(connection_id.index);
+            let slot = slot.filter(|slot| slot.generation == connection_id.generation);
             let client = slot.and_then(|slot| slot.client.as_mut());
             if let Some(client) = client {
                 client.channel.hold(&self.reply);
@@ -230,12 +230,12 @@ impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
                 client.last_heard = self.now; // it may be silent for as long as anybody
             }
             self.reply.clear();
-            self.again.push_back(seat.index); // what came meanwhile was announced already
-            let kept = self.slots.get(seat.index).and_then(|slot| slot.client.as_ref());
+            self.again.push_back(connection_id.index); // what came meanwhile was announced already
+            let kept = self.slots.get(connection_id.index).and_then(|slot| slot.client.as_ref());
             if kept.is_some_and(|client| client.channel.kept() > 0) {
-                self.serve_bytes(seat.index);
+                self.serve_bytes(connection_id.index);
             } else {
-                self.owe(seat.index);
+                self.owe(connection_id.index);
             }
         }
     }

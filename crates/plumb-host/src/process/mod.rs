@@ -12,7 +12,7 @@ pub(crate) use chosen::{Chosen, kept_name};
 pub use chosen::{Wanted, WantedError};
 pub(crate) use everyone::Everyone;
 pub use owner::{Owners, owners_of_tcp, owners_of_unix};
-pub use seats::{Seats, share_a_core, shares};
+pub use seats::{ThreadPlacement, share_a_core, shares};
 pub use stat::ProcessStat;
 pub use tree::{Processes, TreeCpu};
 

@@ -21,7 +21,7 @@ const BOOKED_MIN_PCT: f64 = 80.0;
 /// booked on the processor where it ran last. Exact for threads that stay where they are; of those
 /// that move, the more often they are looked at the closer.
 #[derive(Clone, Debug)]
-pub struct Seats {
+pub struct ThreadPlacement {
     root: Root,
     processes: Vec<u32>,
     /// Run time so far by thread, nanoseconds.
@@ -32,7 +32,7 @@ pub struct Seats {
     ticks: u64,
 }
 
-impl Seats {
+impl ThreadPlacement {
     /// Begins to look at these processes.
     #[must_use]
     pub fn of(root: &Root, processes: Vec<u32>) -> Self {
@@ -133,7 +133,7 @@ mod tests {
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         thread(at, 7, 0, 1_000);
         process(at, 10);
-        let mut seats = Seats::of(&Root::below(at), vec![7]);
+        let mut seats = ThreadPlacement::of(&Root::below(at), vec![7]);
         assert!(seats.shares().is_empty());
         thread(at, 7, 2, 1_000 + 30 * tick_ns);
         thread(at, 8, 1, 10 * tick_ns);
@@ -151,7 +151,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         thread(folder.path(), 7, 0, 0);
         process(folder.path(), 0);
-        let mut seats = Seats::of(&Root::below(folder.path()), vec![7]);
+        let mut seats = ThreadPlacement::of(&Root::below(folder.path()), vec![7]);
         thread(folder.path(), 7, 0, 150_000_000);
         process(folder.path(), TICKS_MIN - 1);
         seats.look();

@@ -13,11 +13,11 @@ use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::{self, Pairs, Think};
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Slot};
-use plumb_scenario::{Book, place_of};
+use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
-use super::letter::{Content, Letter, Origin};
 use super::program::{Instruction, Place, Program, Step, Turns};
+use super::request_template::{Content, Origin, RequestTemplate};
 use crate::request::is_token;
 
 /// Steps of all scenarios together.
@@ -37,7 +37,7 @@ pub(crate) struct Row {
 /// Makes programs of steps.
 #[derive(Debug)]
 pub(crate) struct Compiler<'a> {
-    book: &'a Book,
+    source: &'a ScenarioSource,
     origin: &'a Origin,
     exclude: &'a Patterns,
     pub(crate) names: Names,
@@ -66,9 +66,13 @@ pub(crate) struct Manner<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    pub(crate) fn new(book: &'a Book, origin: &'a Origin, exclude: &'a Patterns) -> Self {
+    pub(crate) fn new(
+        source: &'a ScenarioSource,
+        origin: &'a Origin,
+        exclude: &'a Patterns,
+    ) -> Self {
         Self {
-            book,
+            source,
             origin,
             exclude,
             names: Names::default(),
@@ -112,7 +116,7 @@ impl<'a> Compiler<'a> {
         let problem = format!(
             "nothing gives `{name}` a value: name it in variables, data, extract or as{meant}"
         );
-        Err(self.book.wrong(at, problem))
+        Err(self.source.wrong(at, problem))
     }
 
     /// The variables that the steps of `program` and their answers set.
@@ -141,7 +145,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), ScenarioError> {
         let at = place_of(step);
         if depth > DEPTH_MAX {
-            return Err(self.book.wrong(&at, format!("steps stand {DEPTH_MAX} deep at most")));
+            return Err(self.source.wrong(&at, format!("steps stand {DEPTH_MAX} deep at most")));
         }
         let kind = self.kind(step, &at)?;
         let from = program.len();
@@ -208,7 +212,7 @@ impl<'a> Compiler<'a> {
         }
         let asks = program[from..].iter().any(|it| matches!(it, Instruction::Request(_)));
         if !asks && excluded == self.excluded {
-            return Err(self.book.wrong(
+            return Err(self.source.wrong(
                 at,
                 "this asks for nothing: give it steps that do, as [[scenario.step.step]]",
             ));
@@ -228,7 +232,7 @@ impl<'a> Compiler<'a> {
         ];
         if named.into_iter().filter(|named| *named).count() != 1 {
             let problem = "a step has exactly one of get, path, each, repeat and group";
-            return Err(self.book.wrong(at, problem));
+            return Err(self.source.wrong(at, problem));
         }
         let kind = match (target, &step.each, &step.repeat, &step.group) {
             (Some(target), ..) => Kind::Request(target),
@@ -236,12 +240,12 @@ impl<'a> Compiler<'a> {
             (_, _, Some(turns), _) => Kind::Repeat(*turns.get_ref()),
             (.., Some(name)) => Kind::Group(name.get_ref()),
             (None, None, None, None) => {
-                return Err(self.book.wrong(at, "this step does nothing"));
+                return Err(self.source.wrong(at, "this step does nothing"));
             }
         };
         match self.misplaced(step, &kind) {
             None => Ok(kind),
-            Some(problem) => Err(self.book.wrong(at, problem)),
+            Some(problem) => Err(self.source.wrong(at, problem)),
         }
     }
 
@@ -283,14 +287,14 @@ impl<'a> Compiler<'a> {
             let share: Share = text
                 .get_ref()
                 .parse()
-                .map_err(|error| self.book.wrong(&text.span(), format!("share: {error}")))?;
+                .map_err(|error| self.source.wrong(&text.span(), format!("share: {error}")))?;
             guards.push(program.len());
             program.push(Instruction::Share { share, to: 0 });
         }
         if let Some(text) = &step.condition {
             let at = text.span();
             let condition = Condition::parse(text.get_ref(), &mut self.names)
-                .map_err(|error| self.book.wrong(&at, format!("if: {error}")))?;
+                .map_err(|error| self.source.wrong(&at, format!("if: {error}")))?;
             self.used.extend(condition.slots().map(|slot| (slot, at.clone())));
             guards.push(program.len());
             program.push(Instruction::Unless { condition, to: 0, fails: 0 });
@@ -306,7 +310,7 @@ impl<'a> Compiler<'a> {
         if let Kind::Repeat(turns) = kind {
             return match turns {
                 0 => Err(self
-                    .book
+                    .source
                     .wrong(&place_of(step), "repeat = 0 does nothing: write 1 or more")),
                 turns => Ok(Instruction::Repeat(turns)),
             };
@@ -315,14 +319,16 @@ impl<'a> Compiler<'a> {
         let list = self.slot(step.each.as_ref().map(toml::Spanned::get_ref), &at)?;
         let Some(variable) = &step.variable else {
             let problem = "each needs as = \"...\": the variable that holds the value of the turn";
-            return Err(self.book.wrong(&at, problem));
+            return Err(self.source.wrong(&at, problem));
         };
         let variable_at = variable.span();
         let variable = self.slot(Some(variable.get_ref()), &variable_at)?;
         self.used.push((list, at.clone()));
         let most = match step.most.as_ref().map(toml::Spanned::get_ref) {
             None => u64::MAX,
-            Some(0) => return Err(self.book.wrong(&at, "most = 0 does nothing: write 1 or more")),
+            Some(0) => {
+                return Err(self.source.wrong(&at, "most = 0 does nothing: write 1 or more"));
+            }
             Some(most) => *most,
         };
         let turns = match step.turns {
@@ -338,7 +344,7 @@ impl<'a> Compiler<'a> {
     /// The slot of a list or variable, written with or without `${}`.
     fn slot(&mut self, name: Option<&String>, at: &Range<usize>) -> Result<Slot, ScenarioError> {
         let name = bare(name.map_or("", String::as_str));
-        self.names.slot(name).map_err(|error| self.book.wrong(at, error.to_string()))
+        self.names.slot(name).map_err(|error| self.source.wrong(at, error.to_string()))
     }
 
     /// Appends a request; false when it is excluded.
@@ -355,11 +361,11 @@ impl<'a> Compiler<'a> {
         }
         let at = target.span();
         if self.steps.len() == STEPS_MAX {
-            return Err(self.book.wrong(&at, format!("more than {STEPS_MAX} steps")));
+            return Err(self.source.wrong(&at, format!("more than {STEPS_MAX} steps")));
         }
         let method = self.method(step)?;
-        let letter = self.letter(step, target, method, manner)?;
-        self.used.extend(letter.slots().map(|slot| (slot, at.clone())));
+        let request_template = self.request_template(step, target, method, manner)?;
+        self.used.extend(request_template.slots().map(|slot| (slot, at.clone())));
         let name = match &step.name {
             Some(name) => name.get_ref().clone(),
             None => format!("{method} {}", target.get_ref()),
@@ -369,21 +375,21 @@ impl<'a> Compiler<'a> {
         let checker = Checker::new(&file::Check { within: None, ..check.clone() });
         let checker = checker.map_err(|error| {
             let at = checks.map_or(at.clone(), toml::Spanned::span);
-            self.book.wrong(&at, format!("check: {error}"))
+            self.source.wrong(&at, format!("check: {error}"))
         })?;
         let mut extracts = Vec::new();
         for extract in &step.extract {
             let extractor = Extractor::new(extract.get_ref(), &mut self.names)
-                .map_err(|error| self.book.wrong(&extract.span(), format!("extract: {error}")))?;
+                .map_err(|error| self.source.wrong(&extract.span(), format!("extract: {error}")))?;
             extracts.push(extractor);
         }
         let row = self.row(Row { scenario: manner.scenario.into(), name: name.clone() });
         program.push(Instruction::Request(number(self.steps.len())));
         self.steps.push(Step {
             name,
-            place: self.book.line(&at),
+            place: self.source.line(&at),
             row,
-            letter,
+            request_template,
             checker,
             within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
             extracts,
@@ -407,24 +413,24 @@ impl<'a> Compiler<'a> {
         if !sound || text == "CONNECT" {
             let problem =
                 format!("`{text}` is no method that can be measured; write for example POST");
-            return Err(self.book.wrong(&method.span(), problem));
+            return Err(self.source.wrong(&method.span(), problem));
         }
         Ok(text)
     }
 
-    fn letter(
+    fn request_template(
         &mut self,
         step: &file::Step,
         target: &toml::Spanned<String>,
         method: &str,
         manner: &Manner<'_>,
-    ) -> Result<Letter, ScenarioError> {
+    ) -> Result<RequestTemplate, ScenarioError> {
         let at = target.span();
         let path = self.template(target.get_ref(), &at)?;
         let content = self.content(step)?;
         let headers = self.headers(step, manner, &at)?;
-        Letter::new(method, path, headers, content, self.origin)
-            .map_err(|unsent| self.book.wrong(&at, unsent.words(&self.names)))
+        RequestTemplate::new(method, path, headers, content, self.origin)
+            .map_err(|unsent| self.source.wrong(&at, unsent.words(&self.names)))
     }
 
     fn content(&mut self, step: &file::Step) -> Result<Content, ScenarioError> {
@@ -432,7 +438,7 @@ impl<'a> Compiler<'a> {
             (None, None) => Ok(Content::Nothing),
             (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
             (None, Some(file)) => {
-                let path = self.book.folder().join(file.get_ref());
+                let path = self.source.folder().join(file.get_ref());
                 let size = fs::metadata(&path).map(|found| found.len());
                 let bytes = match size {
                     Ok(size) if size > BODY_BYTES_MAX => {
@@ -443,12 +449,12 @@ impl<'a> Compiler<'a> {
                 };
                 let bytes = bytes.map_err(|error| {
                     let problem = format!("cannot read {}: {error}", path.display());
-                    self.book.wrong(&file.span(), problem)
+                    self.source.wrong(&file.span(), problem)
                 })?;
                 Ok(Content::Bytes(Arc::from(bytes)))
             }
             (Some(_), Some(file)) => {
-                Err(self.book.wrong(&file.span(), "body and body-file: take one of them out"))
+                Err(self.source.wrong(&file.span(), "body and body-file: take one of them out"))
             }
         }
     }
@@ -466,7 +472,7 @@ impl<'a> Compiler<'a> {
         let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
         for (name, value) in last_of_each(levels) {
             if let Some(problem) = header_problem(name) {
-                return Err(self.book.wrong(at, format!("header `{name}`: {problem}")));
+                return Err(self.source.wrong(at, format!("header `{name}`: {problem}")));
             }
             lines.push((name.into(), self.template(value, at)?));
         }
@@ -479,7 +485,7 @@ impl<'a> Compiler<'a> {
 
     fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, ScenarioError> {
         Template::parse(text, &mut self.names)
-            .map_err(|error| self.book.wrong(at, error.to_string()))
+            .map_err(|error| self.source.wrong(at, error.to_string()))
     }
 }
 

@@ -17,23 +17,23 @@ use plumb_measure::{
     Distribution, Finding, FindingKind, PartRecord, Rate, ResultRecord, Row as Figures,
     ScenarioFigures, Shape, Span, Validity, grouped,
 };
-use plumb_scenario::Book;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
+use plumb_scenario::ScenarioSource;
 use plumb_scenario::masked;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::Scheme;
 use serde_json::json;
 
 use super::compile::Row;
-use super::letter::Origin;
 use super::options::ScenarioOptions;
 use super::player::{Player, Script};
-use super::script::{Cast, PREPARATION, Wishes, cast, origin, seed_of};
+use super::request_template::Origin;
+use super::script::{CompiledScenario, Overrides, PREPARATION, compile, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};
-use crate::way::{Means, Way, Ways};
+use crate::route::{Route, RouteOptions, Routes};
 
 pub use preview::DryRun;
 
@@ -44,10 +44,10 @@ const COMPLAINTS_MAX: usize = 5;
 #[derive(Debug)]
 pub struct ScenarioLoad {
     options: ScenarioOptions,
-    book: Book,
+    source: ScenarioSource,
     origin: Origin,
-    ways: Ways,
-    wishes: Wishes,
+    routes: Routes,
+    overrides: Overrides,
     seed: u64,
     /// The points of the sweep: users of all scenarios without a rate together; `None`: as the
     /// file says.
@@ -60,20 +60,20 @@ impl ScenarioLoad {
     /// # Errors
     /// [`HttpError`] with the place of the first thing that cannot be.
     pub fn new(options: ScenarioOptions) -> Result<Self, HttpError> {
-        let book = Book::read(&options.scenario)?;
-        let file = book.file();
-        let means = Means {
+        let source = ScenarioSource::read(&options.scenario)?;
+        let file = source.file();
+        let means = RouteOptions {
             proxy: options.exchange.proxy.as_deref(),
             transport: &options.transport,
             trust: &options.trust,
             connect_timeout: options.drive.connect_timeout(file),
         };
-        // the way is known when the server is, and the server when the proxy is
+        // the route is known when the server is, and the server when the proxy is
         let proxy = means.proxy.map(crate::proxy::Proxy::new).transpose()?;
-        let origin = origin(&book, options.base.as_deref(), proxy.as_ref())?;
-        let ways = Ways::new(means, std::slice::from_ref(origin.url()))?;
-        let wishes = Wishes {
-            headers: Wishes::headers(&options.exchange.header)?,
+        let origin = origin(&source, options.base.as_deref(), proxy.as_ref())?;
+        let routes = Routes::new(means, std::slice::from_ref(origin.url()))?;
+        let overrides = Overrides {
+            headers: Overrides::headers(&options.exchange.header)?,
             exclude: Patterns::new(&options.exclude),
             credentials: options.credentials.clone(),
             body_bytes_max: options.exchange.body_bytes_max(),
@@ -87,8 +87,8 @@ impl ScenarioLoad {
         if points.is_empty() {
             points.push(None);
         }
-        let load = Self { options, book, origin, ways, wishes, seed, points };
-        load.cast(&[])?; // what is wrong is said before anything is asked
+        let load = Self { options, source, origin, routes, overrides, seed, points };
+        load.compile(&[])?; // what is wrong is said before anything is asked
         for point in &load.points {
             load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
         }
@@ -96,13 +96,13 @@ impl ScenarioLoad {
         Ok(load)
     }
 
-    fn cast(&self, extracted: &[(Slot, Value)]) -> Result<Cast, HttpError> {
-        cast(&self.book, &self.origin, &self.wishes, self.seed, extracted)
+    fn compile(&self, extracted: &[(Slot, Value)]) -> Result<CompiledScenario, HttpError> {
+        compile(&self.source, &self.origin, &self.overrides, self.seed, extracted)
     }
 
     /// Who takes part in each scenario, with `users` in all those without a rate.
     fn parts(&self, users: Option<u64>) -> Result<Vec<Part>, HttpError> {
-        let file = self.book.file();
+        let file = self.source.file();
         let like = self.options.drive.plan(file);
         let drive = &self.options.drive;
         let times = Times { like: &like, length: drive.length(file), most: drive.for_time };
@@ -110,7 +110,7 @@ impl ScenarioLoad {
             let numbered = (1..).zip(&file.scenario).zip(shares);
             numbered
                 .map(|((number, scenario), share)| {
-                    part(&self.book, scenario, times, *share, seed_of(self.seed, !number))
+                    part(&self.source, scenario, times, *share, seed_of(self.seed, !number))
                 })
                 .collect::<Result<Vec<Part>, ScenarioError>>()
         };
@@ -141,14 +141,14 @@ impl ScenarioLoad {
     }
 
     /// What is done once, and what it extracted; `None` when it was interrupted.
-    fn prepare(&self, way: &Way, stop: &Stop) -> Result<Option<Vec<(Slot, Value)>>, HttpError> {
-        let cast = self.cast(&[])?;
-        let Some(script) = &cast.preparation else { return Ok(Some(Vec::new())) };
-        let plan = self.options.drive.plan(self.book.file());
+    fn prepare(&self, route: &Route, stop: &Stop) -> Result<Option<Vec<(Slot, Value)>>, HttpError> {
+        let compiled = self.compile(&[])?;
+        let Some(script) = &compiled.preparation else { return Ok(Some(Vec::new())) };
+        let plan = self.options.drive.plan(self.source.file());
         let plan = LoadPlan { threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
-        let crew = [Crew { plan: &plan, crowd: None }];
+        let crew = [Crew { plan: &plan, user_schedule: None }];
         let player = |_| Player::new(Arc::clone(script));
-        let load = way.drive_crews(&crew, shape(&cast), player, (&mut [], stop))?;
+        let load = route.drive_crews(&crew, shape(&compiled), player, (&mut [], stop))?;
         if stop.asked() {
             return Ok(None);
         }
@@ -165,34 +165,36 @@ impl ScenarioLoad {
         &self,
         point: Option<u64>,
         extracted: &[(Slot, Value)],
-        (way, jtl): (&Way, &mut Option<Jtl>),
+        (route, jtl): (&Route, &mut Option<Jtl>),
         (watch, stop): (&mut dyn Watch, &Stop),
     ) -> Result<(), JobError> {
         // data files and shared lists begin anew for each point
-        let cast = self.cast(extracted)?;
+        let compiled = self.compile(extracted)?;
         let parts = self.parts(point)?;
         let labels = BTreeMap::from([("users".to_owned(), users_of(&parts).to_string())]);
-        let crews: Vec<Crew<'_>> =
-            parts.iter().map(|part| Crew { plan: &part.plan, crowd: Some(&part.crowd) }).collect();
-        let player = |number: usize| Player::new(Arc::clone(&cast.scripts[number]));
+        let crews: Vec<Crew<'_>> = parts
+            .iter()
+            .map(|part| Crew { plan: &part.plan, user_schedule: Some(&part.user_schedule) })
+            .collect();
+        let player = |number: usize| Player::new(Arc::clone(&compiled.scripts[number]));
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels)];
             if let Some(jtl) = jtl {
                 jtl.expect(parts.iter().map(|part| part.plan.connections.get()).collect());
                 samplers.push(jtl);
             }
-            way.drive_crews(&crews, shape(&cast), player, (&mut samplers, stop))
+            route.drive_crews(&crews, shape(&compiled), player, (&mut samplers, stop))
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
         let load = driven.map_err(HttpError::from)?;
         let mut result = result_record(&together(&parts), labels, Lengths::Any, &load);
-        let (rows, stretches) = (load.recorder.rows(), load.recorder.stretches());
-        let (steps, groups) = cast.prepared;
-        result.parts = records("step", &cast.rows[steps..], &rows[steps..], &load);
-        result.groups = records("group", &cast.groups[groups..], &stretches[groups..], &load);
+        let (rows, group_rows) = (load.recorder.rows(), load.recorder.groups());
+        let (steps, groups) = compiled.prepared;
+        result.parts = records("step", &compiled.rows[steps..], &rows[steps..], &load);
+        result.groups = records("group", &compiled.groups[groups..], &group_rows[groups..], &load);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
-        result.scenarios = scenarios(&parts, &cast.scripts, &load);
-        let judged = cast.thresholds.iter();
+        result.scenarios = scenarios(&parts, &compiled.scripts, &load);
+        let judged = compiled.thresholds.iter();
         let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
         result.thresholds = judged.collect();
         result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
@@ -210,7 +212,7 @@ impl ScenarioLoad {
     fn jtl(&self, rows: &[Row]) -> Result<Option<Jtl>, HttpError> {
         let Some(path) = &self.options.export.jtl else { return Ok(None) };
         let base = self.origin.url().to_string();
-        let scenarios = &self.book.file().scenario;
+        let scenarios = &self.source.file().scenario;
         let group = |row: &Row| scenarios.iter().position(|scenario| scenario.name == row.scenario);
         let rows = rows.iter().map(|row| JtlRow {
             label: format!("{} {}", row.scenario, row.name),
@@ -225,15 +227,15 @@ impl ScenarioLoad {
 impl Measure for ScenarioLoad {
     fn outline(&self) -> Outline {
         let options = &self.options;
-        let file = self.book.file();
+        let file = self.source.file();
         let mut in_force = options.drive.in_force(file, self.seed);
-        in_force.insert("scenario".into(), json!(self.book.path()));
+        in_force.insert("scenario".into(), json!(self.source.path()));
         in_force.insert("scenario-text".into(), json!(masked::text(file)));
         in_force.insert("base".into(), json!(self.origin.url().to_string()));
         in_force.insert("exclude".into(), json!(options.exclude));
         in_force.insert("users".into(), json!(options.users));
         in_force.insert("credentials".into(), json!(options.credentials));
-        in_force.extend(options.exchange.in_force(self.ways.proxy()));
+        in_force.extend(options.exchange.in_force(self.routes.proxy()));
         in_force.extend(options.export.in_force());
         in_force.extend(options.transport.in_force());
         if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
@@ -262,9 +264,9 @@ impl Measure for ScenarioLoad {
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
-        let way = self.ways.to(self.origin.url(), stop)?;
-        let Some(extracted) = self.prepare(&way, stop)? else { return Ok(()) };
-        let rows = self.cast(&extracted)?.rows;
+        let route = self.routes.to(self.origin.url(), stop)?;
+        let Some(extracted) = self.prepare(&route, stop)? else { return Ok(()) };
+        let rows = self.compile(&extracted)?.rows;
         let mut jtl = self.jtl(&rows)?;
         watch.rows(&names(&rows));
         if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
@@ -274,7 +276,7 @@ impl Measure for ScenarioLoad {
             if stop.asked() {
                 break;
             }
-            self.measure(*point, &extracted, (&way, &mut jtl), (watch, stop))?;
+            self.measure(*point, &extracted, (&route, &mut jtl), (watch, stop))?;
         }
         Ok(())
     }
@@ -298,8 +300,8 @@ fn target(origin: &Origin, name: Option<&str>) -> String {
     }
 }
 
-fn shape(cast: &Cast) -> Shape {
-    Shape { operations: cast.rows.len(), stretches: cast.groups.len() }
+fn shape(compiled: &CompiledScenario) -> Shape {
+    Shape { operations: compiled.rows.len(), groups: compiled.groups.len() }
 }
 
 /// Users of the scenarios without a rate; of those with one, when there are no others.

@@ -1,16 +1,16 @@
-//! Scenarios as they are played: what a file says is compiled once, then users walk through it.
+//! Scenarios as they are played: what a file says is compiled once, then a cursor of each user goes through it.
 
 mod coding;
 mod compile;
-mod letter;
+mod cursor;
 mod load;
 mod options;
 mod player;
 mod program;
+mod request_template;
 mod script;
 mod threshold;
 mod timeline;
-mod walk;
 
 pub use load::{DryRun, ScenarioLoad};
 pub use options::ScenarioOptions;

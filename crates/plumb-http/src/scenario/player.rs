@@ -7,7 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_engine::{After, Next, Op, OpEnd, Protocol, Step as Reading, Stretch};
+use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures};
 use plumb_scenario::cookies::{Jar, Site};
 use plumb_scenario::data::{Lines, OwnLine};
@@ -16,9 +16,9 @@ use plumb_scenario::file::{Cookies, OnFailure, Take, Think};
 use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
-use super::letter::Origin;
+use super::cursor::{Around, Cursor, Halt, SharedTurns};
 use super::program::{Program, Step};
-use super::walk::{Around, Halt, SharedTurns, Walk};
+use super::request_template::Origin;
 use reading::Wire;
 
 /// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
@@ -56,7 +56,7 @@ pub(crate) struct Player {
     seen: Vec<Seen>,
     /// The first complaint about each step.
     complaints: Vec<Option<String>>,
-    complete: Vec<Stretch>,
+    complete: Vec<OperationGroup>,
     counts: Counts,
     /// What was extracted last, for whoever comes after a preparation.
     extracted: Vec<(Slot, Value)>,
@@ -89,7 +89,7 @@ pub(crate) struct User {
     /// The target of its last request, for the cookies that come with the answer.
     target: String,
     draw: Draw,
-    walk: Walk,
+    cursor: Cursor,
     stage: Stage,
     /// Scripts that it has ended.
     scripts: u64,
@@ -115,7 +115,10 @@ enum Stage {
 impl Player {
     /// Users that follow `script`.
     pub(crate) fn new(script: Arc<Script>) -> Self {
-        let seen = |step: &Step| Seen { memo: Memo::new(step.letter.ask()), cookies: (0, false) };
+        let seen = |step: &Step| Seen {
+            memo: Memo::new(step.request_template.ask()),
+            cookies: (0, false),
+        };
         Self {
             seen: script.steps.iter().map(seen).collect(),
             complaints: vec![None; script.steps.len()],
@@ -185,12 +188,12 @@ impl Player {
                         user.stage = Stage::Script;
                     }
                 }
-                Stage::Login | Stage::Script => match self.walk(user) {
+                Stage::Login | Stage::Script => match self.cursor(user) {
                     Halt::Request(step) => return Halted::Request(step),
                     Halt::Undecided(step) => return Halted::Undecided(step),
                     Halt::Pause(ns) => return Halted::Pause(ns),
                     Halt::End => {
-                        user.walk.restart(&mut self.complete);
+                        user.cursor.restart(&mut self.complete);
                         if user.stage == Stage::Login {
                             user.stage = Stage::Between;
                             continue;
@@ -204,10 +207,10 @@ impl Player {
         }
     }
 
-    fn walk(&mut self, user: &mut User) -> Halt {
+    fn cursor(&mut self, user: &mut User) -> Halt {
         let mut undecided = None;
         let script = &*self.script;
-        let halt = user.walk.go(&mut Around {
+        let halt = user.cursor.go(&mut Around {
             program: if user.stage == Stage::Login { &script.login } else { &script.program },
             variables: &mut user.variables,
             draw: &mut user.draw,
@@ -256,13 +259,13 @@ impl Player {
         match self.script.on_failure {
             OnFailure::Continue => None,
             OnFailure::Restart => {
-                user.walk.restart(&mut self.complete);
+                user.cursor.restart(&mut self.complete);
                 self.counts.broken += 1;
                 let again = if user.stage == Stage::Login { Stage::Login } else { Stage::Between };
                 Some(self.script_over(user, again))
             }
             OnFailure::Stop => {
-                user.walk.restart(&mut self.complete);
+                user.cursor.restart(&mut self.complete);
                 self.counts.broken += 1;
                 *self.counts.ended.entry("a step failed".into()).or_default() += 1;
                 user.stage = Stage::Done;
@@ -316,7 +319,7 @@ impl Protocol for Player {
             jar: Jar::new(Arc::clone(&self.script.site)),
             target: String::new(),
             draw: Draw::of_user(self.script.seed, n as u64),
-            walk: Walk::default(),
+            cursor: Cursor::default(),
             stage: Stage::New,
             scripts: 0,
             asked: false,
@@ -345,7 +348,8 @@ impl Protocol for Player {
         let cookies = |target: &str, line: &mut Vec<u8>| {
             script.cookies != Cookies::Off && jar.write(target, NOW_NS, line)
         };
-        let written = step.letter.write(&script.origin, &user.variables, cookies, (out, spare));
+        let written =
+            step.request_template.write(&script.origin, &user.variables, cookies, (out, spare));
         match written {
             Ok(target) => {
                 if script.cookies != Cookies::Off {
@@ -394,8 +398,8 @@ impl Protocol for Player {
             Outcome::Ok => None,
             Outcome::Failed(kind) => Some(kind),
         };
-        user.walk.count(end.took_ns, end.counts, failed);
-        user.walk.pass();
+        user.cursor.count(end.took_ns, end.counts, failed);
+        user.cursor.pass();
         let broken = failed.and_then(|_| self.failed(user));
         broken.unwrap_or_else(|| self.next(user)).into()
     }
@@ -404,7 +408,7 @@ impl Protocol for Player {
         self.next(user).into()
     }
 
-    fn complete(&mut self) -> Option<Stretch> {
+    fn complete(&mut self) -> Option<OperationGroup> {
         self.complete.pop()
     }
 

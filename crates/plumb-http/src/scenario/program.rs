@@ -7,7 +7,7 @@ use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::Think;
 use plumb_scenario::variables::Slot;
 
-use super::letter::Letter;
+use super::request_template::RequestTemplate;
 
 /// A place in a program.
 pub(crate) type Place = u32;
@@ -30,7 +30,7 @@ pub(crate) enum Instruction {
     Repeat(u64),
     /// The next turn of the innermost loop, whose body begins at `to`.
     Again { to: Place },
-    /// Begins a stretch that is timed as one, under this row of the stretches.
+    /// Begins a stretch that is timed as one, under this row of the groups.
     Group(u16),
     /// Ends it.
     GroupEnd,
@@ -54,7 +54,7 @@ pub(crate) struct Step {
     pub(crate) place: String,
     /// The row that records it.
     pub(crate) row: u16,
-    pub(crate) letter: Letter,
+    pub(crate) request_template: RequestTemplate,
     pub(crate) checker: Checker,
     /// The answer must be complete within this, from the due time.
     pub(crate) within_ns: u64,

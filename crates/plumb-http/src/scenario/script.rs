@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use plumb_engine::clock;
 use plumb_measure::statistics::SplitMix64;
-use plumb_scenario::Book;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
+use plumb_scenario::ScenarioSource;
 use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
 use plumb_scenario::file::{Cookies, OnFailure, Pairs, Scenario};
@@ -17,11 +17,11 @@ use plumb_wire::http::{Scheme, Url};
 use toml::Spanned;
 
 use super::compile::{Compiler, Manner, Row, header_problem};
-use super::letter::Origin;
+use super::cursor::SharedTurns;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
+use super::request_template::Origin;
 use super::threshold::Threshold;
-use super::walk::SharedTurns;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
 use crate::proxy::Proxy;
@@ -32,14 +32,14 @@ pub(crate) const PREPARATION: &str = "\0prepare";
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
-pub(crate) struct Wishes {
+pub(crate) struct Overrides {
     pub(crate) headers: Pairs,
     pub(crate) exclude: Patterns,
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) body_bytes_max: u64,
 }
 
-impl Wishes {
+impl Overrides {
     /// Header lines `Name: value` as pairs.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Wishes {
 
 /// Everything that users do, and who records it.
 #[derive(Debug)]
-pub(crate) struct Cast {
+pub(crate) struct CompiledScenario {
     /// What is done once, before everything else.
     pub(crate) preparation: Option<Arc<Script>>,
     /// One a scenario.
@@ -69,13 +69,13 @@ pub(crate) struct Cast {
 /// # Errors
 /// When neither `base` nor the file names one, or it has a path.
 pub(crate) fn origin(
-    book: &Book,
+    source: &ScenarioSource,
     base: Option<&str>,
     proxy: Option<&Proxy>,
 ) -> Result<Origin, HttpError> {
-    let written = book.file().base.as_ref();
+    let written = source.file().base.as_ref();
     let refused = |problem: String| match (base, written) {
-        (None, Some(written)) => book.wrong(&written.span(), problem).into(),
+        (None, Some(written)) => source.wrong(&written.span(), problem).into(),
         _ => HttpError::Base { problem },
     };
     let Some(text) = base.or(written.map(|base| base.get_ref().as_str())) else {
@@ -94,26 +94,26 @@ pub(crate) fn origin(
     Ok(Origin::new(url, proxy))
 }
 
-/// The scripts of `book`. What a preparation `extracted` is known to all users.
+/// The scripts of `source`. What a preparation `extracted` is known to all users.
 ///
 /// # Errors
 /// [`HttpError::Scenario`] with the place of the first thing that cannot be, or what is wrong with
 /// a file that the scenario names.
-pub(crate) fn cast(
-    book: &Book,
+pub(crate) fn compile(
+    source: &ScenarioSource,
     origin: &Origin,
-    wishes: &Wishes,
+    overrides: &Overrides,
     seed: u64,
     extracted: &[(Slot, Value)],
-) -> Result<Cast, HttpError> {
-    let director = Director { book, origin, wishes, seed, extracted };
-    director.cast()
+) -> Result<CompiledScenario, HttpError> {
+    let scenarios = ScenarioCompiler { source, origin, overrides, seed, extracted };
+    scenarios.compile()
 }
 
-struct Director<'a> {
-    book: &'a Book,
+struct ScenarioCompiler<'a> {
+    source: &'a ScenarioSource,
     origin: &'a Origin,
-    wishes: &'a Wishes,
+    overrides: &'a Overrides,
     seed: u64,
     extracted: &'a [(Slot, Value)],
 }
@@ -128,11 +128,11 @@ struct Draft<'a> {
     lists: usize,
 }
 
-impl Director<'_> {
-    fn cast(&self) -> Result<Cast, HttpError> {
+impl ScenarioCompiler<'_> {
+    fn compile(&self) -> Result<CompiledScenario, HttpError> {
         self.check_names()?;
-        let mut compiler = Compiler::new(self.book, self.origin, &self.wishes.exclude);
-        let file = self.book.file();
+        let mut compiler = Compiler::new(self.source, self.origin, &self.overrides.exclude);
+        let file = self.source.file();
         let (common, mut known) = self.common(&mut compiler, &file.variables)?;
         let who = self.credentials(file.credentials.as_deref())?;
         let manner = self.manner(PREPARATION, &[], who.as_ref());
@@ -178,7 +178,7 @@ impl Director<'_> {
                 site: Arc::clone(&site),
                 on_failure: scenario.on_failure,
                 seed: seed_of(self.seed, number),
-                body_bytes_max: self.wishes.body_bytes_max,
+                body_bytes_max: self.overrides.body_bytes_max,
                 prepares: false,
             })
         };
@@ -194,7 +194,7 @@ impl Director<'_> {
             script
         });
         let scripts = (1..).zip(drafts).map(|(number, draft)| script(draft, number)).collect();
-        Ok(Cast {
+        Ok(CompiledScenario {
             preparation,
             scripts,
             rows: compiler.rows,
@@ -205,26 +205,26 @@ impl Director<'_> {
     }
 
     fn check_names(&self) -> Result<(), ScenarioError> {
-        let file = self.book.file();
+        let file = self.source.file();
         let mut names = BTreeSet::new();
         for scenario in &file.scenario {
-            let at = self.book.place_of(scenario);
+            let at = self.source.place_of(scenario);
             if scenario.name.is_empty() || scenario.name.contains(char::is_control) {
-                return Err(self.book.wrong(&at, "a scenario has a name, without line ends"));
+                return Err(self.source.wrong(&at, "a scenario has a name, without line ends"));
             }
             if !names.insert(&scenario.name) {
                 let problem = format!("two scenarios are called `{}`", scenario.name);
-                return Err(self.book.wrong(&at, problem));
+                return Err(self.source.wrong(&at, problem));
             }
         }
         if names.is_empty() {
-            return Err(self.book.wrong(&(0..0), "no [[scenario]]: nobody does anything"));
+            return Err(self.source.wrong(&(0..0), "no [[scenario]]: nobody does anything"));
         }
         for name in file.headers.keys().chain(file.scenario.iter().flat_map(|s| s.headers.keys())) {
             if let Some(problem) = header_problem(name) {
-                let at = self.book.text().find(name.as_str()).unwrap_or(0);
+                let at = self.source.text().find(name.as_str()).unwrap_or(0);
                 let place = at..at + name.len();
-                return Err(self.book.wrong(&place, format!("header `{name}`: {problem}")));
+                return Err(self.source.wrong(&place, format!("header `{name}`: {problem}")));
             }
         }
         Ok(())
@@ -240,8 +240,8 @@ impl Director<'_> {
         let mut known = Vec::new();
         for (name, value) in variables {
             let slot = compiler.names.slot(name).map_err(|error| {
-                let at = self.book.text().find(name.as_str()).unwrap_or(0);
-                self.book.wrong(&(at..at + name.len()), error.to_string())
+                let at = self.source.text().find(name.as_str()).unwrap_or(0);
+                self.source.wrong(&(at..at + name.len()), error.to_string())
             })?;
             common.set(slot, Value::text(value));
             known.push(slot);
@@ -255,7 +255,7 @@ impl Director<'_> {
         known: &[Slot],
         compiler: &mut Compiler<'_>,
     ) -> Result<Draft<'s>, HttpError> {
-        let file = self.book.file();
+        let file = self.source.file();
         let all = file.variables.iter().chain(&scenario.variables);
         let all: Pairs = all.map(|(name, value)| (name.clone(), value.clone())).collect();
         let (mut common, own) = self.common(compiler, &all)?;
@@ -265,8 +265,8 @@ impl Director<'_> {
         let mut known = [known, &own].concat();
         let mut data = Vec::new();
         for source in &scenario.data {
-            let lines = Lines::read(source, self.book.folder(), &mut compiler.names)
-                .map_err(|error| self.book.wrong(&source.file.span(), error.to_string()))?;
+            let lines = Lines::read(source, self.source.folder(), &mut compiler.names)
+                .map_err(|error| self.source.wrong(&source.file.span(), error.to_string()))?;
             known.extend(lines.slots());
             let name = source.file.get_ref().file_name().unwrap_or_default();
             data.push((name.to_string_lossy().into_owned(), lines));
@@ -283,7 +283,7 @@ impl Director<'_> {
                 0 => "this scenario asks for nothing: give it a [[scenario.step]]",
                 _ => "--exclude leaves nothing of this scenario",
             };
-            return Err(self.book.wrong(&self.book.place_of(scenario), problem).into());
+            return Err(self.source.wrong(&self.source.place_of(scenario), problem).into());
         }
         known.extend(compiler.set_by(&login));
         known.extend(compiler.set_by(&program));
@@ -300,9 +300,9 @@ impl Director<'_> {
     ) -> Manner<'m> {
         Manner {
             scenario,
-            file: &self.book.file().headers,
+            file: &self.source.file().headers,
             headers,
-            told: &self.wishes.headers,
+            told: &self.overrides.headers,
             authorization: who.map(Credentials::authorization),
             think: None,
         }
@@ -310,17 +310,17 @@ impl Director<'_> {
 
     /// Who asks: as the command line says, else the file, else the environment.
     fn credentials(&self, path: Option<&Path>) -> Result<Option<Credentials>, HttpError> {
-        let own = path.map(|path| self.book.folder().join(path));
-        let source = Source::new(self.wishes.credentials.as_deref().or(own.as_deref()));
+        let own = path.map(|path| self.source.folder().join(path));
+        let source = Source::new(self.overrides.credentials.as_deref().or(own.as_deref()));
         source.at_hand()
     }
 
     fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, ScenarioError> {
         let read = |text: &Spanned<String>| {
             Threshold::parse(text.get_ref(), &compiler.rows, &compiler.groups)
-                .map_err(|problem| self.book.wrong(&text.span(), problem))
+                .map_err(|problem| self.source.wrong(&text.span(), problem))
         };
-        self.book.file().thresholds.iter().map(read).collect()
+        self.source.file().thresholds.iter().map(read).collect()
     }
 }
 
@@ -334,13 +334,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scenario::walk::{Around, Halt, Walk};
+    use crate::scenario::cursor::{Around, Cursor, Halt};
 
     const WHOLE: &str = include_str!("../../../../examples/scenarios/user-mix.toml");
     const LIST: &str = include_str!("../../../../examples/scenarios/list-details.toml");
 
-    fn wishes(exclude: &[String]) -> Wishes {
-        Wishes {
+    fn overrides(exclude: &[String]) -> Overrides {
+        Overrides {
             headers: Pairs::new(),
             exclude: Patterns::new(exclude),
             credentials: None,
@@ -348,36 +348,36 @@ mod tests {
         }
     }
 
-    fn cast_of(text: &str) -> Result<Cast, HttpError> {
-        let book = Book::parse(Path::new("s.toml"), text.into())?;
-        let origin = origin(&book, None, None)?;
-        cast(&book, &origin, &wishes(&[]), 1, &[])
+    fn compiled_of(text: &str) -> Result<CompiledScenario, HttpError> {
+        let source = ScenarioSource::parse(Path::new("s.toml"), text.into())?;
+        let origin = origin(&source, None, None)?;
+        compile(&source, &origin, &overrides(&[]), 1, &[])
     }
 
     #[test]
     fn a_whole_file_becomes_scripts_with_their_rows() {
-        let cast = cast_of(WHOLE).unwrap();
-        let rows = cast.rows.iter().map(|row| format!("{}/{}", row.scenario, row.name));
+        let compiled = compiled_of(WHOLE).unwrap();
+        let rows = compiled.rows.iter().map(|row| format!("{}/{}", row.scenario, row.name));
         assert_eq!(rows.collect::<Vec<_>>(), ["eager/part", "calm/part", "background/message"]);
-        assert_eq!((cast.scripts.len(), cast.groups.len()), (3, 2));
-        assert!(cast.preparation.is_none());
-        assert_ne!(cast.scripts[0].seed, cast.scripts[1].seed);
-        let cast = cast_of(LIST).unwrap();
-        assert_eq!((cast.prepared, cast.rows.len()), ((1, 0), 3));
-        assert_eq!(cast.preparation.unwrap().iterations, Some(1));
+        assert_eq!((compiled.scripts.len(), compiled.groups.len()), (3, 2));
+        assert!(compiled.preparation.is_none());
+        assert_ne!(compiled.scripts[0].seed, compiled.scripts[1].seed);
+        let compiled = compiled_of(LIST).unwrap();
+        assert_eq!((compiled.prepared, compiled.rows.len()), ((1, 0), 3));
+        assert_eq!(compiled.preparation.unwrap().iterations, Some(1));
     }
 
     #[test]
     fn what_is_left_out_takes_its_loops_and_groups_along() {
-        let book = Book::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
-        let origin = origin(&book, None, None).unwrap();
-        let error = cast(&book, &origin, &wishes(&["*kb.*".into()]), 1, &[]).unwrap_err();
+        let source = ScenarioSource::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
+        let origin = origin(&source, None, None).unwrap();
+        let error = compile(&source, &origin, &overrides(&["*kb.*".into()]), 1, &[]).unwrap_err();
         assert!(error.to_string().contains("--exclude leaves nothing"), "{error}");
-        let cast = cast(&book, &origin, &wishes(&["kb.htm".into()]), 1, &[]).unwrap();
-        assert_eq!(cast.steps(), 1 + 1 + 1);
+        let compiled = compile(&source, &origin, &overrides(&["kb.htm".into()]), 1, &[]).unwrap();
+        assert_eq!(compiled.steps(), 1 + 1 + 1);
     }
 
-    impl Cast {
+    impl CompiledScenario {
         fn steps(&self) -> usize {
             let programs = self.scripts.iter().map(|script| &script.program);
             let requests = |program: &Program| {
@@ -391,9 +391,9 @@ mod tests {
     fn wander(script: &Script) {
         let mut variables = plumb_scenario::variables::Variables::new(Arc::clone(&script.common));
         let mut draw = plumb_scenario::draw::Draw::of_user(script.seed, 0);
-        let (mut walk, mut complete, mut undecided) = (Walk::default(), Vec::new(), None);
+        let (mut cursor, mut complete, mut undecided) = (Cursor::default(), Vec::new(), None);
         for _ in 0..20 {
-            let halt = walk.go(&mut Around {
+            let halt = cursor.go(&mut Around {
                 program: &script.program,
                 variables: &mut variables,
                 draw: &mut draw,
@@ -404,7 +404,7 @@ mod tests {
             match halt {
                 Halt::Request(step) | Halt::Undecided(step) => {
                     assert!(usize::from(step) < script.steps.len());
-                    walk.pass();
+                    cursor.pass();
                 }
                 Halt::Pause(_) => {}
                 Halt::End => return,
@@ -426,14 +426,14 @@ mod tests {
             let at = at.min(text.len());
             let end = (at + gone).min(text.len());
             let changed = format!("{}{put}{}", &text[..at], &text[end..]);
-            if let Ok(cast) = cast_of(&changed) {
-                cast.scripts.iter().for_each(|script| wander(script));
+            if let Ok(compiled) = compiled_of(&changed) {
+                compiled.scripts.iter().for_each(|script| wander(script));
             }
         }
 
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
-            let _ = cast_of(&text);
+            let _ = compiled_of(&text);
         }
     }
 }

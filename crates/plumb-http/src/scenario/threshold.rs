@@ -128,7 +128,7 @@ impl Threshold {
             Of::All => recorder.rows().iter().collect(),
             Of::Scenario(_, rows) => recorder.rows().get(rows.clone())?.iter().collect(),
             Of::Row(row) => recorder.rows().get(*row).into_iter().collect(),
-            Of::Group(row) => recorder.stretches().get(*row).into_iter().collect(),
+            Of::Group(row) => recorder.groups().get(*row).into_iter().collect(),
         };
         let (dropped, start_up) = match &self.of {
             Of::Scenario(number, _) => {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn records() -> Recorder {
-        let mut recorder = Recorder::new(Shape { operations: 5, stretches: 1 });
+        let mut recorder = Recorder::new(Shape { operations: 5, groups: 1 });
         let moments = |ns| Moments { due: 0, sent: 0, first: ns / 2, last: ns };
         (1..=100).for_each(|n| recorder.record(0, moments(n * 1_000_000), Answer::ok(1)));
         recorder.record(1, moments(5), Answer::failed(FailureKind::Closed));

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use plumb_engine::{ARRIVALS_MAX, Crowd, Curve, Extent, LoadPlan, Spread};
+use plumb_engine::{ARRIVALS_MAX, Curve, Extent, LoadPlan, Spread, UserSchedule};
 use plumb_measure::{Span, real};
 
-use plumb_scenario::Book;
 use plumb_scenario::ScenarioError;
+use plumb_scenario::ScenarioSource;
 use plumb_scenario::file::{Arrivals, Scenario};
 
 /// Users of one scenario at most.
@@ -19,7 +19,7 @@ const OPEN_USERS: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) plan: LoadPlan,
-    pub(crate) crowd: Crowd,
+    pub(crate) user_schedule: UserSchedule,
     /// Users at most.
     pub(crate) users: u64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Part {
 impl Part {
     /// True when scripts begin at a rate.
     pub(crate) fn open(&self) -> bool {
-        matches!(self.crowd, Crowd::Arrivals(..))
+        matches!(self.user_schedule, UserSchedule::Arrivals(..))
     }
 }
 
@@ -47,13 +47,13 @@ pub(crate) struct Times<'a> {
 /// # Errors
 /// [`ScenarioError::Wrong`] with the place of what contradicts itself.
 pub(crate) fn part(
-    book: &Book,
+    source: &ScenarioSource,
     scenario: &Scenario,
     times: Times<'_>,
     users: Option<u64>,
     seed: u64,
 ) -> Result<Part, ScenarioError> {
-    let reader = Reader { book, scenario, times };
+    let reader = Reader { source, scenario, times };
     reader.check()?;
     let warmup_ns = times.like.warmup.ns();
     // without a start of its own a scenario takes part in the warm-up
@@ -61,7 +61,7 @@ pub(crate) fn part(
     let curve = reader.curve(begins_ns, users)?;
     let most = curve.most();
     let extent = reader.extent(begins_ns)?;
-    let (crowd, most) = if reader.open() {
+    let (user_schedule, most) = if reader.open() {
         let spread = match scenario.arrivals {
             Arrivals::Fixed => Spread::Even,
             Arrivals::Poisson => Spread::Poisson(seed),
@@ -71,9 +71,9 @@ pub(crate) fn part(
             return Err(reader.wrong(problem));
         }
         let users = scenario.users.as_ref().map_or(OPEN_USERS, |users| *users.get_ref());
-        (Crowd::Arrivals(curve, spread), users)
+        (UserSchedule::Arrivals(curve, spread), users)
     } else {
-        (Crowd::Users(curve), whole(most))
+        (UserSchedule::Users(curve), whole(most))
     };
     let connections = usize::try_from(most).ok().and_then(NonZeroUsize::new);
     let Some(connections) = connections.filter(|_| most <= USERS_MAX) else {
@@ -81,7 +81,7 @@ pub(crate) fn part(
     };
     let threads = times.like.threads.min(connections);
     let plan = LoadPlan { connections, threads, extent, ..times.like.clone() };
-    Ok(Part { plan, crowd, users: most })
+    Ok(Part { plan, user_schedule, users: most })
 }
 
 /// `total` users dealt to scenarios in proportion to what each had: at least one for each.
@@ -101,7 +101,7 @@ pub(crate) fn dealt(total: u64, had: &[u64]) -> Vec<u64> {
 }
 
 struct Reader<'a> {
-    book: &'a Book,
+    source: &'a ScenarioSource,
     scenario: &'a Scenario,
     times: Times<'a>,
 }
@@ -118,11 +118,11 @@ impl Reader<'_> {
         let rate = scenario.rate.as_ref().map(toml::Spanned::span);
         let users = scenario.users.as_ref().map(toml::Spanned::span);
         let stage = scenario.stages.first().map(toml::Spanned::span);
-        rate.or(stage).or(users).unwrap_or_else(|| self.book.place_of(scenario))
+        rate.or(stage).or(users).unwrap_or_else(|| self.source.place_of(scenario))
     }
 
     fn wrong(&self, problem: impl Into<String>) -> ScenarioError {
-        self.book.wrong(&self.place(), problem)
+        self.source.wrong(&self.place(), problem)
     }
 
     fn check(&self) -> Result<(), ScenarioError> {
@@ -149,13 +149,13 @@ impl Reader<'_> {
         if let Some(iterations) = &scenario.iterations
             && *iterations.get_ref() == 0
         {
-            return Err(self.book.wrong(&iterations.span(), "iterations = 0 does nothing"));
+            return Err(self.source.wrong(&iterations.span(), "iterations = 0 does nothing"));
         }
         for stage in &scenario.stages {
             let (users, rate) = (stage.get_ref().users, stage.get_ref().rate);
             if users.is_some() == rate.is_some() || rate.is_some() != open {
                 let problem = "each stage has users, or each has a rate";
-                return Err(self.book.wrong(&stage.span(), problem));
+                return Err(self.source.wrong(&stage.span(), problem));
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Clients, and what they say to make themselves known.
 
-use plumb_engine::{Peer, Seat};
+use plumb_engine::{ConnectionId, Peer};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
@@ -15,7 +15,7 @@ pub(super) struct Client {
     /// Its number, from one.
     pub(super) id: u64,
     pub(super) peer: Peer,
-    pub(super) seat: Option<Seat>,
+    pub(super) connection_id: Option<ConnectionId>,
     /// Until when it waits, nanoseconds, and for what.
     pub(super) waits: Option<(u64, LockId)>,
     /// Owners that end with it, and some that have ended.
@@ -33,7 +33,7 @@ impl Client {
         Self {
             id,
             peer,
-            seat: None,
+            connection_id: None,
             waits: None,
             owners: Vec::new(),
             version: 2,

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 
-use plumb_engine::{Ended, Peer, Seat, Served, Service, TurnedAway};
+use plumb_engine::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
@@ -337,10 +337,10 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     }
 
     /// The client waits no longer; where it sits.
-    fn waited(&mut self, client: usize) -> Option<Seat> {
+    fn waited(&mut self, client: usize) -> Option<ConnectionId> {
         let client = self.clients[client].as_mut()?;
         client.waits = None;
-        client.seat
+        client.connection_id
     }
 }
 
@@ -365,9 +365,9 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         })
     }
 
-    fn seated(&mut self, conn: &mut usize, seat: Seat) {
+    fn seated(&mut self, conn: &mut usize, connection_id: ConnectionId) {
         if let Some(client) = &mut self.clients[*conn] {
-            client.seat = Some(seat);
+            client.connection_id = Some(connection_id);
         }
     }
 
@@ -438,7 +438,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         self.expire();
     }
 
-    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<Seat> {
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         while let Some(at) = self.next_waiter() {
             let Some(waiter) = self.waiters.remove(at) else {
                 break;

@@ -144,7 +144,7 @@ impl<R: Rules> Table<R> {
                 (dialog, update) = (entry.dialog + dialog, entry.update + update);
                 index
             }
-            None => self.seat(owner, granule, mode),
+            None => self.connection_id(owner, granule, mode),
         };
         let entry = &mut self.entries[index];
         (entry.dialog, entry.update) = (dialog, update);
@@ -186,7 +186,7 @@ impl<R: Rules> Table<R> {
     }
 
     /// A new lock with empty counters and the next fence number.
-    pub(super) fn seat(&mut self, owner: u32, granule: u32, mode: Held) -> u32 {
+    pub(super) fn connection_id(&mut self, owner: u32, granule: u32, mode: Held) -> u32 {
         let fence = self.next_fence;
         let next_of_granule = self.granules.rows[granule].head;
         let index = self.entries.insert(Entry {

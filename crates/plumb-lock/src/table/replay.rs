@@ -78,6 +78,6 @@ impl<R: Rules> Table<R> {
         };
         let element = Element { mode, name: lock.name, argument: lock.argument };
         let granule = self.granule_of(&element, None);
-        self.seat(owner, granule, lock.mode)
+        self.connection_id(owner, granule, lock.mode)
     }
 }

@@ -12,7 +12,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Listener, Plain, ServePlan, Stop, serve};
 use plumb_lock::journal::{Notes, Restored};
 use plumb_lock::table::{Fault, Limits, Mode, Rules, Scope};
-use plumb_lock::{Event as Told, LockServer, ServerPlan};
+use plumb_lock::{Event as ServerTimes, LockServer, ServerPlan};
 use plumb_measure::Span;
 use plumb_wire::resp;
 
@@ -94,7 +94,7 @@ fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &S
         tick: plumb_measure::Tick::Free,
     };
     let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
-    let mut tell = |_: Told<'_>| {};
+    let mut tell = |_: ServerTimes<'_>| {};
     let mut server = LockServer::new(server, (restored, Notes::none()), MonotonicClock, &mut tell);
     serve(&plan, listeners, &mut server, Plain::default, stop).expect("it serves to the end");
 }

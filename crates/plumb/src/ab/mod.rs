@@ -36,7 +36,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let file = options.file()?;
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "ab");
-    let (compared, folder) = experiment::take(&file, options.wishes(), place, &stop)?;
+    let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
     experiment::print(&compared, &options.output, Some(folder.path()))?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

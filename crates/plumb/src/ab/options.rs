@@ -10,7 +10,7 @@ use plumb_lab::{Admission, Faults};
 use plumb_measure::{Share, Span};
 
 use crate::experiment::{
-    ExperimentFile, FailOn, ProbeSection, ROUNDS_MAX, Scalar, VariantSection, Wishes, unplaced,
+    ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar, VariantSection, unplaced,
 };
 
 /// The value of a variant that is its command.
@@ -151,10 +151,10 @@ impl AbOptions {
     }
 
     /// What is asked for beside the experiment.
-    pub(super) fn wishes(&self) -> Wishes {
+    pub(super) fn overrides(&self) -> Overrides {
         let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
         let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
-        Wishes {
+        Overrides {
             rounds: None,
             seed: None,
             faults: Faults { invalid, unchecked },

@@ -18,7 +18,7 @@ use plumb_measure::{CHECKUP_SCHEMA, Checkup, CheckupPart, CheckupVerdict, Progra
 use plumb_report::checkup;
 
 use crate::exit::Exit;
-use crate::far::FarWitness;
+use crate::far::FarHostWatch;
 use crate::{host, progress, signals};
 use file::LandscapeFile;
 use landscape::Landscape;
@@ -129,7 +129,7 @@ fn unreached(host: &mut HostOptions) -> anyhow::Result<Vec<String>> {
     if host.far_host.is_some() && host.host_interval.ns() == 0 {
         bail!("a far host needs samples: leave --host-interval 0s out");
     }
-    Ok(match FarWitness::reach(host) {
+    Ok(match FarHostWatch::reach(host) {
         Ok(_) => Vec::new(),
         Err(error) => {
             host.far_host = None;

@@ -1,4 +1,4 @@
-//! Nobody is left behind: a server ends with the experiment even when that is killed.
+//! NoWatcher is left behind: a server ends with the experiment even when that is killed.
 
 use std::io::{self, PipeWriter};
 use std::os::unix::process::CommandExt as _;

@@ -34,8 +34,8 @@ use plumb_report::comparison;
 
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Plan, ROUNDS_MAX, Variant, Wishes};
-use rounds::Nobody;
+pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX, Variant};
+use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;
 pub(crate) use surroundings::changes as surrounding_changes;
@@ -65,21 +65,21 @@ pub(crate) fn open_folder(out: Option<&Path>, name: &str) -> anyhow::Result<Expe
     })
 }
 
-/// Takes all that `file` asks for, within `wishes`, into a folder `out`, or one called after `name`.
+/// Takes all that `file` asks for, within `overrides`, into a folder `out`, or one called after `name`.
 /// When that fails no folder is left that holds nothing.
 pub(crate) fn take(
     file: &ExperimentFile,
-    wishes: Wishes,
+    overrides: Overrides,
     (out, name): (Option<&Path>, &str),
     stop: &Stop,
 ) -> anyhow::Result<(Comparison, ExperimentFolder)> {
-    let plan = Plan::of(file, wishes)?;
+    let plan = Plan::of(file, overrides)?;
     if let Some(remark) = rounds_remark(&plan, None) {
         writeln!(io::stderr(), "{remark}")?;
     }
     let folder = open_folder(out, name)?;
     let mut rounds = Rounds::new(&plan, &folder, &toml::to_string(file)?)?;
-    if let Err(error) = rounds.run(stop, &mut Nobody) {
+    if let Err(error) = rounds.run(stop, &mut NoWatcher) {
         drop(rounds);
         folder.discard();
         return Err(error);

@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) cells: Vec<Cell>,
     pub(crate) servers: Vec<ServerPlan>,
     pub(crate) extent: Extent,
-    /// Nobody said how many rounds there are: so many as are enough.
+    /// NoWatcher said how many rounds there are: so many as are enough.
     pub(crate) own_extent: bool,
     pub(crate) seed: u64,
     pub(crate) margin: Option<f64>,
@@ -93,7 +93,7 @@ impl BlockPlan {
 
 /// What is asked for beside the file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct Overrides {
     /// So many rounds instead of what the file says.
     pub(crate) rounds: Option<u64>,
     /// The seed of an experiment that goes on.
@@ -105,13 +105,13 @@ pub(crate) struct Wishes {
 
 impl Plan {
     /// The plan of `file`. Every command is looked at before anything is measured.
-    pub(crate) fn of(file: &ExperimentFile, wishes: Wishes) -> Result<Self, Fault> {
+    pub(crate) fn of(file: &ExperimentFile, overrides: Overrides) -> Result<Self, Fault> {
         names::check(file)?;
         let variants = in_order(file)?;
         let servers = ServerPlan::all(file)?;
         let cells = cells(file, &variants, &servers)?;
         names::no_idle_value(file)?;
-        let extent = extent(file, wishes.rounds)?;
+        let extent = extent(file, overrides.rounds)?;
         let mut plan = Self {
             variants: variants
                 .iter()
@@ -122,12 +122,12 @@ impl Plan {
             servers,
             extent: extent.unwrap_or(Extent::Pairs(ROUNDS)),
             own_extent: extent.is_none(),
-            seed: wishes.seed.or(file.seed).unwrap_or_else(clock::seed),
+            seed: overrides.seed.or(file.seed).unwrap_or_else(clock::seed),
             margin: file.margin.map(Share::of_one),
             settle: file.settle.as_ref().map_or(Span::from_ms(0), |it| *it.get_ref()),
             command_timeout: command_timeout(file),
-            faults: wishes.faults,
-            host: wishes.host,
+            faults: overrides.faults,
+            host: overrides.host,
         };
         plan.few_servers(file)?;
         plan.no_idle_key(file)?;
@@ -354,7 +354,7 @@ mod tests {
 
     fn plan(text: &str) -> Result<Plan, Fault> {
         let file = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Wishes::default())
+        Plan::of(&file, Overrides::default())
     }
 
     fn refused(from: &str, to: &str) -> String {

@@ -15,8 +15,8 @@ use plumb_measure::{
 
 use super::{program, shell};
 use crate::host;
+use crate::host_watch::HostWatch;
 use crate::report::page_of;
-use crate::witness::Witness;
 
 /// Runs `command` to its end, at most for `timeout`, and leaves its figure as a run in the folder
 /// `path`, with what this machine did meanwhile. Foreign is what neither we nor the processes that
@@ -29,15 +29,15 @@ pub(super) fn measure(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let folder = RunFolder::create_new(path)?;
-    let mut witness = match Witness::start(host, None, path) {
-        Ok(witness) => witness,
+    let mut host_watch = match HostWatch::start(host, None, path) {
+        Ok(host_watch) => host_watch,
         Err(error) => {
             folder.discard();
             return Err(error);
         }
     };
-    if let Ok(witness) = &mut witness {
-        witness.begin(None);
+    if let Ok(host_watch) = &mut host_watch {
+        host_watch.begin(None);
     }
     let began_ns = MonotonicClock.now_ns();
     let started = clock::utc(clock::wall_ns());
@@ -45,10 +45,10 @@ pub(super) fn measure(
         shell::run(command, timeout, stop).and_then(|printed| shell::figure(command, &printed));
     let mut result = result_of(asked.as_ref().copied().unwrap_or(0.0));
     result.duration_ns = MonotonicClock.now_ns() - began_ns;
-    let watched = match witness {
-        Ok(mut witness) => {
-            witness.testify(&mut result, began_ns);
-            witness.stop()
+    let watched = match host_watch {
+        Ok(mut host_watch) => {
+            host_watch.testify(&mut result, began_ns);
+            host_watch.stop()
         }
         Err(unwatched) => {
             unwatched.testify(&mut result);

@@ -7,9 +7,9 @@ use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_folder::{ExperimentFolder, record_digest};
 use plumb_lab::{
-    Block, BlockRecord, CROWDED_MAX, Course, Detail, Experiment, Extent, FAILURES_MAX, FailedBlock,
-    Failure, Fate, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Turn, VariantBlocks,
-    VariantRecord, foreign_load, interleaved,
+    Block, BlockRecord, BlockStatus, CROWDED_MAX, Detail, Experiment, Extent, FAILURES_MAX,
+    FailedBlock, Failure, Faults, ORDER_SCHEMA, Order, OrderRecord, Progress, Schedule, Turn,
+    VariantBlocks, VariantRecord, foreign_load, interleaved,
 };
 use plumb_measure::{Clock as _, Comparison};
 
@@ -35,11 +35,11 @@ pub(crate) trait Watcher {
     fn round(&mut self, standing: &Standing<'_>) -> anyhow::Result<()>;
 }
 
-/// Nobody looks on.
+/// NoWatcher looks on.
 #[derive(Debug)]
-pub(crate) struct Nobody;
+pub(crate) struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn round(&mut self, _: &Standing<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -63,7 +63,7 @@ pub(crate) struct Rounds<'a> {
     folder: &'a ExperimentFolder,
     order: OrderRecord,
     variants: Vec<VariantBlocks>,
-    course: Course,
+    schedule: Schedule,
     inputs: Inputs,
     servers: Servers,
 }
@@ -119,8 +119,8 @@ impl<'a> Rounds<'a> {
         };
         folder.write_order(&order.to_json())?;
         let variants = VariantBlocks::of(&order);
-        let course = Course::new(plan.cells.len(), plan.variants.len());
-        Ok(Self { plan, folder, order, variants, course, inputs, servers: Servers::default() })
+        let schedule = Schedule::new(plan.cells.len(), plan.variants.len());
+        Ok(Self { plan, folder, order, variants, schedule, inputs, servers: Servers::default() })
     }
 
     /// Goes on with what `order` says is done.
@@ -131,26 +131,26 @@ impl<'a> Rounds<'a> {
     ) -> anyhow::Result<Self> {
         let variants = VariantBlocks::read(&order, folder.path())?;
         same_machine(&variants)?;
-        let mut course = Course::new(plan.cells.len(), plan.variants.len());
+        let mut schedule = Schedule::new(plan.cells.len(), plan.variants.len());
         // whoever goes on with what had ended by itself has mended something: it is tried again
         let mended = order.cut_short.as_deref().is_some_and(|reason| reason != INTERRUPTED);
         for record in &order.blocks {
-            let fate = match record.failure {
-                Some(_) if mended => Fate::Disturbed,
+            let status = match record.failure {
+                Some(_) if mended => BlockStatus::Disturbed,
                 Some(failure) => failure.into(),
                 None => {
                     let blocks = &variants[record.variant].blocks;
                     let is_it = |it: &&Block| it.round == record.round && it.turn == record.turn();
                     let block = blocks.iter().find(is_it).context("a block is there no more")?;
-                    fate(block, plan.faults)
+                    status(block, plan.faults)
                 }
             };
-            course.took(record.round, record.turn(), fate);
+            schedule.took(record.round, record.turn(), status);
         }
         let order = OrderRecord { cut_short: None, ..order };
         let inputs = Inputs::at(&plan.inputs());
-        let course = course.resumed();
-        Ok(Self { plan, folder, order, variants, course, inputs, servers: Servers::default() })
+        let schedule = schedule.resumed();
+        Ok(Self { plan, folder, order, variants, schedule, inputs, servers: Servers::default() })
     }
 
     /// Measures round after round until the plan is fulfilled or `stop` is asked.
@@ -160,9 +160,9 @@ impl<'a> Rounds<'a> {
     pub(crate) fn run(&mut self, stop: &Stop, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
         let mut order = Order::new(self.plan.cells.len(), self.plan.variants.len(), self.plan.seed);
         for round in 1.. {
-            let turns = self.course.wanted(order.next_round(), round, self.plan.extent);
+            let turns = self.schedule.wanted(order.next_round(), round, self.plan.extent);
             for turn in turns {
-                if self.course.has(round, turn) || self.course.given_up(turn) {
+                if self.schedule.has(round, turn) || self.schedule.given_up(turn) {
                     continue;
                 }
                 if let Some(reason) = self.changed_input() {
@@ -172,12 +172,12 @@ impl<'a> Rounds<'a> {
                 if stop.asked() {
                     return self.cut_short(INTERRUPTED);
                 }
-                if self.course.is_crowded() {
+                if self.schedule.is_crowded() {
                     let reason = self.crowded();
                     return self.cut_short(&reason);
                 }
             }
-            if self.course.is_hopeless() {
+            if self.schedule.is_hopeless() {
                 let reason = self.hopeless();
                 return self.cut_short(&reason);
             }
@@ -232,7 +232,7 @@ impl<'a> Rounds<'a> {
         let took_ns = self.order.took_ns();
         let progress = Progress {
             rounds: round,
-            complete: self.course.complete(round),
+            complete: self.schedule.complete(round),
             elapsed_ns: took_ns,
             needed: self.plan.rounds_needed(),
             half_width: match self.plan.extent {
@@ -302,11 +302,11 @@ impl<'a> Rounds<'a> {
             failure: None,
         };
         let of_variant = &mut self.variants[variant];
-        let (record, fate) = match taken {
+        let (record, status) = match taken {
             Ok(block) => {
-                let fate = fate(&block, self.plan.faults);
+                let status = status(&block, self.plan.faults);
                 of_variant.blocks.push(block);
-                (BlockRecord { record: Some(record_digest(path)?), ..blank }, fate)
+                (BlockRecord { record: Some(record_digest(path)?), ..blank }, status)
             }
             Err((failure, reason)) => {
                 let failed = Some(reason.clone());
@@ -315,7 +315,7 @@ impl<'a> Rounds<'a> {
             }
         };
         self.order.blocks.push(record);
-        self.course.took(round, turn, fate);
+        self.schedule.took(round, turn, status);
         self.folder.write_order(&self.order.to_json())?;
         Ok(())
     }
@@ -372,11 +372,10 @@ impl<'a> Rounds<'a> {
     /// Why going on is of no use.
     fn hopeless(&self) -> String {
         let reason = |(variant, blocks): (usize, &VariantBlocks)| {
-            let failed = blocks
-                .failed
-                .iter()
-                .rev()
-                .find(|failed| self.course.never_works(Turn { cell: failed.cell, variant }))?;
+            let failed =
+                blocks.failed.iter().rev().find(|failed| {
+                    self.schedule.never_works(Turn { cell: failed.cell, variant })
+                })?;
             Some(format!("{} failed {FAILURES_MAX} times: {}", blocks.name, failed.reason))
         };
         let mut reasons = self.variants.iter().enumerate().filter_map(reason);
@@ -424,10 +423,10 @@ fn same_machine(variants: &[VariantBlocks]) -> anyhow::Result<()> {
 }
 
 /// What became of a block that was measured.
-fn fate(block: &Block, faults: Faults) -> Fate {
+fn status(block: &Block, faults: Faults) -> BlockStatus {
     match block.left_out(faults) {
-        Some(_) if block.is_crowded() => Fate::Crowded,
-        Some(_) => Fate::Faulty,
-        None => Fate::Sound,
+        Some(_) if block.is_crowded() => BlockStatus::Crowded,
+        Some(_) => BlockStatus::Faulty,
+        None => BlockStatus::Sound,
     }
 }

@@ -41,7 +41,7 @@ fn within(plan: &Plan, ns: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Wishes};
+    use crate::experiment::{ExperimentFile, Overrides};
 
     const FILE: &str = r#"
         [[variant]]
@@ -60,7 +60,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Wishes::default()).unwrap()
+        Plan::of(&file, Overrides::default()).unwrap()
     }
 
     #[test]

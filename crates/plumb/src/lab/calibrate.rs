@@ -11,7 +11,7 @@ use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::experiment::{self, ExperimentFile, ProbeSection, VariantSection, Wishes, unplaced};
+use crate::experiment::{self, ExperimentFile, Overrides, ProbeSection, VariantSection, unplaced};
 use crate::loopback::with_echo_server;
 use crate::signals;
 
@@ -81,10 +81,10 @@ fn file(command: &str, options: &CalibrateOptions) -> ExperimentFile {
 
 fn calibrate_with(command: &str, options: &CalibrateOptions) -> anyhow::Result<Exit> {
     let file = file(command, options);
-    let wishes = Wishes { host: options.output.host.clone(), ..Wishes::default() };
+    let overrides = Overrides { host: options.output.host.clone(), ..Overrides::default() };
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "calibrate");
-    let (compared, _) = experiment::take(&file, wishes, place, &stop)?;
+    let (compared, _) = experiment::take(&file, overrides, place, &stop)?;
     let Some(calibration) = calibrate(&effects(&compared)) else {
         if stop.asked() {
             return Ok(Exit::Interrupted);

@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use plumb_scenario::Book;
 use plumb_scenario::Patterns;
+use plumb_scenario::ScenarioSource;
 
-use super::super::script::{Wishes, cast, origin};
+use super::super::script::{Overrides, compile, origin};
 use super::*;
 
 /// One user that asks for one page and looks into it.
@@ -12,16 +12,16 @@ fn player(step: &str) -> Player {
         "base = \"http://h\"\n[[scenario]]\nname = \"a\"\niterations = 2\n[[scenario.step]]\n\
          name = \"page\"\nget = \"/\"\n{step}\n"
     );
-    let book = Book::parse(Path::new("s.toml"), text).unwrap();
-    let wishes = Wishes {
+    let source = ScenarioSource::parse(Path::new("s.toml"), text).unwrap();
+    let overrides = Overrides {
         headers: std::collections::BTreeMap::new(),
         exclude: Patterns::default(),
         credentials: None,
         body_bytes_max: 100,
     };
-    let origin = origin(&book, None, None).unwrap();
-    let mut cast = cast(&book, &origin, &wishes, 1, &[]).unwrap();
-    Player::new(cast.scripts.remove(0))
+    let origin = origin(&source, None, None).unwrap();
+    let mut compiled = compile(&source, &origin, &overrides, 1, &[]).unwrap();
+    Player::new(compiled.scripts.remove(0))
 }
 
 /// The answer in `bytes`, fed in pieces of `piece` bytes, then the end of the connection.

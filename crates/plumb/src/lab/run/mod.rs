@@ -17,7 +17,7 @@ use plumb_lab::{Admission, Faults};
 use plumb_wire::document;
 
 use crate::exit::Exit;
-use crate::experiment::{self, ExperimentFile, FailOn, Plan, Rounds, Wishes};
+use crate::experiment::{self, ExperimentFile, FailOn, Overrides, Plan, Rounds};
 use crate::signals;
 use prediction::Prediction;
 use view::View;
@@ -94,20 +94,20 @@ pub(super) fn command() -> Command {
 pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RunOptions::from_arg_matches(words)?;
     if options.dry_run {
-        let asked = Asked::read(&options.path()?, options.wishes())?;
+        let asked = Asked::read(&options.path()?, options.overrides())?;
         order::show(&asked.name, &asked.plan, options.json)?;
         return Ok(Exit::Ran);
     }
     let stop = signals::stop()?;
     match &options.resume {
         Some(path) => {
-            let stored = stored::read(path, options.file.as_deref(), options.wishes())?;
+            let stored = stored::read(path, options.file.as_deref(), options.overrides())?;
             let folder = ExperimentFolder::again(path);
             let rounds = Rounds::again(&stored.asked.plan, &folder, stored.order)?;
             finish(&options, &stored.asked, &folder, rounds, &stop)
         }
         None => {
-            let asked = Asked::read(&options.path()?, options.wishes())?;
+            let asked = Asked::read(&options.path()?, options.overrides())?;
             let folder = experiment::open_folder(options.out.as_deref(), &asked.name)?;
             let done = Rounds::new(&asked.plan, &folder, &asked.text)
                 .and_then(|rounds| finish(&options, &asked, &folder, rounds, &stop));
@@ -124,10 +124,10 @@ impl RunOptions {
         self.file.clone().ok_or_else(|| anyhow!("name the experiment file"))
     }
 
-    fn wishes(&self) -> Wishes {
+    fn overrides(&self) -> Overrides {
         let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
         let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
-        Wishes {
+        Overrides {
             rounds: self.rounds,
             seed: None,
             faults: Faults { invalid, unchecked },
@@ -184,15 +184,15 @@ struct Asked {
 
 impl Asked {
     /// Reads the file at `path`, whose name is that of an experiment that gives itself none.
-    fn read(path: &Path, wishes: Wishes) -> anyhow::Result<Self> {
+    fn read(path: &Path, overrides: Overrides) -> anyhow::Result<Self> {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        Self::of(path, stored::text_of(path)?, stem.unwrap_or_default(), wishes)
+        Self::of(path, stored::text_of(path)?, stem.unwrap_or_default(), overrides)
     }
 
-    fn of(path: &Path, text: String, stem: String, wishes: Wishes) -> anyhow::Result<Self> {
+    fn of(path: &Path, text: String, stem: String, overrides: Overrides) -> anyhow::Result<Self> {
         let file: ExperimentFile =
             document::read(&text).map_err(|wrong| anyhow!("{}, {wrong}", path.display()))?;
-        let plan = Plan::of(&file, wishes).map_err(|fault| match fault.placed(&text) {
+        let plan = Plan::of(&file, overrides).map_err(|fault| match fault.placed(&text) {
             Some(wrong) => anyhow!("{}, {wrong}", path.display()),
             None => anyhow!("{}: {fault}", path.display()),
         })?;

@@ -98,7 +98,7 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Wishes};
+    use crate::experiment::{ExperimentFile, Overrides};
 
     const FILE: &str = r#"
         rounds = 8
@@ -116,8 +116,8 @@ mod tests {
 
     fn predicted(text: &str) -> (Prediction, String) {
         let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        let wishes = Wishes::default();
-        let plan = Plan::of(&file, wishes).unwrap();
+        let overrides = Overrides::default();
+        let plan = Plan::of(&file, overrides).unwrap();
         let prediction = Prediction::of(&plan);
         let words = prediction.words(plan.extent);
         (prediction, words)

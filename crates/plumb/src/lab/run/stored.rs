@@ -9,7 +9,7 @@ use plumb_folder::{is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
 
 use super::{Asked, changes};
-use crate::experiment::{self, Plan, Variant, Wishes};
+use crate::experiment::{self, Overrides, Plan, Variant};
 
 /// The file of what was asked for, in the folder of an experiment.
 const EXPERIMENT: &str = "experiment.toml";
@@ -23,7 +23,11 @@ pub(super) struct Stored {
 }
 
 /// Reads the experiment in `folder`; `file` is the experiment file when it is named again.
-pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow::Result<Stored> {
+pub(super) fn read(
+    folder: &Path,
+    file: Option<&Path>,
+    overrides: Overrides,
+) -> anyhow::Result<Stored> {
     let shown = folder.display();
     ensure!(
         is_experiment(folder),
@@ -54,9 +58,9 @@ pub(super) fn read(folder: &Path, file: Option<&Path>, wishes: Wishes) -> anyhow
             changes.join("; ")
         );
     }
-    let wishes = Wishes { seed: Some(order.seed), ..wishes };
+    let overrides = Overrides { seed: Some(order.seed), ..overrides };
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let mut asked = Asked::of(&path, text, name.unwrap_or_default(), wishes)?;
+    let mut asked = Asked::of(&path, text, name.unwrap_or_default(), overrides)?;
     asked.plan.extent = extent;
     let mut changes = experiment::input_changes(&order.inputs);
     changes.extend(experiment::surrounding_changes(&asked.plan, order.surroundings.as_ref()));

@@ -1,6 +1,6 @@
 //! How many users there would be, and when.
 
-use plumb_engine::{Crowd, Extent, Spread};
+use plumb_engine::{Extent, Spread, UserSchedule};
 use plumb_scenario::file::Arrivals;
 use serde::Serialize;
 
@@ -75,10 +75,10 @@ impl Course {
             Extent::For(time) => Some(time.ns()),
             Extent::Users | Extent::Count(_) => None,
         };
-        let (curve, arrivals) = match &part.crowd {
-            Crowd::Users(curve) => (curve, None),
-            Crowd::Arrivals(curve, Spread::Even) => (curve, Some(Arrivals::Fixed)),
-            Crowd::Arrivals(curve, Spread::Poisson(_)) => (curve, Some(Arrivals::Poisson)),
+        let (curve, arrivals) = match &part.user_schedule {
+            UserSchedule::Users(curve) => (curve, None),
+            UserSchedule::Arrivals(curve, Spread::Even) => (curve, Some(Arrivals::Fixed)),
+            UserSchedule::Arrivals(curve, Spread::Poisson(_)) => (curve, Some(Arrivals::Poisson)),
         };
         let open = arrivals.is_some();
         let warmup_ns = part.plan.warmup.ns();

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Server};
 use plumb_measure::{Program, Span};
-use plumb_scenario::Book;
+use plumb_scenario::ScenarioSource;
 use plumb_scenario::masked;
 use serde::Serialize;
 
@@ -83,10 +83,10 @@ struct Preview {
 
 impl Preview {
     fn of(load: &ScenarioLoad) -> Result<Self, HttpError> {
-        let file = load.book.file();
-        let masked = Book::parse(load.book.path(), masked::text(file))?;
-        let cast = load.cast(&[])?;
-        let scripts = cast.scripts.iter().zip(&file.scenario).zip(&masked.file().scenario);
+        let file = load.source.file();
+        let masked = ScenarioSource::parse(load.source.path(), masked::text(file))?;
+        let compiled = load.compile(&[])?;
+        let scripts = compiled.scripts.iter().zip(&file.scenario).zip(&masked.file().scenario);
         let scenarios = scripts
             .map(|((script, written), shown)| {
                 ShownScript::of(load, masked.file(), (script.as_ref(), written, shown))
@@ -106,10 +106,10 @@ impl Preview {
         Ok(Self {
             schema: SCHEMA,
             plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
-            file: load.book.path().into(),
+            file: load.source.path().into(),
             name: file.name.clone(),
             base: load.origin.url().to_string(),
-            proxy: load.ways.proxy().map(|proxy| proxy.url().to_string()),
+            proxy: load.routes.proxy().map(|proxy| proxy.url().to_string()),
             seed,
             warmup_ns: plan.warmup.ns(),
             timeout_ns: plan.operation_timeout.ns(),
@@ -122,15 +122,15 @@ impl Preview {
         })
     }
 
-    fn prepare(load: &ScenarioLoad, masked: &Book) -> Vec<ShownStep> {
-        let (file, shown) = (load.book.file(), masked.file());
+    fn prepare(load: &ScenarioLoad, masked: &ScenarioSource) -> Vec<ShownStep> {
+        let (file, shown) = (load.source.file(), masked.file());
         let mut constants: BTreeMap<String, String> = shown.variables.clone();
         script::set_by(&file.prepare).iter().for_each(|name| drop(constants.remove(*name)));
         let view = View {
-            book: &load.book,
-            exclude: &load.wishes.exclude,
+            source: &load.source,
+            exclude: &load.overrides.exclude,
             headers: [&shown.headers, &BTreeMap::new()],
-            told: &load.wishes.headers,
+            told: &load.overrides.headers,
             think: None,
             constants: &constants,
         };

@@ -68,7 +68,7 @@ impl ShownScript {
         masked: &ScenarioFile,
         (script, written, shown): (&Script, &Scenario, &Scenario),
     ) -> Result<Self, HttpError> {
-        let file = load.book.file();
+        let file = load.source.file();
         let data = data(script, written);
         let prepared = set_by(&file.prepare);
         let given = given(masked, shown, &all_of(&file.variables, &written.variables));
@@ -79,10 +79,10 @@ impl ShownScript {
             constants.remove(name);
         }
         let view = View {
-            book: &load.book,
-            exclude: &load.wishes.exclude,
+            source: &load.source,
+            exclude: &load.overrides.exclude,
             headers: [&masked.headers, &shown.headers],
-            told: &load.wishes.headers,
+            told: &load.overrides.headers,
             think: written.think.as_ref().map(|think| *think.get_ref()),
             constants: &constants,
         };
@@ -98,7 +98,7 @@ impl ShownScript {
             name: written.name.clone(),
             cookies: written.cookies,
             on_failure: written.on_failure,
-            credentials: whence(load.wishes.credentials.as_deref().or(credentials))?,
+            credentials: whence(load.overrides.credentials.as_deref().or(credentials))?,
             data,
             variables,
             pause,

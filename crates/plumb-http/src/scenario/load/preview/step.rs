@@ -6,7 +6,7 @@ use plumb_scenario::Patterns;
 use plumb_scenario::check::USUAL_STATUS;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Pairs, Step, Think};
-use plumb_scenario::{Book, place_of};
+use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::Place;
 use serde::Serialize;
 use toml::Spanned;
@@ -41,7 +41,7 @@ impl ShownStep {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     /// As it was written: for places.
-    pub(super) book: &'a Book,
+    pub(super) source: &'a ScenarioSource,
     pub(super) exclude: &'a Patterns,
     /// Header lines of the file, of the scenario and of the command line.
     pub(super) headers: [&'a Pairs; 2],
@@ -73,7 +73,7 @@ impl View<'_> {
         if target.is_some() {
             self.complete(&mut step);
         }
-        let line = Place::of(self.book.text(), &place_of(written)).line;
+        let line = Place::of(self.source.text(), &place_of(written)).line;
         Some(ShownStep { line, step, steps })
     }
 

@@ -326,20 +326,20 @@ fn check_words(check: &Check) -> String {
 
 fn extract_words(extract: &Extract) -> String {
     let between = extract.between.as_ref().map(|[before, behind]| format!("{before}...{behind}"));
-    let ways = [
+    let kinds = [
         ("header", &extract.header),
         ("json", &extract.json),
         ("xpath", &extract.xpath),
         ("between", &between),
         ("regex", &extract.regex),
     ];
-    let ways = ways.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
-    let ways: Vec<String> = ways.map(|(name, text)| format!("{name} {}", cut(text))).collect();
+    let kinds = kinds.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?)));
+    let kinds: Vec<String> = kinds.map(|(name, text)| format!("{name} {}", cut(text))).collect();
     let pick = match extract.pick {
         Pick::First => String::new(),
         Pick::All => ", all".into(),
         Pick::Random => ", one of them".into(),
         Pick::Number(number) => format!(", number {number}"),
     };
-    format!("extract {}: {}{pick}", extract.name, ways.join(", "))
+    format!("extract {}: {}{pick}", extract.name, kinds.join(", "))
 }

@@ -85,7 +85,7 @@ pub(crate) enum Content {
 
 /// A request that lacks only what belongs to its user.
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct RequestTemplate {
     method: String,
     target: Target,
     /// Header lines that are the same for everybody.
@@ -102,7 +102,7 @@ enum Target {
     Made(Template),
 }
 
-impl Letter {
+impl RequestTemplate {
     /// A request for `target` with header lines, each a name and a value.
     ///
     /// # Errors
@@ -258,19 +258,19 @@ mod tests {
         Origin::new(Url::parse("http://db1:8000").unwrap(), None)
     }
 
-    fn letter(target: &str, names: &mut Names) -> Result<Letter, Unsent> {
+    fn request_template(target: &str, names: &mut Names) -> Result<RequestTemplate, Unsent> {
         let headers = vec![
             ("Accept".into(), Template::parse("text/html", names).unwrap()),
             ("X-Id".into(), Template::parse("${id}", names).unwrap()),
         ];
         let target = Template::parse(target, names).unwrap();
         let content = Content::Text(Template::parse("<a>${id}</a>", names).unwrap());
-        Letter::new("POST", target, headers, content, &origin())
+        RequestTemplate::new("POST", target, headers, content, &origin())
     }
 
     fn sent(target: &str, id: &str) -> Result<String, Unsent> {
         let mut names = Names::default();
-        let letter = letter(target, &mut names)?;
+        let request_template = request_template(target, &mut names)?;
         let mut variables = Variables::new(Common::default().share());
         variables.set(names.slot("id").unwrap(), Value::text(id));
         let (mut out, mut spare) = (Vec::new(), Vec::new());
@@ -279,7 +279,7 @@ mod tests {
             line.extend_from_slice(path.as_bytes());
             true
         };
-        let at = letter.write(&origin(), &variables, cookies, (&mut out, &mut spare))?;
+        let at = request_template.write(&origin(), &variables, cookies, (&mut out, &mut spare))?;
         assert!(out[at].starts_with(b"/"));
         Ok(String::from_utf8(out).unwrap())
     }

@@ -5,22 +5,25 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
-use plumb_host::process::{Owners, Seats, owners_of_tcp, owners_of_unix, share_a_core, shares};
+use plumb_host::process::{
+    Owners, ThreadPlacement, owners_of_tcp, owners_of_unix, share_a_core, shares,
+};
 use plumb_host::{
     ForeignLoad, ForeignWork, HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan,
     Root, Side, Usage, not_watched,
 };
 use plumb_measure::{
-    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ReceiveUse, ResultRecord, Seat, Transport,
+    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ReceiveUse, ResultRecord,
+    Transport,
 };
 
-use crate::far::{FarRecording, FarWitness};
+use crate::far::{FarHostWatch, FarRecording};
 
 /// A process that took less of all processors is named nowhere, percent.
 const NAMED_MIN_PCT: f64 = 0.05;
 
 /// Watches this machine, and a far one that is wanted, and says of each result what it saw.
-pub(crate) struct Witness {
+pub(crate) struct HostWatch {
     recorder: Recorder,
     far: Option<FarRecording>,
     root: Root,
@@ -37,7 +40,7 @@ struct Began {
     known: Vec<u32>,
     /// Processor time of our driving threads by processor, nanoseconds.
     client: BTreeMap<u32, u64>,
-    server: Seats,
+    server: ThreadPlacement,
 }
 
 impl Began {
@@ -47,13 +50,13 @@ impl Began {
         let ours = std::process::id();
         let mut server = ledger.processes().tree(&tested);
         server.retain(|pid| *pid != ours);
-        let server = Seats::of(root, server);
+        let server = ThreadPlacement::of(root, server);
         let known = [&[ours], &tested[..]].concat();
         Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
     }
 }
 
-/// Nobody watches this machine.
+/// NoWatcher watches this machine.
 pub(crate) struct Unwatched {
     cause: String,
     limit: ForeignLimit,
@@ -67,7 +70,7 @@ impl Unwatched {
     }
 }
 
-impl Witness {
+impl HostWatch {
     /// Begins to watch, and to write down what it sees into `folder`, unless that is not wanted or
     /// nothing can be seen.
     ///
@@ -75,7 +78,7 @@ impl Witness {
     /// When a file cannot be made, or a far machine is wanted and this one cannot be watched.
     pub(crate) fn start(
         options: &HostOptions,
-        far: Option<FarWitness>,
+        far: Option<FarHostWatch>,
         folder: &Path,
     ) -> anyhow::Result<Result<Self, Unwatched>> {
         let limit = options.foreign_limit;
@@ -142,10 +145,10 @@ impl Witness {
     }
 
     /// On which processors everybody sat.
-    fn seats(&self, began: &Began, usage: &Usage) -> plumb_measure::Seats {
-        let seat = |(cpu, share_pct): (u32, f64)| Seat { cpu, share_pct };
+    fn seats(&self, began: &Began, usage: &Usage) -> plumb_measure::Placement {
+        let seat = |(cpu, share_pct): (u32, f64)| ProcessorShare { cpu, share_pct };
         let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(seat).collect();
-        let seats = plumb_measure::Seats {
+        let seats = plumb_measure::Placement {
             client: all(shares(&began.client.clone().into_iter().collect::<Vec<_>>())),
             server: all(began.server.shares()),
             receive: all(shares(&usage.receive_work())),

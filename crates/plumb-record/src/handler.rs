@@ -18,7 +18,7 @@ use plumb_wire::http::Scheme;
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::doors::Present;
+use super::acceptor::Present;
 use super::exchange::{Answered, Asked, Exchange, Sent};
 use super::hops;
 use super::kept::{Kept, Room};
@@ -33,7 +33,7 @@ pub(crate) type Answer = Response<Either<Full<Bytes>, Returning>>;
 
 /// What all connections share.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct ProxyState {
     pub(crate) ledger: Ledger,
     pub(crate) reach: Reach,
     pub(crate) intercept: Vec<Intercept>,
@@ -46,7 +46,7 @@ pub(crate) struct House {
     pub(crate) timeout: Span,
 }
 
-impl House {
+impl ProxyState {
     /// How long anything may stand still.
     pub(crate) fn patience(&self) -> Duration {
         Duration::from_nanos(self.timeout.ns())
@@ -55,8 +55,8 @@ impl House {
 
 /// What serves the requests of one connection.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) house: Arc<House>,
+pub(crate) struct ConnectionHandler {
+    pub(crate) state: Arc<ProxyState>,
     /// The server that everything on this connection is for: inside of a tunnel.
     inside: Option<Origin>,
     /// The connection of the last request, for the next one.
@@ -68,7 +68,7 @@ pub(crate) struct Desk {
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum NoAnswer {
     /// There is no connection to its server.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
@@ -80,20 +80,20 @@ enum Trouble {
     Late { place: String, patience: Span },
 }
 
-impl Desk {
-    /// A desk for one connection.
+impl ConnectionHandler {
+    /// A handler for one connection.
     pub(crate) fn new(
-        house: Arc<House>,
+        state: Arc<ProxyState>,
         present: Arc<Present>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { house, inside: None, upstream: Mutex::default(), present, stop }
+        Self { state, inside: None, upstream: Mutex::default(), present, stop }
     }
 
-    /// The desk inside of a tunnel to `origin`.
+    /// The handler inside of a tunnel to `origin`.
     pub(crate) fn inside(&self, origin: Origin) -> Self {
-        let (house, present) = (Arc::clone(&self.house), Arc::clone(&self.present));
-        Self { inside: Some(origin), ..Self::new(house, present, self.stop.clone()) }
+        let (state, present) = (Arc::clone(&self.state), Arc::clone(&self.present));
+        Self { inside: Some(origin), ..Self::new(state, present, self.stop.clone()) }
     }
 
     /// The answer to one request.
@@ -123,7 +123,7 @@ impl Desk {
     }
 
     async fn forward(&self, origin: Origin, mut request: Request<Incoming>) -> Answer {
-        let house = &self.house;
+        let state = &self.state;
         let upgrade =
             hops::asks_for_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
         let (mut head, body) = request.into_parts();
@@ -135,26 +135,26 @@ impl Desk {
             version: head.version,
             headers: head.headers.clone(),
         };
-        let kept = || Kept::new(&house.room, house.keep_body);
+        let kept = || Kept::new(&state.room, state.keep_body);
         let sent = Sent::new(kept());
         let mut underway =
-            Underway::new(Exchange::begin(asked, sent.clone(), kept()), &house.ledger);
+            Underway::new(Exchange::begin(asked, sent.clone(), kept()), &state.ledger);
         // what came as an absolute URL goes on as its path
         head.uri = target.parse().unwrap_or_default();
         head.version = Version::HTTP_11;
-        let outgoing = Outgoing::new(body, house.patience(), sent.clone());
+        let outgoing = Outgoing::new(body, state.patience(), sent.clone());
         let request = Request::from_parts(head, outgoing);
         match self.ask(&origin, request, &sent, &mut underway).await {
             Ok(response) => self.pass_back(response, underway, upgrade),
-            Err(trouble) => {
-                let status = match trouble {
-                    Trouble::Late { .. } | Trouble::Unreachable(Unreachable::Late { .. }) => {
+            Err(problem) => {
+                let status = match problem {
+                    NoAnswer::Late { .. } | NoAnswer::Unreachable(Unreachable::Late { .. }) => {
                         StatusCode::GATEWAY_TIMEOUT
                     }
-                    Trouble::Unreachable(_) | Trouble::Broken { .. } => StatusCode::BAD_GATEWAY,
+                    NoAnswer::Unreachable(_) | NoAnswer::Broken { .. } => StatusCode::BAD_GATEWAY,
                 };
-                underway.end(Some(trouble.to_string()));
-                refusal(status, &trouble.to_string())
+                underway.end(Some(problem.to_string()));
+                refusal(status, &problem.to_string())
             }
         }
     }
@@ -166,7 +166,7 @@ impl Desk {
         mut request: Request<Outgoing>,
         sent: &Sent,
         underway: &mut Underway,
-    ) -> Result<Response<Incoming>, Trouble> {
+    ) -> Result<Response<Incoming>, NoAnswer> {
         let mut place = self.upstream.lock().await;
         if let Some(mut upstream) = place.take().filter(|last| last.origin == *origin)
             && upstream.sender.ready().await.is_ok()
@@ -180,10 +180,10 @@ impl Desk {
                 }
                 // the server may have closed it just then
                 Err((_, Some(unsent))) => request = unsent,
-                Err((trouble, None)) => request = spare.ok_or(trouble)?,
+                Err((problem, None)) => request = spare.ok_or(problem)?,
             }
         }
-        let (mut upstream, way) = self.house.reach.open(origin).await?;
+        let (mut upstream, way) = self.state.reach.open(origin).await?;
         underway.note(|exchange| {
             exchange.moments.way = Some(way);
             exchange.moments.connected = Some(MonotonicClock.now_ns());
@@ -193,35 +193,35 @@ impl Desk {
                 *place = Some(upstream);
                 Ok(response)
             }
-            Err((trouble, _)) => Err(trouble),
+            Err((problem, _)) => Err(problem),
         }
     }
 
-    /// Sends a request over `upstream`. With the trouble the request comes back if nothing of it
+    /// Sends a request over `upstream`. With the problem the request comes back if nothing of it
     /// was sent.
     async fn send(
         &self,
         upstream: &mut Upstream,
         request: Request<Outgoing>,
         sent: &Sent,
-    ) -> Result<Response<Incoming>, (Trouble, Option<Request<Outgoing>>)> {
+    ) -> Result<Response<Incoming>, (NoAnswer, Option<Request<Outgoing>>)> {
         let origin = upstream.origin.clone();
         let mut answer = pin!(upstream.sender.try_send_request(request));
         let mut length = 0;
         loop {
-            match timeout(self.house.patience(), &mut answer).await {
+            match timeout(self.state.patience(), &mut answer).await {
                 Ok(Ok(response)) => return Ok(response),
                 Ok(Err(mut error)) => {
                     let unsent = error.take_message();
                     let (place, cause) = (origin.place(), error.into_error());
-                    return Err((Trouble::Broken { place, cause }, unsent));
+                    return Err((NoAnswer::Broken { place, cause }, unsent));
                 }
                 Err(_) => {
                     // a long body may take its time as long as it moves
                     let so_far = sent.with(|sent| sent.kept.length());
                     if so_far == length {
-                        let (place, patience) = (origin.place(), self.house.timeout);
-                        return Err((Trouble::Late { place, patience }, None));
+                        let (place, patience) = (origin.place(), self.state.timeout);
+                        return Err((NoAnswer::Late { place, patience }, None));
                     }
                     length = so_far;
                 }
@@ -263,7 +263,7 @@ impl Desk {
             }
             (None, _) => {
                 hops::strip(&mut head.headers);
-                let patience = self.house.patience();
+                let patience = self.state.patience();
                 let body = Returning::new(body, patience, underway);
                 Response::from_parts(head, Either::Right(body))
             }
@@ -283,29 +283,29 @@ impl Desk {
             _ => return refusal(StatusCode::BAD_REQUEST, "CONNECT wants HOST:PORT"),
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        let house = &self.house;
-        let opened = house.intercept.iter().any(|named| named.has(&origin.host));
-        if let (Some(authority), true) = (&house.authority, opened) {
+        let state = &self.state;
+        let opened = state.intercept.iter().any(|named| named.has(&origin.host));
+        if let (Some(authority), true) = (&state.authority, opened) {
             return match authority.config(&origin.host) {
                 Ok(config) => {
                     tokio::spawn(passage::open(Arc::clone(&self), upgrade, origin, config));
                     Response::new(Either::Left(Full::default()))
                 }
                 Err(words) => {
-                    house.ledger.tell(&words);
+                    state.ledger.tell(&words);
                     refusal(StatusCode::BAD_GATEWAY, &words)
                 }
             };
         }
-        match house.reach.through(&origin).await {
+        match state.reach.through(&origin).await {
             Ok(server) => {
-                house.ledger.tunnel(&origin.host);
+                state.ledger.tunnel(&origin.host);
                 passage::pass(upgrade, server, Arc::clone(&self.present), self.stop.clone());
                 Response::new(Either::Left(Full::default()))
             }
-            Err(trouble) => {
-                house.ledger.tell(format!("no tunnel: {trouble}"));
-                refusal(StatusCode::BAD_GATEWAY, &trouble.to_string())
+            Err(problem) => {
+                state.ledger.tell(format!("no tunnel: {problem}"));
+                refusal(StatusCode::BAD_GATEWAY, &problem.to_string())
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plumb_engine::Stretch;
+use plumb_engine::OperationGroup;
 use plumb_measure::{FailureKind, Outcome};
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::draw::Draw;
@@ -35,7 +35,7 @@ impl SharedTurns {
 
 /// The place of a user in a program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct Cursor {
     at: Place,
     frames: Vec<Frame>,
     /// The step that fails, because it cannot be decided whether it is to be done.
@@ -50,10 +50,10 @@ enum Frame {
     Group { row: u16, took_ns: u64, counts: bool, outcome: Outcome, asked: bool },
 }
 
-/// Where a walk halts.
+/// Where a cursor halts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// At a request, until [`Walk::pass`].
+    /// At a request, until [`Cursor::pass`].
     Request(u16),
     /// The same, at one of which nobody knows whether it is to be done.
     Undecided(u16),
@@ -63,7 +63,7 @@ pub(crate) enum Halt {
     End,
 }
 
-/// What a walk needs of everybody else.
+/// What a cursor needs of everybody else.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
     pub(crate) program: &'a Program,
@@ -71,12 +71,12 @@ pub(crate) struct Around<'a> {
     pub(crate) draw: &'a mut Draw,
     pub(crate) shared: &'a SharedTurns,
     /// Stretches that became complete.
-    pub(crate) complete: &'a mut Vec<Stretch>,
+    pub(crate) complete: &'a mut Vec<OperationGroup>,
     /// Why something could not be decided.
     pub(crate) undecided: &'a mut Option<Undecided>,
 }
 
-impl Walk {
+impl Cursor {
     /// Goes on to the next halt.
     pub(crate) fn go(&mut self, around: &mut Around<'_>) -> Halt {
         for _ in 0..STEPS_AT_ONCE {
@@ -109,7 +109,7 @@ impl Walk {
     }
 
     /// Back to the beginning; what was begun is broken off.
-    pub(crate) fn restart(&mut self, complete: &mut Vec<Stretch>) {
+    pub(crate) fn restart(&mut self, complete: &mut Vec<OperationGroup>) {
         self.at = 0;
         self.undecided = None;
         while let Some(frame) = self.frames.pop() {
@@ -233,9 +233,9 @@ impl Frame {
     }
 
     /// A group that asked for something, all of it within the recorded part, is a stretch.
-    fn complete(self, complete: &mut Vec<Stretch>) {
+    fn complete(self, complete: &mut Vec<OperationGroup>) {
         if let Self::Group { row, took_ns, counts: true, outcome, asked: true } = self {
-            complete.push(Stretch { row, took_ns, outcome });
+            complete.push(OperationGroup { row, took_ns, outcome });
         }
     }
 }
@@ -256,9 +256,9 @@ mod tests {
         common.set(slot, Value::list(list.iter().copied()));
         let mut variables = Variables::new(common.share());
         let (mut draw, mut complete, mut undecided) = (Draw::of_user(1, 0), Vec::new(), None);
-        let (mut walk, mut asked) = (Walk::default(), Vec::new());
+        let (mut cursor, mut asked) = (Cursor::default(), Vec::new());
         loop {
-            let halt = walk.go(&mut Around {
+            let halt = cursor.go(&mut Around {
                 program,
                 variables: &mut variables,
                 draw: &mut draw,
@@ -273,13 +273,13 @@ mod tests {
                         _ => String::new(),
                     };
                     asked.push((step, value));
-                    walk.count(5, true, None);
-                    walk.pass();
+                    cursor.count(5, true, None);
+                    cursor.pass();
                 }
                 Halt::Pause(_) => {}
                 Halt::Undecided(step) => panic!("step {step}: {undecided:?}"),
                 Halt::End => {
-                    assert!(walk.frames.is_empty());
+                    assert!(cursor.frames.is_empty());
                     return asked;
                 }
             }
@@ -323,19 +323,19 @@ mod tests {
 
     #[test]
     fn a_group_is_as_long_as_its_requests_and_fails_with_them() {
-        let mut walk = Walk::default();
+        let mut cursor = Cursor::default();
         let mut complete = Vec::new();
         for (counts, failed) in [(true, None), (true, Some(FailureKind::Closed)), (false, None)] {
-            walk.frames.push(Frame::Group {
+            cursor.frames.push(Frame::Group {
                 row: 3,
                 took_ns: 0,
                 counts: true,
                 outcome: Outcome::Ok,
                 asked: false,
             });
-            walk.count(5, counts, None);
-            walk.count(7, counts, failed);
-            walk.restart(&mut complete);
+            cursor.count(5, counts, None);
+            cursor.count(7, counts, failed);
+            cursor.restart(&mut complete);
         }
         let found: Vec<_> = complete.iter().map(|it| (it.row, it.took_ns, it.outcome)).collect();
         let failed = Outcome::Failed(FailureKind::Closed);
@@ -348,9 +348,9 @@ mod tests {
             vec![each(Turns::Own, 3), Instruction::Request(9), Instruction::Again { to: 1 }];
         let mut variables = Variables::new(Common::default().share());
         let (mut draw, mut undecided) = (Draw::of_user(1, 0), None);
-        let mut walk = Walk::default();
-        let mut go = |walk: &mut Walk| {
-            walk.go(&mut Around {
+        let mut cursor = Cursor::default();
+        let mut go = |cursor: &mut Cursor| {
+            cursor.go(&mut Around {
                 program: &program,
                 variables: &mut variables,
                 draw: &mut draw,
@@ -359,10 +359,10 @@ mod tests {
                 undecided: &mut undecided,
             })
         };
-        assert_eq!(go(&mut walk), Halt::Undecided(9));
-        assert_eq!(go(&mut walk), Halt::Undecided(9), "until it is passed");
-        walk.pass();
-        assert_eq!(go(&mut walk), Halt::End);
+        assert_eq!(go(&mut cursor), Halt::Undecided(9));
+        assert_eq!(go(&mut cursor), Halt::Undecided(9), "until it is passed");
+        cursor.pass();
+        assert_eq!(go(&mut cursor), Halt::End);
         assert!(matches!(undecided, Some(Undecided::Missing(_))));
     }
 
@@ -374,7 +374,7 @@ mod tests {
             Instruction::Again { to: 1 },
         ];
         let mut variables = Variables::new(Common::default().share());
-        let halt = Walk::default().go(&mut Around {
+        let halt = Cursor::default().go(&mut Around {
             program: &program,
             variables: &mut variables,
             draw: &mut Draw::of_user(1, 0),

@@ -13,7 +13,7 @@ pub const CROWDED_MAX: u64 = 6;
 
 /// What became of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum BlockStatus {
     /// It counts.
     Sound,
     /// It was measured and does not count.
@@ -37,10 +37,10 @@ struct Tally {
     worked: bool,
 }
 
-/// The course of an experiment. It depends on the fates of the blocks alone, so that an experiment
+/// The schedule of an experiment. It depends on the statuses of the blocks alone, so that an experiment
 /// that was interrupted goes on as it would have.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct Schedule {
     variants: usize,
     taken: BTreeSet<(u64, Turn)>,
     /// By cell, then by variant.
@@ -51,7 +51,7 @@ pub struct Course {
     crowded: Option<u64>,
 }
 
-impl Course {
+impl Schedule {
     /// Nothing is taken yet of `cells` cells with `variants` variants each.
     #[must_use]
     pub fn new(cells: usize, variants: usize) -> Self {
@@ -64,32 +64,32 @@ impl Course {
         }
     }
 
-    /// The same course when somebody goes on with it: the foreign load may be gone.
+    /// The same schedule when somebody goes on with it: the foreign load may be gone.
     #[must_use]
     pub fn resumed(self) -> Self {
         Self { crowded: Some(0), ..self }
     }
 
     /// A block of `round`, from one, was taken.
-    pub fn took(&mut self, round: u64, turn: Turn, fate: Fate) {
+    pub fn took(&mut self, round: u64, turn: Turn, status: BlockStatus) {
         self.taken.insert((round, turn));
         let tally = &mut self.tallies[turn.cell][turn.variant];
         let switches = &mut self.switches[turn.variant];
-        match fate {
-            Fate::Sound | Fate::Faulty | Fate::Crowded => tally.worked = true,
-            Fate::Failed => tally.failures += 1,
-            Fate::NotSwitched => *switches = switches.map(|failures| failures + 1),
-            Fate::Disturbed => {}
+        match status {
+            BlockStatus::Sound | BlockStatus::Faulty | BlockStatus::Crowded => tally.worked = true,
+            BlockStatus::Failed => tally.failures += 1,
+            BlockStatus::NotSwitched => *switches = switches.map(|failures| failures + 1),
+            BlockStatus::Disturbed => {}
         }
-        match fate {
-            Fate::Sound | Fate::Faulty => self.crowded = None,
-            Fate::Crowded => self.crowded = self.crowded.map(|blocks| blocks + 1),
-            Fate::Disturbed | Fate::Failed | Fate::NotSwitched => {}
+        match status {
+            BlockStatus::Sound | BlockStatus::Faulty => self.crowded = None,
+            BlockStatus::Crowded => self.crowded = self.crowded.map(|blocks| blocks + 1),
+            BlockStatus::Disturbed | BlockStatus::Failed | BlockStatus::NotSwitched => {}
         }
-        if fate == Fate::Sound {
+        if status == BlockStatus::Sound {
             tally.sound.insert(round);
         }
-        if !matches!(fate, Fate::NotSwitched | Fate::Disturbed) {
+        if !matches!(status, BlockStatus::NotSwitched | BlockStatus::Disturbed) {
             *switches = None;
         }
     }
@@ -177,25 +177,30 @@ mod tests {
 
     #[test]
     fn pairs_need_both_blocks_and_the_fewest_count() {
-        let mut course = Course::new(2, 2);
+        let mut schedule = Schedule::new(2, 2);
         for round in 1..=3 {
             for turn in every(2, 2) {
-                let fate = if round == 2 && turn.cell == 1 { Fate::Faulty } else { Fate::Sound };
-                course.took(round, turn, fate);
+                let status = if round == 2 && turn.cell == 1 {
+                    BlockStatus::Faulty
+                } else {
+                    BlockStatus::Sound
+                };
+                schedule.took(round, turn, status);
             }
         }
-        assert_eq!((course.complete(3), course.complete(2), course.complete(1)), (2, 1, 1));
-        assert!(course.has(3, turn(1, 1)) && !course.has(4, turn(1, 1)));
+        assert_eq!((schedule.complete(3), schedule.complete(2), schedule.complete(1)), (2, 1, 1));
+        assert!(schedule.has(3, turn(1, 1)) && !schedule.has(4, turn(1, 1)));
     }
 
     #[test]
     fn a_round_behind_the_last_holds_only_cells_that_lack_pairs() {
-        let mut course = Course::new(2, 2);
+        let mut schedule = Schedule::new(2, 2);
         for turn in every(2, 2) {
-            let fate = if turn == self::turn(1, 0) { Fate::Disturbed } else { Fate::Sound };
-            course.took(1, turn, fate);
+            let status =
+                if turn == self::turn(1, 0) { BlockStatus::Disturbed } else { BlockStatus::Sound };
+            schedule.took(1, turn, status);
         }
-        let wanted = |extent| course.wanted(every(2, 2), 2, extent);
+        let wanted = |extent| schedule.wanted(every(2, 2), 2, extent);
         assert_eq!(wanted(Extent::Pairs(1)), [turn(1, 0), turn(1, 1)]);
         assert_eq!(wanted(Extent::Pairs(2)), every(2, 2));
         assert_eq!(wanted(Extent::Time(1)), every(2, 2));
@@ -203,58 +208,59 @@ mod tests {
 
     #[test]
     fn what_never_works_is_given_up_and_the_rest_goes_on() {
-        let mut course = Course::new(2, 3);
+        let mut schedule = Schedule::new(2, 3);
         for round in 1..=FAILURES_MAX {
-            assert!(!course.given_up(turn(0, 2)));
-            course.took(round, turn(0, 2), Fate::Failed);
+            assert!(!schedule.given_up(turn(0, 2)));
+            schedule.took(round, turn(0, 2), BlockStatus::Failed);
         }
-        assert!(course.given_up(turn(0, 2)));
-        assert!(!course.given_up(turn(0, 0)) && !course.given_up(turn(1, 2)));
+        assert!(schedule.given_up(turn(0, 2)));
+        assert!(!schedule.given_up(turn(0, 0)) && !schedule.given_up(turn(1, 2)));
         for round in 1..=FAILURES_MAX {
-            course.took(round, turn(0, 1), Fate::Failed);
+            schedule.took(round, turn(0, 1), BlockStatus::Failed);
         }
-        assert!(course.given_up(turn(0, 0)), "nothing is left to compare it with");
-        assert!(!course.is_hopeless());
+        assert!(schedule.given_up(turn(0, 0)), "nothing is left to compare it with");
+        assert!(!schedule.is_hopeless());
     }
 
     #[test]
     fn foreign_load_in_every_block_ends_it_and_in_some_does_not() {
-        let crowd = |course: &mut Course, blocks: u64| {
+        let crowd = |schedule: &mut Schedule, blocks: u64| {
             for round in 1..=blocks {
-                assert!(!course.is_crowded());
-                course.took(round, turn(0, 0), Fate::Crowded);
+                assert!(!schedule.is_crowded());
+                schedule.took(round, turn(0, 0), BlockStatus::Crowded);
             }
         };
-        let mut course = Course::new(1, 2);
-        crowd(&mut course, CROWDED_MAX);
-        assert!(course.is_crowded() && !course.is_hopeless());
-        let mut course = course.resumed();
-        course.took(9, turn(0, 1), Fate::Sound);
-        crowd(&mut course, 3 * CROWDED_MAX);
-        assert!(!course.is_crowded(), "one was measured without");
+        let mut schedule = Schedule::new(1, 2);
+        crowd(&mut schedule, CROWDED_MAX);
+        assert!(schedule.is_crowded() && !schedule.is_hopeless());
+        let mut schedule = schedule.resumed();
+        schedule.took(9, turn(0, 1), BlockStatus::Sound);
+        crowd(&mut schedule, 3 * CROWDED_MAX);
+        assert!(!schedule.is_crowded(), "one was measured without");
     }
 
     #[test]
     fn a_variant_that_cannot_be_switched_to_is_given_up_in_every_cell() {
-        let mut course = Course::new(4, 2);
+        let mut schedule = Schedule::new(4, 2);
         for cell in 0..3 {
-            course.took(1, turn(cell, 1), Fate::NotSwitched);
+            schedule.took(1, turn(cell, 1), BlockStatus::NotSwitched);
         }
-        assert!(course.given_up(turn(3, 1)) && course.is_hopeless());
+        assert!(schedule.given_up(turn(3, 1)) && schedule.is_hopeless());
     }
 
     #[test]
     fn what_worked_once_or_was_only_disturbed_is_tried_again() {
-        let mut course = Course::new(1, 2);
+        let mut schedule = Schedule::new(1, 2);
         for round in 1..=9 {
-            course.took(round, turn(0, 1), Fate::Disturbed);
+            schedule.took(round, turn(0, 1), BlockStatus::Disturbed);
         }
-        assert!(!course.given_up(turn(0, 1)));
-        course.took(10, turn(0, 1), Fate::Faulty);
+        assert!(!schedule.given_up(turn(0, 1)));
+        schedule.took(10, turn(0, 1), BlockStatus::Faulty);
         for round in 11..=19 {
-            let fate = if round % 2 == 0 { Fate::Failed } else { Fate::NotSwitched };
-            course.took(round, turn(0, 1), fate);
+            let status =
+                if round % 2 == 0 { BlockStatus::Failed } else { BlockStatus::NotSwitched };
+            schedule.took(round, turn(0, 1), status);
         }
-        assert!(!course.given_up(turn(0, 1)));
+        assert!(!schedule.given_up(turn(0, 1)));
     }
 }

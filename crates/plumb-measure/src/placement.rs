@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 /// On which processors client, server and the work of receiving ran. Who was not seen is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seats {
+pub struct Placement {
     /// The program that measured, the busiest processor first.
-    pub client: Vec<Seat>,
+    pub client: Vec<ProcessorShare>,
     /// The processes under test.
-    pub server: Vec<Seat>,
+    pub server: Vec<ProcessorShare>,
     /// Soft interrupts of receiving.
-    pub receive: Vec<Seat>,
+    pub receive: Vec<ProcessorShare>,
     /// True when client and server kept to one core, false when each kept to one of its own; absent
     /// when one of them moved or was not seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -19,7 +19,7 @@ pub struct Seats {
 
 /// A processor and its part of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct ProcessorShare {
     /// Its number.
     pub cpu: u32,
     /// Its share of the work, percent.
@@ -29,12 +29,14 @@ pub struct Seat {
 /// From this share on, percent, work keeps to its processor.
 const KEEPS_PCT: f64 = 90.0;
 
-impl Seats {
+impl Placement {
     /// Says whether client and server kept to one core; `is_one` tells of two processors whether
     /// they are one core.
     #[must_use]
     pub fn judged(mut self, is_one: impl Fn(u32, u32) -> bool) -> Self {
-        let kept = |seats: &[Seat]| seats.first().filter(|it| it.share_pct >= KEEPS_PCT).copied();
+        let kept = |seats: &[ProcessorShare]| {
+            seats.first().filter(|it| it.share_pct >= KEEPS_PCT).copied()
+        };
         let both = kept(&self.client).zip(kept(&self.server));
         self.same_core = both.map(|(client, server)| is_one(client.cpu, server.cpu));
         self
@@ -47,14 +49,14 @@ mod tests {
 
     #[test]
     fn who_moved_about_shares_no_core() {
-        let seats = |client_pct| Seats {
-            client: vec![Seat { cpu: 0, share_pct: client_pct }],
-            server: vec![Seat { cpu: 1, share_pct: 99.0 }],
-            ..Seats::default()
+        let seats = |client_pct| Placement {
+            client: vec![ProcessorShare { cpu: 0, share_pct: client_pct }],
+            server: vec![ProcessorShare { cpu: 1, share_pct: 99.0 }],
+            ..Placement::default()
         };
         assert_eq!(seats(95.0).judged(|one, other| one == other).same_core, Some(false));
         assert_eq!(seats(95.0).judged(|_, _| true).same_core, Some(true));
         assert_eq!(seats(60.0).judged(|_, _| true).same_core, None);
-        assert_eq!(Seats::default().judged(|_, _| true).same_core, None);
+        assert_eq!(Placement::default().judged(|_, _| true).same_core, None);
     }
 }

@@ -21,16 +21,16 @@ const ALPN: &[&[u8]] = &[b"http/1.1"];
 
 /// By which means servers are reached, as the options say.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Means<'a> {
+pub(crate) struct RouteOptions<'a> {
     pub(crate) proxy: Option<&'a str>,
     pub(crate) transport: &'a TransportOptions,
     pub(crate) trust: &'a TrustOptions,
     pub(crate) connect_timeout: Span,
 }
 
-/// What is known of the ways to servers before one is taken.
+/// What is known of the routes to servers before one is taken.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct Routes {
     proxy: Option<Proxy>,
     transport: TransportOptions,
     trust: TrustOptions,
@@ -39,8 +39,8 @@ pub(crate) struct Ways {
     connect_timeout: Span,
 }
 
-/// The way to one server.
-pub(crate) struct Way {
+/// The route to one server.
+pub(crate) struct Route {
     endpoint: Endpoint,
     links: Links,
 }
@@ -53,13 +53,13 @@ enum Links {
     Tunnel(Arc<Opening>, TlsConnector),
 }
 
-impl Ways {
-    /// The ways to the servers of `urls`, which the user named, and to those they lead to.
+impl Routes {
+    /// The routes to the servers of `urls`, which the user named, and to those they lead to.
     ///
     /// # Errors
     /// [`HttpError::Proxy`], or [`EngineError::Tls`] when an option of TLS does not serve.
-    pub(crate) fn new(means: Means<'_>, urls: &[Url]) -> Result<Self, HttpError> {
-        let ways = Self {
+    pub(crate) fn new(means: RouteOptions<'_>, urls: &[Url]) -> Result<Self, HttpError> {
+        let routes = Self {
             proxy: means.proxy.map(Proxy::new).transpose()?,
             transport: means.transport.clone(),
             trust: means.trust.clone(),
@@ -67,9 +67,9 @@ impl Ways {
             connect_timeout: means.connect_timeout,
         };
         if let Some(url) = urls.iter().find(|url| url.scheme() == Scheme::Https) {
-            ways.connector(url)?; // what does not serve is refused before anything is asked
+            routes.connector(url)?; // what does not serve is refused before anything is asked
         }
-        Ok(ways)
+        Ok(routes)
     }
 
     /// The proxy that everything goes through.
@@ -83,11 +83,11 @@ impl Ways {
         one.same_origin(other) || self.proxy.is_some() && plain(one) && plain(other)
     }
 
-    /// The way to the server of `url`.
+    /// The route to the server of `url`.
     ///
     /// # Errors
     /// [`HttpError::Engine`] when it has no address, or TLS cannot be prepared.
-    pub(crate) fn to(&self, url: &Url, stop: &Stop) -> Result<Way, HttpError> {
+    pub(crate) fn to(&self, url: &Url, stop: &Stop) -> Result<Route, HttpError> {
         let place = self.proxy.as_ref().map_or(url, Proxy::url);
         let endpoints = self.transport.endpoints(&place.authority(), place.scheme().port())?;
         let endpoint = reachable(&endpoints, self.connect_timeout, stop)?;
@@ -98,7 +98,7 @@ impl Ways {
                 Links::Tunnel(Arc::new(proxy.opening(url)), self.connector(url)?)
             }
         };
-        Ok(Way { endpoint, links })
+        Ok(Route { endpoint, links })
     }
 
     /// What belongs to the servers that were named, a name and a certificate of ours, is not told
@@ -112,7 +112,7 @@ impl Ways {
     }
 }
 
-impl Way {
+impl Route {
     /// Drives `plan` with copies of `probe`, one a thread.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Way {
         samplers: &'a mut [&'a mut dyn Sampler],
         stop: &'a Stop,
     ) -> Result<LoadResult<Probe>, EngineError> {
-        let crew = [Crew { plan, crowd: None }];
+        let crew = [Crew { plan, user_schedule: None }];
         self.drive_crews(&crew, probe.pages().into(), |_| probe.clone(), (samplers, stop))
     }
 

@@ -123,7 +123,7 @@ fn crossing(part: &[(u64, f64)], bound: f64) -> u64 {
 
 /// Who takes part in a load of scripts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Crowd {
+pub enum UserSchedule {
     /// Closed: so many users at a time. User `k`, from 0, takes part while the curve is above `k`.
     Users(Curve),
     /// Open: scripts begin whatever the target does, each done by a user that is free.

@@ -14,13 +14,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
-use super::desk::{Desk, House};
+use super::handler::{ConnectionHandler, ProxyState};
 use super::upstream::{HEAD_BYTES_MAX, HEAD_LINES_MAX};
 
 /// Where connections come in.
 #[derive(Clone, Debug)]
-pub(crate) struct Doors {
-    pub(crate) house: Arc<House>,
+pub(crate) struct Acceptor {
+    pub(crate) state: Arc<ProxyState>,
     /// Who may connect; everybody when it is empty.
     pub(crate) allow: Arc<[Cidr]>,
     pub(crate) places: Arc<Semaphore>,
@@ -37,7 +37,7 @@ pub(crate) struct Present {
     _present: mpsc::Sender<()>,
 }
 
-impl Taker for Doors {
+impl Taker for Acceptor {
     fn take(&self, caller: Caller) {
         // a proxy listens on no socket file
         if let Caller::Tcp(stream, from) = caller {
@@ -46,18 +46,18 @@ impl Taker for Doors {
     }
 
     fn tell(&self, event: String) {
-        self.house.ledger.tell(event);
+        self.state.ledger.tell(event);
     }
 }
 
-impl Doors {
+impl Acceptor {
     fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
         if !self.allow.is_empty() && !self.allow.iter().any(|block| block.contains(from)) {
-            self.house.ledger.tell(format!("{from} may not connect"));
+            self.state.ledger.tell(format!("{from} may not connect"));
             return;
         }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            self.house.ledger.tell("a client was turned away: as many are served as may");
+            self.state.ledger.tell("a client was turned away: as many are served as may");
             // a full socket buffer is no reason to wait for somebody who is turned away
             let _ = rustix::io::write(&stream, FULL);
             return;
@@ -66,19 +66,19 @@ impl Doors {
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = stream.set_nodelay(true);
         let present = Arc::new(Present { _place: place, _present: self.present.clone() });
-        let desk = Desk::new(Arc::clone(&self.house), present, self.stop.clone());
-        tokio::spawn(converse(Arc::new(desk), stream));
+        let handler = ConnectionHandler::new(Arc::clone(&self.state), present, self.stop.clone());
+        tokio::spawn(converse(Arc::new(handler), stream));
     }
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn converse<S>(desk: Arc<Desk>, stream: S)
+pub(crate) async fn converse<S>(handler: Arc<ConnectionHandler>, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (ledger, mut stop) = (desk.house.ledger.clone(), desk.stop.clone());
-    let patience = desk.house.patience();
-    let service = service_fn(move |request| Arc::clone(&desk).serve(request));
+    let (ledger, mut stop) = (handler.state.ledger.clone(), handler.stop.clone());
+    let patience = handler.state.patience();
+    let service = service_fn(move |request| Arc::clone(&handler).serve(request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)

@@ -15,13 +15,13 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A scenario file.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct ScenarioSource {
     path: PathBuf,
     text: String,
     file: ScenarioFile,
 }
 
-impl Book {
+impl ScenarioSource {
     /// Reads the file at `path`.
     ///
     /// # Errors

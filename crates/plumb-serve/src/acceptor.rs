@@ -30,8 +30,8 @@ use crate::heard::{Heard, Listening};
 /// socket that is closed with bytes unread takes the answer with it.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 1 << 20;
-/// What is served behind the doors.
-pub trait Site: Send + Sync + 'static {
+/// What is served behind the acceptor.
+pub trait HttpService: Send + Sync + 'static {
     /// The answer to one request.
     fn answer(
         &self,
@@ -39,9 +39,9 @@ pub trait Site: Send + Sync + 'static {
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 
     /// Who may come in, how many, and how long they may take.
-    fn limits(&self) -> &DoorLimits;
+    fn limits(&self) -> &ConnectionLimits;
 
-    /// What was seen at the doors.
+    /// What was seen at the acceptor.
     fn counters(&self) -> &Counters;
 
     /// Writes `event` to the log.
@@ -50,7 +50,7 @@ pub trait Site: Send + Sync + 'static {
 
 /// Who may come in, how many, and how long they may take.
 #[derive(Clone, Debug)]
-pub struct DoorLimits {
+pub struct ConnectionLimits {
     /// Who may connect; empty: everybody who can reach an address.
     pub allow: Vec<Cidr>,
     /// Connections at once; one more is answered with 503 and closed.
@@ -64,7 +64,7 @@ pub struct DoorLimits {
 }
 
 /// Where connections come in.
-pub(crate) struct Doors<S> {
+pub(crate) struct Acceptor<S> {
     pub(crate) site: Arc<S>,
     pub(crate) tls: Option<TlsAcceptor>,
     /// True once the server is to stop.
@@ -74,7 +74,7 @@ pub(crate) struct Doors<S> {
 }
 
 // derived, it would ask a site to be cloned
-impl<S> Clone for Doors<S> {
+impl<S> Clone for Acceptor<S> {
     fn clone(&self) -> Self {
         Self {
             site: Arc::clone(&self.site),
@@ -85,13 +85,13 @@ impl<S> Clone for Doors<S> {
     }
 }
 
-impl<S: Site> Taker for Doors<S> {
+impl<S: HttpService> Taker for Acceptor<S> {
     fn take(&self, caller: Caller) {
         match caller {
             Caller::Tcp(stream, from) => self.take_tcp(stream, from.ip()),
             Caller::Unix(stream) => {
                 if self.enter(&stream) {
-                    tokio::spawn(Present { doors: self.clone() }.converse(stream));
+                    tokio::spawn(Present { acceptor: self.clone() }.converse(stream));
                 }
             }
         }
@@ -102,7 +102,7 @@ impl<S: Site> Taker for Doors<S> {
     }
 }
 
-impl<S: Site> Doors<S> {
+impl<S: HttpService> Acceptor<S> {
     fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
         let limits = self.site.limits();
         if !limits.allow.is_empty() && !limits.allow.iter().any(|block| block.contains(from)) {
@@ -112,7 +112,7 @@ impl<S: Site> Doors<S> {
         if !self.enter(&stream) {
             return;
         }
-        let present = Present { doors: self.clone() };
+        let present = Present { acceptor: self.clone() };
         let stall_ms = u32::try_from(limits.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
         // who takes no bytes for that long is gone; a kernel without this waits longer
         let _ = sockopt::set_tcp_user_timeout(&stream, stall_ms);
@@ -135,27 +135,27 @@ impl<S: Site> Doors<S> {
 }
 
 /// A connection that is counted until it is dropped.
-struct Present<S: Site> {
-    doors: Doors<S>,
+struct Present<S: HttpService> {
+    acceptor: Acceptor<S>,
 }
 
-impl<S: Site> Drop for Present<S> {
+impl<S: HttpService> Drop for Present<S> {
     fn drop(&mut self) {
-        self.doors.site.counters().connections.leave();
+        self.acceptor.site.counters().connections.leave();
     }
 }
 
-impl<P: Site> Present<P> {
+impl<P: HttpService> Present<P> {
     async fn converse<S>(self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Some(tls) = &self.doors.tls else { return self.speak(stream).await };
-        let patience = Duration::from_nanos(self.doors.site.limits().stall.ns());
+        let Some(tls) = &self.acceptor.tls else { return self.speak(stream).await };
+        let patience = Duration::from_nanos(self.acceptor.site.limits().stall.ns());
         match tokio::time::timeout(patience, tls.accept(stream)).await {
             Ok(Ok(stream)) => self.speak(stream).await,
-            Ok(Err(_)) => self.doors.site.counters().malformed(),
-            Err(_) => self.doors.site.counters().slow(),
+            Ok(Err(_)) => self.acceptor.site.counters().malformed(),
+            Err(_) => self.acceptor.site.counters().slow(),
         }
     }
 
@@ -166,7 +166,7 @@ impl<P: Site> Present<P> {
         let heard = Heard::default();
         let ended = self.serve(Listening { stream: &mut stream, heard: &heard }, &heard).await;
         let Err(error) = ended else { return };
-        let counters = self.doors.site.counters();
+        let counters = self.acceptor.site.counters();
         if error.is_timeout() && !heard.more() {
             counters.idle();
             return;
@@ -185,7 +185,7 @@ impl<P: Site> Present<P> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let site = &self.doors.site;
+        let site = &self.acceptor.site;
         let limits = site.limits();
         let head = usize::try_from(limits.header_size.bytes()).unwrap_or(usize::MAX);
         let service = service_fn(|request| async {
@@ -199,7 +199,7 @@ impl<P: Site> Present<P> {
             .max_buf_size(head)
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
-        let mut stop = self.doors.stop.clone();
+        let mut stop = self.acceptor.stop.clone();
         tokio::select! {
             ended = connection.as_mut() => ended,
             () = stopped(&mut stop) => {
