@@ -117,7 +117,7 @@ pub trait Watch {
     fn server(&mut self, words: String);
 
     /// What the rows of the results to come are called, in their order; one without a name is
-    /// nobody's to see.
+    /// not shown.
     fn rows(&mut self, names: &[String]) {
         let _ = names;
     }

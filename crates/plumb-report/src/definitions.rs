@@ -37,8 +37,8 @@ const ALWAYS: [Definition; 6] = [
     },
     Definition {
         term: "Driver, idle passes, lag",
-        meaning: "A load generator that never finds an idle moment measures itself. Below 10 % \
-                  idle passes a run is driver-limited: its throughput is a lower bound, its \
+        meaning: "A load generator that is always busy measures itself. Below 10 % idle \
+                  passes a run is driver-limited: its throughput is a lower bound, its \
                   latency is not valid. Lag is how late due work began although a connection was \
                   free.",
     },

@@ -174,7 +174,7 @@ pub(crate) fn sweep() -> RunRecord {
             load = load.found(
                 FindingKind::DriverLimited,
                 Scope::Latency,
-                "driver-limited: 95 % of the loop's passes found no idle moment; throughput is a \
+                "driver-limited: the load generator was busy in 95 % of its passes; throughput is a \
                  lower bound, latency is not valid",
             );
         }

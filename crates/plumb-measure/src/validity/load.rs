@@ -123,8 +123,9 @@ fn driver_limited(recorder: &Recorder, facts: LoadFacts) -> Option<Finding> {
     } else {
         (Scope::Latency, "throughput is a lower bound, latency is not valid")
     };
-    let text =
-        format!("driver-limited: {share} % of the loop's passes found no idle moment; {meaning}");
+    let text = format!(
+        "driver-limited: the load generator was busy in {share} % of its passes; {meaning}"
+    );
     finding(FindingKind::DriverLimited, scope, text)
 }
 

@@ -173,7 +173,7 @@ fn bars(servers: &[Server<'_>]) -> Markup {
     html! {
         @if judged.len() > 1 {
             section {
-                h2 { "What each layer adds itself to one operation" }
+                h2 { "Own time of each layer in one operation" }
                 dl class="bars" {
                     @for (layer, own) in &judged {
                         @let ns = own.ns.max(0).unsigned_abs();

@@ -153,7 +153,7 @@ impl Board {
         }
     }
 
-    /// The rows of all points; where some have names, those without are nobody's to see.
+    /// The rows of all points; where some have names, those without are not shown.
     fn each(&self) -> impl Iterator<Item = (&Point, &Figures)> {
         let all =
             self.points.iter().flat_map(|point| point.rows.iter().map(move |row| (point, row)));

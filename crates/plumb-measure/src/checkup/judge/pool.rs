@@ -1,7 +1,7 @@
 //! Servers that do no more for more users: a pool of theirs is full, or their processors are busy.
 //!
 //! The knee of a closed load: with more users the rate stays as it is, and everybody waits longer.
-//! What is full, the server's own account of waits tells; without one, how busy the processors are.
+//! What is full, the server's report of its waits tells; without one, how busy the processors are.
 
 use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::queue;
@@ -58,7 +58,7 @@ struct Knee<'a> {
 enum Limit {
     /// Everything grows.
     Nobody,
-    /// A pool of the server: processors idle, or its own account tells of the wait.
+    /// A pool of the server: processors idle, or the server reports the wait.
     Pool,
     /// Something the server waits for itself.
     Behind,
@@ -174,7 +174,7 @@ impl<'a> Knee<'a> {
             .busy()
             .map_or_else(String::new, |pct| format!("; its processors were {pct:.0} % busy"));
         let waited = queue(self.last).map_or_else(String::new, |ns| {
-            format!("; by its own account {} of it is the queue", show_ns(ns))
+            format!("; the server reports {} of it as queueing", show_ns(ns))
         });
         match limit {
             _ if self.is_network() => {
@@ -188,8 +188,8 @@ impl<'a> Knee<'a> {
                 format!("is at the limit of its processors. {knee}{busy}.")
             }
             Limit::Behind => format!(
-                "waits for something else: no more is done for more users, and its own account \
-                 tells of no queue. {knee}{}{busy}.",
+                "waits for something else: no more is done for more users, and the server \
+                 reports no queue. {knee}{}{busy}.",
                 self.grower()
             ),
             Limit::Unknown | Limit::Nobody => format!(

@@ -91,7 +91,8 @@ fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     // times that a server tells may lie within each other: the largest is surely its own
     let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
     let high = ns.saturating_add(median.high_ns.saturating_sub(median.ns));
-    let said = format!("is its own work by its own account, most of it {name} ({})", show_ns(most));
+    let said =
+        format!("is its own work, as the server reports; most of it is {name} ({})", show_ns(most));
     Some((FaultCost::of(ns, low, high, whole_ns), said))
 }
 

@@ -8,13 +8,13 @@ fn a_server_with_one_work_process_is_a_full_pool() {
     assert_eq!(
         said,
         "The application server is full: it serves one at a time. A flight list takes 55.0 ms with \
-         10 users and 5.50 ms with one, at 182/s and 182/s; by its own account 49.5 ms of it is \
-         the queue; its processors were 55 % busy. It costs a user 49.5 ms of 55.0 ms an operation \
+         10 users and 5.50 ms with one, at 182/s and 182/s; the server reports 49.5 ms of it as \
+         queueing; its processors were 55 % busy. It costs a user 49.5 ms of 55.0 ms an operation \
          (49.5 ms to 49.5 ms)."
     );
-    // its own account is believed, however busy the machine is
+    // what the server reports is believed, however busy the machine is
     only(FaultKind::Pool, ladder(5 * MS, 1, 99.0, true));
-    // without an account it is full while processors idle
+    // without a report it is full while processors idle
     let said = only(FaultKind::Pool, ladder(5 * MS, 2, 55.0, false));
     assert!(said.contains("it serves about 2 at a time"), "{said}");
 }
@@ -288,7 +288,7 @@ fn a_slow_step_is_named_with_the_time_that_the_server_tells_of() {
     let account = [("queue", 10 * US), ("database", 201 * MS), ("render", MS)];
     parts[3].outcome.as_mut().unwrap().told_ns = told(&account);
     let said = only(FaultKind::Slow, parts);
-    assert!(said.contains("by its own account, most of it database (201 ms)"), "{said}");
+    assert!(said.contains("as the server reports; most of it is database (201 ms)"), "{said}");
 }
 
 #[test]
