@@ -50,15 +50,14 @@ const WAKES_A_PASS: usize = 64;
 const GATHER_WAIT_NS: u64 = 1_000_000;
 
 /// What a drive is given.
-#[derive(Debug)]
-pub(crate) struct Job<'a, M> {
+pub(crate) struct Job<'a, L> {
     pub(crate) plan: &'a LoadPlan,
     /// Of scripts; `None`: every user, from the start.
     pub(crate) user_schedule: Option<&'a UserSchedule>,
     pub(crate) share: Share,
     pub(crate) endpoint: &'a Endpoint,
     /// Makes the link of a new connection.
-    pub(crate) link: &'a M,
+    pub(crate) link: &'a (dyn Fn() -> L + Sync),
     pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
@@ -108,8 +107,8 @@ struct Window {
 }
 
 /// One thread's loop.
-pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
-    job: Job<'a, M>,
+pub(crate) struct Drive<'a, P: Protocol, L, T> {
+    job: Job<'a, L>,
     protocol: P,
     time: T,
     now: u64,
@@ -155,9 +154,9 @@ pub(crate) struct Drive<'a, P: Protocol, L, M, T> {
     start: u64,
 }
 
-impl<'a, P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'a, P, L, M, T> {
+impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
     pub(crate) fn new(
-        job: Job<'a, M>,
+        job: Job<'a, L>,
         mut protocol: P,
         time: T,
         outlet: Outlet,

@@ -118,6 +118,22 @@ where
     P: Protocol + Send,
     L: Link,
 {
+    drive_crews(crews, stage, shape, &protocol, &link)
+}
+
+/// The same for all closures that make the protocols and the links: what is compiled for each kind
+/// of both is large.
+fn drive_crews<P, L>(
+    crews: &[Crew<'_>],
+    stage: &mut Stage<'_>,
+    shape: Shape,
+    protocol: &dyn Fn(usize) -> P,
+    link: &(dyn Fn() -> L + Sync),
+) -> Result<LoadResult<P>, EngineError>
+where
+    P: Protocol + Send,
+    L: Link,
+{
     crews.iter().try_for_each(|crew| crew.plan.check())?;
     check_room(crews)?;
     let Some(first) = crews.first() else {
@@ -144,7 +160,7 @@ where
                 user_schedule: crew.user_schedule,
                 share: plan.share(index),
                 endpoint: stage.endpoint,
-                link: &link,
+                link,
                 line: &line,
                 stop: stage.stop,
                 shape,
@@ -215,7 +231,7 @@ fn check_room(crews: &[Crew<'_>]) -> Result<(), EngineError> {
 
 /// One thread's part of a load.
 fn drive<P: Protocol, L: Link>(
-    job: Job<'_, impl Fn() -> L>,
+    job: Job<'_, L>,
     protocol: P,
     outlet: Outlet,
     place: Place<'_>,

@@ -89,7 +89,7 @@ pub fn serve<S: Service, L: Link>(
     stop: &Stop,
 ) -> Result<(), EngineError> {
     crate::Place { cpu: plan.pin, netns: None }.settle()?;
-    Serve::new(plan, listeners, service, link, MonotonicClock, stop)?.run()
+    Serve::new(plan, listeners, service, &link, MonotonicClock, stop)?.run()
 }
 
 /// One client.
@@ -118,11 +118,11 @@ struct Slot<C, L> {
 }
 
 /// The state of the loop.
-pub(crate) struct Serve<'a, S: Service, L, M, T> {
+pub(crate) struct Serve<'a, S: Service, L, T> {
     plan: &'a ServePlan,
     listeners: &'a [Listener],
     service: &'a mut S,
-    link: M,
+    link: &'a dyn Fn() -> L,
     time: T,
     stop: &'a Stop,
     now: u64,
@@ -142,12 +142,12 @@ pub(crate) struct Serve<'a, S: Service, L, M, T> {
     lone: Lone,
 }
 
-impl<'a, S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'a, S, L, M, T> {
+impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
     pub(crate) fn new(
         plan: &'a ServePlan,
         listeners: &'a [Listener],
         service: &'a mut S,
-        link: M,
+        link: &'a dyn Fn() -> L,
         time: T,
         stop: &'a Stop,
     ) -> Result<Self, EngineError> {
@@ -453,7 +453,7 @@ impl<C, L: Link> Client<C, L> {
     }
 }
 
-impl<S: Service, L, M, T> std::fmt::Debug for Serve<'_, S, L, M, T> {
+impl<S: Service, L, T> std::fmt::Debug for Serve<'_, S, L, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Serve").field("clients", &self.clients).finish_non_exhaustive()
     }

@@ -16,7 +16,7 @@ use crate::plan::Waiting;
 use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
 
-impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
         let since = self.time.now_ns();
         self.now = since;

@@ -79,7 +79,7 @@ impl OpEnd {
     }
 }
 
-impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Everybody is ready at `start`: says who begins when.
     pub(super) fn muster(&mut self, start: u64) {
         self.start = start;

@@ -31,7 +31,7 @@ struct Digest {
     after: Option<After>,
 }
 
-impl<P: Protocol, L: Link, M: Fn() -> L, T: Time> Drive<'_, P, L, M, T> {
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Reads what is there, up to one turn's worth; false when there was nothing.
     pub(super) fn read(&mut self, index: usize) -> Result<bool, EngineError> {
         let before = self.reads;

@@ -28,7 +28,7 @@ pub(super) struct Lone {
     looked_at: u64,
 }
 
-impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
+impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// Waits for the only client; true when it is time to look after the others.
     pub(super) fn hear_the_only_one(&mut self) -> bool {
         let Some(index) = self.lone.client else {

@@ -83,7 +83,7 @@ impl Stand {
         let stop = Stop::new().unwrap();
         let listeners = std::slice::from_ref(&self.listener);
         let serve =
-            Serve::new(plan, listeners, service, Plain::default, time.clone(), &stop).unwrap();
+            Serve::new(plan, listeners, service, &Plain::default, time.clone(), &stop).unwrap();
         serve.run().unwrap();
         time
     }
@@ -223,7 +223,7 @@ fn only_allowed_addresses_are_served() {
         let time = HeldTime::with(|_| None);
         let stop = Stop::new().unwrap();
         let serve =
-            Serve::new(&plan, listeners, &mut service, Plain::default, time, &stop).unwrap();
+            Serve::new(&plan, listeners, &mut service, &Plain::default, time, &stop).unwrap();
         serve.run().unwrap();
         assert_eq!(service.opened.min(1), served, "{block}");
     }
@@ -282,7 +282,7 @@ fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
     });
     let plan = plan();
     let listeners = std::slice::from_ref(&stand.listener);
-    Serve::new(&plan, listeners, &mut service, || Endless, time, &stop).unwrap().run().unwrap();
+    Serve::new(&plan, listeners, &mut service, &|| Endless, time, &stop).unwrap().run().unwrap();
     let mut run = 0;
     for (conn, _) in &service.served {
         run = if *conn == 1 { run + 1 } else { 0 };
@@ -456,7 +456,7 @@ fn what_cannot_be_made_to_last_is_not_acknowledged() {
     let listeners = std::slice::from_ref(&stand.listener);
     let time = HeldTime::with(|_| None);
     let stop = Stop::new().unwrap();
-    let serve = Serve::new(&plan, listeners, &mut service, Plain::default, time, &stop).unwrap();
+    let serve = Serve::new(&plan, listeners, &mut service, &Plain::default, time, &stop).unwrap();
     let error = serve.run().unwrap_err().to_string();
     assert!(error.contains("disk full"), "{error}");
     assert_eq!(said(&mut client), "");

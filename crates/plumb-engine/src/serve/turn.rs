@@ -13,7 +13,7 @@ const UNSENT_MAX: usize = 1 << 20;
 /// Room for replies that is kept when more was needed once.
 const REPLY_KEPT: usize = 4 * UNSENT_MAX;
 
-impl<S: Service, L: Link, M: Fn() -> L, T: Time> Serve<'_, S, L, M, T> {
+impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     pub(super) fn on_ready(&mut self, ready: Readiness) {
         let index = ready.token.index;
         if stale(&self.slots, ready) {
