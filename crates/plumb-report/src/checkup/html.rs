@@ -20,7 +20,7 @@ const DEFINITIONS: [Definition; 6] = [
     Definition {
         term: "Full pool",
         meaning: "With more users the rate stays as it is and everybody waits longer, and the \
-                  server's own account of its queue, or processors that idle meanwhile, shows that \
+                  server's report of its queue, or processors that idle meanwhile, shows that \
                   the wait is for a place and not for a processor. How many it serves at a time is \
                   the rate times the time that an operation does not wait (Little's law).",
     },

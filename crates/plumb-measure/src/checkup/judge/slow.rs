@@ -120,7 +120,7 @@ fn left(seen: &Seen<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)
     let taken = taken.saturating_add(stalled_ns(outcome));
     let less = |ns: u64| ns.saturating_sub(taken);
     let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
-    Some((cost, format!("{said}; it gives no account of its time")))
+    Some((cost, format!("{said}; it reports no times of its own")))
 }
 
 /// The largest of the times that the server tells, waits aside.

@@ -258,7 +258,7 @@ fn a_server_is_slow_even_where_only_a_few_answers_came_in_time() {
     parts[3].outcome =
         Some(CheckupOutcome { operations: 2, median: Some(median), ..takes(700 * MS) });
     let said = only(FaultKind::Slow, parts.clone());
-    assert!(said.contains("it gives no account of its time; only 2 were measured."), "{said}");
+    assert!(said.contains("it reports no times of its own; only 2 were measured."), "{said}");
     assert!(
         said.ends_with(
             "Not finished: the application server is not judged. Known so far: a \
@@ -276,7 +276,7 @@ fn what_stands_before_a_silent_server_cannot_be_told_from_it() {
     assert!(
         said.starts_with(
             "The lock server takes long, or something before its port does: a lock request takes \
-             20.0 ms, of which 20.0 ms no round trip to its host explains; it gives no account"
+             20.0 ms, of which 20.0 ms no round trip to its host explains; it reports no times"
         ),
         "{said}"
     );
