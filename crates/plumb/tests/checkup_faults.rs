@@ -98,8 +98,10 @@ fn a_known_fault_is_named_and_nothing_is_where_nothing_is_wrong() {
         .ok()
         .map(|rounds| rounds.parse().expect("PLUMB_FAULT_ROUNDS is a number"));
     let word = std::env::var("PLUMB_FAULT").unwrap_or_default();
+    let chosen: Vec<&Fault> = FAULTS.iter().filter(|fault| fault.name.contains(&word)).collect();
+    assert!(!chosen.is_empty(), "PLUMB_FAULT: no fault has `{word}` in its name");
     let mut missed = Vec::new();
-    for fault in FAULTS.iter().filter(|fault| fault.name.contains(&word)) {
+    for fault in chosen {
         let mut right = 0;
         let mut wrong = Vec::new();
         for round in 0..rounds.unwrap_or(TRIES_MAX) {
