@@ -467,6 +467,12 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         (self.recording && done || finished).then_some(Ending::Complete)
     }
 
+    /// Whether all users were done before the time was over: such a load has not used it. Users
+    /// whom the end of the plan sends away have.
+    fn done_early(&self, window: Window) -> bool {
+        self.finished == self.conns.len() && window.until.is_none_or(|until| self.now < until)
+    }
+
     fn finish(mut self, ending: Ending) -> Driven<P> {
         let window = self.window.unwrap_or(Window { from: self.now, until: None, count: None });
         if P::SCRIPTED {
@@ -476,8 +482,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             self.recorder.dropped += dropped as u64;
         }
         let planned = match ending {
-            // users who were all done before the time was over have not used it
-            Ending::Complete if self.finished == self.conns.len() => None,
+            Ending::Complete if self.done_early(window) => None,
             Ending::Complete => window.until.or(self.pacer.as_ref().map(Dues::next_due)),
             Ending::Interrupted | Ending::GaveUp => Some(self.now),
         };

@@ -219,6 +219,16 @@ fn users_begin_at_their_times_and_leave_when_there_are_fewer() {
 }
 
 #[test]
+fn a_load_whose_last_user_leaves_with_the_last_stage_lasts_as_long_as_its_stages() {
+    // whoever thinks until the end of the stages goes without another request
+    let stages = Curve::step(0, 1.0).then(3 * S, 1.0).then(0, 0.0);
+    let plan = lasting(1, Span::from_ms(3_000));
+    let play = Play::of(&[Act::Ask, Act::Pause(S)]);
+    let played = drive(play, &plan, Some(&UserSchedule::Users(stages)), Manner::default());
+    assert_eq!((played.recorder.operations(), played.duration_ns), (3, 3 * S));
+}
+
+#[test]
 fn a_user_comes_back_with_the_next_stage() {
     let user_schedule =
         Curve::step(0, 1.0).then(S + 50 * MS, 1.0).then(0, 0.0).then(S, 0.0).then(0, 1.0);
