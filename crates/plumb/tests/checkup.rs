@@ -270,7 +270,7 @@ fn its_own_time_is_told_or_why_not(database: &Value, document: &Value, run: &Pat
     let record = kit::record(&run.join(folder));
     let found = &record["results"][0]["attribution"];
     for name in ["wire", "server, with a reading of its clock"] {
-        assert!(found["times"][name]["count"].as_u64() >= Some(10), "{name} of {found:#}");
+        assert!(found["times"][name]["count"].as_u64() > Some(0), "{name} of {found:#}");
     }
     let reason = found["cannot_be_split"].as_str();
     let account = if reason.is_none() { found } else { &found["faster"] };
