@@ -31,10 +31,10 @@ use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use delay::{Delay, DelayOptions, IdleCut};
 pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
-pub use error::NetError;
+pub use error::{NetError, PASSWORD_VARIABLE};
 pub use exchange::Exchange;
 pub use ledger::Ledger;
-pub use password::{Literal, PASSWORD_VARIABLE, route_of};
+pub use password::{Literal, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
 pub use routed::{RouteState, Routed};

@@ -6,6 +6,7 @@ mod judge;
 mod middle;
 mod outcome;
 mod sentence;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,9 @@ use crate::run::{read_versioned, written};
 use crate::{HostFacts, IdleCost, Program, RecordError, Status};
 
 pub use finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
-pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 pub use middle::Middle;
 pub use outcome::{CheckupOutcome, Waited};
+pub use verdict::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 
 /// Version of the form of [`Checkup`].
 pub const CHECKUP_SCHEMA: &str = "plumb.checkup/2";

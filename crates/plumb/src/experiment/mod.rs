@@ -4,6 +4,7 @@
 //! An [`ExperimentFile`] says what is asked for, a [`Plan`] is that file checked, [`Rounds`] carry
 //! it out and leave a folder that `plumb compare` reads.
 
+mod block_plan;
 mod cells;
 mod fault;
 mod file;
@@ -32,9 +33,10 @@ use plumb_folder::ExperimentFolder;
 use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::comparison;
 
+pub(crate) use block_plan::Variant;
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX, Variant};
+pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX};
 use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;

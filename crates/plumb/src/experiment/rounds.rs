@@ -13,9 +13,10 @@ use plumb_lab::{
 };
 use plumb_measure::{Clock as _, Comparison};
 
+use super::block_plan::{BlockPlan, Variant};
 use super::inputs::Inputs;
 use super::names::{FOLDER, Values};
-use super::plan::{BlockPlan, Plan};
+use super::plan::Plan;
 use super::program;
 use super::servers::Servers;
 use super::shell::{self, Disturbed};
@@ -94,7 +95,7 @@ impl<'a> Rounds<'a> {
         file: &str,
     ) -> anyhow::Result<Self> {
         folder.write_experiment(file)?;
-        let variant = |variant: &super::plan::Variant| VariantRecord {
+        let variant = |variant: &Variant| VariantRecord {
             name: variant.name.clone(),
             command: variant.command.clone(),
             same_as_baseline: variant.same_as_baseline,

@@ -15,28 +15,11 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::finding::{CheckupFinding, CheckupRemark, ranked};
+use super::finding::{CheckupFinding, ranked};
 use super::middle::SAMPLES_MIN;
-use super::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole, sentence};
-
-pub use layers::{LayerState, LayerVerdict, OwnTime};
-
-/// What a checkup says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckupVerdict {
-    /// In a sentence or two, for people.
-    pub sentence: String,
-    /// What is wrong: what spoils the figures first, then what costs a user most.
-    #[serde(default)]
-    pub findings: Vec<CheckupFinding>,
-    /// What is to be known beside that.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub remarks: Vec<CheckupRemark>,
-    /// A verdict on each server: those that can be judged first, the slowest of them first.
-    pub layers: Vec<LayerVerdict>,
-}
+use super::{
+    Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, Middle, PartRole, sentence,
+};
 
 /// Judges every server of `checkup`.
 pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
