@@ -85,10 +85,10 @@ impl Layer for Net {
                 Ok(Job::Measure(Box::new(Stream::new(StreamOptions::from_arg_matches(words)?)?)))
             }
             Some(("serve", words)) => {
-                Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
             }
             Some(("delay", words)) => {
-                Ok(Job::Serve(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(NetError::NoVerb.into()),
         }

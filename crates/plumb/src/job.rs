@@ -17,7 +17,7 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
     let layer = layers::find(&name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(&matches).map_err(plain)? {
         Job::Measure(job) => Ok(job),
-        Job::Serve(_) => {
+        Job::Verb(_) => {
             bail!("a server measures nothing: start it yourself and name commands that drive it")
         }
     }
