@@ -13,6 +13,7 @@ mod exit;
 mod experiment;
 mod far;
 mod findings;
+mod form;
 mod host;
 mod host_idle;
 mod host_record;

@@ -139,6 +139,25 @@ fn one() -> u64 {
 }
 
 impl Checkup {
+    /// A checkup by `plumb` that began at `started`, RFC 3339 in UTC, and is to measure `parts`.
+    #[must_use]
+    pub fn begun(plumb: Program, started: String, parts: Vec<CheckupPart>) -> Self {
+        Self {
+            schema: CHECKUP_SCHEMA.into(),
+            plumb,
+            started,
+            status: Status::Running,
+            command: Vec::new(),
+            target: String::new(),
+            host: None,
+            parts,
+            left_out: Vec::new(),
+            troubles: Vec::new(),
+            idle: None,
+            verdict: CheckupVerdict::default(),
+        }
+    }
+
     /// Judges the layers by what is measured so far.
     pub fn judge(&mut self) {
         self.verdict = judge::judge(self);

@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
-use std::fs;
-use std::path::Path;
-
 use plumb_wire::ni::{self, HEADER_BYTES, Message, Payload};
 use proptest::prelude::*;
 
 use crate::cases::cases;
+use crate::corpus::files_of;
 
 /// What a reader of frames sees.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,23 +67,13 @@ fn frames_in_pieces(bytes: &[u8], piece: usize) -> Vec<Seen> {
     seen
 }
 
-fn corpus() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/ni");
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap())
-        })
-        .collect();
-    files.sort();
-    files
-}
+/// Where frames lie that are read as they are, and changed.
+const FRAMES: [&str; 1] = ["corpus/ni"];
 
 #[test]
 fn the_corpus_reads_as_it_is_meant() {
     let read: Vec<(String, Vec<Seen>)> =
-        corpus().into_iter().map(|(name, bytes)| (name, frames(&bytes).0)).collect();
+        files_of(&FRAMES).into_iter().map(|(name, bytes)| (name, frames(&bytes).0)).collect();
     let of = |name: &str| &read.iter().find(|(other, _)| other == name).unwrap().1;
     let error = |return_code, error: Option<&str>| Seen::Message {
         opcode: ni::OPCODE_ERROR,
@@ -112,7 +100,7 @@ fn the_corpus_reads_as_it_is_meant() {
 
 #[test]
 fn pieces_of_any_size_give_the_same_frames() {
-    for (name, bytes) in corpus() {
+    for (name, bytes) in files_of(&FRAMES) {
         let whole = frames(&bytes).0;
         for piece in 1..=bytes.len() {
             assert_eq!(frames_in_pieces(&bytes, piece), whole, "{name} in pieces of {piece}");
@@ -143,7 +131,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let files = corpus();
+        let files = files_of(&FRAMES);
         let mut bytes = which.get(&files).1.clone();
         for (place, byte) in changes {
             let place = place.index(bytes.len());

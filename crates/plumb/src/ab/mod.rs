@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
 use crate::experiment;
+use crate::form::Form;
 use crate::signals;
 use options::AbOptions;
 
@@ -37,6 +38,6 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
-    experiment::print(&compared, &options.output, Some(folder.path()))?;
+    experiment::print(&compared, Form::from(&options.output), Some(folder.path()))?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

@@ -6,11 +6,11 @@ use anyhow::ensure;
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::{Admission, Faults};
 use plumb_measure::{Share, Span};
 
 use crate::experiment::{
-    ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar, VariantSection, unplaced,
+    AdmissionOptions, ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar,
+    VariantSection, unplaced,
 };
 
 /// The value of a variant that is its command.
@@ -77,13 +77,8 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Let blocks that are not valid count; the report says so
-    #[arg(long)]
-    accept_invalid: bool,
-
-    /// Let blocks count whose validity is not checked; the report says so
-    #[arg(long)]
-    accept_unchecked: bool,
+    #[command(flatten)]
+    admission: AdmissionOptions,
 
     /// Exit with 1 when a candidate is worse, with 3 when that cannot be told
     #[arg(long, value_name = "WHAT")]
@@ -152,12 +147,10 @@ impl AbOptions {
 
     /// What is asked for beside the experiment.
     pub(super) fn overrides(&self) -> Overrides {
-        let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
-        let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
         Overrides {
             rounds: None,
             seed: None,
-            faults: Faults { invalid, unchecked },
+            faults: self.admission.into(),
             host: self.output.host.clone(),
         }
     }

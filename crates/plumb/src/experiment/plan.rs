@@ -265,8 +265,16 @@ fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Option<Extent>, 
     }
 }
 
+/// The plan of the experiment file `text`, with nothing asked for beside it.
+#[cfg(test)]
+pub(crate) fn plan_of(text: &str) -> Result<Plan, Fault> {
+    let file = plumb_wire::document::read(text).expect("a test writes files of the right form");
+    Plan::of(&file, Overrides::default())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::plan_of as plan;
     use super::*;
 
     const FILE: &str = r#"
@@ -300,11 +308,6 @@ mod tests {
         exec = "echo ${users} $${HOME} ${echo}"
         figure = "figure"
     "#;
-
-    fn plan(text: &str) -> Result<Plan, Fault> {
-        let file = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Overrides::default())
-    }
 
     fn refused(from: &str, to: &str) -> String {
         plan(&FILE.replacen(from, to, 1)).unwrap_err().to_string()

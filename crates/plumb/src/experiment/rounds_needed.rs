@@ -41,7 +41,7 @@ fn within(plan: &Plan, ns: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Overrides};
+    use crate::experiment::plan_of;
 
     const FILE: &str = r#"
         [[variant]]
@@ -59,8 +59,7 @@ mod tests {
     "#;
 
     fn plan(text: &str) -> Plan {
-        let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Overrides::default()).unwrap()
+        plan_of(text).unwrap()
     }
 
     #[test]

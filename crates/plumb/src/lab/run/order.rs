@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::prediction::Prediction;
 use crate::experiment::{self, Plan};
+use crate::form::Form;
 
 /// Name and version of the form of the JSON document.
 const PLAN_SCHEMA: &str = "plumb.lab-plan/1";
@@ -16,10 +17,12 @@ const PLAN_SCHEMA: &str = "plumb.lab-plan/1";
 const ROUNDS_SHOWN: u64 = 20;
 
 /// Shows what `plan` would do.
-pub(super) fn show(name: &str, plan: &Plan, json: bool) -> anyhow::Result<()> {
+pub(super) fn show(name: &str, plan: &Plan, form: Form) -> anyhow::Result<()> {
     let prediction = Prediction::of(plan);
-    let text =
-        if json { document(name, plan, &prediction)? } else { words(name, plan, &prediction) };
+    let text = match form {
+        Form::Json => document(name, plan, &prediction)?,
+        Form::Markdown | Form::Text => words(name, plan, &prediction),
+    };
     io::stdout().write_all(text.as_bytes()).context("standard output cannot be written")
 }
 

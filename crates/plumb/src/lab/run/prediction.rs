@@ -98,7 +98,7 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Overrides};
+    use crate::experiment::plan_of;
 
     const FILE: &str = r#"
         rounds = 8
@@ -115,9 +115,7 @@ mod tests {
     "#;
 
     fn predicted(text: &str) -> (Prediction, String) {
-        let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        let overrides = Overrides::default();
-        let plan = Plan::of(&file, overrides).unwrap();
+        let plan = plan_of(text).unwrap();
         let prediction = Prediction::of(&plan);
         let words = prediction.words(plan.extent);
         (prediction, words)
