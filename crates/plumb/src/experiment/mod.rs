@@ -37,9 +37,9 @@ pub(crate) use admission::AdmissionOptions;
 pub(crate) use block_plan::Variant;
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-#[cfg(test)]
-pub(crate) use plan::plan_of;
 pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX};
+#[cfg(test)]
+pub(crate) use plan::{TWO_VARIANTS, plan_of};
 use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;

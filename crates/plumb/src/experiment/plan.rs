@@ -265,6 +265,10 @@ fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Option<Extent>, 
     }
 }
 
+/// Two variants, for experiment files of tests.
+#[cfg(test)]
+pub(crate) const TWO_VARIANTS: &str = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n";
+
 /// The plan of the experiment file `text`, with nothing asked for beside it.
 #[cfg(test)]
 pub(crate) fn plan_of(text: &str) -> Result<Plan, Fault> {
