@@ -57,7 +57,7 @@ pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;
 pub use pacer::Pacer;
-pub use place::Place;
+pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use poll::{Poll, Time};
 pub use proof::proven;

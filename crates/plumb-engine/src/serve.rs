@@ -83,7 +83,7 @@ pub fn serve<S: Service, L: Link>(
     link: impl Fn() -> L,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    crate::Place { cpu: plan.pin, netns: None }.settle()?;
+    crate::ThreadContext { cpu: plan.pin, netns: None }.settle()?;
     Serve::new(plan, listeners, service, &link, MonotonicClock, stop)?.run()
 }
 
@@ -273,7 +273,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             None => self.service.open(peer),
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
-        let index = self.connection_id(channel);
+        let index = self.occupy_slot(channel);
         let generation = self.slots[index].generation;
         let Some(client) = &mut self.slots[index].client else {
             return;
@@ -282,7 +282,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             Ok(conn) => {
                 let conn = client.conn.insert(conn);
                 if S::WAITS {
-                    self.service.seated(conn, ConnectionId { index, generation });
+                    self.service.accepted(conn, ConnectionId { index, generation });
                 }
                 self.clients += 1;
             }
@@ -313,7 +313,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         }
     }
 
-    fn connection_id(&mut self, channel: Channel<L>) -> usize {
+    fn occupy_slot(&mut self, channel: Channel<L>) -> usize {
         let client = Client {
             channel,
             conn: None,

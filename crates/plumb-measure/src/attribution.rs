@@ -42,7 +42,7 @@ impl PartKind {
 
 /// One part of the time of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct TimePart {
     /// What it was spent on.
     pub kind: PartKind,
     /// Its mean over the operations.
@@ -98,7 +98,7 @@ pub struct FasterCalls {
     /// The mean of the faster nine tenths of the calls.
     pub client: Estimate,
     /// Means of the faster nine tenths, a part each; the rest is the last.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
 }
 
 impl FasterCalls {
@@ -110,14 +110,14 @@ impl FasterCalls {
     pub fn of(
         times: &Histogram,
         batches: Option<&BatchMeans>,
-        parts: Vec<Part>,
+        parts: Vec<TimePart>,
         how: &str,
     ) -> Result<Self, CannotBeSplit> {
         let fewest = parts.iter().map(|part| part.time.count).min().unwrap_or(0);
         let elsewhere_ns = left_out_elsewhere_ns(times, fewest, parts.len() + 1);
         let client = Estimate::of_the_faster(times, batches).known_less_by(elsewhere_ns);
         let mut found = Self { client, parts };
-        let rest = Part {
+        let rest = TimePart {
             kind: PartKind::Rest,
             time: split(client, &found.parts)?.rest.time,
             how: how.into(),
@@ -168,7 +168,7 @@ pub struct Attribution {
     pub client: Estimate,
     /// The parts that were measured; where they can be parts of the whole, the rest is the last, and
     /// their means add up to that of the whole.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
     /// Why the whole cannot be split into these parts; absent where it can.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cannot_be_split: Option<String>,
@@ -222,7 +222,8 @@ impl Attribution {
         self.parts.retain(|part| part.kind != PartKind::Rest);
         match split(self.client, &self.parts) {
             Ok(split) => {
-                let rest = Part { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
+                let rest =
+                    TimePart { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
                 self.parts.push(rest);
                 self.cannot_be_split = None;
             }
@@ -252,7 +253,7 @@ impl Attribution {
 }
 
 /// `client` as the sum of `parts` and of the rest that they leave.
-fn split(client: Estimate, parts: &[Part]) -> Result<Split<PartKind>, CannotBeSplit> {
+fn split(client: Estimate, parts: &[TimePart]) -> Result<Split<PartKind>, CannotBeSplit> {
     let measured = parts.iter().filter(|part| part.kind != PartKind::Rest);
     Split::of(client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
 }

@@ -49,7 +49,9 @@ mod transport;
 mod units;
 mod validity;
 
-pub use attribution::{Account, Advice, Attribution, Calls, FasterCalls, Part, PartKind, Reading};
+pub use attribution::{
+    Account, Advice, Attribution, Calls, FasterCalls, PartKind, Reading, TimePart,
+};
 pub use batches::{BatchMeans, Batches};
 pub use checkup::{
     CHECKUP_SCHEMA, Checkup, CheckupFinding, CheckupLayer, CheckupOutcome, CheckupPart,

@@ -22,7 +22,7 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         foreign_source: None,
         foreign: Vec::new(),
         tested: Vec::new(),
-        seats: None,
+        placement: None,
         swapped_pages: swapped.reduce(u64::saturating_add),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,

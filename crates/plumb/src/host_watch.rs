@@ -129,7 +129,7 @@ impl HostWatch {
             && let Some(after) = Ledger::take(&self.root)
         {
             began.server.look();
-            host.seats = Some(self.seats(&began, &usage));
+            host.placement = Some(self.placement(&began, &usage));
             let load = began.ledger.foreign_until(&after, &began.known);
             host.foreign_pct = load.share_pct();
             host.foreign_source = load.source;
@@ -144,17 +144,17 @@ impl HostWatch {
         }
     }
 
-    /// On which processors everybody sat.
-    fn seats(&self, began: &Began, usage: &Usage) -> plumb_measure::Placement {
-        let seat = |(cpu, share_pct): (u32, f64)| ProcessorShare { cpu, share_pct };
-        let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(seat).collect();
-        let seats = plumb_measure::Placement {
+    /// On which processors the work was done.
+    fn placement(&self, began: &Began, usage: &Usage) -> plumb_measure::Placement {
+        let share = |(cpu, share_pct): (u32, f64)| ProcessorShare { cpu, share_pct };
+        let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(share).collect();
+        let placement = plumb_measure::Placement {
             client: all(shares(&began.client.clone().into_iter().collect::<Vec<_>>())),
             server: all(began.server.shares()),
             receive: all(shares(&usage.receive_work())),
             same_core: None,
         };
-        seats.judged(|one, other| share_a_core(&self.root, one, other))
+        placement.judged(|one, other| share_a_core(&self.root, one, other))
     }
 
     /// What is not watched of this machine, each with the reason.

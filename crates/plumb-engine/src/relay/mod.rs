@@ -29,7 +29,7 @@ use crate::{Endpoint, EngineError};
 use fate::{Fate, Fates};
 use line::{Line, Shaper};
 use overdue::{Overdue, overdue};
-use pair::{Common, FAR, NEAR, Pair, Side, Turn};
+use pair::{Common, FAR, NEAR, Pair, PairProgress, Side};
 pub use plan::{Idle, Limit, LossPlan, PathPlan, RelayPlan};
 pub use tally::{Parted, Passage, PathTotals, RelayEvent, RelayTotals};
 
@@ -50,7 +50,7 @@ pub fn relay(
     stop: &Stop,
 ) -> Result<RelayTotals, EngineError> {
     plan.check()?;
-    crate::Place::default().settle()?;
+    crate::ThreadContext::default().settle()?;
     Relay::new(plan, Ends { listeners, target }, tell, MonotonicClock, stop)?.run()
 }
 
@@ -237,7 +237,7 @@ impl<'a, T: Time> Relay<'a, T> {
                         wake: Wake::default(),
                         limit_wake: Wake::default(),
                     };
-                    return self.connection_id(pair);
+                    return self.occupy_slot(pair);
                 }
                 Err(error) => failure = error,
             }
@@ -259,7 +259,7 @@ impl<'a, T: Time> Relay<'a, T> {
         }
     }
 
-    fn connection_id(&mut self, pair: Pair) {
+    fn occupy_slot(&mut self, pair: Pair) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index].pair = Some(pair);
@@ -342,9 +342,9 @@ impl<'a, T: Time> Relay<'a, T> {
             buffer: &mut self.buffer,
         });
         match turn {
-            Turn::Over(parted) => return self.close(index, parted),
-            Turn::Again => self.again.push_back(index),
-            Turn::Done => {}
+            PairProgress::Over(parted) => return self.close(index, parted),
+            PairProgress::Again => self.again.push_back(index),
+            PairProgress::Done => {}
         }
         if let Some(at) = pair.next_due() {
             self.dues.ask(&mut pair.wake, index, at);

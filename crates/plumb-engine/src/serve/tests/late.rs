@@ -30,7 +30,7 @@ impl Service for Waiter {
         Ok(Waiting::default())
     }
 
-    fn seated(&mut self, conn: &mut Waiting, connection_id: ConnectionId) {
+    fn accepted(&mut self, conn: &mut Waiting, connection_id: ConnectionId) {
         conn.connection_id = Some(connection_id);
     }
 

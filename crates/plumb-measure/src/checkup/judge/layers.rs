@@ -7,17 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{SAMPLES_MIN, Seen, usable};
+use super::{Evidence, SAMPLES_MIN, usable};
 use crate::checkup::{
     CheckupLayer, CheckupOutcome, CheckupPart, LayerState, LayerVerdict, Middle, OwnTime, PartRole,
 };
 use crate::{Scope, Validity};
 
 /// A verdict on every server: those that are judged first, the slowest of them first.
-pub(super) fn verdicts(seen: &Seen<'_>) -> Vec<LayerVerdict> {
-    let servers = seen.checkup.servers().into_iter();
+pub(super) fn verdicts(evidence: &Evidence<'_>) -> Vec<LayerVerdict> {
+    let servers = evidence.checkup.servers().into_iter();
     let mut layers: Vec<LayerVerdict> =
-        servers.map(|(layer, server, parts)| verdict(seen, layer, server, &parts)).collect();
+        servers.map(|(layer, server, parts)| verdict(evidence, layer, server, &parts)).collect();
     mark_slowest(&mut layers);
     let rank = |layer: &LayerVerdict| layer.own.map_or(i64::MAX, |own| -own.ns);
     layers.sort_by_key(rank); // stable: what is not judged stays in the order of the parts
@@ -25,7 +25,7 @@ pub(super) fn verdicts(seen: &Seen<'_>) -> Vec<LayerVerdict> {
 }
 
 fn verdict(
-    seen: &Seen<'_>,
+    evidence: &Evidence<'_>,
     layer: CheckupLayer,
     server: &str,
     parts: &[&CheckupPart],
@@ -69,7 +69,7 @@ fn verdict(
     let Some((part, outcome, median)) = timed.max_by_key(|(.., median)| median.ns) else {
         return unjudged(LayerState::NotValid, "nothing was timed");
     };
-    let floor = seen.floor(outcome).filter(|_| layer != CheckupLayer::Network);
+    let floor = evidence.floor(outcome).filter(|_| layer != CheckupLayer::Network);
     LayerVerdict {
         state: LayerState::Judged,
         why: None,

@@ -70,18 +70,18 @@ fn document(name: &str, plan: &Plan, prediction: &Prediction) -> anyhow::Result<
         remarks: &'a [String],
         variants: Vec<&'a str>,
         cells: Vec<&'a CellRecord>,
-        order: Vec<Place>,
+        order: Vec<PlannedBlock>,
     }
     #[derive(Serialize)]
-    struct Place {
+    struct PlannedBlock {
         round: u64,
         cell: usize,
         variant: usize,
     }
     let mut order = Order::new(plan.cells.len(), plan.variants.len(), plan.seed);
-    let places = (1..=prediction.rounds).flat_map(|round| {
+    let blocks = (1..=prediction.rounds).flat_map(|round| {
         let turns = order.next_round().into_iter();
-        turns.map(move |Turn { cell, variant }| Place { round, cell, variant })
+        turns.map(move |Turn { cell, variant }| PlannedBlock { round, cell, variant })
     });
     let document = Document {
         schema: PLAN_SCHEMA,
@@ -92,7 +92,7 @@ fn document(name: &str, plan: &Plan, prediction: &Prediction) -> anyhow::Result<
         rounds_max: prediction.rounds_max,
         predicted_ns: prediction.total_ns(),
         remarks: &prediction.remarks,
-        order: places.collect(),
+        order: blocks.collect(),
         variants: plan.variants.iter().map(|variant| variant.name.as_str()).collect(),
         cells: plan.cells.iter().map(|cell| &cell.record).collect(),
     };
