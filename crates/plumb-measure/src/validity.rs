@@ -83,7 +83,7 @@ impl Validity {
     #[must_use]
     pub fn unwatched(self, cause: &str, limit: ForeignLimit) -> Self {
         let text = format!(
-            "this machine was not watched ({cause}), so nobody knows what other processes took; \
+            "this machine was not watched ({cause}), so what other processes took is not known; \
              watch it, or accept whatever they take with --foreign-limit 100%"
         );
         let found = finding(FindingKind::ForeignLoad, Scope::Unchecked, text);

@@ -19,8 +19,8 @@ pub struct HostOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Host")]
 struct HostArguments {
-    /// Sample this machine so often while it measures; 0s: not at all, and what other programs
-    /// took is then not known
+    /// Time between two samples of this machine while it measures; 0s: no samples, and what other
+    /// programs took is then not known
     #[arg(long, value_name = "TIME", default_value = "250ms")]
     host_interval: Span,
 

@@ -17,7 +17,7 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Measures two or more commands in turns, in random order within each round, and says \
              whether the candidates are better or worse than the first, by an exact rank test of \
-             the pairs. What changes on the machine meanwhile falls on all alike. For several \
+             the pairs. Whatever else changes on the machine affects all of them alike. For several \
              sizes, probes or servers at once see plumb lab run.",
         )
         .after_help(

@@ -19,7 +19,7 @@ const COMMAND: &str = "command";
 /// What is compared, how often, under which rules.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AbOptions {
-    /// The words behind `plumb`, quoted as one argument each; the first is the baseline
+    /// Commands without `plumb` itself, each quoted as one argument; the first is the baseline
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     commands: Vec<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "TIME", conflicts_with = "precision")]
     time: Option<Span>,
 
-    /// Rounds until the interval reaches no further than this to either side, 10 to 200 of them
+    /// Take rounds until the interval is within this to either side: 10 to 200 rounds
     #[arg(long, value_name = "PERCENT")]
     precision: Option<Share>,
 
@@ -52,7 +52,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "PERCENT")]
     margin: Option<Share>,
 
-    /// Length of a block whose command says none itself: by --for, --count, or in a scenario
+    /// Length of a block whose command sets none (with --for, --count or a scenario)
     /// [default: 2s]
     #[arg(long, value_name = "TIME")]
     block: Option<Span>,
@@ -65,7 +65,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "CMD")]
     before_b: Option<String>,
 
-    /// Wait so long before each block, when there are such commands [default: 0s]
+    /// Pause before each block, where there are such commands [default: 0s]
     #[arg(long, value_name = "TIME")]
     settle: Option<Span>,
 

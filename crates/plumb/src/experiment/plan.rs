@@ -129,7 +129,7 @@ impl Plan {
         match shell.filter(|_| self.host.far_host.is_some()) {
             Some(exec) => Err(Fault::at(
                 exec,
-                "which machine a shell command measures nobody knows: leave --far-host out",
+                "it is not known which machine a shell command measures: leave --far-host out",
             )),
             None => Ok(()),
         }

@@ -36,7 +36,7 @@ pub(crate) trait Watcher {
     fn round(&mut self, standing: &Standing<'_>) -> anyhow::Result<()>;
 }
 
-/// NoWatcher looks on.
+/// Nothing is shown meanwhile.
 #[derive(Debug)]
 pub(crate) struct NoWatcher;
 

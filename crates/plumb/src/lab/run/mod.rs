@@ -32,18 +32,18 @@ struct RunOptions {
     #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
 
-    /// Go on with the experiment in this folder; blocks that are there are not taken again
+    /// Go on with the experiment in this folder; blocks that are measured already are not repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "rounds"])]
     resume: Option<PathBuf>,
 
-    /// So many complete rounds, whatever the file says
+    /// Number of complete rounds, in place of the file's
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
 
     #[command(flatten)]
     admission: AdmissionOptions,
 
-    /// Exit with 1 when a candidate is worse anywhere, with 3 when that cannot be told somewhere
+    /// Exit with 1 when a candidate is worse in any cell, with 3 when a cell cannot be judged
     #[arg(long, value_name = "WHAT")]
     fail_on: Option<FailOn>,
 
