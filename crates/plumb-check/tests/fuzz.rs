@@ -2,12 +2,7 @@
 //! and noise; and the checks of recordings under the corpus of their reader, mutated.
 //!
 //! `PLUMB_FUZZ_CASES` sets the number of cases of each property.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
 #[path = "../../plumb-wire/tests/cases/mod.rs"]
 mod cases;

@@ -1,12 +1,7 @@
 //! The nmon reader under arbitrary bytes: the committed corpus, the corpus mutated, and noise.
 //!
 //! `PLUMB_FUZZ_CASES` sets the number of cases of each property.
-#![allow(
-    clippy::float_cmp,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on should end, and its figures are exact"
-)]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on should end")]
 
 #[path = "../../plumb-wire/tests/cases/mod.rs"]
 mod cases;

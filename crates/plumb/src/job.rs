@@ -18,7 +18,9 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
     match layer.job(&matches).map_err(plain)? {
         Job::Measure(job) => Ok(job),
         Job::Verb(_) => {
-            bail!("this command measures nothing: name one that does, such as `net ping`; start servers yourself")
+            bail!(
+                "this command measures nothing: name one that does, such as `net ping`; start servers yourself"
+            )
         }
     }
 }

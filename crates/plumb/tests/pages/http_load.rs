@@ -6,31 +6,19 @@ use crate::kit;
 use std::fs;
 
 use kit::http::{Reply, ReplyServer};
-use kit::scenario::{field, list_of, part, play_in, played, reasons, scenario, with_base};
+use kit::scenario::{field, list_of, part, play_in, played, reader, reasons, scenario, with_base};
 use serde_json::json;
-
-const LIST: &str = r#"
-[[scenario]]
-name = "reader"
-users = 2
-iterations = 1
-[[scenario.step]]
-name = "list"
-get = "/list"
-extract = [{ name = "ids", json = "$.items[*].id", pick = "all" }]
-[[scenario.step]]
-each = "ids"
-as = "id"
-[[scenario.step.step]]
-name = "detail"
-get = "/detail/${id}"
-check = { status = "200", contains = ["detail ${id}"] }
-"#;
 
 #[test]
 fn every_user_reads_the_list_and_each_of_its_details() {
     let site = list_of(400);
-    let list = LIST.replace("contains = [\"detail ${id}\"]", "contains = [\"detail \"]");
+    let list = reader(
+        r#"get = "/list"
+extract = [{ name = "ids", json = "$.items[*].id", pick = "all" }]"#,
+        ["ids", "id"],
+        r#"get = "/detail/${id}"
+check = { status = "200", contains = ["detail "] }"#,
+    );
     let record = played(&with_base(&site, &list), &[], 0);
     let result = field(&record, "/results/0");
     assert_eq!(result["operations"], 802);

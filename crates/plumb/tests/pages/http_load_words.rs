@@ -9,7 +9,7 @@ use std::path::Path;
 use kit::authority::Authority;
 use kit::http::{Reply, ReplyServer};
 use kit::proxy::Proxy;
-use kit::scenario::{field, play, play_in, played, scenario, with_base};
+use kit::scenario::{field, play, play_in, played, refused_in, scenario, with_base};
 use kit::{PLUMB, Program, names_in, only_run, read};
 use tempfile::tempdir;
 
@@ -235,8 +235,7 @@ fn a_tunnel_leads_the_users_through_a_proxy() {
     assert!(site.asked().iter().all(|head| head.starts_with("GET / HTTP/1.1\r\n")));
     let closed = Proxy::start(site.address, |_| Some("HTTP/1.1 403 Forbidden\r\n\r\n"));
     let words = ["--ca", &authority.ca(), "--proxy", &closed.url()];
-    let refused = play_in(folder.path(), &words).with(2);
-    assert!(refused.stderr.contains("403"), "{}", refused.stderr);
+    refused_in(folder.path(), &words, "403");
 }
 
 #[test]
@@ -273,8 +272,7 @@ get = "/d/${id}"
     assert_eq!(names_in(folder.path()), ["s.toml"], "nothing is left behind");
     // what is wrong is said as it is of a load
     let words = ["--dry-run", "--exclude", "*"];
-    let refused = play_in(folder.path(), &words).with(2);
-    assert!(refused.stderr.contains("--exclude leaves nothing"), "{}", refused.stderr);
+    refused_in(folder.path(), &words, "--exclude leaves nothing");
 }
 
 #[test]
