@@ -32,7 +32,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// How the rest is found out.
-const REST: &str = "what the other parts leave: the driver, and whatever nobody measured";
+const REST: &str = "what the other parts leave: the driver, and what was not measured";
 
 /// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
