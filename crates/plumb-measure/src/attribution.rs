@@ -21,7 +21,7 @@ pub enum PartKind {
     Queue,
     /// Making the connection: transport, TLS, login.
     Connect,
-    /// What the others leave: the client's driver, and whatever nobody measured.
+    /// What the others leave: the client's driver, and what was not measured.
     Rest,
 }
 
