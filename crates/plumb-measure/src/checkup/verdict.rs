@@ -43,7 +43,7 @@ pub enum LayerState {
 pub struct LayerVerdict {
     /// Its layer.
     pub layer: CheckupLayer,
-    /// Its name, as in [`CheckupPart::server`].
+    /// Its name, as in [`CheckupPart::server`](super::CheckupPart::server).
     pub server: String,
     /// How far it can be judged.
     pub state: LayerState,
