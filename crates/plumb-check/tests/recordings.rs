@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plumb_check::{Kind, Report};
+use plumb_check::{Disagreement, Report};
 use plumb_nmon::Options;
 
 /// Two processors over three snapshots, ten seconds each; the lines are numbered from 1.
@@ -142,7 +142,7 @@ fn one_processor_adds_up_as_well_unless_it_was_off() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].starts_with("line 13 (CPU002 of T0001), User% + Sys%"), "{found:#?}");
     let off = GOOD.replace("CPU002,T0001,20.0,10.0,0.0,70.0", "CPU002,T0001,0.0,0.0,0.0,0.0");
-    let kinds: Vec<Kind> = report(&off).findings().iter().map(|it| it.kind).collect();
+    let kinds: Vec<Disagreement> = report(&off).findings().iter().map(|it| it.kind).collect();
     assert!(kinds.is_empty(), "{:#?}", report(&off));
 }
 

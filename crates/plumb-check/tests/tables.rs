@@ -8,14 +8,14 @@
 
 use std::path::Path;
 
-use plumb_check::{Finding, Kind, Report};
+use plumb_check::{Disagreement, Finding, Report};
 
 fn report(name: &str) -> Report {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/published").join(name);
     plumb_check::open(&path).unwrap().check()
 }
 
-fn of<'r>(report: &'r Report, row: &str, kind: Kind) -> &'r Finding {
+fn of<'r>(report: &'r Report, row: &str, kind: Disagreement) -> &'r Finding {
     report
         .findings()
         .iter()
@@ -29,9 +29,9 @@ fn processor_shares_that_do_not_add_up_are_found() {
     let mut rows: Vec<&str> = report.findings().iter().map(|found| found.row.as_str()).collect();
     rows.dedup();
     assert_eq!(rows, ["5", "8"], "{:#?}", report.findings());
-    let shares = of(&report, "5", Kind::Shares);
+    let shares = of(&report, "5", Disagreement::Shares);
     assert_eq!(shares.printed, "3.9 + 19 + 72.1 = 95");
-    let cpu = of(&report, "5", Kind::Formula);
+    let cpu = of(&report, "5", Disagreement::Formula);
     assert_eq!((cpu.column.as_str(), cpu.printed.as_str()), ("CPU %", "22.9"));
     assert_eq!(cpu.formula, "100 - [Idle %]");
     assert_eq!(
@@ -44,11 +44,11 @@ fn processor_shares_that_do_not_add_up_are_found() {
 #[test]
 fn a_throughput_that_no_link_carries_and_a_wrong_base_are_found() {
     let report = report("smc-r-throughput.csv");
-    let link = of(&report, "10000", Kind::Link);
+    let link = of(&report, "10000", Disagreement::Link);
     assert!(link.likely.as_deref().unwrap_or_default().contains("separator"), "{link}");
-    let links = report.findings().iter().filter(|found| found.kind == Kind::Link).count();
+    let links = report.findings().iter().filter(|found| found.kind == Disagreement::Link).count();
     assert_eq!(links, 18, "every figure of the table");
-    let improvement = of(&report, "500", Kind::Improvement);
+    let improvement = of(&report, "500", Disagreement::Improvement);
     let likely = improvement.likely.as_deref().unwrap_or_default();
     assert!(likely.contains("percentage of optimised"), "{improvement}");
     assert!(improvement.expected.starts_with("18.71"), "{improvement}");
@@ -89,8 +89,8 @@ fn the_chapter_of_published_tables_quotes_what_is_found() {
         quoted.extend(report(name).findings().iter().map(ToString::to_string));
     }
     let throughput = report("smc-r-throughput.csv");
-    quoted.push(of(&throughput, "500", Kind::Link).to_string());
-    quoted.push(of(&throughput, "500", Kind::Improvement).to_string());
+    quoted.push(of(&throughput, "500", Disagreement::Link).to_string());
+    quoted.push(of(&throughput, "500", Disagreement::Improvement).to_string());
     for finding in quoted {
         assert!(words.contains(&finding), "not quoted: {finding}");
     }
@@ -102,7 +102,7 @@ fn an_average_beyond_its_maximum_is_found_where_these_are_rows() {
                 Average,3\nMin,2\nMax,5\n";
     let report = plumb_check::read_csv(text).unwrap().check();
     let [finding] = report.findings() else { panic!("{:#?}", report.findings()) };
-    assert_eq!((finding.line, finding.kind), (4, Kind::Extremes));
+    assert_eq!((finding.line, finding.kind), (4, Disagreement::Extremes));
 }
 
 #[test]
@@ -112,9 +112,12 @@ fn json_is_checked_alike() {
                     {"name": "sum", "unit": "MB", "total": "rate over 10 s"}],
         "rows": [["a", "1.234", "12.3"], ["b", "1,234", "12.3"], {"run": "c", "rate": 2, "sum": 90}]}"#;
     let report = plumb_check::read_json(text).unwrap().check();
-    let seen: Vec<(&str, Kind)> =
+    let seen: Vec<(&str, Disagreement)> =
         report.findings().iter().map(|found| (found.row.as_str(), found.kind)).collect();
-    assert_eq!(seen, [("b", Kind::Link), ("b", Kind::Total), ("c", Kind::Total)]);
+    assert_eq!(
+        seen,
+        [("b", Disagreement::Link), ("b", Disagreement::Total), ("c", Disagreement::Total)]
+    );
 }
 
 /// The indented lines of the documentation from one that starts with `first` on.

@@ -11,6 +11,7 @@ mod grinder;
 mod har;
 mod jmx;
 mod label;
+mod login;
 mod note;
 mod options;
 mod origin;

@@ -17,9 +17,10 @@ use crate::body::{masked, masked_target};
 use crate::draft::{Draft, DraftStep, laid_out, shared_headers};
 use crate::error::ImportError;
 use crate::label::Labels;
+use crate::login::Login;
 use crate::note::Place;
 use crate::origin::{Origins, base_of};
-use crate::secrets::{Login, Secrets};
+use crate::secrets::Secrets;
 use crate::source::Source;
 use crate::template::literal;
 

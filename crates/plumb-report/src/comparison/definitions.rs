@@ -37,7 +37,7 @@ const SEPARATE: Definition = Definition {
 const INTERLEAVED: Definition = Definition {
     term: "Interleaved pairs",
     meaning: "Every round holds each variant once, in an order drawn from the seed, so that a \
-              change of the machine over time falls on all alike. A pair is a block of a candidate \
+              change of the machine over time affects all alike. A pair is a block of a candidate \
               and one of the baseline of the same round; it counts when both are valid.",
 };
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use super::http::{Reply, Site};
+use super::http::{Reply, ReplyServer};
 use super::{Ended, PLUMB, Program};
 
 /// The user of an application server that names none.
@@ -57,14 +57,31 @@ pub(crate) fn reasons(record: &Value) -> String {
     reasons.iter().filter_map(|reason| reason["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// Sees that the scenario in `folder` does not run with `words`, for a reason that names `reason`.
+pub(crate) fn refused_in(folder: &Path, words: &[&str], reason: &str) {
+    let refused = play_in(folder, words).with(2);
+    assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+}
+
+/// Two users who read a list and then each of its details: the keys of the two steps, and the name
+/// of the list with that of its element.
+pub(crate) fn reader(list: &str, [all, one]: [&str; 2], detail: &str) -> String {
+    format!(
+        "[[scenario]]\nname = \"reader\"\nusers = 2\niterations = 1\n\
+         [[scenario.step]]\nname = \"list\"\n{list}\n\
+         [[scenario.step]]\neach = \"{all}\"\nas = \"{one}\"\n\
+         [[scenario.step.step]]\nname = \"detail\"\n{detail}\n"
+    )
+}
+
 /// `text` with `site` as its server.
-pub(crate) fn with_base(site: &Site, text: &str) -> String {
+pub(crate) fn with_base(site: &ReplyServer, text: &str) -> String {
     format!("base = \"{}\"\n{text}", site.url(""))
 }
 
 /// A site with a list of `n` details, and the details.
-pub(crate) fn list_of(n: usize) -> Site {
-    Site::start(move |head, _| {
+pub(crate) fn list_of(n: usize) -> ReplyServer {
+    ReplyServer::start(move |head, _| {
         if head.starts_with("GET /list") {
             let items: Vec<String> = (0..n).map(|id| format!("{{\"id\":\"{id}\"}}")).collect();
             return Reply::page(&format!("{{\"items\":[{}]}}", items.join(",")));

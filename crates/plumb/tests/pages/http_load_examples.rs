@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kit::golden::check;
-use kit::http::{Reply, Site};
-use kit::scenario::{field, part, play, play_in, scenario};
+use kit::http::{Reply, ReplyServer};
+use kit::scenario::{field, part, play, play_in, reader, scenario};
 use kit::web::Web;
 use kit::{Server, names_in, plumb, read};
 use serde_json::json;
@@ -37,29 +37,19 @@ fn the_list_and_its_details_are_read_from_the_application_server() {
 #[test]
 fn the_details_of_an_atom_feed_are_found_by_xpath() {
     let server = Server::of_pages(&["--work-processes", "2"]);
-    let folder = scenario(
-        r#"
-[[scenario]]
-name = "reader"
-users = 2
-iterations = 1
-[[scenario.step]]
-name = "list"
-get = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$top=20"
-extract = [{ name = "flights", xpath = "/feed/entry/id", pick = "all" }]
-[[scenario.step]]
-each = "flights"
-as = "flight"
-[[scenario.step.step]]
-name = "detail"
-get = "${flight}"
-extract = [{ name = "price", xpath = "/entry/content/m:properties/d:PRICE" }]
-[[scenario.step.step]]
+    let mut text = reader(
+        r#"get = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$top=20"
+extract = [{ name = "flights", xpath = "/feed/entry/id", pick = "all" }]"#,
+        ["flights", "flight"],
+        r#"get = "${flight}"
+extract = [{ name = "price", xpath = "/entry/content/m:properties/d:PRICE" }]"#,
+    );
+    text += r#"[[scenario.step.step]]
 name = "again"
 get = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$top=1"
 if = "${price} > 0"
-"#,
-    );
+"#;
+    let folder = scenario(&text);
     let base = format!("http://{}", server.address);
     let record = play_in(folder.path(), &["--base", &base, "--json"]).with(0).json();
     let count = |name: &str| part(&record, name)["operations"].as_u64();
@@ -159,8 +149,8 @@ fn every_example_is_shown_without_being_played() {
 }
 
 /// The flights that the plan of JMeter asks for, of whoever proves who asks.
-fn flights() -> Site {
-    Site::start(|head, _| {
+fn flights() -> ReplyServer {
+    ReplyServer::start(|head, _| {
         if !head.contains("Authorization: Basic REVNTzpkZW1v\r\n") {
             return Reply::answer(401, "WWW-Authenticate: Basic realm=\"flights\"\r\n", "");
         }

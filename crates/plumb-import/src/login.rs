@@ -1,0 +1,23 @@
+//! Who logs on, as a file of others says.
+
+/// A user and a password. They are never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub(crate) user: String,
+    pub(crate) password: String,
+}
+
+impl Login {
+    /// A user with a password, as one line `USER:PASSWORD` can hold them; `None` for others.
+    pub(crate) fn new(user: &str, password: &str) -> Option<Self> {
+        let sound = !user.is_empty() && !user.contains(':');
+        let plain = ![user, password].iter().any(|text| text.contains(char::is_control));
+        (sound && plain).then(|| Self { user: user.into(), password: password.into() })
+    }
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Login(..)")
+    }
+}
