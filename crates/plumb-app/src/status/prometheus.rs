@@ -22,6 +22,15 @@ pub(crate) fn metrics(status: &Status) -> String {
     }
     let cpu = seconds(steps.cpu_ns.into());
     out.counter("cpu_seconds_total", "Processor time of work processes.", cpu);
+    let verdict = &status.verdict;
+    let waiting = verdict.waiting_longest_ns.unwrap_or(0);
+    out.gauge(
+        "queue_wait_longest_seconds",
+        "Wait of the first in the queue.",
+        seconds(waiting.into()),
+    );
+    let running = verdict.running_longest_ns.unwrap_or(0);
+    out.gauge("step_running_longest_seconds", "Age of the oldest step.", seconds(running.into()));
     let processes = &status.work_processes;
     let running = processes.iter().filter(|process| process.running_ns.is_some()).count();
     out.gauge("work_processes", "Work processes.", processes.len() as u64);
@@ -81,6 +90,12 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("sessions_refused_total", "Log-ons refused: limit.", sessions.refused);
     out.counter("sessions_expired_total", "Sessions unused for too long.", sessions.expired);
     out.counter("rolled_bytes_total", "Bytes rolled in and out.", sessions.rolled);
+    out.counter("sessions_displaced_total", "Sessions ended unused.", sessions.displaced);
+
+    let batches = &status.batches;
+    out.gauge("batch_bytes", "Bytes of answers of batches.", batches.used as u64);
+    out.gauge("batch_max_bytes", "The most bytes they had.", batches.used_max as u64);
+    out.gauge("batch_limit_bytes", "Bytes they may have.", batches.size as u64);
 
     if let Some(backend) = &status.backend {
         out.gauge("backend_connections", "Connections to the back end.", backend.open as u64);
