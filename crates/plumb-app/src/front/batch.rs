@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode, Uri};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
@@ -31,7 +31,10 @@ use crate::services::bytes;
 use crate::session::{COOKIE as SESSION, unguessable};
 
 /// Headers of the batch that hold for each request within: who asks, and whom.
-const OF_THE_WHOLE: [hyper::header::HeaderName; 3] = [AUTHORIZATION, COOKIE, HOST];
+const OF_THE_WHOLE: [HeaderName; 3] = [AUTHORIZATION, COOKIE, HOST];
+
+/// The name of a request, which its answer repeats.
+const CONTENT_ID: HeaderName = HeaderName::from_static("content-id");
 
 /// What the requests of a batch share.
 #[derive(Debug)]
@@ -162,10 +165,13 @@ impl Batch {
     async fn make(&self, part: Part, turn: &Arc<Semaphore>) -> Option<(Bytes, Bytes)> {
         let turn = Arc::clone(turn).acquire_owned().await.ok()?;
         let Part { name, asks, headers } = part;
-        let answer = match asks {
+        // some clients name the part, some the request within
+        let inner_name = headers.get(CONTENT_ID).cloned();
+        let mut answer = match asks {
             Ok(uri) => self.step(uri, headers).await,
             Err(failure) => self.errors.answer(&failure),
         };
+        answer.headers.extend(inner_name.map(|name| (CONTENT_ID, name)));
         let head = head(&self.boundary, name.as_deref(), &answer);
         Some((head.into(), held(answer.body, turn)))
     }

@@ -41,7 +41,10 @@ fn every_part_has_an_answer_in_its_form_and_under_its_name() {
         Accept: application/json\r\nContent-Length: 2\r\n\r\n{}\r\n--c--\r\n";
     let body =
         part("Content-ID: 1\r\n", &format!("GET CarrierCollection('LH') HTTP/1.1\r\n{json}"))
-            + &part("Content-ID: two\r\n", "GET CarrierCollection('LH') HTTP/1.1\r\n")
+            + &part(
+                "Content-ID: two\r\n",
+                "GET CarrierCollection('LH') HTTP/1.1\r\nContent-ID: in\r\n",
+            )
             + &part("", &format!("GET Nothing HTTP/1.1\r\n{json}"))
             + changes
             + &part("", &format!("GET {STANDARD}/FlightCollection/$count HTTP/1.1\r\n"))
@@ -59,6 +62,7 @@ fn every_part_has_an_answer_in_its_form_and_under_its_name() {
     holds(0, &["Content-ID: 1\r\n", "HTTP/1.1 200 OK", "application/json", "\"Lufthansa\""]);
     holds(0, &["server-timing: queue;dur="]);
     holds(1, &["Content-ID: two\r\n", "HTTP/1.1 200 OK", "application/atom+xml;type=entry"]);
+    holds(1, &["content-id: in\r\n"]);
     holds(2, &["HTTP/1.1 404 Not Found", "{\"error\":{\"code\":\"PLUMB/404\""]);
     holds(3, &["Content-ID: 5\r\n", "HTTP/1.1 501 Not Implemented", "{\"error\":{"]);
     holds(4, &["HTTP/1.1 200 OK", "\r\n\r\n400\r\n"]);
