@@ -71,9 +71,13 @@ impl PostgresSession {
         let mut session =
             Self { runtime, client, wire, prepared: HashMap::new(), patience: connect };
         let ms = (limits.statement.ns() / 1_000_000).max(1);
-        session.batch(&format!(
+        let told = session.batch(&format!(
             "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
-        ))?;
+        ));
+        told.map_err(|error| match error {
+            DatabaseError::Silent(_) => late("a log-on", limits.connect.ns(), "connect-timeout"),
+            error => error,
+        })?;
         session.patience = patience;
         Ok(session)
     }
