@@ -85,6 +85,10 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
+    pub(crate) fn nothing_at(path: &str) -> Self {
+        Self::not_found(format!("there is nothing at {path}"))
+    }
+
     pub(crate) fn unauthorized() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
@@ -125,7 +129,8 @@ impl Failure {
 impl From<DatabaseError> for Failure {
     fn from(error: DatabaseError) -> Self {
         match error {
-            DatabaseError::Lost(_) => Self::busy(error.to_string()),
+            DatabaseError::Lost(_) | DatabaseError::Silent(_) => Self::busy(error.to_string()),
+            DatabaseError::Nul => Self::bad_request(error.to_string()),
             DatabaseError::Refused(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
             }

@@ -4,13 +4,13 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use plumb_serve::accounts::authorization;
 use plumb_serve::link::{Connection, Links};
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::AppError;
 use crate::answer::Failure;
 use crate::config::BackendConfig;
 use crate::database::{Row, Value};
-use crate::status::BackendFigures;
 
 /// Bytes of an answer that are taken.
 const ANSWER_MAX: u64 = 16 << 20;
@@ -22,6 +22,18 @@ const HEAD_MAX: u64 = 64 << 10;
 pub(crate) struct Backend {
     links: Links,
     authorization: String,
+}
+
+/// The connections to the back end.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct BackendFigures {
+    pub(crate) url: String,
+    /// Connections that may be open at once.
+    pub(crate) limit: usize,
+    pub(crate) open: usize,
+    pub(crate) open_max: usize,
+    pub(crate) calls: u64,
+    pub(crate) refused: u64,
 }
 
 /// An answer of the back end.

@@ -1,43 +1,33 @@
-//! Everything that the threads of one server share.
+//! One server: its front, its dispatcher, and what their threads share.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::Clock as _;
 use plumb_serve::Counters;
-use plumb_serve::accounts::Accounts;
 
 use crate::AppError;
-use crate::backend::Backend;
+use crate::cache::Cache;
 use crate::config::Config;
 use crate::database::DatabaseTarget;
-use crate::dispatcher::{Board, Queue};
-use crate::front::Cache;
-use crate::program::Buffer;
-use crate::records::Records;
-use crate::sales::LockPlan;
-use crate::session::Sessions;
+use crate::dispatcher::Dispatcher;
+use crate::log::Log;
+use crate::services::{Services, bytes};
 
 /// One server.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) config: Config,
-    pub(crate) target: DatabaseTarget,
-    pub(crate) accounts: Accounts,
-    pub(crate) records: Records,
-    pub(crate) sessions: Sessions,
-    pub(crate) buffer: Buffer,
-    pub(crate) queue: Queue,
-    pub(crate) board: Board,
+    pub(crate) services: Arc<Services>,
+    pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) cache: Cache,
     pub(crate) counters: Counters,
-    pub(crate) backend: Option<Backend>,
-    pub(crate) locks: Option<LockPlan>,
+    pub(crate) log: Arc<Log>,
     /// When it began, on the monotonic clock.
     pub(crate) began_ns: u64,
     /// The same on the wall.
     pub(crate) began: String,
-    log: Sender<String>,
 }
 
 impl Instance {
@@ -48,32 +38,19 @@ impl Instance {
     pub(crate) fn new(
         config: Config,
         target: DatabaseTarget,
-        log: Sender<String>,
+        events: Sender<String>,
     ) -> Result<Self, AppError> {
-        let bytes =
-            |size: plumb_measure::ByteSize| usize::try_from(size.bytes()).unwrap_or(usize::MAX);
+        let (services, log) = (Arc::new(Services::new(&config)?), Arc::new(Log::new(events)));
+        let began_ns = MonotonicClock.now_ns();
         Ok(Self {
-            accounts: Accounts::new(config.accounts()),
-            records: Records::default(),
-            sessions: Sessions::new(config.sessions.clone()),
-            buffer: Buffer::new(bytes(config.programs.buffer_size)),
-            queue: Queue::new(config.dispatcher.queue),
-            board: Board::new(config.dispatcher.work_processes),
+            dispatcher: Arc::new(Dispatcher::new(&config.dispatcher, target)),
             cache: Cache::new(bytes(config.front.cache_size)),
             counters: Counters::default(),
-            backend: config.backend.as_ref().map(Backend::new).transpose()?,
-            locks: config.locks.as_ref().map(LockPlan::new).transpose()?,
-            began_ns: MonotonicClock.now_ns(),
+            began_ns,
             began: clock::utc(clock::wall_ns()),
-            target,
+            services,
             config,
             log,
         })
-    }
-
-    /// Writes `event` to the log.
-    pub(crate) fn tell(&self, event: String) {
-        // a server that stops has no log any more
-        let _ = self.log.send(event);
     }
 }

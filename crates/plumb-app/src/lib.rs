@@ -1,31 +1,43 @@
 //! The application server: pages, flights and dialog steps on work processes.
 //!
-//! A request comes in at the front (`front`): connections, limits, the cache. What the cache does
-//! not have waits in the queue of the dispatcher (`dispatcher`) for a work process, which has its
-//! own database session (`database`) and does one step (`step`) at a time: it logs on, rolls the
-//! session in (`session`), gets its program from the buffer or compiles it (`program`), reads,
-//! renders, rolls out. [`App`] is the layer as the program sees it.
+//! A request comes in at the front (`front`): connections, limits, the cache. Its path is read once,
+//! in the one place that knows all of them (`route`). What the front does not answer waits in the
+//! queue of the dispatcher (`dispatcher`) for a work process, which has its own database session
+//! (`database`) and does one step at a time (`dialog`): it logs on, rolls the session in
+//! (`session`), gets its program from the buffer or compiles it (`program`), reads, renders, rolls
+//! out. A `step` is what such work has at hand, `services` what all steps share. [`App`] is the
+//! layer as the program sees it.
 
 mod answer;
+mod asked;
 mod backend;
+mod cache;
 mod config;
 mod database;
+mod dialog;
 mod dispatcher;
 mod error;
 mod flights;
 mod front;
 mod generate;
 mod instance;
+mod locks;
+mod log;
+mod memory;
 mod options;
 mod pages;
 mod production;
 mod program;
 mod records;
+mod route;
+mod runs;
 mod sales;
 mod serve;
+mod services;
 mod session;
 mod status;
 mod step;
+mod text;
 mod url;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};

@@ -1,10 +1,14 @@
 //! The options of the command line.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 use plumb_engine::Cidr;
 use plumb_serve::TlsFiles;
+use plumb_serve::database::holds_password;
 
 use crate::AppError;
 use crate::config::Config;
@@ -20,10 +24,38 @@ pub struct PoolOptions {
     #[arg(long, value_name = "N")]
     pub work_processes: Option<usize>,
 
-    /// postgres://USER:PASSWORD@HOST:PORT/NAME, or the path of an SQLite file [default: a new
-    /// SQLite file that is removed at the end]
-    #[arg(long, value_name = "URL")]
+    /// postgres://USER@HOST:PORT/NAME, with its password in PGPASSWORD or the configuration, or the
+    /// path of an SQLite file [default: a new SQLite file that is removed at the end]
+    #[arg(long, value_name = "URL", value_parser = DatabaseUrl)]
     pub database: Option<String>,
+}
+
+/// Reads the URL of a database; one with a password is refused, and not repeated.
+#[derive(Clone, Debug)]
+struct DatabaseUrl;
+
+impl TypedValueParser for DatabaseUrl {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        let refused = |text: &str| {
+            clap::Error::raw(ErrorKind::ValueValidation, format!("{text}\n")).with_cmd(command)
+        };
+        let url = value.to_str().ok_or_else(|| refused("--database is no text"))?;
+        if holds_password(url) {
+            return Err(refused(
+                "--database holds a password, which everybody on this machine can read: write it as \
+                 `password` into the section [database] of the configuration, or into the \
+                 environment as PGPASSWORD",
+            ));
+        }
+        Ok(url.to_owned())
+    }
 }
 
 impl PoolOptions {

@@ -8,13 +8,14 @@ use crate::answer::{Answer, Failure, JSON};
 use crate::database::{Database, Value};
 use crate::session::Context;
 use crate::step::Step;
+use crate::text::Text;
 
 /// What is confirmed: so many good and so many bad pieces of an operation of an order.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Confirmation {
-    order: String,
-    operation: String,
+    order: Text,
+    operation: Text,
     yield_quantity: u32,
     #[serde(default)]
     scrap_quantity: u32,
@@ -25,19 +26,19 @@ struct Confirmation {
 /// # Errors
 /// [`Failure`] when it is malformed, there is no such order, or the database fails.
 pub(crate) fn confirm(step: &mut Step<'_>, context: &Context) -> Result<Answer, Failure> {
-    if *step.request.method() != Method::POST {
+    if *step.asked.request.method() != Method::POST {
         let text = "confirmations are sent with POST";
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
     }
-    let confirmation: Confirmation = serde_json::from_slice(&step.request.body)
+    let confirmation: Confirmation = serde_json::from_slice(&step.asked.request.body)
         .map_err(|error| Failure::bad_request(format!("the confirmation: {error}")))?;
-    if confirmation.operation.len() > 4 || confirmation.operation.is_empty() {
+    if !(1..=4).contains(&confirmation.operation.as_str().len()) {
         return Err(Failure::bad_request("an operation has 1 to 4 characters, for example 0010"));
     }
     let (number, total) =
         step.database.transaction(|database| post(database, &confirmation, &context.user))?;
     let document = serde_json::json!({
-        "confirmation": number, "order": confirmation.order, "confirmed": total
+        "confirmation": number, "order": confirmation.order.as_str(), "confirmed": total
     });
     Ok(Answer::new(JSON, document.to_string()).with_status(StatusCode::CREATED))
 }
@@ -55,7 +56,8 @@ fn post(
          WHERE aufnr = $3 RETURNING confirmed",
         &[good.clone(), scrap.clone(), order.clone()],
     )?;
-    let missing = || Failure::not_found(format!("there is no order {}", confirmation.order));
+    let missing =
+        || Failure::not_found(format!("there is no order {}", confirmation.order.as_str()));
     let total = row.ok_or_else(missing)?.int(0);
     let entered = Value::Text(clock::utc(clock::wall_ns()));
     let row = database.row(

@@ -3,18 +3,24 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
+use plumb_measure::Span;
 use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
 
-use crate::config::{Config, FrontConfig};
+use crate::config::{Config, DatabaseConfig, FrontConfig};
 use crate::database::{Database, DatabaseTarget, prepare};
 use crate::dispatcher::work;
 use crate::front::Front;
 use crate::instance::Instance;
+use crate::log::Log;
 use crate::options::ServeOptions;
 use crate::{AppError, PORT};
+
+/// Work processes without a step have this long to end when nothing is left of the farewell.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 
 /// Serving as a job.
 #[derive(Debug)]
@@ -55,15 +61,45 @@ impl Serve {
         let log: Output<'_> = if self.quiet { &mut nowhere } else { log };
         std::thread::scope(|threads| {
             threads.spawn(move || note_all(&told, log));
-            for number in 0..self.config.dispatcher.work_processes {
-                let instance = Arc::clone(&instance);
-                threads.spawn(move || work(&instance, number));
-            }
+            let working = start(&instance);
             let served = server.run(listeners, stop);
-            instance.queue.close();
-            drop(instance); // its log ends with it
-            Ok(served?)
+            instance.dispatcher.queue.close();
+            let left = served.as_ref().copied().unwrap_or(Span::from_ns(0));
+            wait_for(&working, left, &instance.log);
+            instance.log.close();
+            Ok(served.map(|_| ())?)
         })
+    }
+}
+
+/// Starts the work processes; what comes back is silent until the last of them has ended.
+///
+/// Nobody waits for one that hangs: a call of another server may take longer than a farewell, so
+/// they are threads that the end of the program ends.
+fn start(instance: &Instance) -> mpsc::Receiver<Never> {
+    let (present, working) = mpsc::channel();
+    for number in 0..instance.config.dispatcher.work_processes {
+        let (dispatcher, services) =
+            (Arc::clone(&instance.dispatcher), Arc::clone(&instance.services));
+        let (log, present) = (Arc::clone(&instance.log), present.clone());
+        std::thread::spawn(move || {
+            work(&dispatcher, &services, &log, number);
+            drop(present);
+        });
+    }
+    working
+}
+
+/// Nobody has one: a channel of them tells only that its other end is gone.
+#[derive(Debug)]
+enum Never {}
+
+/// Waits until every work process has ended, or `left` has passed.
+fn wait_for(working: &mpsc::Receiver<Never>, left: Span, log: &Log) {
+    // those without a step end at once
+    let left = Duration::from_nanos(left.ns()).max(LAST_MOMENT);
+    if matches!(working.recv_timeout(left), Err(mpsc::RecvTimeoutError::Timeout)) {
+        log.tell("steps under way were cut after front.farewell".into());
     }
 }
 
@@ -81,12 +117,15 @@ pub(crate) fn open_database(
     config: &Config,
 ) -> Result<(DatabaseTarget, Option<TemporaryFolder>), AppError> {
     let (target, folder) = match &config.database.url {
-        Some(url) => (DatabaseTarget::parse(url)?, None),
+        Some(url) => {
+            let DatabaseConfig { password, .. } = &config.database;
+            (DatabaseTarget::parse(url, password.as_ref(), config.database.limits())?, None)
+        }
         None => {
             let what = "make a folder for the database";
             let folder = TemporaryFolder::new("plumb-app-");
             let folder = folder.map_err(|cause| ServeError::System { what, cause })?;
-            (DatabaseTarget::Sqlite(folder.join("app.db")), Some(folder))
+            (DatabaseTarget::file(folder.join("app.db")), Some(folder))
         }
     };
     let mut database = Database::new(target.clone());

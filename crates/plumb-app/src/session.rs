@@ -1,12 +1,14 @@
 //! Sessions of users: what a step rolls into its work process and out again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
 use crate::config::SessionsConfig;
 
+/// The cookie that names a session.
+pub(crate) const COOKIE: &str = "sap-contextid";
 /// Language and client of somebody whose URL names none.
 pub(crate) const LANGUAGE: &str = "en";
 /// The client of somebody whose URL names none.
@@ -32,6 +34,8 @@ pub(crate) struct Sessions {
 #[derive(Debug, Default)]
 struct State {
     open: HashMap<String, Entry>,
+    /// Sessions by age of which no step was done yet, and some of which there was meanwhile.
+    unused: VecDeque<String>,
     figures: SessionFigures,
 }
 
@@ -58,6 +62,8 @@ pub(crate) struct SessionFigures {
     pub(crate) refused: u64,
     /// Sessions that were not used for too long.
     pub(crate) expired: u64,
+    /// Sessions without a step that made room for others.
+    pub(crate) displaced: u64,
     /// Bytes copied into work processes and back.
     pub(crate) rolled: u64,
 }
@@ -72,7 +78,9 @@ impl Sessions {
         Self { limits, state: Mutex::default() }
     }
 
-    /// Opens a session that stays, under an unguessable name.
+    /// Opens a session that stays, under an unguessable name. Where there are as many as may be, the
+    /// one that waits longest for its first step makes room: a client that takes no cookies opens
+    /// one with each request, and must not keep others out.
     ///
     /// # Errors
     /// [`TooMany`].
@@ -83,24 +91,36 @@ impl Sessions {
         let name = unguessable();
         let entry = Entry { user: user.into(), steps: 0, used_ns: now_ns, area: self.area() };
         state.open.insert(name.clone(), entry);
+        state.unused.push_back(name.clone());
+        if state.unused.len() > 2 * self.limits.max {
+            let State { open, unused, .. } = &mut *state;
+            unused.retain(|name| open.get(name).is_some_and(Entry::is_unused));
+        }
         Ok(name)
+    }
+
+    /// True when the session `name` is open; it counts as used at `now_ns`.
+    pub(crate) fn touch(&self, name: &str, now_ns: u64) -> bool {
+        let mut state = self.lock();
+        self.end_if_idle(&mut state, name, now_ns);
+        match state.open.get_mut(name) {
+            Some(entry) => {
+                entry.used_ns = now_ns;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Rolls the session `name` in.
     pub(crate) fn roll_in(&self, name: &str, now_ns: u64) -> Option<Context> {
         let mut state = self.lock();
-        let idle_ns = self.limits.idle.ns();
-        if state.open.get(name).is_some_and(|entry| now_ns.saturating_sub(entry.used_ns) > idle_ns)
-        {
-            state.open.remove(name);
-            state.figures.open -= 1;
-            state.figures.expired += 1;
-            return None;
-        }
+        self.end_if_idle(&mut state, name, now_ns);
         let entry = state.open.get_mut(name)?;
         entry.used_ns = now_ns;
+        entry.steps += 1;
         let context =
-            Context { user: entry.user.clone(), steps: entry.steps + 1, area: entry.area.clone() };
+            Context { user: entry.user.clone(), steps: entry.steps, area: entry.area.clone() };
         state.figures.rolled += context.area.len() as u64;
         Some(context)
     }
@@ -110,7 +130,6 @@ impl Sessions {
         let mut state = self.lock();
         if let Some(entry) = state.open.get_mut(name) {
             entry.area.copy_from_slice(&context.area);
-            entry.steps = context.steps;
             entry.used_ns = now_ns;
             state.figures.rolled += context.area.len() as u64;
         }
@@ -147,7 +166,20 @@ impl Sessions {
         SessionFigures { limit: self.limits.max, ..self.lock().figures }
     }
 
+    fn end_if_idle(&self, state: &mut State, name: &str, now_ns: u64) {
+        let idle_ns = self.limits.idle.ns();
+        if state.open.get(name).is_some_and(|entry| now_ns.saturating_sub(entry.used_ns) > idle_ns)
+        {
+            state.open.remove(name);
+            state.figures.open -= 1;
+            state.figures.expired += 1;
+        }
+    }
+
     fn admit(&self, state: &mut State) -> Result<(), TooMany> {
+        if state.figures.open >= self.limits.max {
+            state.displace();
+        }
         if state.figures.open >= self.limits.max {
             state.figures.refused += 1;
             return Err(TooMany(self.limits.max));
@@ -177,8 +209,28 @@ impl Sessions {
     }
 }
 
+impl Entry {
+    fn is_unused(&self) -> bool {
+        self.steps == 0
+    }
+}
+
+impl State {
+    /// Ends the oldest session that has done no step yet.
+    fn displace(&mut self) {
+        while let Some(name) = self.unused.pop_front() {
+            if self.open.get(&name).is_some_and(Entry::is_unused) {
+                self.open.remove(&name);
+                self.figures.open -= 1;
+                self.figures.displaced += 1;
+                return;
+            }
+        }
+    }
+}
+
 /// 128 random bits in letters.
-fn unguessable() -> String {
+pub(crate) fn unguessable() -> String {
     let mut bits = [0; 16];
     let filled = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
     assert_eq!(filled, Ok(bits.len()), "the kernel always has 16 random bytes");
@@ -208,10 +260,17 @@ mod tests {
         assert!(sessions.roll_in("guess", 3).is_none());
     }
 
+    /// A session of `user` that has done a step.
+    fn used(sessions: &Sessions, user: &str, now_ns: u64) -> Result<String, TooMany> {
+        let name = sessions.open(user, now_ns)?;
+        sessions.roll_in(&name, now_ns).unwrap();
+        Ok(name)
+    }
+
     #[test]
     fn the_limit_counts_sessions_of_one_step_too() {
         let sessions = sessions(2);
-        sessions.open("anna", 0).unwrap();
+        used(&sessions, "anna", 0).unwrap();
         sessions.for_one_step("ben", 0).unwrap();
         assert!(sessions.open("carl", 0).unwrap_err().to_string().contains("2 sessions"));
         sessions.end_of_step();
@@ -223,11 +282,28 @@ mod tests {
     #[test]
     fn a_session_that_is_not_used_makes_room() {
         let sessions = sessions(1);
-        let old = sessions.open("anna", 0).unwrap();
+        let old = used(&sessions, "anna", 0).unwrap();
         assert!(sessions.open("ben", 100).is_err());
         sessions.open("ben", 101).unwrap();
         assert!(sessions.roll_in(&old, 101).is_none());
         assert_eq!((sessions.figures().open, sessions.figures().expired), (1, 1));
+    }
+
+    #[test]
+    fn sessions_that_nobody_goes_on_with_keep_nobody_out() {
+        let (max, idle) = (3, Span::from_ms(1));
+        let roll_area = ByteSize::new(1000).unwrap();
+        let sessions = Sessions::new(SessionsConfig { max, idle, roll_area });
+        let mine = used(&sessions, "anna", 0).unwrap();
+        let names: Vec<String> = (1..1_000).map(|now| sessions.open("ben", now).unwrap()).collect();
+        assert!(sessions.for_one_step("carl", 1_000).is_ok());
+        sessions.end_of_step();
+        assert!(sessions.touch(&mine, 50), "one with a step stays");
+        assert!(sessions.touch(&names[998], 1_000) && !sessions.touch(&names[997], 1_000));
+        let (figures, state) = (sessions.figures(), sessions.lock());
+        assert_eq!((figures.open, figures.open_max, figures.refused), (2, 3, 0));
+        assert_eq!(figures.displaced, 998);
+        assert!(state.unused.len() <= 6, "{}", state.unused.len());
     }
 
     #[test]

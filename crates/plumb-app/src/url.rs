@@ -1,4 +1,4 @@
-//! URLs as this server reads them: the segment of the session in a path.
+//! URLs as this server reads them: the segment of the session in a path, and the names of pages.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,22 +22,51 @@ impl<'a> SapPath<'a> {
         let (segment, rest) = behind.strip_prefix('(')?.split_once(')')?;
         rest.starts_with('/').then_some(Self { segment: Some(segment), rest })
     }
+}
 
-    /// A value in the segment: `l` for the language, `c` for the client.
-    pub(crate) fn value(&self, name: &str) -> Option<String> {
-        let decoded = STANDARD.decode(self.segment?).ok()?;
-        let decoded = String::from_utf8(decoded).ok()?;
-        decoded.split('&').find_map(|pair| {
-            let (key, value) = pair.split_once('=')?;
-            let plain = value.len() <= 8 && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            (key == name && plain).then(|| value.to_owned())
-        })
+/// What a segment says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) language: Option<String>,
+    pub(crate) client: Option<String>,
+}
+
+impl Segment {
+    /// What the segment with this `code` says; one that cannot be read says nothing.
+    pub(crate) fn of(code: &str) -> Self {
+        let decoded = STANDARD.decode(code).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let mut segment = Self::default();
+        for (key, value) in
+            decoded.iter().flat_map(|text| text.split('&')).filter_map(|pair| pair.split_once('='))
+        {
+            if value.len() <= 8 && value.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+                match key {
+                    "l" => segment.language = Some(value.into()),
+                    "c" => segment.client = Some(value.into()),
+                    _ => {}
+                }
+            }
+        }
+        segment
     }
 }
 
 /// `rest` below `/sap` with a segment for language and client.
 pub(crate) fn mangled(language: &str, client: &str, rest: &str) -> String {
     format!("/sap({}){rest}", STANDARD.encode(format!("l={language}&c={client}")))
+}
+
+/// True for the name of an image.
+pub(crate) fn is_image(name: &str) -> bool {
+    name.ends_with(".gif")
+}
+
+/// The name of what lies at `below`: its application and its file, in small letters. Paths with
+/// and without a name space (`sap/it03/...`) are the same.
+pub(crate) fn page_name(below: &str) -> String {
+    let below = below.to_ascii_lowercase();
+    let below = below.strip_prefix("sap/").unwrap_or(&below);
+    if below.contains('/') { below.into() } else { format!("it03/{below}") }
 }
 
 #[cfg(test)]
@@ -50,9 +79,9 @@ mod tests {
     fn the_segment_is_taken_out_of_a_path() {
         let path = SapPath::parse("/sap(bD1lbiZjPTAwMA==)/bc/bsp/it03/page.htm").unwrap();
         assert_eq!((path.segment, path.rest), (Some("bD1lbiZjPTAwMA=="), "/bc/bsp/it03/page.htm"));
-        assert_eq!(path.value("l").as_deref(), Some("en"));
-        assert_eq!(path.value("c").as_deref(), Some("000"));
-        assert_eq!(path.value("s"), None);
+        let segment = Segment::of("bD1lbiZjPTAwMA==");
+        let (language, client) = (segment.language.as_deref(), segment.client.as_deref());
+        assert_eq!((language, client), (Some("en"), Some("000")));
         assert_eq!(SapPath::parse("/sap/bc").unwrap().segment, None);
         for other in ["/sapling/bc", "/sap(bD1l/bc", "/sap(x)bc", "/", "/sap"] {
             assert_eq!(SapPath::parse(other), None, "{other}");
@@ -62,17 +91,23 @@ mod tests {
     #[test]
     fn a_mangled_url_is_read_back() {
         assert_eq!(mangled("en", "000", "/bc/x"), "/sap(bD1lbiZjPTAwMA==)/bc/x");
-        assert_eq!(SapPath::parse("/sap(!!)/bc").unwrap().value("l"), None);
-        let script = format!("/sap({})/bc", STANDARD.encode("l=<script>"));
-        assert_eq!(SapPath::parse(&script).unwrap().value("l"), None);
+        assert_eq!(Segment::of("!!"), Segment::default());
+        assert_eq!(Segment::of(&STANDARD.encode("l=<script>")), Segment::default());
+    }
+
+    #[test]
+    fn the_paths_in_use_lead_to_the_same_page() {
+        for path in ["sap/it03/text1KB.htm", "it03/text1kb.htm", "sap/text1kb.htm"] {
+            assert_eq!(page_name(path), "it03/text1kb.htm");
+        }
+        assert!(is_image(&page_name("sap/it03/image4KB.gif")) && !is_image("it03/text1kb.htm"));
     }
 
     proptest! {
         #[test]
         fn any_path_is_read_or_refused(text: String) {
-            if let Some(path) = SapPath::parse(&text) {
-                let _ = path.value("l");
-            }
+            let _ = SapPath::parse(&text);
+            let _ = Segment::of(&text);
         }
     }
 }

@@ -62,9 +62,12 @@ fn everything_is_encrypted_and_links_say_so() {
         let address = said.trim_end().strip_prefix("listening on ").unwrap();
         let mut trusted = RootCertStore::empty();
         trusted.add(own.cert.der().clone()).unwrap();
-        let text = read(address, trusted);
+        let trusting = trusted.clone();
+        let text = read(address, trusted, REQUEST);
         assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
         assert!(text.contains("xml:base=\"https://localhost/sap/opu/odata/"), "{text}");
+        let redirect = redirected(address, trusting);
+        assert!(redirect.contains("HttpOnly; SameSite=Lax; Secure\r\n"), "{redirect}");
         let plain = plain(address);
         stop.ask();
         served.join().unwrap().unwrap();
@@ -88,7 +91,14 @@ fn refusal(options: &ServeOptions, stop: &Stop) -> String {
 const REQUEST: &str = "GET /sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/ HTTP/1.1\r\nHost: localhost\r\n\
     Authorization: Basic ZGVtbzpkZW1v\r\nConnection: close\r\n\r\n";
 
-fn read(address: &str, trusted: RootCertStore) -> String {
+/// The answer to a page without a segment, which opens a session.
+fn redirected(address: &str, trusted: RootCertStore) -> String {
+    let page =
+        REQUEST.replace("/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/", "/sap/bc/bsp/it03/page.htm");
+    read(address, trusted, &page)
+}
+
+fn read(address: &str, trusted: RootCertStore, request: &str) -> String {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -98,7 +108,7 @@ fn read(address: &str, trusted: RootCertStore) -> String {
     let name = ServerName::try_from("localhost").unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
-    stream.write_all(REQUEST.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap(); // an end without a goodbye would be an error
     text

@@ -8,35 +8,47 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
-use crate::Counters;
 use crate::accept::{Caller, FULL, Taker, stopped};
 use crate::heard::{Heard, Listening};
+use crate::host;
+use crate::reserve::Reserve;
+use crate::{Body, Counters, Peer};
 
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
 /// socket that is closed with bytes unread takes the answer with it.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 1 << 20;
+/// Connections beyond the limit at once, for requests that are [urgent](HttpService::is_urgent).
+const RESERVE: usize = 8;
+/// One of those without a request for this long is closed.
+const RESERVE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// What is served behind the acceptor.
 pub trait HttpService: Send + Sync + 'static {
-    /// The answer to one request.
+    /// The answer to one request, which says once and in the form of a host whom it is for.
     fn answer(
         &self,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+        peer: Peer,
+    ) -> impl Future<Output = Response<Body>> + Send;
+
+    /// True for a request that is answered on a connection beyond the limit, too: one by which a
+    /// server is looked after.
+    fn is_urgent(&self, request: &Request<Incoming>) -> bool;
 
     /// Who may come in, how many, and how long they may take.
     fn limits(&self) -> &ConnectionLimits;
@@ -53,7 +65,7 @@ pub trait HttpService: Send + Sync + 'static {
 pub struct ConnectionLimits {
     /// Who may connect; empty: everybody who can reach an address.
     pub allow: Vec<Cidr>,
-    /// Connections at once; one more is answered with 503 and closed.
+    /// Connections at once; one more is answered with 503 and closed, unless its request is urgent.
     pub connections: usize,
     /// Bytes of a request line with its headers.
     pub header_size: ByteSize,
@@ -71,6 +83,7 @@ pub(crate) struct Acceptor<S> {
     pub(crate) stop: watch::Receiver<bool>,
     /// Held by every connection, so that the server knows when the last one is gone.
     pub(crate) present: mpsc::Sender<()>,
+    reserve: Arc<Reserve>,
 }
 
 // derived, it would ask a site to be cloned
@@ -81,6 +94,7 @@ impl<S> Clone for Acceptor<S> {
             tls: self.tls.clone(),
             stop: self.stop.clone(),
             present: self.present.clone(),
+            reserve: Arc::clone(&self.reserve),
         }
     }
 }
@@ -89,11 +103,7 @@ impl<S: HttpService> Taker for Acceptor<S> {
     fn take(&self, caller: Caller) {
         match caller {
             Caller::Tcp(stream, from) => self.take_tcp(stream, from.ip()),
-            Caller::Unix(stream) => {
-                if self.enter(&stream) {
-                    tokio::spawn(Present { acceptor: self.clone() }.converse(stream));
-                }
-            }
+            Caller::Unix(stream) => self.admit(stream, None),
         }
     }
 
@@ -103,40 +113,142 @@ impl<S: HttpService> Taker for Acceptor<S> {
 }
 
 impl<S: HttpService> Acceptor<S> {
+    pub(crate) fn new(
+        site: Arc<S>,
+        tls: Option<TlsAcceptor>,
+        stop: watch::Receiver<bool>,
+        present: mpsc::Sender<()>,
+    ) -> Self {
+        Self { site, tls, stop, present, reserve: Arc::new(Reserve::new(RESERVE)) }
+    }
+
     fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
         let limits = self.site.limits();
         if !limits.allow.is_empty() && !limits.allow.iter().any(|block| block.contains(from)) {
             self.site.counters().not_allowed();
             return;
         }
-        if !self.enter(&stream) {
-            return;
-        }
-        let present = Present { acceptor: self.clone() };
         let stall_ms = u32::try_from(limits.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
         // who takes no bytes for that long is gone; a kernel without this waits longer
         let _ = sockopt::set_tcp_user_timeout(&stream, stall_ms);
         let _ = stream.set_nodelay(true);
-        tokio::spawn(present.converse(stream));
+        self.admit(stream, Some(from));
     }
 
-    /// Counts a connection in, or turns it away.
-    fn enter(&self, stream: &impl AsFd) -> bool {
+    /// Counts a connection in, gives it a place in the reserve, or turns it away.
+    fn admit<T>(&self, stream: T, address: Option<IpAddr>)
+    where
+        T: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static,
+    {
         let (counters, limit) = (self.site.counters(), self.site.limits().connections);
         counters.accepted();
-        let entered = counters.connections.enter(limit as u64);
-        if !entered {
+        let peer = Peer { address, tls: self.tls.is_some() };
+        if counters.connections.enter(limit as u64) {
+            tokio::spawn(Present { acceptor: self.clone(), peer }.converse(stream));
+        } else if let Some((place, told)) = self.reserve.enter() {
+            tokio::spawn(beyond_the_limit(self.clone(), peer, place, told, stream));
+        } else {
             counters.refused();
             // a full socket buffer is no reason to wait for somebody who is turned away
             let _ = rustix::io::write(stream, FULL);
         }
-        entered
     }
+}
+
+/// Hears a connection beyond the limit until another one needs its place: one request, which is
+/// answered when it is urgent.
+async fn beyond_the_limit<S, T>(
+    acceptor: Acceptor<S>,
+    peer: Peer,
+    place: u64,
+    told: oneshot::Receiver<()>,
+    mut stream: T,
+) where
+    S: HttpService,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let reserve = Arc::clone(&acceptor.reserve);
+    let _place = reserve.hold(place);
+    let heard = async {
+        match &acceptor.tls {
+            None => acceptor.hear_once(peer, &mut stream).await,
+            Some(tls) => match tls.accept(&mut stream).await {
+                Ok(stream) => acceptor.hear_once(peer, stream).await,
+                Err(_) => acceptor.site.counters().malformed(),
+            },
+        }
+    };
+    tokio::select! {
+        () = heard => farewell(&mut stream).await,
+        _ = tokio::time::timeout(RESERVE_PATIENCE, told) => {
+            acceptor.site.counters().refused();
+            if acceptor.tls.is_none() {
+                // whoever is gone hears nothing
+                let _ = stream.write_all(FULL).await;
+            }
+        }
+    }
+}
+
+impl<S: HttpService> Acceptor<S> {
+    /// Answers one request of `stream`, or refuses it.
+    async fn hear_once(&self, peer: Peer, stream: impl AsyncRead + AsyncWrite + Unpin + Send) {
+        let site = &self.site;
+        let service = service_fn(|request| async {
+            if site.is_urgent(&request) {
+                return Ok::<_, Infallible>(self.checked(request, peer).await);
+            }
+            site.counters().refused();
+            Ok(no_room())
+        });
+        let heard = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .keep_alive(false)
+            .header_read_timeout(RESERVE_PATIENCE)
+            .max_buf_size(head_size(site.limits()))
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+        if heard.is_err() {
+            site.counters().refused();
+        }
+    }
+
+    /// The answer to a request, once it is known whom it is for.
+    async fn checked(&self, request: Request<Incoming>, peer: Peer) -> Response<Body> {
+        match host::check(request.version(), request.headers()) {
+            Ok(()) => self.site.answer(request, peer).await,
+            Err(wrong) => {
+                self.site.counters().malformed();
+                refusal(StatusCode::BAD_REQUEST, format!("{wrong}\n"))
+            }
+        }
+    }
+}
+
+fn head_size(limits: &ConnectionLimits) -> usize {
+    usize::try_from(limits.header_size.bytes()).unwrap_or(usize::MAX)
+}
+
+/// What a request is told for which there is no connection.
+fn no_room() -> Response<Body> {
+    let text = "as many connections are open as may (front.connections)\n";
+    let mut answer = refusal(StatusCode::SERVICE_UNAVAILABLE, text.into());
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    answer
+}
+
+fn refusal(status: StatusCode, text: String) -> Response<Body> {
+    let mut answer = Response::new(Body::whole(Bytes::from(text)));
+    *answer.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(CONTENT_TYPE, plain);
+    answer
 }
 
 /// A connection that is counted until it is dropped.
 struct Present<S: HttpService> {
     acceptor: Acceptor<S>,
+    peer: Peer,
 }
 
 impl<S: HttpService> Drop for Present<S> {
@@ -178,25 +290,23 @@ impl<P: HttpService> Present<P> {
         } else if error.is_parse() {
             counters.malformed();
         }
-        farewell(stream).await;
+        farewell(&mut stream).await;
     }
 
     async fn serve<S>(&self, stream: Listening<'_, S>, heard: &Heard) -> Result<(), hyper::Error>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let site = &self.acceptor.site;
-        let limits = site.limits();
-        let head = usize::try_from(limits.header_size.bytes()).unwrap_or(usize::MAX);
+        let limits = self.acceptor.site.limits();
         let service = service_fn(|request| async {
-            let answer = site.answer(request).await;
+            let answer = self.acceptor.checked(request, self.peer).await;
             heard.answered();
             Ok::<_, Infallible>(answer)
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_nanos(limits.keep_alive.ns()))
-            .max_buf_size(head)
+            .max_buf_size(head_size(limits))
             .serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
         let mut stop = self.acceptor.stop.clone();
@@ -212,7 +322,7 @@ impl<P: HttpService> Present<P> {
 
 /// Tells a client of its mistake that the server is done, and for a time takes what still comes
 /// and throws it away.
-async fn farewell(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
     // whoever is gone hears nothing
     let _ = stream.shutdown().await;
     let (mut stream, mut nowhere) = (stream.take(LINGER_BYTES), tokio::io::sink());

@@ -13,6 +13,9 @@ pub enum ServeError {
         /// What to try.
         remedy: &'static str,
     },
+    /// The certificates that are to be trusted cannot be used.
+    #[error(transparent)]
+    Trust(#[from] plumb_engine::EngineError),
     /// The kernel refused a service that every server needs.
     #[error("cannot {what}: {cause}")]
     System {

@@ -2,24 +2,36 @@
 //! who comes in and how much, prove themselves with TLS, know their users, keep connections to
 //! other servers, and have sessions with databases.
 //!
-//! A server is a [`HttpService`] behind an [`HttpServer`]. What it measures of itself, and what it does
-//! with a request, is its own.
+//! A server is a [`HttpService`] behind an [`HttpServer`]. A request says whom it is for before the
+//! service sees it ([`HttpService::answer`]), comes in whole as a [`Request`] of a [`Peer`], and is
+//! answered by a [`Body`] that is there already or made piece by piece. What a server measures of
+//! itself, where its paths lead, and what it does with a request, is its own.
 
 pub mod accept;
 mod acceptor;
 pub mod accounts;
+mod body;
+pub mod conditional;
 mod counters;
 pub mod database;
 mod error;
 mod heard;
+mod host;
 pub mod link;
+pub mod negotiation;
+mod peer;
+mod request;
+mod reserve;
 mod server;
 mod temporary;
 mod tls;
 
 pub use acceptor::{ConnectionLimits, HttpService};
+pub use body::{Body, CutOff, Gone, Pieces};
 pub use counters::{ConnectionFigures, Counters, Gauge};
 pub use error::ServeError;
+pub use peer::Peer;
+pub use request::{ReadError, Request, cookie};
 pub use server::HttpServer;
 pub use temporary::TemporaryFolder;
 pub use tls::{TlsFiles, acceptor};

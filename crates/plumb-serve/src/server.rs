@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Listener, Stop};
-use plumb_measure::Span;
+use plumb_measure::{Clock as _, Span};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
@@ -56,15 +57,16 @@ impl<S: HttpService> HttpServer<S> {
     }
 
     /// Serves connections from `listeners` until `stop` is asked, and asks it when no more can be
-    /// taken.
+    /// taken. What is left of the farewell once the last connection has gone; nothing, when some
+    /// had to be cut.
     ///
     /// # Errors
     /// [`ServeError::System`] when the kernel does not let it wait for connections.
-    pub fn run(self, listeners: Vec<Listener>, stop: &Stop) -> Result<(), ServeError> {
+    pub fn run(self, listeners: Vec<Listener>, stop: &Stop) -> Result<Span, ServeError> {
         let (tell_stop, stopped) = watch::channel(false);
         let (present, mut everybody) = mpsc::channel(1);
         let site = Arc::clone(&self.site);
-        let acceptor = Acceptor { site: self.site, tls: self.tls, stop: stopped, present };
+        let acceptor = Acceptor::new(self.site, self.tls, stopped, present);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 // a kernel that refuses to wait ends the server, as if asked
@@ -77,12 +79,16 @@ impl<S: HttpService> HttpServer<S> {
                 if served.is_err() {
                     stop.ask();
                 }
+                let began_ns = MonotonicClock.now_ns();
                 // nobody ever sends: it ends when the last connection is gone
                 if tokio::time::timeout(self.farewell, everybody.recv()).await.is_err() {
                     site.tell("connections under way were cut after front.farewell".into());
                 }
+                let gone_ns = MonotonicClock.now_ns() - began_ns;
+                let left = self.farewell.saturating_sub(Duration::from_nanos(gone_ns));
+                let left = Span::from_ns(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
                 let what = "wait for connections";
-                served.map_err(|cause| ServeError::System { what, cause })
+                served.map(|()| left).map_err(|cause| ServeError::System { what, cause })
             });
             stop.ask();
             drop(self.runtime); // with it the last connections, which hold the site

@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
+use plumb_serve::database::{DatabaseLimits, Secret};
 use plumb_serve::{ConnectionLimits, TlsFiles};
 use serde::{Deserialize, Deserializer, de};
 
 use crate::AppError;
 
+/// Bytes that the answer to one request of a batch may have.
+pub(crate) const PART_MAX: usize = 4 << 20;
 /// The name and the password of the only user when the configuration names none.
 pub(crate) const DEMO: &str = "demo";
 
@@ -61,7 +64,10 @@ pub(crate) struct FrontConfig {
     pub(crate) stall: Span,
     /// Bytes of the response cache.
     pub(crate) cache_size: ByteSize,
-    /// Connections under way when the server is told to stop have this long to finish.
+    /// Bytes for the answers of batches, 4 MiB for each; one more waits, and after `stall` is answered
+    /// with 503.
+    pub(crate) batch_memory: ByteSize,
+    /// Connections and steps under way when the server is told to stop have this long to finish.
     pub(crate) farewell: Span,
 }
 
@@ -77,6 +83,7 @@ impl Default for FrontConfig {
             keep_alive: Span::from_ms(60_000),
             stall: Span::from_ms(30_000),
             cache_size: kib(50 * 1024),
+            batch_memory: kib(64 * 1024),
             farewell: Span::from_ms(10_000),
         }
     }
@@ -150,12 +157,34 @@ impl Default for SessionsConfig {
     }
 }
 
-/// Where the data lies.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Where the data lies, and how long that may take.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct DatabaseConfig {
-    /// `postgres://...`, or the path of an `SQLite` file; absent: a file that goes with the server.
+    /// `postgres://...` without a password, or the path of an `SQLite` file; absent: a file that goes
+    /// with the server.
     pub(crate) url: Option<String>,
+    /// The password of a server; absent: that of the environment.
+    pub(crate) password: Option<Secret>,
+    /// A log-on that takes longer is given up.
+    pub(crate) connect_timeout: Span,
+    /// A statement that takes longer is given up, and its session with it.
+    pub(crate) statement_timeout: Span,
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        let DatabaseLimits { connect, statement } = DatabaseLimits::default();
+        let (connect_timeout, statement_timeout) = (connect, statement);
+        Self { url: None, password: None, connect_timeout, statement_timeout }
+    }
+}
+
+impl DatabaseConfig {
+    /// How long it may take.
+    pub(crate) fn limits(&self) -> DatabaseLimits {
+        DatabaseLimits { connect: self.connect_timeout, statement: self.statement_timeout }
+    }
 }
 
 /// The other half of a split system.
@@ -209,10 +238,39 @@ impl Config {
         if self.front.header_size < kib(8) {
             return Err(AppError::Plan("front.header-size must be at least 8KiB".into()));
         }
+        if self.front.batch_memory < kib(PART_MAX as u64 >> 10) {
+            let problem = "front.batch-memory must be at least 4MiB: each batch sets so many aside";
+            return Err(AppError::Plan(problem.into()));
+        }
+        self.check_times()?;
         if let Some(wrong) = self.users.keys().find(|name| name.is_empty() || name.contains(':')) {
             let problem =
                 format!("`{wrong}` cannot be a user: a name has no colon and is not empty");
             return Err(AppError::Plan(problem));
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), AppError> {
+        let limits = self.database.limits();
+        for (name, limit) in [
+            ("database.connect-timeout", limits.connect),
+            ("database.statement-timeout", limits.statement),
+        ] {
+            if limit < Span::from_ms(1) {
+                return Err(AppError::Plan(format!("{name} must be at least 1ms")));
+            }
+        }
+        let waits = [
+            ("step.database-wait", self.step.database_wait.unwrap_or(Span::from_ns(0))),
+            ("programs.load-wait", self.programs.load_wait),
+        ];
+        for (name, wait) in waits {
+            if wait >= limits.statement {
+                return Err(AppError::Plan(format!(
+                    "{name} waits inside a statement, and must be below database.statement-timeout"
+                )));
+            }
         }
         Ok(())
     }

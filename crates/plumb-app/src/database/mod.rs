@@ -6,7 +6,9 @@ mod schema;
 
 use plumb_measure::Span;
 use plumb_serve::database::Dialect;
-pub(crate) use plumb_serve::database::{Database, DatabaseError, DatabaseTarget, Row, Value};
+pub(crate) use plumb_serve::database::{
+    Activity, Database, DatabaseError, DatabaseTarget, Row, Value,
+};
 
 pub(crate) use self::schema::prepare;
 
@@ -34,7 +36,7 @@ pub(crate) mod testing {
     /// A filled database in a folder that goes with it.
     pub(crate) fn filled() -> (tempfile::TempDir, Database) {
         let folder = tempfile::tempdir().unwrap();
-        let target = DatabaseTarget::Sqlite(folder.path().join("app.db"));
+        let target = DatabaseTarget::file(folder.path().join("app.db"));
         let mut database = Database::new(target);
         prepare(&mut database, &["demo".into()]).unwrap();
         (folder, database)

@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS program (name TEXT PRIMARY KEY, source TEXT NOT NULL)
 CREATE TABLE IF NOT EXISTS mime (name TEXT PRIMARY KEY, content {bytes} NOT NULL);
 CREATE TABLE IF NOT EXISTS material (matnr TEXT PRIMARY KEY, name TEXT NOT NULL,
   price BIGINT NOT NULL, stock BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS customer (kunnr TEXT PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sales_order (vbeln {id}, customer TEXT NOT NULL,
   created TEXT NOT NULL, status TEXT NOT NULL, net BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS sales_item (vbeln BIGINT NOT NULL, posnr BIGINT NOT NULL,
@@ -44,6 +45,9 @@ CREATE TABLE IF NOT EXISTS production_order (aufnr TEXT PRIMARY KEY, matnr TEXT 
 
 /// Materials for sale, and of the production orders.
 pub(crate) const MATERIALS: i64 = 100;
+/// Customers on file, each with so many orders from before.
+const CUSTOMERS: i64 = 100;
+const OLD_ORDERS: i64 = 40;
 /// Production orders that can be confirmed.
 const PRODUCTION_ORDERS: i64 = 100;
 /// Enough for any run; a goods issue takes from it.
@@ -90,11 +94,46 @@ fn fill(database: &mut Database, users: &[String]) -> Result<(), DatabaseError> 
         let price = Value::Int(100 + number * 37);
         insert(database, "material", &[matnr(number), name, price, Value::Int(STOCK)])?;
     }
+    customers(database)?;
     for number in 1..=PRODUCTION_ORDERS {
         let order = Value::Text(format!("{:012}", 1_000_000 + number));
         let row = [order, matnr(number), Value::Int(STOCK), Value::Int(0), Value::Int(0)];
         insert(database, "production_order", &row)?;
     }
+    Ok(())
+}
+
+/// The customers on file, and their orders from before: whoever lists the orders of one finds as
+/// many as a list shows.
+fn customers(database: &mut Database) -> Result<(), DatabaseError> {
+    let mut new = false;
+    for number in 1..=CUSTOMERS {
+        let statement =
+            "INSERT INTO customer VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING kunnr";
+        let values =
+            [Value::Text(format!("C-{number:03}")), Value::Text(format!("Customer {number}"))];
+        new |= database.row(statement, &values)?.is_some();
+    }
+    if !new {
+        return Ok(());
+    }
+    let counted = |to: i64| {
+        format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to})")
+    };
+    let none: [Value; 0] = [];
+    let orders = counted(OLD_ORDERS)
+        + " INSERT INTO sales_order (customer, created, status, net) \
+           SELECT c.kunnr, '2026-01-01T00:00:00Z', 'closed', 0 FROM customer c CROSS JOIN n \
+           ORDER BY n.i, c.kunnr";
+    database.rows(&orders, &none)?;
+    let items = counted(5)
+        + " INSERT INTO sales_item SELECT o.vbeln, n.i * 10, m.matnr, n.i, m.price \
+           FROM sales_order o CROSS JOIN n JOIN material m ON m.matnr = 'M-0' || n.i \
+           WHERE o.status = 'closed'";
+    database.rows(&items, &none)?;
+    let net = "UPDATE sales_order SET net = (SELECT CAST(sum(quantity * price) AS BIGINT) \
+               FROM sales_item i WHERE i.vbeln = sales_order.vbeln) WHERE status = 'closed'";
+    database.rows(net, &none)?;
     Ok(())
 }
 
@@ -120,7 +159,9 @@ mod tests {
     fn filling_twice_changes_nothing() {
         let (_folder, mut database) = filled();
         prepare(&mut database, &["demo".into()]).unwrap();
-        for (table, expected) in [("flight", 400), ("connection", 16), ("carrier", 8)] {
+        for (table, expected) in
+            [("flight", 400), ("connection", 16), ("carrier", 8), ("sales_order", 4_000)]
+        {
             let statement = format!("SELECT count(*) FROM {table}");
             assert_eq!(database.row(&statement, &[]).unwrap().unwrap().int(0), expected);
         }

@@ -1,12 +1,13 @@
 //! What every work process does, and what it has done.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumb_measure::Histogram;
 use serde::Serialize;
 
+use super::recent::{Recent, Sums};
 use crate::answer::{Answer, Timings};
-use crate::database::Database;
+use crate::database::{Activity, Database};
 
 /// One place for each work process.
 #[derive(Debug)]
@@ -20,12 +21,31 @@ struct Place {
     figures: ProcessFigures,
     queue: Histogram,
     service: Histogram,
+    recent: Recent,
 }
 
-#[derive(Clone, Debug)]
+/// A step that a work process has.
+#[derive(Debug)]
 struct Running {
     program: String,
     since_ns: u64,
+    /// How long it had waited before.
+    queued_ns: u64,
+    crowded: bool,
+    /// What its database session is doing, and had spent in calls when the step began.
+    activity: Arc<Activity>,
+    spent_ns: u64,
+}
+
+/// What is under way at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    /// Their times as far as they fall into the window.
+    pub(crate) sums: Sums,
+    /// Steps that wait inside a database call.
+    pub(crate) in_database: u64,
+    /// How long the oldest of them has been running.
+    pub(crate) longest_ns: u64,
 }
 
 /// One work process, as an administrator sees it. Times in nanoseconds.
@@ -39,6 +59,8 @@ pub(crate) struct ProcessFigures {
     pub(crate) program: Option<String>,
     /// How long it has been running that.
     pub(crate) running_ns: Option<u64>,
+    /// How long it has been waiting in a database call.
+    pub(crate) in_database_ns: Option<u64>,
     /// Steps done.
     pub(crate) steps: u64,
     /// Steps that ended with a server error.
@@ -81,6 +103,33 @@ pub(crate) struct Totals {
     pub(crate) service: Histogram,
 }
 
+/// What a step went through before it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waited {
+    pub(crate) queued_ns: u64,
+    /// True when it found every work process taken.
+    pub(crate) crowded: bool,
+}
+
+impl Running {
+    fn add_to(&self, all: &mut UnderWay, since_ns: u64, now_ns: u64) {
+        let busy_ns = now_ns.saturating_sub(self.since_ns.max(since_ns));
+        let database_ns = self.activity.spent_ns(now_ns).saturating_sub(self.spent_ns);
+        // of its time in the queue, what falls into the window
+        let before_ns = self.since_ns.saturating_sub(since_ns);
+        all.sums += Sums {
+            steps: 1,
+            crowded: u64::from(self.crowded),
+            queue_ns: self.queued_ns.min(before_ns),
+            load_ns: 0,
+            database_ns: database_ns.min(busy_ns),
+            busy_ns,
+        };
+        all.in_database += u64::from(self.activity.waiting_ns(now_ns).is_some());
+        all.longest_ns = all.longest_ns.max(now_ns.saturating_sub(self.since_ns));
+    }
+}
+
 impl Board {
     pub(crate) fn new(processes: usize) -> Self {
         let place = |number| {
@@ -89,29 +138,55 @@ impl Board {
                 figures: ProcessFigures { number, ..ProcessFigures::default() },
                 queue: Histogram::new(),
                 service: Histogram::new(),
+                recent: Recent::default(),
             })
         };
         Self { places: (0..processes).map(place).collect() }
     }
 
-    /// The process `number` begins with `program`.
-    pub(crate) fn begin(&self, number: usize, program: &str, now_ns: u64) {
-        let running = Running { program: program.into(), since_ns: now_ns };
-        self.lock(number).running = Some(running);
+    /// The process `number` begins with `program`, which has waited for `queued_ns`.
+    pub(crate) fn begin(
+        &self,
+        number: usize,
+        program: &str,
+        waited: Waited,
+        database: &Database,
+        now_ns: u64,
+    ) {
+        let Waited { queued_ns, crowded } = waited;
+        self.lock(number).running = Some(Running {
+            program: program.into(),
+            since_ns: now_ns,
+            queued_ns,
+            crowded,
+            activity: database.activity(),
+            spent_ns: database.spent_ns(),
+        });
     }
 
-    /// The process `number` has ended its step; `cpu_ns` is its processor time so far.
-    pub(crate) fn end(&self, number: usize, answer: &Answer, database: &Database, cpu_ns: u64) {
+    /// The process `number` has ended its step at `now_ns`; `cpu_ns` is its processor time so far.
+    pub(crate) fn end(
+        &self,
+        number: usize,
+        answer: &Answer,
+        database: &Database,
+        cpu_ns: u64,
+        now_ns: u64,
+    ) {
         let Timings { queue_ns, load_ns, database_ns, .. } = answer.timings;
-        let service_ns = answer.timings.service_ns();
+        let busy_ns = answer.timings.service_ns();
         let mut place = self.lock(number);
-        place.running = None;
+        let crowded = place.running.take().is_some_and(|running| running.crowded);
         place.queue.record(queue_ns);
-        place.service.record(service_ns);
+        place.service.record(busy_ns);
+        let crowded = u64::from(crowded);
+        place
+            .recent
+            .add(now_ns, Sums { steps: 1, crowded, queue_ns, load_ns, database_ns, busy_ns });
         let figures = &mut place.figures;
         figures.steps += 1;
         figures.errors += u64::from(answer.status.is_server_error());
-        figures.busy_ns += service_ns;
+        figures.busy_ns += busy_ns;
         figures.cpu_ns = cpu_ns;
         figures.queue_ns += queue_ns;
         figures.load_ns += load_ns;
@@ -119,6 +194,19 @@ impl Board {
         figures.database_calls = database.calls();
         figures.database_logons = database.logons();
         figures.database_connected = database.connected();
+    }
+
+    /// The steps that ended in the window up to `now_ns`, and those under way.
+    pub(crate) fn lately(&self, since_ns: u64, now_ns: u64) -> (Sums, UnderWay) {
+        let (mut ended, mut under_way) = (Sums::default(), UnderWay::default());
+        for number in 0..self.places.len() {
+            let place = self.lock(number);
+            ended += place.recent.until(now_ns);
+            if let Some(running) = &place.running {
+                running.add_to(&mut under_way, since_ns, now_ns);
+            }
+        }
+        (ended, under_way)
     }
 
     /// The step of process `number` broke off.
@@ -136,6 +224,7 @@ impl Board {
                     state: if running.is_some() { "running" } else { "waiting" },
                     program: running.map(|running| running.program.clone()),
                     running_ns: running.map(|it| now_ns.saturating_sub(it.since_ns)),
+                    in_database_ns: running.and_then(|it| it.activity.waiting_ns(now_ns)),
                     ..place.figures.clone()
                 }
             })

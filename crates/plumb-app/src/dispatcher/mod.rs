@@ -2,8 +2,30 @@
 
 pub(crate) mod board;
 mod queue;
+mod recent;
 mod work_process;
 
-pub(crate) use board::{Board, ProcessFigures, Totals};
-pub(crate) use queue::{Job, Queue, QueueFigures};
+pub(crate) use board::{Board, ProcessFigures, Totals, UnderWay};
+pub(crate) use queue::{Job, Queue, QueueFigures, Waiting};
+pub(crate) use recent::{Recent, Sums};
 pub(crate) use work_process::work;
+
+use crate::config::DispatcherConfig;
+use crate::database::DatabaseTarget;
+
+/// What the front and all work processes share.
+#[derive(Debug)]
+pub(crate) struct Dispatcher {
+    pub(crate) queue: Queue,
+    pub(crate) board: Board,
+    /// Where work processes log on.
+    pub(crate) target: DatabaseTarget,
+}
+
+impl Dispatcher {
+    /// An empty queue in front of work processes that have done nothing yet.
+    pub(crate) fn new(config: &DispatcherConfig, target: DatabaseTarget) -> Self {
+        let board = Board::new(config.work_processes);
+        Self { queue: Queue::new(config.queue), board, target }
+    }
+}

@@ -7,15 +7,31 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::answer::Answer;
-use crate::step::Request;
+use crate::asked::Asked;
 
 /// A step that waits.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) request: Request,
-    /// When it began to wait, on the monotonic clock.
-    pub(crate) queued_ns: u64,
+    pub(crate) asked: Asked,
     pub(crate) reply: oneshot::Sender<Answer>,
+    /// True when it found every work process taken.
+    pub(crate) crowded: bool,
+}
+
+impl Job {
+    pub(crate) fn new(asked: Asked, reply: oneshot::Sender<Answer>) -> Self {
+        Self { asked, reply, crowded: false }
+    }
+}
+
+/// The steps that wait at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) steps: u64,
+    /// How long all of them together have been waiting, each as far as it falls into the window.
+    pub(crate) sum_ns: u64,
+    /// How long the first of them has been waiting.
+    pub(crate) longest_ns: u64,
 }
 
 /// The queue of the dispatcher.
@@ -68,14 +84,15 @@ impl Queue {
     ///
     /// # Errors
     /// [`Refused`] when as many wait as may, or the server stops.
-    pub(crate) fn put(&self, job: Job) -> Result<(), Refused> {
+    pub(crate) fn put(&self, mut job: Job) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed || state.waiting.len() >= state.figures.limit {
             state.figures.refused += 1;
             return Err(Refused);
         }
         let free = state.idle + state.woken;
-        state.figures.crowded += u64::from(state.waiting.len() >= free);
+        job.crowded = state.waiting.len() >= free;
+        state.figures.crowded += u64::from(job.crowded);
         state.waiting.push_back(job);
         state.figures.length_max = state.figures.length_max.max(state.waiting.len());
         self.wake(state);
@@ -134,6 +151,19 @@ impl Queue {
         QueueFigures { length: state.waiting.len(), ..state.figures }
     }
 
+    /// Who waits at `now_ns`, in the window that began at `since_ns`.
+    pub(crate) fn waiting(&self, since_ns: u64, now_ns: u64) -> Waiting {
+        let state = self.lock();
+        let mut all = Waiting::default();
+        for job in state.waiting.iter().filter(|job| !job.reply.is_closed()) {
+            let arrived_ns = job.asked.arrived_ns;
+            all.steps += 1;
+            all.sum_ns += now_ns.saturating_sub(arrived_ns.max(since_ns));
+            all.longest_ns = all.longest_ns.max(now_ns.saturating_sub(arrived_ns));
+        }
+        all
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,7 +175,7 @@ mod tests {
 
     fn job(path: &str) -> (Job, oneshot::Receiver<Answer>) {
         let (reply, receiver) = oneshot::channel();
-        (Job { request: Request::get(path), queued_ns: 0, reply }, receiver)
+        (Job::new(Asked::new(hyper::Method::GET, path), reply), receiver)
     }
 
     #[test]
@@ -156,11 +186,26 @@ mod tests {
         queue.put(first).unwrap();
         queue.put(second).unwrap();
         assert_eq!(queue.put(job("/3").0), Err(Refused));
-        assert_eq!(queue.take().unwrap().request.path(), "/1");
-        assert_eq!(queue.take().unwrap().request.path(), "/2");
+        assert_eq!(queue.take().unwrap().asked.request.path(), "/1");
+        assert_eq!(queue.take().unwrap().asked.request.path(), "/2");
         let figures = queue.figures();
         assert_eq!((figures.length, figures.length_max, figures.refused), (0, 2, 1));
         assert_eq!(figures.crowded, 2, "there is no work process at all");
+    }
+
+    #[test]
+    fn those_that_wait_count_with_their_time_in_the_window() {
+        let queue = Queue::new(5);
+        let (gone, receiver) = job("/gone");
+        drop(receiver);
+        let (mut old, _kept) = job("/old");
+        let (mut new, _kept_too) = job("/new");
+        (old.asked.arrived_ns, new.asked.arrived_ns) = (10, 150);
+        for job in [gone, old, new] {
+            queue.put(job).unwrap();
+        }
+        let expected = Waiting { steps: 2, sum_ns: 150, longest_ns: 190 };
+        assert_eq!(queue.waiting(100, 200), expected);
     }
 
     #[test]
@@ -171,7 +216,7 @@ mod tests {
         let (there, _kept) = job("/there");
         queue.put(gone).unwrap();
         queue.put(there).unwrap();
-        assert_eq!(queue.take().unwrap().request.path(), "/there");
+        assert_eq!(queue.take().unwrap().asked.request.path(), "/there");
         assert_eq!(queue.figures().abandoned, 1);
     }
 

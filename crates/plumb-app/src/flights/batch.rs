@@ -1,73 +1,300 @@
-//! `$batch`: several readings in one request.
+//! `$batch`: several requests in one, read as they come in.
 //!
 //! # Source
-//! OData Version 2.0, Batch Processing; RFC 2046, section 5.1.
+//! OData Version 2.0, Batch Processing; RFC 2046, section 5.1; RFC 9112 for the requests within.
 
-use hyper::StatusCode;
-use hyper::header::CONTENT_TYPE;
+use std::mem;
 
-use super::path::Resource;
-use super::service::{Service, read};
-use crate::answer::{Answer, Failure};
-use crate::step::Step;
+use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, StatusCode, Uri};
 
-/// Readings in one request.
+use super::service::Service;
+use crate::answer::Failure;
+use crate::url::SapPath;
+
+/// Requests in one.
 const PARTS_MAX: usize = 100;
+/// Bytes of a line outside the body of a request within.
+const LINE_MAX: usize = 8 << 10;
+/// Header lines of a request within, and of the part around it.
+const HEADERS_MAX: usize = 64;
+/// Characters of a name that a client gives to a request, to find its answer by.
+const NAME_MAX: usize = 200;
+/// Headers that belong to the connection, or to the batch as a whole: who asks is said there.
+const OF_THE_WHOLE: [&str; 9] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
 
-/// One reading: the path behind the root of the service, and the query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Reading {
-    path: String,
-    query: String,
+/// A part of a batch.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// The `Content-ID` of the part, which its answer repeats.
+    pub(crate) name: Option<String>,
+    /// Path and query from the root of the server of what it reads, or why that cannot be told.
+    pub(crate) asks: Result<Uri, Failure>,
+    /// The headers of the request within, those that belong to the batch left out.
+    pub(crate) headers: HeaderMap,
 }
 
-/// The answer to a batch.
-///
-/// # Errors
-/// [`Failure`] when the batch as a whole cannot be understood; a reading that fails has its own
-/// answer.
-pub(crate) fn serve(step: &mut Step<'_>, service: Service) -> Result<Answer, Failure> {
-    let content_type = step.request.header(CONTENT_TYPE.as_str());
-    let boundary = boundary(content_type).ok_or_else(|| {
-        Failure::bad_request("a batch has the type multipart/mixed with a boundary")
-    })?;
-    let body = std::str::from_utf8(&step.request.body)
-        .map_err(|_| Failure::bad_request("the batch is no text"))?;
-    let readings = readings(boundary, body)?;
-    let own = "plumb-batch";
-    let mut out = Vec::new();
-    for reading in &readings {
-        let done = Resource::parse(&reading.path)
-            .and_then(|resource| read(step, service, &resource, &reading.query));
-        let answer = done.unwrap_or_else(|failure| service.failure(&failure, step.request));
-        part(&mut out, own, &answer);
+/// Reads a batch as it comes in, and keeps nothing of it but the heads of its requests.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    service: Service,
+    /// `--` and the boundary.
+    delimiter: Vec<u8>,
+    line: Vec<u8>,
+    place: Place,
+    /// The part that is being read.
+    current: Current,
+    parts: Vec<Part>,
+}
+
+/// What the next line belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before the first part.
+    Preamble,
+    /// The headers of a part.
+    Head,
+    /// The request within, from its first line on.
+    Request,
+    /// The headers of that.
+    Headers,
+    /// What follows them, or belongs to a set of changes, until the next part.
+    Rest,
+    /// Behind the last part.
+    Epilogue,
+}
+
+#[derive(Debug, Default)]
+struct Current {
+    content_type: String,
+    name: Option<String>,
+    headers: usize,
+    uri: Option<Uri>,
+    fields: HeaderMap,
+    wrong: Option<Failure>,
+}
+
+impl Parser {
+    /// A reader of a batch for `service` with this header `Content-Type`.
+    ///
+    /// # Errors
+    /// [`Failure`] when that names no boundary.
+    pub(crate) fn new(service: Service, content_type: &str) -> Result<Self, Failure> {
+        let boundary = boundary(content_type).ok_or_else(|| {
+            Failure::bad_request("a batch has the type multipart/mixed with a boundary")
+        })?;
+        Ok(Self {
+            service,
+            delimiter: format!("--{boundary}").into_bytes(),
+            line: Vec::new(),
+            place: Place::Preamble,
+            current: Current::default(),
+            parts: Vec::new(),
+        })
     }
-    out.extend(format!("--{own}--\r\n").bytes());
-    let answer = Answer::new("multipart/mixed; boundary=plumb-batch", out);
-    Ok(answer.with_status(StatusCode::ACCEPTED))
-}
 
-fn part(out: &mut Vec<u8>, boundary: &str, answer: &Answer) {
-    let status = answer.status;
-    let head = format!(
-        "--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\
-         \r\nHTTP/1.1 {} {}\r\nContent-Length: {}\r\n",
-        status.as_u16(),
-        status.canonical_reason().unwrap_or(""),
-        answer.body.len()
-    );
-    out.extend(head.bytes());
-    for (name, value) in &answer.headers {
-        out.extend(name.as_str().bytes());
-        out.extend(b": ");
-        out.extend(value.as_bytes());
-        out.extend(b"\r\n");
+    /// Takes the next `bytes` of the batch.
+    ///
+    /// # Errors
+    /// [`Failure`] when they cannot belong to one.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_MAX.saturating_sub(self.line.len());
+            let skipped = matches!(self.place, Place::Preamble | Place::Rest | Place::Epilogue);
+            if piece.len() > room && !skipped {
+                return Err(malformed(&format!("a line is longer than {LINE_MAX} bytes")));
+            }
+            // of what is skipped, so much is kept as tells a delimiter
+            self.line.extend(&piece[..piece.len().min(room)]);
+            if piece.ends_with(b"\n") {
+                self.end_of_line()?;
+            }
+        }
+        Ok(())
     }
-    out.extend(b"\r\n");
-    out.extend(&answer.body);
-    out.extend(b"\r\n");
+
+    /// The parts, once all has come in.
+    ///
+    /// # Errors
+    /// [`Failure`] when something is missing.
+    pub(crate) fn finish(mut self) -> Result<Vec<Part>, Failure> {
+        if !self.line.is_empty() {
+            self.end_of_line()?;
+        }
+        match (self.place, self.parts.is_empty()) {
+            (Place::Epilogue, false) => Ok(self.parts),
+            (Place::Epilogue, true) => Err(malformed("nothing stands in it")),
+            _ => Err(malformed("its last boundary is missing")),
+        }
+    }
+
+    fn end_of_line(&mut self) -> Result<(), Failure> {
+        let line = mem::take(&mut self.line);
+        let line = line.trim_ascii_end();
+        if self.place != Place::Epilogue
+            && let Some(behind) = line.strip_prefix(self.delimiter.as_slice())
+            && (behind.is_empty() || behind == b"--")
+        {
+            return self.next_part(!behind.is_empty());
+        }
+        match self.place {
+            // the first one of a set of changes says in which form its refusal is understood
+            Place::Rest if self.current.wrong.is_some() => self.accept(line),
+            Place::Preamble | Place::Rest | Place::Epilogue => {}
+            Place::Head => return self.head(line),
+            Place::Request if line.is_empty() => {} // as clients put before it
+            Place::Request => {
+                match request_line(self.service, line) {
+                    Ok(uri) => self.current.uri = Some(uri),
+                    Err(failure) => self.current.wrong = Some(failure),
+                }
+                self.place = Place::Headers;
+            }
+            Place::Headers if line.is_empty() => self.place = Place::Rest,
+            Place::Headers => self.header(line),
+        }
+        Ok(())
+    }
+
+    fn next_part(&mut self, last: bool) -> Result<(), Failure> {
+        match self.place {
+            Place::Preamble => {}
+            Place::Head => return Err(malformed("a part has no empty line")),
+            _ => self.keep()?,
+        }
+        self.place = if last { Place::Epilogue } else { Place::Head };
+        Ok(())
+    }
+
+    /// Keeps the part that has been read.
+    fn keep(&mut self) -> Result<(), Failure> {
+        if self.parts.len() == PARTS_MAX {
+            return Err(malformed(&format!("it has more than {PARTS_MAX} parts")));
+        }
+        let Current { name, uri, fields, wrong, .. } = mem::take(&mut self.current);
+        let asks = match (wrong, uri) {
+            (Some(wrong), _) => Err(wrong),
+            (None, Some(uri)) => Ok(uri),
+            (None, None) => Err(Failure::bad_request("a part holds no request")),
+        };
+        self.parts.push(Part { name, asks, headers: fields });
+        Ok(())
+    }
+
+    /// A header line of a part, or the empty line behind them.
+    fn head(&mut self, line: &[u8]) -> Result<(), Failure> {
+        if line.is_empty() {
+            let kind = self.current.content_type.split(';').next().unwrap_or("").trim();
+            self.place = match kind {
+                "application/http" => Place::Request,
+                "multipart/mixed" => {
+                    let text = "a set of changes is refused: flights can only be read";
+                    self.current.wrong = Some(Failure::new(StatusCode::NOT_IMPLEMENTED, text));
+                    Place::Rest
+                }
+                _ => return Err(malformed("a part is no application/http")),
+            };
+            return Ok(());
+        }
+        self.current.headers += 1;
+        if self.current.headers > HEADERS_MAX {
+            return Err(malformed(&format!("a part has more than {HEADERS_MAX} header lines")));
+        }
+        let line = String::from_utf8_lossy(line);
+        let Some((name, value)) = line.split_once(':') else { return Ok(()) };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "content-type" => self.current.content_type = value.trim().to_ascii_lowercase(),
+            "content-id" => self.current.name = printable(value.trim()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, line: &[u8]) {
+        let Some((name, value)) = line.split_at_checked(7) else { return };
+        if name.eq_ignore_ascii_case(b"accept:")
+            && !self.current.fields.contains_key(ACCEPT)
+            && let Ok(value) = HeaderValue::from_bytes(value.trim_ascii())
+        {
+            self.current.fields.insert(ACCEPT, value);
+        }
+    }
+
+    /// A header line of a request within.
+    fn header(&mut self, line: &[u8]) {
+        let current = &mut self.current;
+        let read = || {
+            let at = line.iter().position(|byte| *byte == b':')?;
+            let name = HeaderName::from_bytes(line[..at].trim_ascii()).ok()?;
+            Some((name, HeaderValue::from_bytes(line[at + 1..].trim_ascii()).ok()?))
+        };
+        match read() {
+            Some((name, _)) if OF_THE_WHOLE.contains(&name.as_str()) => {}
+            Some((name, value)) if current.fields.len() < HEADERS_MAX => {
+                current.fields.append(name, value);
+            }
+            Some(_) => {
+                let text = format!("a request has more than {HEADERS_MAX} header lines");
+                current.wrong = Some(Failure::bad_request(text));
+            }
+            None => {
+                let text = format!("`{}` is no header", String::from_utf8_lossy(line));
+                current.wrong = Some(Failure::bad_request(text));
+            }
+        }
+    }
 }
 
+/// What a request within reads, from the root of the server.
+fn request_line(service: Service, line: &[u8]) -> Result<Uri, Failure> {
+    let line = String::from_utf8_lossy(line);
+    let wrong =
+        || Failure::bad_request(format!("`{line}` is no request such as GET NAME HTTP/1.1"));
+    let (method, rest) = line.split_once(' ').ok_or_else(wrong)?;
+    let (target, version) = rest.rsplit_once(' ').ok_or_else(wrong)?;
+    let method: Method = method.parse().map_err(|_| wrong())?;
+    if target.is_empty() || !["HTTP/1.1", "HTTP/1.0"].contains(&version) {
+        return Err(wrong());
+    }
+    if method != Method::GET {
+        let text = "outside a set of changes only GET is known";
+        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, text));
+    }
+    // some clients leave the spaces of a filter as they are
+    let target = target.trim().replace(' ', "%20");
+    let uri: Uri = if target.starts_with('/') || target.contains("://") {
+        target.parse().map_err(|_| wrong())?
+    } else {
+        format!("/sap{}/{target}", service.root()).parse().map_err(|_| wrong())?
+    };
+    let inside = SapPath::parse(uri.path()).and_then(|path| Service::at(path.rest));
+    if inside.is_none_or(|(found, _)| found != service) {
+        return Err(Failure::bad_request(format!("`{target}` is no part of this service")));
+    }
+    Ok(uri)
+}
+
+fn malformed(problem: &str) -> Failure {
+    Failure::bad_request(format!("the batch is malformed: {problem}"))
+}
+
+/// A name that can be repeated in an answer.
+fn printable(name: &str) -> Option<String> {
+    let well = name.len() <= NAME_MAX && name.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+    (well && !name.is_empty()).then(|| name.to_owned())
+}
+
+/// The boundary that a header `Content-Type` names.
 fn boundary(content_type: &str) -> Option<&str> {
     let (kind, parameters) = content_type.split_once(';')?;
     if !kind.trim().eq_ignore_ascii_case("multipart/mixed") {
@@ -80,82 +307,102 @@ fn boundary(content_type: &str) -> Option<&str> {
     (!boundary.is_empty() && boundary.len() <= 70).then_some(boundary)
 }
 
-/// The readings of a batch.
-fn readings(boundary: &str, body: &str) -> Result<Vec<Reading>, Failure> {
-    let wrong = |problem: &str| Failure::bad_request(format!("the batch is malformed: {problem}"));
-    let delimiter = format!("--{boundary}");
-    let mut parts = body.split(delimiter.as_str()).skip(1);
-    let mut found = Vec::new();
-    loop {
-        let part = parts.next().ok_or_else(|| wrong("its last boundary is missing"))?;
-        if part.starts_with("--") {
-            break;
-        }
-        if found.len() == PARTS_MAX {
-            return Err(wrong(&format!("it has more than {PARTS_MAX} parts")));
-        }
-        let part = part.replace("\r\n", "\n");
-        let (head, inner) =
-            part.split_once("\n\n").ok_or_else(|| wrong("a part has no empty line"))?;
-        let head = head.to_ascii_lowercase();
-        if head.contains("multipart/mixed") {
-            return Err(Failure::new(StatusCode::NOT_IMPLEMENTED, "flights can only be read"));
-        }
-        if !head.contains("application/http") {
-            return Err(wrong("a part is no application/http"));
-        }
-        found.push(reading(inner).map_err(|problem| wrong(&problem))?);
-    }
-    if found.is_empty() { Err(wrong("nothing stands in it")) } else { Ok(found) }
-}
-
-fn reading(part: &str) -> Result<Reading, String> {
-    let line = part.trim_start().lines().next().unwrap_or("");
-    let mut words = line.split(' ');
-    match (words.next(), words.next(), words.next(), words.next()) {
-        (Some("GET"), Some(target), Some("HTTP/1.1" | "HTTP/1.0"), None) => {
-            let (path, query) = target.split_once('?').unwrap_or((target, ""));
-            // absolute, from the root of the server, or from that of the service
-            let path = path.rsplit_once("/RMTSAMPLEFLIGHT/").map_or(path, |(_, below)| below);
-            let path = format!("/{}", path.trim_start_matches('/'));
-            Ok(Reading { path, query: query.into() })
-        }
-        _ => Err(format!("`{line}` is no reading such as GET FlightCollection HTTP/1.1")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    const BATCH: &str = "--b\r\nContent-Type: application/http\r\n\
-        Content-Transfer-Encoding: binary\r\n\r\nGET FlightCollection?$top=1 HTTP/1.1\r\n\r\n\r\n\
+    const BATCH: &str = "--b\r\nContent-Type: application/http\r\nContent-ID: 7\r\n\
+        Content-Transfer-Encoding: binary\r\n\r\nGET FlightCollection?$top=1 HTTP/1.1\r\n\
+        Accept: application/json\r\nAuthorization: Basic eDp5\r\n\r\n\r\n\
         --b\r\nContent-Type: application/http\r\n\r\n\
-        GET /sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/CarrierCollection('LH') HTTP/1.1\r\n\
-        Accept: application/json\r\n\r\n\r\n--b--\r\n";
+        GET /sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/CarrierCollection('LH') HTTP/1.1\r\n\r\n\r\n\
+        --b--\r\n";
+    const ROOT: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT";
+
+    /// The parts of `body`, which comes in pieces of so many bytes.
+    fn parts(body: &str, piece: usize) -> Result<Vec<Part>, Failure> {
+        let mut parser = Parser::new(Service::Standard, "multipart/mixed; boundary=b").unwrap();
+        for piece in body.as_bytes().chunks(piece) {
+            parser.take(piece)?;
+        }
+        parser.finish()
+    }
 
     #[test]
-    fn readings_are_found_by_every_kind_of_path() {
-        let found = readings("b", BATCH).unwrap();
-        assert_eq!(found[0].path, "/FlightCollection");
-        assert_eq!(found[0].query, "$top=1");
-        assert_eq!(found[1].path, "/CarrierCollection('LH')");
+    fn requests_are_found_however_they_come_in() {
+        for piece in [1, 2, 7, 10_000] {
+            let found = parts(BATCH, piece).unwrap();
+            let [first, second] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!((first.name.as_deref(), second.name.as_deref()), (Some("7"), None));
+            assert_eq!(first.headers["accept"], "application/json");
+            assert!(!first.headers.contains_key("authorization"));
+            let (first, second) = (first.asks.as_ref().unwrap(), second.asks.as_ref().unwrap());
+            assert_eq!(first.to_string(), format!("{ROOT}/FlightCollection?$top=1"));
+            assert_eq!(second.path(), format!("{ROOT}/CarrierCollection('LH')"));
+        }
+        let lines = BATCH.replace("\r\n", "\n").replace("$top=1", "$filter=carrid eq 'LH'");
+        let found = parts(&lines, 100).unwrap();
+        let query = found[0].asks.as_ref().unwrap().query();
+        assert_eq!(query, Some("$filter=carrid%20eq%20'LH'"));
+        let absolute = BATCH.replace("/sap/opu", "http://host:1/sap/opu");
+        assert!(parts(&absolute, 100).unwrap()[1].asks.is_ok());
+    }
+
+    #[test]
+    fn a_part_that_is_wrong_leaves_the_others() {
+        for (from, to, status) in [
+            ("GET F", "PUT F", 405),
+            ("GET FlightCollection?$top=1 HTTP/1.1", "GET FlightCollection", 400),
+            ("GET FlightCollection", "GET /status", 400),
+            ("GET FlightCollection", "GET /sap/opu/sdata/iwfnd/RMTSAMPLEFLIGHT/x", 400),
+            ("Accept: application/json", "no header", 400),
+        ] {
+            let found = parts(&BATCH.replace(from, to), 50).unwrap();
+            assert_eq!(found[0].asks.as_ref().unwrap_err().status.as_u16(), status, "{to}");
+            assert!(found[1].asks.is_ok(), "{to}");
+        }
+        let set = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\nContent-ID: 9\r\n\r\n--c\r\n\
+            Content-Type: application/http\r\n\r\nDELETE FlightCollection('x') HTTP/1.1\r\n\
+            Accept: application/json\r\n\r\n--c--\r\n";
+        let found = parts(&format!("{set}{BATCH}"), 11).unwrap();
+        assert_eq!((found.len(), found[0].name.as_deref()), (3, Some("9")));
+        let refused = found[0].asks.as_ref().unwrap_err();
+        assert_eq!(refused.status, StatusCode::NOT_IMPLEMENTED);
+        assert_eq!(found[0].headers["accept"], "application/json");
     }
 
     #[test]
     fn what_is_no_batch_says_why() {
-        let problem = |body: &str| readings("b", body).unwrap_err().message;
+        let problem = |body: &str| parts(body, 30).unwrap_err().message;
         assert!(problem("").contains("last boundary"));
         assert!(problem("--b--").contains("nothing stands in it"));
+        assert!(problem(&BATCH.replace("--b--", "")).contains("last boundary"));
         assert!(problem("--b\r\nContent-Type: application/http\r\n--b--").contains("empty line"));
-        assert!(problem(&BATCH.replace("GET F", "PUT F")).contains("no reading"));
         assert!(
             problem(&BATCH.replace("application/http", "text/plain")).contains("no application")
         );
-        let set = BATCH.replace("application/http", "multipart/mixed; boundary=c");
-        assert_eq!(readings("b", &set).unwrap_err().status, StatusCode::NOT_IMPLEMENTED);
+        let part = BATCH.split_inclusive("\r\n\r\n\r\n").next().unwrap();
+        assert!(problem(&format!("{}--b--", part.repeat(101))).contains("more than 100 parts"));
+        assert!(problem(&BATCH.replace("$top=1", &"x".repeat(9_000))).contains("8192 bytes"));
+        let many = "X-A: 1\r\n".repeat(65);
+        assert!(problem(&BATCH.replacen("Content-ID: 7\r\n", &many, 1)).contains("64 header"));
+    }
+
+    #[test]
+    fn a_long_body_within_is_skipped_and_not_kept() {
+        let body = format!(
+            "--b\r\nContent-Type: application/http\r\n\r\nGET CarrierCollection \
+            HTTP/1.1\r\n\r\n{}\n--b--",
+            "x".repeat(100_000)
+        );
+        let mut parser = Parser::new(Service::Standard, "multipart/mixed; boundary=b").unwrap();
+        for piece in body.as_bytes().chunks(1_000) {
+            parser.take(piece).unwrap();
+            assert!(parser.line.len() <= LINE_MAX);
+        }
+        assert_eq!(parser.finish().unwrap().len(), 1);
     }
 
     #[test]
@@ -169,10 +416,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_batch_is_read_or_refused(body: String) {
-            let _ = readings("b", &body);
-            let _ = readings("b", &format!("--b\r\nContent-Type: application/http\r\n\r\n{body}\r\n--b--"));
+        fn any_batch_is_read_or_refused(body: String, piece in 1_usize..50) {
+            let _ = parts(&body, piece);
+            let _ = parts(&format!("--b\nContent-Type: application/http\n\n{body}\n--b--"), piece);
             let _ = boundary(&body);
+        }
+
+        #[test]
+        fn pieces_make_no_difference(piece in 1_usize..400) {
+            let shown = |found: Result<Vec<Part>, Failure>| format!("{found:?}");
+            prop_assert_eq!(shown(parts(BATCH, piece)), shown(parts(BATCH, 10_000)));
         }
     }
 }

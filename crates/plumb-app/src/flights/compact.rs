@@ -16,7 +16,7 @@ use crate::step::Step;
 /// # Errors
 /// [`Failure`] when there is no such flight, or the database fails.
 pub(crate) fn serve(step: &mut Step<'_>, below: &str) -> Result<Answer, Failure> {
-    let method = step.request.method();
+    let method = step.asked.request.method();
     if *method != hyper::Method::GET && *method != hyper::Method::HEAD {
         let status = hyper::StatusCode::METHOD_NOT_ALLOWED;
         return Err(Failure::new(status, "flights are read with GET"));

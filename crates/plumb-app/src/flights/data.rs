@@ -41,7 +41,7 @@ impl Data {
     /// # Errors
     /// [`Failure`] when the database or the back end fails.
     pub(crate) fn read(&self, step: &mut Step<'_>) -> Result<Vec<Row>, Failure> {
-        match &step.instance.backend {
+        match &step.services.backend {
             Some(backend) => backend.rows(&self.path()),
             None => self.read_here(step),
         }

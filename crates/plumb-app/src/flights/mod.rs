@@ -4,19 +4,25 @@
 //! OData Version 2.0: Overview, URI Conventions, Operations, Atom Format, JSON Format (odata.org).
 
 mod atom;
-mod batch;
+pub(crate) mod batch;
 mod compact;
 mod data;
 mod entity;
 mod filter;
+mod format;
 mod json;
 mod key;
 mod metadata;
 mod model;
 mod options;
 mod path;
+mod reader;
+mod serve;
 mod service;
 mod xml;
 
 pub(crate) use compact::serve as compact;
-pub(crate) use service::{Service, serve};
+pub(crate) use format::Format;
+pub(crate) use path::Resource;
+pub(crate) use serve::{failure, serve};
+pub(crate) use service::Service;

@@ -3,15 +3,9 @@
 use plumb_wire::percent::form_decoded;
 
 use super::filter::{Expression, Order};
+use super::format::Format;
 use super::model::EntityType;
 use crate::answer::Failure;
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Atom,
-    Json,
-}
 
 /// What the query asks for, checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +52,7 @@ impl Options {
 
     fn read(&mut self, kind: &EntityType, name: &str, value: &str) -> Result<(), String> {
         match name {
-            "$format" => self.format = Some(format(value)?),
+            "$format" => self.format = Some(Format::named(value)?),
             "$top" => self.top = Some(number(value)?),
             "$skip" => self.skip = number(value)?,
             "$filter" => self.filter = Some(Expression::parse(kind, value)?),
@@ -80,14 +74,6 @@ impl Options {
     /// True when the property at `place` is wanted.
     pub(crate) fn selects(&self, place: usize) -> bool {
         self.select.as_ref().is_none_or(|select| select.contains(&place))
-    }
-}
-
-fn format(value: &str) -> Result<Format, String> {
-    match value.to_ascii_lowercase().as_str() {
-        "json" | "application/json" => Ok(Format::Json),
-        "atom" | "xml" | "application/atom+xml" | "application/xml" => Ok(Format::Atom),
-        _ => Err("write atom, xml or json".into()),
     }
 }
 

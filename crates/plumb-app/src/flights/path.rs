@@ -47,6 +47,29 @@ impl Resource {
         }
     }
 
+    /// True for what has one form only: text, or the description of types.
+    pub(crate) fn is_bare(&self) -> bool {
+        matches!(
+            self,
+            Self::Metadata
+                | Self::Count(_)
+                | Self::Navigation { count: true, .. }
+                | Self::Property { bare: true, .. }
+        )
+    }
+
+    /// The type of the entities that it leads to.
+    pub(crate) fn entity_type(&self) -> Option<&'static EntityType> {
+        match self {
+            Self::Set(kind)
+            | Self::Count(kind)
+            | Self::Entity(kind, _)
+            | Self::Property { of: kind, .. } => Some(kind),
+            Self::Navigation { from, .. } => Some(from.navigation.to.entity_type()),
+            Self::Service | Self::Metadata | Self::Batch => None,
+        }
+    }
+
     fn of_set(first: &str, rest: &[&str]) -> Result<Self, Failure> {
         let (set, predicate) = match first.split_once('(') {
             None => (first, None),

@@ -1,5 +1,7 @@
 //! XML as it is written: straight away, or as a tree that is written at the end.
 
+use std::borrow::Cow;
+
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
@@ -50,17 +52,31 @@ impl Stream {
 
 impl Sink for Stream {
     fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
-        let start = BytesStart::new(name).with_attributes(attributes.iter().copied());
+        let mut start = BytesStart::new(name);
+        for (name, value) in attributes {
+            start.push_attribute((*name, allowed(value).as_ref()));
+        }
         self.write(Event::Start(start));
     }
 
     fn text(&mut self, text: &str) {
-        self.write(Event::Text(BytesText::new(text)));
+        self.write(Event::Text(BytesText::new(&allowed(text))));
     }
 
     fn close(&mut self, name: &str) {
         self.write(Event::End(BytesEnd::new(name)));
     }
+}
+
+/// `text` with a sign of replacement for each character that no document may hold, escaped or not.
+///
+/// # Source
+/// XML 1.0, production 2.
+fn allowed(text: &str) -> Cow<'_, str> {
+    let banned = |letter: char| {
+        (letter < ' ' && !"\t\n\r".contains(letter)) || "\u{fffe}\u{ffff}".contains(letter)
+    };
+    if text.contains(banned) { text.replace(banned, "\u{fffd}").into() } else { text.into() }
 }
 
 /// A tree of everything that was told, written in one go: the way of the older library.
@@ -145,6 +161,16 @@ mod tests {
         sink.leaf("b", &[], "1 < 2 & 3");
         sink.empty("c", &[]);
         sink.close("a");
+    }
+
+    #[test]
+    fn what_no_document_may_hold_is_replaced() {
+        let mut stream = Stream::new();
+        stream.open("a", &[("b", "\u{1}x")]);
+        stream.text("1\0\t2\u{1f}\u{ffff}");
+        stream.close("a");
+        let text = String::from_utf8(stream.into_bytes()).unwrap();
+        assert!(text.ends_with("<a b=\"\u{fffd}x\">1\u{fffd}\t2\u{fffd}\u{fffd}</a>"), "{text}");
     }
 
     #[test]

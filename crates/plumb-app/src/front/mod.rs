@@ -1,36 +1,30 @@
 //! The front: connections, limits, the cache, and the way to a work process and back.
 
-mod cache;
+mod batch;
+mod dispatch;
+mod timing;
 
-use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH,
-};
-use hyper::{Method, Response, StatusCode};
-use plumb_engine::clock::MonotonicClock;
-use plumb_measure::Clock as _;
-use plumb_serve::{ConnectionLimits, Counters, Gauge, HttpService};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION};
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use plumb_serve::conditional::has_already;
+use plumb_serve::{Body, ConnectionLimits, Counters, HttpService, Peer};
 
-pub(crate) use cache::{Cache, CacheFigures};
-
-use crate::answer::{Answer, Failure, HTML, JSON, Timings};
-use crate::dispatcher::Job;
+use self::dispatch::Dispatch;
+use self::timing::SERVER_TIMING;
+use crate::answer::{Answer, Failure, HTML, JSON, TEXT};
+use crate::asked::Target;
 use crate::instance::Instance;
+use crate::route::{Route, View};
 use crate::status;
-use crate::step::Request;
-use crate::url::SapPath;
 
-const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-const SAP_STATISTICS: HeaderName = HeaderName::from_static("sap-statistics");
 /// What stands in the place of parts of the time that did not take any.
 const CACHE_TIMING: HeaderValue = HeaderValue::from_static("cache;desc=\"hit\"");
+/// The same of what the front answers without a cache.
+const OWN_TIMING: HeaderValue = HeaderValue::from_static("front;desc=\"answered itself\"");
 /// How long others may keep an image before they ask again, seconds.
 const IMAGE_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400");
 
@@ -39,31 +33,47 @@ const IMAGE_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400")
 pub(crate) struct Front {
     instance: Arc<Instance>,
     limits: ConnectionLimits,
-    places: Semaphore,
+    dispatch: Arc<Dispatch>,
 }
 
 impl HttpService for Front {
-    async fn answer(&self, request: hyper::Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: hyper::Request<Incoming>, peer: Peer) -> Response<Body> {
         self.instance.counters.requests();
-        if let Some(hit) = self.cached(&request) {
+        let (method, headers) = (request.method(), request.headers());
+        let Target { route, errors, wrong } = Target::of(request.uri(), headers);
+        if let Some(hit) = self.cached(&route, method, headers) {
             return hit;
         }
-        if let Some(answer) = self.own(&request) {
-            return response(answer, None);
+        if let Some(wrong) = wrong {
+            return own_response(errors.answer(&wrong));
         }
-        let asked = asks_for_statistics(&request);
-        let key = SapPath::parse(request.uri().path()).map(|path| path.rest.to_owned());
-        let (answer, timings) = match self.dispatch(request).await {
-            Ok(answer) => {
-                let timings = answer.timings;
-                (answer, timings)
-            }
-            Err(failure) => (failure.plain(), Timings::default()),
+        if let Some(answer) = self.own(&route, method, headers, peer) {
+            return own_response(answer);
+        }
+        if let (Route::Batch(service), &Method::POST) = (&route, method) {
+            let begun = batch::answer(&self.dispatch, request, peer, *service).await;
+            return begun.unwrap_or_else(|failure| own_response(errors.answer(&failure)));
+        }
+        let query = request.uri().query().unwrap_or("");
+        let statistics = timing::asks_for_statistics(headers, query);
+        let image = match &route {
+            Route::Image(name) => Some(name.clone()),
+            _ => None,
         };
-        if let (true, StatusCode::OK, Some(key)) = (answer.keep, answer.status, key) {
-            self.instance.cache.keep(key, &answer);
+        let done = self.dispatch.take(request, peer, route, errors).await;
+        let answer = done.unwrap_or_else(|failure| errors.answer(&failure));
+        if let (true, StatusCode::OK, Some(name)) = (answer.keep, answer.status, image) {
+            self.instance.cache.keep(name, &answer);
         }
-        response(answer, Some((timings, asked)))
+        let timings = answer.timings;
+        let mut response = response(answer);
+        response.headers_mut().extend(timing::headers(&timings, statistics));
+        response
+    }
+
+    /// Whoever looks after the server gets in, whatever the others do.
+    fn is_urgent(&self, request: &hyper::Request<Incoming>) -> bool {
+        matches!(Route::of(request.uri().path()), Route::Status(_))
     }
 
     fn limits(&self) -> &ConnectionLimits {
@@ -75,27 +85,32 @@ impl HttpService for Front {
     }
 
     fn tell(&self, event: String) {
-        self.instance.tell(event);
+        self.instance.log.tell(event);
     }
 }
 
 impl Front {
     pub(crate) fn new(instance: Arc<Instance>) -> Self {
-        let places = Semaphore::new(instance.config.front.requests);
         let limits = instance.config.door_limits();
-        Self { instance, limits, places }
+        Self { dispatch: Arc::new(Dispatch::new(Arc::clone(&instance))), instance, limits }
     }
 
     /// What the cache has for a request.
-    fn cached(&self, request: &hyper::Request<Incoming>) -> Option<Response<Full<Bytes>>> {
-        if request.method() != Method::GET && request.method() != Method::HEAD {
+    fn cached(
+        &self,
+        route: &Route,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Option<Response<Body>> {
+        let Route::Image(name) = route else { return None };
+        if method != Method::GET && method != Method::HEAD {
             return None;
         }
-        let path = SapPath::parse(request.uri().path())?;
-        let found = self.instance.cache.find(path.rest)?;
-        let fresh = request.headers().get(IF_NONE_MATCH).is_some_and(|tag| *tag == found.tag);
+        let found = self.instance.cache.find(name)?;
+        let tag = found.tag.to_str().unwrap_or_default();
+        let fresh = has_already(headers, tag);
         let body = if fresh { Bytes::new() } else { found.body.clone() };
-        let mut response = Response::new(Full::new(body));
+        let mut response = Response::new(Body::whole(body));
         if fresh {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
@@ -109,178 +124,73 @@ impl Front {
     }
 
     /// What the front answers itself, so that it answers when every work process is busy.
-    fn own(&self, request: &hyper::Request<Incoming>) -> Option<Answer> {
-        let instance = &self.instance;
-        let get = request.method() == Method::GET || request.method() == Method::HEAD;
-        let refused = |allow| {
-            let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow}"));
-            failure.plain().with(ALLOW, allow)
-        };
-        let page = |content_type, text: String| {
-            Answer::new(content_type, text).with(CACHE_CONTROL, "no-store")
-        };
-        Some(match request.uri().path() {
-            "/" if get => {
-                let to = "/status";
-                let answer = Answer::new(crate::answer::TEXT, "");
-                answer.with_status(StatusCode::FOUND).with(hyper::header::LOCATION, to)
+    fn own(
+        &self,
+        route: &Route,
+        method: &Method,
+        headers: &HeaderMap,
+        peer: Peer,
+    ) -> Option<Answer> {
+        let get = method == Method::GET || method == Method::HEAD;
+        let known = || self.instance.services.accounts.user(headers).is_some();
+        Some(match route {
+            Route::Home | Route::Status(_) if !get => refused("GET"),
+            Route::Home => {
+                Answer::new(TEXT, "").with_status(StatusCode::FOUND).with(LOCATION, "/status")
             }
-            "/status" if get => page(HTML, status::html(&instance.status())),
-            "/status.json" if get => page(JSON, status::json(&instance.status())),
-            "/metrics" if get => {
-                page(plumb_wire::prometheus::CONTENT_TYPE, status::metrics(&instance.status()))
+            // what there is to see is nobody's business who comes from elsewhere
+            Route::Status(_) if !peer.is_local() && !known() => Failure::unauthorized().plain(),
+            Route::Status(view) => self.view(*view),
+            Route::ResetBuffers if method != Method::POST => refused("POST"),
+            Route::ResetBuffers if !known() => Failure::unauthorized().plain(),
+            Route::ResetBuffers => {
+                self.instance.services.buffer.reset();
+                self.instance.services.records.reset();
+                Answer::new(TEXT, "the program buffer is empty\n")
             }
-            "/status" | "/status.json" | "/metrics" => refused("GET"),
-            "/programs/reset" if request.method() == Method::POST => {
-                if instance.accounts.user(request.headers()).is_none() {
-                    return Some(Failure::unauthorized().plain());
-                }
-                instance.buffer.reset();
-                instance.records.reset();
-                Answer::new(crate::answer::TEXT, "the program buffer is empty\n")
-            }
-            "/programs/reset" => refused("POST"),
-            _ => return None,
+            Route::Image(_)
+            | Route::Page { .. }
+            | Route::Flights(..)
+            | Route::Batch(_)
+            | Route::Compact(_)
+            | Route::Sales(_)
+            | Route::Confirmations
+            | Route::LogOff
+            | Route::Nowhere => return None,
         })
     }
 
-    /// Takes a request to a work process, and waits for its answer.
-    async fn dispatch(&self, request: hyper::Request<Incoming>) -> Result<Answer, Failure> {
-        let _place = self.place().await?;
-        let request = self.read(request).await?;
-        let (reply, answer) = oneshot::channel();
-        let job = Job { request, queued_ns: MonotonicClock.now_ns(), reply };
-        self.instance.queue.put(job).map_err(|_| {
-            Failure::busy("as many steps wait for a work process as may (dispatcher.queue)")
-        })?;
-        answer.await.map_err(|_| Failure::busy("the server stops"))
-    }
-
-    async fn place(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        if let Ok(place) = self.places.try_acquire() {
-            return Ok(place);
-        }
-        let counters = &self.instance.counters;
-        if !counters.waiting.enter(self.instance.config.front.queue as u64) {
-            counters.turned_away();
-            return Err(Failure::busy("as many requests wait as may (front.queue)"));
-        }
-        let waits = Waits(&counters.waiting);
-        let place = self.places.acquire().await;
-        drop(waits);
-        place.map_err(|_| Failure::busy("the server stops"))
-    }
-
-    async fn read(&self, request: hyper::Request<Incoming>) -> Result<Request, Failure> {
-        let front = &self.instance.config.front;
-        let tls = self.instance.config.tls.is_some();
-        let (head, body) = request.into_parts();
-        if hyper::body::Body::is_end_stream(&body) {
-            return Ok(Request { head, body: Bytes::new(), tls });
-        }
-        let most = usize::try_from(front.body_size.bytes()).unwrap_or(usize::MAX);
-        let read = Limited::new(body, most).collect();
-        match tokio::time::timeout(Duration::from_nanos(front.stall.ns()), read).await {
-            Ok(Ok(body)) => Ok(Request { head, body: body.to_bytes(), tls }),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                self.instance.counters.oversized();
-                let text = format!("a body has at most {most} bytes here (front.body-size)");
-                Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
+    fn view(&self, view: View) -> Answer {
+        let status = status::Status::of(&self.instance, self.dispatch.memory.figures());
+        let answer = match view {
+            View::Page => Answer::new(HTML, status::html(&status)),
+            View::Json => Answer::new(JSON, status::json(&status)),
+            View::Metrics => {
+                Answer::new(plumb_wire::prometheus::CONTENT_TYPE, status::metrics(&status))
             }
-            Ok(Err(_)) => Err(Failure::bad_request("the body is cut or badly framed")),
-            Err(_) => {
-                self.instance.counters.slow();
-                let text = "the body did not arrive in time (front.stall)";
-                Err(Failure::new(StatusCode::REQUEST_TIMEOUT, text))
-            }
-        }
+        };
+        answer.with(CACHE_CONTROL, "no-store")
     }
 }
 
-/// Counted as waiting until it is dropped, which the end of the connection does, too.
-struct Waits<'a>(&'a Gauge);
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
+fn refused(allow: &str) -> Answer {
+    let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow}"));
+    failure.plain().with(ALLOW, allow)
 }
 
-fn asks_for_statistics(request: &hyper::Request<Incoming>) -> bool {
-    let header = request.headers().get(SAP_STATISTICS);
-    let query = request.uri().query().unwrap_or("");
-    header.is_some_and(|value| value == "true")
-        || query.split('&').any(|pair| pair == "sap-statistics=true")
+/// An answer that took no work process.
+fn own_response(answer: Answer) -> Response<Body> {
+    let mut response = response(answer);
+    response.headers_mut().insert(SERVER_TIMING, OWN_TIMING);
+    response
 }
 
-fn response(answer: Answer, timed: Option<(Timings, bool)>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(answer.body));
+fn response(answer: Answer) -> Response<Body> {
+    let mut response = Response::new(Body::whole(answer.body));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         headers.append(name, value);
     }
-    if let Some((timings, statistics)) = timed {
-        put(headers, SERVER_TIMING, &server_timing(&timings));
-        if statistics {
-            put(headers, SAP_STATISTICS, &sap_statistics(&timings));
-        }
-    } else {
-        headers.insert(SERVER_TIMING, HeaderValue::from_static("front;desc=\"answered itself\""));
-    }
     response
-}
-
-fn put(headers: &mut hyper::HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
-}
-
-/// Milliseconds, as browsers show them.
-///
-/// # Source
-/// W3C Server Timing.
-fn server_timing(timings: &Timings) -> String {
-    let parts = [
-        ("queue", timings.queue_ns),
-        ("load", timings.load_ns),
-        ("database", timings.database_ns),
-        ("render", timings.render_ns),
-    ];
-    let mut text = String::with_capacity(80);
-    for (name, ns) in parts {
-        let separator = if text.is_empty() { "" } else { ", " };
-        // a String takes everything
-        let _ = write!(text, "{separator}{name};dur={}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
-    }
-    text
-}
-
-/// Whole milliseconds: all of it, what the front half did, and the database.
-fn sap_statistics(timings: &Timings) -> String {
-    let ms = |ns: u64| (ns + 500_000) / 1_000_000;
-    let total_ns = timings.queue_ns + timings.service_ns();
-    format!(
-        "total={},queue={},load={},db={},render={}",
-        ms(total_ns),
-        ms(timings.queue_ns),
-        ms(timings.load_ns),
-        ms(timings.database_ns),
-        ms(timings.render_ns)
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timings_are_written_in_milliseconds() {
-        let timings =
-            Timings { queue_ns: 12_345_678, load_ns: 0, database_ns: 999_999, render_ns: 1_000 };
-        let text = "queue;dur=12.345, load;dur=0.000, database;dur=0.999, render;dur=0.001";
-        assert_eq!(server_timing(&timings), text);
-        assert_eq!(sap_statistics(&timings), "total=13,queue=12,load=0,db=1,render=0");
-    }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use hyper::StatusCode;
 
 use crate::answer::Failure;
-use crate::database::{Database, Row, Value};
+use crate::database::{Database, Value};
 
 /// Makes an order of `items`, material and quantity; its number and its net value.
 ///
@@ -18,13 +18,7 @@ pub(crate) fn create(
     items: &[(&str, i64)],
 ) -> Result<(i64, i64), Failure> {
     database.transaction(|database| {
-        let mut priced = Vec::with_capacity(items.len());
-        for (material, quantity) in items {
-            let statement = "SELECT price FROM material WHERE matnr = $1";
-            let row = database.row(statement, &[(*material).into()])?;
-            let missing = || Failure::bad_request(format!("there is no material `{material}`"));
-            priced.push((*material, *quantity, row.ok_or_else(missing)?.int(0)));
-        }
+        let priced = priced(database, items)?;
         let net: i64 = priced.iter().map(|(_, quantity, price)| quantity * price).sum();
         let created = Value::Text(clock::utc(clock::wall_ns()));
         let row = database.row(
@@ -47,6 +41,89 @@ pub(crate) fn create(
         }
         Ok((number, net))
     })
+}
+
+/// Material, quantity and price of `items`.
+fn priced<'a>(
+    database: &mut Database,
+    items: &[(&'a str, i64)],
+) -> Result<Vec<(&'a str, i64, i64)>, Failure> {
+    let mut priced = Vec::with_capacity(items.len());
+    for (material, quantity) in items {
+        let statement = "SELECT price FROM material WHERE matnr = $1";
+        let row = database.row(statement, &[(*material).into()])?;
+        let missing = || Failure::bad_request(format!("there is no material `{material}`"));
+        priced.push((*material, *quantity, row.ok_or_else(missing)?.int(0)));
+    }
+    Ok(priced)
+}
+
+/// What `items` would cost in an order, which is not made.
+///
+/// # Errors
+/// [`Failure`] when there is no such material, or the database fails.
+pub(crate) fn check(database: &mut Database, items: &[(&str, i64)]) -> Result<Json, Failure> {
+    let priced = priced(database, items)?;
+    let net: i64 = priced.iter().map(|(_, quantity, price)| quantity * price).sum();
+    let items: Vec<Json> = priced
+        .iter()
+        .map(|(material, quantity, price)| {
+            json!({ "material": material, "quantity": quantity, "price": price })
+        })
+        .collect();
+    Ok(json!({ "items": items, "net": net }))
+}
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Order,
+    Delivery,
+}
+
+/// The number of the newest document of that kind; `None` before the first.
+///
+/// # Errors
+/// [`Failure`] when the database fails.
+pub(crate) fn newest(database: &mut Database, kind: Kind) -> Result<Option<i64>, Failure> {
+    let statement = match kind {
+        Kind::Order => "SELECT vbeln FROM sales_order ORDER BY vbeln DESC LIMIT 1",
+        Kind::Delivery => "SELECT vbeln FROM delivery ORDER BY vbeln DESC LIMIT 1",
+    };
+    Ok(database.row(statement, &[])?.map(|row| row.int(0)))
+}
+
+/// A customer, and its newest order; whoever is not on file is taken, too.
+///
+/// # Errors
+/// [`Failure`] when the database fails.
+pub(crate) fn customer(database: &mut Database, customer: &str) -> Result<Json, Failure> {
+    let statement = "SELECT name FROM customer WHERE kunnr = $1";
+    let name = database.row(statement, &[customer.into()])?.map(|mut row| row.take_text(0));
+    let statement = "SELECT vbeln FROM sales_order WHERE customer = $1 ORDER BY vbeln DESC LIMIT 1";
+    let newest = database.row(statement, &[customer.into()])?.map(|row| row.int(0));
+    Ok(json!({ "customer": customer, "name": name, "newest": newest }))
+}
+
+/// What of an order is to be delivered.
+///
+/// # Errors
+/// [`Failure`] when there is none, or the database fails.
+pub(crate) fn due(database: &mut Database, number: i64) -> Result<Json, Failure> {
+    let statement = "SELECT status FROM sales_order WHERE vbeln = $1";
+    let head = database.row(statement, &[number.into()])?.ok_or_else(|| no_order(number))?;
+    let items = database.rows(
+        "SELECT i.matnr, i.quantity, m.stock FROM sales_item i \
+         JOIN material m ON m.matnr = i.matnr WHERE i.vbeln = $1 ORDER BY i.posnr",
+        &[number.into()],
+    )?;
+    let items: Vec<Json> = items
+        .iter()
+        .map(|item| {
+            json!({ "material": item.text(0), "quantity": item.int(1), "stock": item.int(2) })
+        })
+        .collect();
+    Ok(json!({ "order": number, "status": head.text(0), "items": items }))
 }
 
 /// The order with its items.
@@ -155,8 +232,17 @@ pub(crate) fn issue(
     })
 }
 
-/// Makes the invoice of an order whose goods were issued, at `now_ms` since 1970; its number and
-/// its net value.
+/// An invoice that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Invoice {
+    pub(crate) number: i64,
+    pub(crate) net: i64,
+    pub(crate) customer: String,
+    /// Line items of its order.
+    pub(crate) items: u64,
+}
+
+/// Makes the invoice of an order whose goods were issued, at `now_ms` since 1970.
 ///
 /// # Errors
 /// [`Failure`] when that is not so, the items do not add up to the net value of the order, or the
@@ -165,14 +251,15 @@ pub(crate) fn invoice(
     database: &mut Database,
     number: i64,
     now_ms: i64,
-) -> Result<(i64, i64), Failure> {
+) -> Result<Invoice, Failure> {
     database.transaction(|database| {
         advance(database, number, "issued", "invoiced")?;
         let items = database
             .rows("SELECT quantity, price FROM sales_item WHERE vbeln = $1", &[number.into()])?;
         let sum: i64 = items.iter().map(|item| item.int(0) * item.int(1)).sum();
-        let statement = "SELECT net FROM sales_order WHERE vbeln = $1";
-        let net = database.row(statement, &[number.into()])?.map_or(0, |row| row.int(0));
+        let statement = "SELECT net, customer FROM sales_order WHERE vbeln = $1";
+        let head = database.row(statement, &[number.into()])?.ok_or_else(|| no_order(number))?;
+        let (net, customer) = (head.int(0), head.text(1).to_owned());
         if sum != net {
             let text = format!("the items of order {number} add up to {sum}, not to {net}");
             return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text));
@@ -182,25 +269,9 @@ pub(crate) fn invoice(
              RETURNING vbeln",
             &[number.into(), net.into(), Value::Int(now_ms)],
         )?;
-        Ok((row.map_or(0, |row| row.int(0)), net))
+        let (number, items) = (row.map_or(0, |row| row.int(0)), items.len() as u64);
+        Ok(Invoice { number, net, customer, items })
     })
-}
-
-/// Order items whose invoices were made, and how many an hour: those after the first invoice over
-/// the time from the first to the last, as the table has it. Absent before a second one.
-///
-/// # Errors
-/// [`Failure`] when the database fails.
-pub(crate) fn throughput(database: &mut Database) -> Result<Json, Failure> {
-    let items = "FROM invoice v JOIN sales_item i ON i.vbeln = v.sales_order";
-    let statement = format!("SELECT count(*), min(v.created_ms), max(v.created_ms) {items}");
-    let all = database.row(&statement, &[])?.unwrap_or(Row(Vec::new()));
-    let (items_invoiced, first_ms, last_ms) = (all.int(0), all.int(1), all.int(2));
-    let statement = format!("SELECT count(*) {items} WHERE v.created_ms > $1");
-    let later = database.row(&statement, &[first_ms.into()])?.map_or(0, |row| row.int(0));
-    let time_ms = last_ms - first_ms;
-    let per_hour = (later * 3_600_000).checked_div(time_ms);
-    Ok(json!({ "itemsInvoiced": items_invoiced, "timeMs": time_ms, "itemsPerHour": per_hour }))
 }
 
 /// Takes an order from one status to the next.
@@ -238,8 +309,11 @@ mod tests {
     fn an_order_goes_its_way_once_and_the_totals_are_those_of_the_database() {
         let (_folder, mut database) = filled();
         let items = [("M-01", 2), ("M-02", 1), ("M-01", 3)];
+        assert_eq!(check(&mut database, &items).unwrap()["net"], 5 * 137 + 174);
         let (number, net) = create(&mut database, "anna", &items).unwrap();
         assert_eq!(net, 5 * 137 + 174);
+        assert_eq!(newest(&mut database, Kind::Order).unwrap(), Some(number));
+        assert_eq!(due(&mut database, number).unwrap()["items"][2]["quantity"], 3);
         let shown = display(&mut database, number).unwrap();
         assert_eq!(
             (shown["net"].as_i64(), shown["items"].as_array().map(Vec::len)),
@@ -255,28 +329,27 @@ mod tests {
         assert_eq!(stock(&mut database, "M-01"), before - 5);
         assert_eq!(status(issue(&mut database, delivery, &items).unwrap_err()).0, 409);
         assert_eq!(stock(&mut database, "M-01"), before - 5);
-        let (_, invoiced) = invoice(&mut database, number, 1).unwrap();
-        assert_eq!(invoiced, net);
+        let invoice = invoice(&mut database, number, 1).unwrap();
+        assert_eq!((invoice.net, invoice.items, invoice.customer.as_str()), (net, 3, "anna"));
         let orders = list(&mut database, "anna", 40).unwrap();
         assert_eq!(orders["orders"][0]["status"], "invoiced");
-        let figures = throughput(&mut database).unwrap();
-        assert_eq!((&figures["itemsInvoiced"], &figures["itemsPerHour"]), (&json!(3), &Json::Null));
     }
 
     #[test]
-    fn items_an_hour_count_from_the_first_invoice_to_the_last() {
+    fn forty_orders_are_listed_of_every_customer_on_file() {
         let (_folder, mut database) = filled();
-        for (customer, count, now_ms) in [("a", 5, 1_000), ("b", 2, 1_500), ("c", 4, 3_000)] {
-            let items = vec![("M-01", 1); count];
-            let (number, _) = create(&mut database, customer, &items).unwrap();
-            let delivery = deliver(&mut database, number).unwrap();
-            let items = items_of_delivery(&mut database, delivery).unwrap();
-            issue(&mut database, delivery, &items).unwrap();
-            invoice(&mut database, number, now_ms).unwrap();
+        for name in ["C-001", "C-057", "C-100"] {
+            let shown = customer(&mut database, name).unwrap();
+            assert!(shown["name"].is_string() && shown["newest"].is_i64(), "{shown}");
+            let (number, _) = create(&mut database, name, &[("M-01", 1)]).unwrap();
+            let listed = list(&mut database, name, 40).unwrap();
+            let orders = listed["orders"].as_array().unwrap();
+            assert_eq!((orders.len(), orders[0]["order"].as_i64()), (40, Some(number)));
+            let old = orders[39]["order"].as_i64().unwrap();
+            let old = display(&mut database, old).unwrap();
+            assert_eq!((&old["status"], &old["net"]), (&json!("closed"), &json!(3_535)));
+            assert_eq!(old["items"].as_array().map(Vec::len), Some(5));
         }
-        let figures = throughput(&mut database).unwrap();
-        let expected = json!({ "itemsInvoiced": 11, "timeMs": 2_000, "itemsPerHour": 10_800 });
-        assert_eq!(figures, expected);
     }
 
     #[test]

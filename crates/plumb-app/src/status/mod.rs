@@ -9,15 +9,17 @@ use plumb_measure::{Clock as _, Histogram};
 use plumb_serve::ConnectionFigures;
 use serde::Serialize;
 
-use crate::dispatcher::{ProcessFigures, QueueFigures, Totals};
-use crate::front::CacheFigures;
+use crate::backend::BackendFigures;
+use crate::cache::CacheFigures;
+use crate::dispatcher::{ProcessFigures, QueueFigures, Recent, Totals};
 use crate::instance::Instance;
+use crate::memory::MemoryFigures;
 use crate::program::BufferFigures;
 use crate::session::SessionFigures;
 
 pub(crate) use page::html;
 pub(crate) use prometheus::metrics;
-pub(crate) use verdict::Verdict;
+use verdict::{Lately, Verdict};
 
 /// Everything there is to see, at one moment. Times in nanoseconds, sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
@@ -38,19 +40,9 @@ pub(crate) struct Status {
     pub(crate) programs: BufferFigures,
     pub(crate) connections: ConnectionFigures,
     pub(crate) cache: CacheFigures,
+    /// The answers of batches.
+    pub(crate) batches: MemoryFigures,
     pub(crate) sessions: SessionFigures,
-}
-
-/// The connections to the back end.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct BackendFigures {
-    pub(crate) url: String,
-    /// Connections that may be open at once.
-    pub(crate) limit: usize,
-    pub(crate) open: usize,
-    pub(crate) open_max: usize,
-    pub(crate) calls: u64,
-    pub(crate) refused: u64,
 }
 
 /// All steps since the server began.
@@ -94,26 +86,31 @@ impl Quantiles {
     }
 }
 
-impl Instance {
-    /// What there is to see now.
-    pub(crate) fn status(&self) -> Status {
+impl Status {
+    /// What there is to see now of `instance`, whose batches take so much memory.
+    pub(crate) fn of(instance: &Instance, batches: MemoryFigures) -> Self {
         let now_ns = MonotonicClock.now_ns();
-        let (totals, queue) = (self.board.totals(), self.queue.figures());
-        let work_processes = self.board.processes(now_ns);
-        Status {
-            schema: "plumb.app/1",
-            began: self.began.clone(),
-            up_ns: now_ns.saturating_sub(self.began_ns),
-            database: self.target.to_string(),
-            backend: self.backend.as_ref().map(crate::backend::Backend::figures),
-            verdict: Verdict::of(&totals, &queue, work_processes.len()),
-            steps: steps(&totals),
+        let (dispatcher, services) = (&instance.dispatcher, &instance.services);
+        let work_processes = dispatcher.board.processes(now_ns);
+        let since_ns = Recent::began_ns(now_ns).max(instance.began_ns);
+        let (ended, running) = dispatcher.board.lately(since_ns, now_ns);
+        let waiting = dispatcher.queue.waiting(since_ns, now_ns);
+        let lately = Lately { window_ns: now_ns.saturating_sub(since_ns), ended, running, waiting };
+        Self {
+            schema: "plumb.app/2",
+            began: instance.began.clone(),
+            up_ns: now_ns.saturating_sub(instance.began_ns),
+            database: dispatcher.target.to_string(),
+            backend: services.backend.as_ref().map(crate::backend::Backend::figures),
+            verdict: Verdict::of(&lately, work_processes.len()),
+            steps: steps(&dispatcher.board.totals()),
             work_processes,
-            queue,
-            programs: self.buffer.figures(),
-            connections: self.counters.figures(self.config.front.connections),
-            cache: self.cache.figures(),
-            sessions: self.sessions.figures(),
+            queue: dispatcher.queue.figures(),
+            programs: services.buffer.figures(),
+            connections: instance.counters.figures(instance.config.front.connections),
+            cache: instance.cache.figures(),
+            batches,
+            sessions: services.sessions.figures(),
         }
     }
 }

@@ -68,7 +68,7 @@ fn parts(status: &Status) -> Markup {
     ];
     let whole: u64 = parts.iter().map(|(_, _, ns)| ns).sum();
     html! {
-        h2 { "Where the response time goes" }
+        h2 { "Where the response time went since the start" }
         @if whole > 0 {
             div.bar role="img" aria-label="Shares of the response time, listed below" {
                 @for (class, _, ns) in parts {
@@ -83,7 +83,7 @@ fn parts(status: &Status) -> Markup {
                 li { i class=(class) {} (name) " " (share(ns, whole)) }
             }
         }
-        h2 { "Steps" }
+        h2 { "Steps since the start" }
         dl {
             (fact("done", &count(steps.count)))
             (fact("server errors", &count(steps.errors)))
@@ -101,7 +101,7 @@ fn processes(status: &Status) -> Markup {
         h2 { "Work processes" }
         div.wide { table {
             thead { tr {
-                th { "no." } th.w { "state" } th.w { "program" } th { "for" } th { "steps" }
+                th { "no." } th.w { "state" } th.w { "program" } th { "for" } th { "in a call" } th { "steps" }
                 th { "errors" } th { "busy" } th { "processor" } th { "database" }
                 th { "calls" } th { "log-ons" } th.w { "session" }
             } }
@@ -111,6 +111,7 @@ fn processes(status: &Status) -> Markup {
                     td.w { (process.state) }
                     td.w { (process.program.as_deref().unwrap_or("")) }
                     td { @if let Some(ns) = process.running_ns { (show_ns(ns)) } }
+                    td { @if let Some(ns) = process.in_database_ns { (show_ns(ns)) } }
                     td { (count(process.steps)) }
                     td { (count(process.errors + process.dumps)) }
                     td { (share(process.busy_ns, status.up_ns)) }
@@ -166,6 +167,11 @@ fn front(status: &Status) -> Markup {
             (fact("hits", &count(cache.hits)))
             (fact("evictions", &count(cache.evictions)))
         }
+        h2 { "Front: answers of batches" }
+        dl {
+            (fact("bytes", &of(status.batches.used, status.batches.size)))
+            (fact("most bytes", &count(status.batches.used_max as u64)))
+        }
         h2 { "Sessions" }
         dl {
             (fact("open", &of(sessions.open, sessions.limit)))
@@ -173,6 +179,7 @@ fn front(status: &Status) -> Markup {
             (fact("log-ons", &count(sessions.opened)))
             (fact("refused", &count(sessions.refused)))
             (fact("expired", &count(sessions.expired)))
+            (fact("ended unused", &count(sessions.displaced)))
             (fact("rolled, bytes", &count(sessions.rolled)))
         }
         @if let Some(backend) = &status.backend {

@@ -7,7 +7,16 @@ use super::Status;
 /// The document in the text format, version 0.0.4.
 pub(crate) fn metrics(status: &Status) -> String {
     let mut out = Exposition::new("plumb_app_");
-    let (steps, queue) = (&status.steps, &status.queue);
+    steps(&mut out, status);
+    queue(&mut out, status);
+    connections(&mut out, status);
+    memory(&mut out, status);
+    out.finish()
+}
+
+/// Steps, and the work processes that do them.
+fn steps(out: &mut Exposition, status: &Status) {
+    let steps = &status.steps;
     out.counter("steps_total", "Dialog steps done.", steps.count);
     out.counter("step_errors_total", "Steps that ended with a server error.", steps.errors);
     out.counter("step_dumps_total", "Steps that broke off.", steps.dumps);
@@ -22,6 +31,15 @@ pub(crate) fn metrics(status: &Status) -> String {
     }
     let cpu = seconds(steps.cpu_ns.into());
     out.counter("cpu_seconds_total", "Processor time of work processes.", cpu);
+    let verdict = &status.verdict;
+    let waiting = verdict.waiting_longest_ns.unwrap_or(0);
+    out.gauge(
+        "queue_wait_longest_seconds",
+        "Wait of the first in the queue.",
+        seconds(waiting.into()),
+    );
+    let running = verdict.running_longest_ns.unwrap_or(0);
+    out.gauge("step_running_longest_seconds", "Age of the oldest step.", seconds(running.into()));
     let processes = &status.work_processes;
     let running = processes.iter().filter(|process| process.running_ns.is_some()).count();
     out.gauge("work_processes", "Work processes.", processes.len() as u64);
@@ -30,7 +48,11 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("database_calls_total", "Database calls of work processes.", calls);
     let logons: u64 = processes.iter().map(|process| process.database_logons).sum();
     out.counter("database_logons_total", "Database sessions opened.", logons);
+}
 
+/// Who waits, and the programs of those who work.
+fn queue(out: &mut Exposition, status: &Status) {
+    let queue = &status.queue;
     out.gauge("queue_length", "Steps that wait for a work process.", queue.length as u64);
     out.gauge("queue_length_max", "The most steps that waited.", queue.length_max as u64);
     out.gauge("queue_limit", "Steps that may wait.", queue.limit as u64);
@@ -45,7 +67,9 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("program_buffer_hits_total", "Programs found.", programs.hits);
     out.counter("program_buffer_misses_total", "Programs compiled.", programs.misses);
     out.counter("program_buffer_swaps_total", "Programs that left for others.", programs.swaps);
+}
 
+fn connections(out: &mut Exposition, status: &Status) {
     let connections = &status.connections;
     out.gauge("connections", "Connections that are open.", connections.open);
     out.gauge("connections_max", "The most connections that were open.", connections.open_max);
@@ -65,7 +89,10 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("oversized_total", "Heads and bodies too large.", connections.oversized);
     out.counter("slow_total", "Heads and bodies too slow.", connections.slow);
     out.counter("idle_total", "Connections closed when idle.", connections.idle);
+}
 
+/// What is kept for others, and between steps.
+fn memory(out: &mut Exposition, status: &Status) {
     let cache = &status.cache;
     out.gauge("cache_bytes", "Bytes of cached answers.", cache.used as u64);
     out.gauge("cache_limit_bytes", "Bytes the cache may hold.", cache.size as u64);
@@ -81,6 +108,12 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("sessions_refused_total", "Log-ons refused: limit.", sessions.refused);
     out.counter("sessions_expired_total", "Sessions unused for too long.", sessions.expired);
     out.counter("rolled_bytes_total", "Bytes rolled in and out.", sessions.rolled);
+    out.counter("sessions_displaced_total", "Sessions ended unused.", sessions.displaced);
+
+    let batches = &status.batches;
+    out.gauge("batch_bytes", "Bytes of answers of batches.", batches.used as u64);
+    out.gauge("batch_max_bytes", "The most bytes they had.", batches.used_max as u64);
+    out.gauge("batch_limit_bytes", "Bytes they may have.", batches.size as u64);
 
     if let Some(backend) = &status.backend {
         out.gauge("backend_connections", "Connections to the back end.", backend.open as u64);
@@ -88,5 +121,4 @@ pub(crate) fn metrics(status: &Status) -> String {
         out.counter("backend_calls_total", "Calls of the back end.", backend.calls);
         out.counter("backend_refused_total", "Calls refused: limit.", backend.refused);
     }
-    out.finish()
 }

@@ -1,12 +1,26 @@
-//! Where the time of requests goes, in words.
+//! Where the time of requests went lately, in words.
 
 use plumb_measure::show_ns;
 use serde::Serialize;
 
 use super::percent;
-use crate::dispatcher::{QueueFigures, Totals};
+use crate::dispatcher::{Sums, UnderWay, Waiting};
 
-/// Where the time goes, and what would change that.
+/// What was seen in a window up to now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lately {
+    /// How long the window is: the last minute, or less.
+    pub(super) window_ns: u64,
+    /// The steps that ended in it, with all of their times.
+    pub(super) ended: Sums,
+    /// Those that run, with their times in it.
+    pub(super) running: UnderWay,
+    /// Those that wait, with their times in it.
+    pub(super) waiting: Waiting,
+}
+
+/// Where the time goes, and what would change that. It is of the steps that ended in the window, and
+/// of those that run or wait at its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
     /// `queue`, `processor`, `load`, `database`, `render` or `idle`: the largest part of the
@@ -14,51 +28,82 @@ pub(crate) struct Verdict {
     pub(crate) cause: &'static str,
     /// Its share in percent; absent without steps.
     pub(crate) share_percent: Option<f64>,
+    /// The length of the window, which ends now.
+    pub(crate) window_ns: u64,
+    /// Steps that ended in it.
+    pub(crate) ended: u64,
+    /// Their mean response time; absent without any.
+    pub(crate) mean_ns: Option<u64>,
+    /// Steps that run now.
+    pub(crate) running: u64,
+    /// How long the oldest of them has been running; absent without any.
+    pub(crate) running_longest_ns: Option<u64>,
+    /// Of those that run, how many wait inside a database call.
+    pub(crate) in_database: u64,
+    /// Steps that wait for a work process now.
+    pub(crate) waiting: u64,
+    /// How long the first of them has been waiting; absent without any.
+    pub(crate) waiting_longest_ns: Option<u64>,
     /// The same for people.
     pub(crate) words: String,
 }
 
 impl Verdict {
-    /// The verdict on all steps so far.
-    pub(crate) fn of(totals: &Totals, queue: &QueueFigures, processes: usize) -> Self {
-        let parts = [
-            ("queue", totals.queue_ns),
-            ("load", totals.load_ns),
-            ("database", totals.database_ns),
-            ("render", totals.busy_ns.saturating_sub(totals.load_ns + totals.database_ns)),
-        ];
-        let whole: u64 = parts.iter().map(|(_, ns)| ns).sum();
-        // the first of equals
-        let largest = parts.into_iter().rev().max_by_key(|(_, ns)| *ns);
-        let (Some((cause, ns)), Some(mean)) = (largest, whole.checked_div(totals.steps)) else {
-            let words = "No step has been done yet.".into();
-            return Self { cause: "idle", share_percent: None, words };
+    /// The verdict on `lately`, with so many work processes.
+    pub(super) fn of(lately: &Lately, processes: usize) -> Self {
+        let Lately { window_ns, ended, running, waiting } = *lately;
+        let some = |count: u64, ns: u64| (count > 0).then_some(ns);
+        let mut verdict = Self {
+            cause: "idle",
+            share_percent: None,
+            window_ns,
+            ended: ended.steps,
+            mean_ns: (ended.queue_ns + ended.busy_ns).checked_div(ended.steps),
+            running: running.sums.steps,
+            running_longest_ns: some(running.sums.steps, running.longest_ns),
+            in_database: running.in_database,
+            waiting: waiting.steps,
+            waiting_longest_ns: some(waiting.steps, waiting.longest_ns),
+            words: String::new(),
         };
-        let share = percent(ns, whole).unwrap_or(0.0);
-        let service_ns = totals.busy_ns / totals.steps;
-        // a step that finds a work process free waits only for a processor to run it
-        let cause = match cause {
-            "queue" if queue.crowded.saturating_mul(2) < totals.steps => "processor",
-            cause => cause,
-        };
-        let what = match cause {
+        let mut all = ended;
+        all += running.sums;
+        all.queue_ns += waiting.sum_ns;
+        if let Some((part, ns, whole)) = largest(&all) {
+            // a step that finds a work process free waits only for a processor to run it
+            let crowded = all.crowded + waiting.steps;
+            let free = crowded.saturating_mul(2) < all.steps + waiting.steps;
+            verdict.cause = if part == "queue" && free { "processor" } else { part };
+            verdict.share_percent = percent(ns, whole);
+        }
+        verdict.words = format!("{} {}", verdict.what(&ended, processes), verdict.seen());
+        verdict
+    }
+
+    /// What the time is spent on, and what would change that.
+    fn what(&self, ended: &Sums, processes: usize) -> String {
+        let share = self.share_percent.unwrap_or(0.0);
+        match self.cause {
+            "idle" => "No time was spent on steps.".into(),
             "processor" => format!(
                 "Requests wait for a processor: {share:.0} % of the response time passes on the \
                  way to a work process, although most steps find one of the {processes} free. The \
                  processors are taken, or have to be woken; more work processes do not help."
             ),
-            "queue" => format!(
-                "Requests wait for a work process: {share:.0} % of the response time is the queue. \
-                 Of {processes} work processes {} have a step, {} steps wait, at most {} did. A \
-                 step takes {}, so that no more than {} steps a second are possible; more work \
-                 processes help (dispatcher.work-processes) as long as processors and database \
-                 allow.",
-                totals.running,
-                queue.length,
-                queue.length_max,
-                show_ns(service_ns),
-                rate(processes, service_ns),
-            ),
+            "queue" => {
+                let bound = ended.busy_ns.checked_div(ended.steps).map_or(String::new(), |each| {
+                    let (each, rate) = (show_ns(each), rate(processes, each));
+                    format!(
+                        " A step takes {each}, so that no more than {rate} steps a second are \
+                         possible;"
+                    )
+                });
+                format!(
+                    "Requests wait for a work process: {share:.0} % of the response time is the \
+                     queue in front of {processes} work processes.{bound} More work processes help \
+                     (dispatcher.work-processes) as long as processors and database allow."
+                )
+            }
             "load" => format!(
                 "Programs are loaded: {share:.0} % of the response time is reading and compiling \
                  them. That is normal at the first use; if it goes on, the program buffer is too \
@@ -71,10 +116,49 @@ impl Verdict {
                 "The work processes compute: {share:.0} % of the response time is rendering and \
                  the steps' own work."
             ),
-        };
-        let words = format!("{what} The mean response time is {}.", show_ns(mean));
-        Self { cause, share_percent: Some(share), words }
+        }
     }
+
+    /// Of which time and of which steps that is.
+    fn seen(&self) -> String {
+        let ended = match self.mean_ns {
+            Some(mean) => format!(
+                "{} ended, with a mean response time of {}",
+                steps(self.ended),
+                show_ns(mean)
+            ),
+            None => "no step ended".into(),
+        };
+        let running = self.running_longest_ns.map_or(String::new(), |longest| {
+            let stuck = match self.in_database {
+                0 => String::new(),
+                some => format!(", {some} of them in a database call"),
+            };
+            format!("; {} under way, for up to {}{stuck}", steps(self.running), show_ns(longest))
+        });
+        let waiting = self.waiting_longest_ns.map_or(String::new(), |longest| {
+            format!("; {} waiting, for up to {}", steps(self.waiting), show_ns(longest))
+        });
+        format!("In the last {}: {ended}{running}{waiting}.", show_ns(self.window_ns))
+    }
+}
+
+/// The largest part of the time, and the whole of it; `None` when there is none.
+fn largest(all: &Sums) -> Option<(&'static str, u64, u64)> {
+    let parts = [
+        ("queue", all.queue_ns),
+        ("load", all.load_ns),
+        ("database", all.database_ns),
+        ("render", all.busy_ns.saturating_sub(all.load_ns + all.database_ns)),
+    ];
+    let whole: u64 = parts.iter().map(|(_, ns)| ns).sum();
+    // the first of equals
+    let (part, ns) = parts.into_iter().rev().max_by_key(|(_, ns)| *ns)?;
+    (whole > 0).then_some((part, ns, whole))
+}
+
+fn steps(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "step" } else { "steps" })
 }
 
 /// Steps a second of `processes` that take `service_ns` for each.
@@ -86,42 +170,70 @@ fn rate(processes: usize, service_ns: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn of(ended: Sums) -> Verdict {
+        Verdict::of(&Lately { window_ns: 58_000_000_000, ended, ..Lately::default() }, 2)
+    }
+
     #[test]
     fn the_queue_is_named_as_the_cause_with_the_bound() {
-        let totals = Totals {
+        let ended = Sums {
             steps: 100,
+            crowded: 90,
             busy_ns: 1_000_000_000,
             database_ns: 900_000_000,
             queue_ns: 9_000_000_000,
-            running: 2,
-            ..Totals::default()
+            load_ns: 0,
         };
-        let queue = QueueFigures { crowded: 90, ..QueueFigures::default() };
-        let verdict = Verdict::of(&totals, &queue, 2);
+        let verdict = of(ended);
         assert_eq!(verdict.cause, "queue");
-        assert!(verdict.words.starts_with("Requests wait for a work process: 90 %"), "{verdict:?}");
-        assert!(verdict.words.contains("so that no more than 200 steps a second"), "{verdict:?}");
-        assert!(verdict.words.ends_with("The mean response time is 100 ms."), "{verdict:?}");
-        let queue = QueueFigures { crowded: 40, ..queue };
-        let verdict = Verdict::of(&totals, &queue, 2);
+        let words = &verdict.words;
+        assert!(words.starts_with("Requests wait for a work process: 90 %"), "{words}");
+        assert!(words.contains("so that no more than 200 steps a second"), "{words}");
+        let seen = "In the last 58.0 s: 100 steps ended, with a mean response time of 100 ms.";
+        assert!(words.ends_with(seen), "{words}");
+        let verdict = of(Sums { crowded: 40, ..ended });
         assert_eq!(verdict.cause, "processor", "most steps found a work process");
         assert!(verdict.words.contains("more work processes do not help"), "{verdict:?}");
     }
 
     #[test]
     fn the_largest_part_is_the_cause() {
-        let totals =
-            Totals { steps: 1, busy_ns: 100, database_ns: 60, load_ns: 10, ..Totals::default() };
-        assert_eq!(Verdict::of(&totals, &QueueFigures::default(), 1).cause, "database");
-        let totals = Totals { steps: 1, busy_ns: 100, load_ns: 90, ..Totals::default() };
-        assert_eq!(Verdict::of(&totals, &QueueFigures::default(), 1).cause, "load");
-        let totals = Totals { steps: 1, busy_ns: 100, ..Totals::default() };
-        assert_eq!(Verdict::of(&totals, &QueueFigures::default(), 1).cause, "render");
+        let one = Sums { steps: 1, busy_ns: 100, ..Sums::default() };
+        assert_eq!(of(Sums { database_ns: 60, load_ns: 10, ..one }).cause, "database");
+        assert_eq!(of(Sums { load_ns: 90, ..one }).cause, "load");
+        assert_eq!(of(one).cause, "render");
+    }
+
+    #[test]
+    fn steps_that_hang_count_although_none_ends() {
+        let hanging = Sums {
+            steps: 2,
+            crowded: 0,
+            busy_ns: 20_000_000_000,
+            database_ns: 19_000_000_000,
+            ..Sums::default()
+        };
+        let mut lately = Lately {
+            window_ns: 12_000_000_000,
+            ended: Sums { steps: 5, busy_ns: 5_000_000, ..Sums::default() },
+            running: UnderWay { sums: hanging, in_database: 2, longest_ns: 10_000_000_000 },
+            waiting: Waiting::default(),
+        };
+        let verdict = Verdict::of(&lately, 2);
+        assert_eq!((verdict.cause, verdict.running, verdict.in_database), ("database", 2, 2));
+        assert!(
+            verdict.words.contains("2 steps under way, for up to 10.0 s, 2 of them in a database")
+        );
+        lately.waiting = Waiting { steps: 9, sum_ns: 90_000_000_000, longest_ns: 10_000_000_000 };
+        let verdict = Verdict::of(&lately, 2);
+        assert_eq!((verdict.cause, verdict.waiting), ("queue", 9));
+        assert!(verdict.words.ends_with("; 9 steps waiting, for up to 10.0 s."), "{verdict:?}");
     }
 
     #[test]
     fn without_steps_there_is_no_share() {
-        let verdict = Verdict::of(&Totals::default(), &QueueFigures::default(), 1);
+        let verdict = of(Sums::default());
         assert_eq!((verdict.cause, verdict.share_percent), ("idle", None));
+        assert!(verdict.words.ends_with("In the last 58.0 s: no step ended."), "{verdict:?}");
     }
 }

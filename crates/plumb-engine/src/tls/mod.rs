@@ -70,6 +70,12 @@ impl TlsConnector {
         Tls::new(self.session().map(Into::into))
     }
 
+    /// The same for a client that has a loop of its own, and names the host itself.
+    #[must_use]
+    pub fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+
     fn session(&self) -> Result<ClientConnection, rustls::Error> {
         ClientConnection::new(Arc::clone(&self.config), self.name.clone())
     }

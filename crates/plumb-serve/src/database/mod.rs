@@ -1,20 +1,26 @@
 //! A session with a database: `SQLite` in this process, or `PostgreSQL`.
 //!
 //! One dialect is spoken to both: parameters are `$1`, `$2`, ... in the order in which they first
-//! appear, numbers are 64-bit integers, amounts are integers in hundredths.
+//! appear, numbers are 64-bit integers, amounts are integers in hundredths. No call waits longer
+//! than the limits of its target allow.
 
 mod postgres;
 mod sqlite;
 mod target;
+mod tls;
 mod value;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
 use self::postgres::PostgresSession;
 use self::sqlite::SqliteSession;
+use self::target::{Place, PostgresServer};
 
-pub use self::target::DatabaseTarget;
+pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, holds_password};
 pub use self::value::{Row, Value};
 
 /// Why a database call has no result.
@@ -23,6 +29,12 @@ pub enum DatabaseError {
     /// The database is gone, or takes nobody for the moment: worth trying again.
     #[error("the database does not answer: {0}")]
     Lost(String),
+    /// The same, and it took its whole time for that: whoever else asks waits as long.
+    #[error("the database does not answer: {0}")]
+    Silent(String),
+    /// A text that no database takes.
+    #[error("a text holds the character NUL, which a database does not take: leave it out")]
+    Nul,
     /// The statement itself is refused.
     #[error("the database refuses a statement: {0}")]
     Refused(String),
@@ -42,9 +54,35 @@ pub enum Dialect {
 pub struct Database {
     target: DatabaseTarget,
     session: Option<Session>, // none before the first call, and after the session was lost
-    spent_ns: u64,
+    in_transaction: bool,
+    activity: Arc<Activity>,
     calls: u64,
     logons: u64,
+}
+
+/// What a session is doing, for others to see while it does. Times in nanoseconds.
+#[derive(Debug, Default)]
+pub struct Activity {
+    spent_ns: AtomicU64,
+    /// When the call under way began; 0 without one.
+    began_ns: AtomicU64,
+}
+
+impl Activity {
+    /// Spent in calls up to `now_ns`, with that which is under way.
+    #[must_use]
+    pub fn spent_ns(&self, now_ns: u64) -> u64 {
+        let began_ns = self.began_ns.load(Ordering::Relaxed);
+        let under_way = if began_ns > 0 { now_ns.saturating_sub(began_ns) } else { 0 };
+        self.spent_ns.load(Ordering::Relaxed) + under_way
+    }
+
+    /// How long the call under way has been waiting; `None` without one.
+    #[must_use]
+    pub fn waiting_ns(&self, now_ns: u64) -> Option<u64> {
+        let began_ns = self.began_ns.load(Ordering::Relaxed);
+        (began_ns > 0).then(|| now_ns.saturating_sub(began_ns))
+    }
 }
 
 #[derive(Debug)]
@@ -56,14 +94,25 @@ enum Session {
 impl Database {
     /// A session that logs on with its first call.
     pub fn new(target: DatabaseTarget) -> Self {
-        Self { target, session: None, spent_ns: 0, calls: 0, logons: 0 }
+        let activity = Arc::default();
+        Self { target, session: None, in_transaction: false, activity, calls: 0, logons: 0 }
+    }
+
+    /// What it is doing, for others to see.
+    #[must_use]
+    pub fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
     }
 
     /// The rows that `statement` brings.
     ///
     /// # Errors
-    /// [`DatabaseError`]; after [`DatabaseError::Lost`] the next call logs on anew.
+    /// [`DatabaseError`]; after [`DatabaseError::Lost`] and [`DatabaseError::Silent`] the next call
+    /// logs on anew, outside a transaction.
     pub fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        if values.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+            return Err(DatabaseError::Nul);
+        }
         self.timed(|session| match session {
             Session::Sqlite(session) => session.rows(statement, values),
             Session::Postgres(session) => session.rows(statement, values),
@@ -92,32 +141,33 @@ impl Database {
             Dialect::Postgres => "BEGIN",
         };
         self.rows(begin, &[])?;
-        match work(self) {
-            Ok(done) => {
-                self.rows("COMMIT", &[])?;
-                Ok(done)
-            }
+        self.in_transaction = true;
+        let worked = work(self);
+        let ended = match worked {
+            Ok(done) => self.rows("COMMIT", &[]).map(|_| done).map_err(E::from),
             Err(error) => {
-                if self.rows("ROLLBACK", &[]).is_err() {
+                if self.session.is_some() && self.rows("ROLLBACK", &[]).is_err() {
                     self.session = None; // a new session has no open transaction
                 }
                 Err(error)
             }
-        }
+        };
+        self.in_transaction = false;
+        ended
     }
 
     /// Which of the two it is, for what they say differently.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        match &self.target {
-            DatabaseTarget::Sqlite(_) => Dialect::Sqlite,
-            DatabaseTarget::Postgres(_) => Dialect::Postgres,
+        match &self.target.place {
+            Place::Sqlite(_) => Dialect::Sqlite,
+            Place::Postgres(_) => Dialect::Postgres,
         }
     }
 
     /// Nanoseconds spent in calls so far.
     pub fn spent_ns(&self) -> u64 {
-        self.spent_ns
+        self.activity.spent_ns.load(Ordering::Relaxed)
     }
 
     /// Calls so far.
@@ -140,27 +190,41 @@ impl Database {
         call: impl FnOnce(&mut Session) -> Result<T, DatabaseError>,
     ) -> Result<T, DatabaseError> {
         let began_ns = MonotonicClock.now_ns();
-        let done = self.session().and_then(call);
-        self.spent_ns += MonotonicClock.now_ns() - began_ns;
+        self.activity.began_ns.store(began_ns, Ordering::Relaxed);
+        let done = self.session(began_ns).and_then(call);
+        let ended_ns = MonotonicClock.now_ns();
+        self.activity.began_ns.store(0, Ordering::Relaxed);
+        self.activity.spent_ns.fetch_add(ended_ns - began_ns, Ordering::Relaxed);
         self.calls += 1;
-        if matches!(done, Err(DatabaseError::Lost(_))) {
-            self.session = None;
+        match done {
+            Err(DatabaseError::Lost(_)) => self.session = None,
+            Err(DatabaseError::Silent(_)) => {
+                self.session = None;
+                self.target.was_silent(ended_ns);
+            }
+            Ok(_) | Err(DatabaseError::Refused(_) | DatabaseError::Nul) => {}
         }
         done
     }
 
-    fn session(&mut self) -> Result<&mut Session, DatabaseError> {
-        match &mut self.session {
-            Some(_) => {}
-            none => {
-                *none = Some(match &self.target {
-                    DatabaseTarget::Sqlite(path) => Session::Sqlite(SqliteSession::open(path)?),
-                    DatabaseTarget::Postgres(url) => {
-                        Session::Postgres(Box::new(PostgresSession::open(url)?))
-                    }
-                });
-                self.logons += 1;
+    fn session(&mut self, now_ns: u64) -> Result<&mut Session, DatabaseError> {
+        if self.session.is_none() {
+            if self.in_transaction {
+                let text = "the session was lost, and its transaction with it";
+                return Err(DatabaseError::Lost(text.into()));
             }
+            if self.target.rests(now_ns) {
+                let text = "it was silent a moment ago, and is asked again after a second";
+                return Err(DatabaseError::Lost(text.into()));
+            }
+            let limits = &self.target.limits;
+            self.session = Some(match &self.target.place {
+                Place::Sqlite(path) => Session::Sqlite(SqliteSession::open(path, limits)?),
+                Place::Postgres(server) => {
+                    Session::Postgres(Box::new(PostgresSession::open(server, limits)?))
+                }
+            });
+            self.logons += 1;
         }
         self.session.as_mut().ok_or_else(|| DatabaseError::Lost("no session".into()))
     }

@@ -1,20 +1,45 @@
-//! A session with `PostgreSQL`.
+//! A session with `PostgreSQL`, none of whose calls waits longer than it may.
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 
-use postgres::types::private::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Statement};
+use bytes::BytesMut;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Connection, Socket, Statement};
 
-use super::{DatabaseError, Row, Value};
+use super::tls::Encrypted;
+use super::{DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 
 /// Statements that stay prepared; beyond them all are prepared anew.
 const PREPARED_MAX: usize = 256;
 
 pub(super) struct PostgresSession {
+    runtime: Runtime,
     client: Client,
+    wire: Wire,
     prepared: HashMap<String, Statement>,
+    patience: Duration,
+}
+
+/// The connection, which moves while a call waits for it.
+struct Wire {
+    connection: Connection<Socket, Encrypted>,
+    /// Nothing may be asked of a connection that has ended.
+    ended: bool,
+}
+
+/// Why a call has no result.
+enum Broken {
+    Postgres(tokio_postgres::Error),
+    /// The server closed the connection without a word.
+    Closed,
+    /// It took longer than it may.
+    Late,
 }
 
 impl std::fmt::Debug for PostgresSession {
@@ -24,10 +49,37 @@ impl std::fmt::Debug for PostgresSession {
 }
 
 impl PostgresSession {
-    pub(super) fn open(config: &Config) -> Result<Self, DatabaseError> {
-        // whatever the reason, nobody can log on now
-        let client = config.connect(NoTls).map_err(|error| DatabaseError::Lost(whole(&error)))?;
-        Ok(Self { client, prepared: HashMap::new() })
+    /// Logs on. The server ends a statement that takes longer than `limits` allow, and a
+    /// transaction in which nothing happens for as long, also when this side is gone.
+    pub(super) fn open(
+        server: &PostgresServer,
+        limits: &DatabaseLimits,
+    ) -> Result<Self, DatabaseError> {
+        let system = |error: std::io::Error| DatabaseError::Lost(error.to_string());
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
+        let (connect, patience) = (duration(limits.connect.ns()), duration(limits.statement.ns()));
+        let connected = runtime.block_on(async {
+            tokio::time::timeout(connect, server.config.connect(server.tls.clone())).await
+        });
+        let (client, connection) = match connected {
+            Ok(Ok(connected)) => connected,
+            // whatever the reason, nobody can log on now
+            Ok(Err(error)) => return Err(DatabaseError::Lost(whole(&error))),
+            Err(_) => return Err(late("a log-on", limits.connect.ns(), "connect-timeout")),
+        };
+        let wire = Wire { connection, ended: false };
+        let mut session =
+            Self { runtime, client, wire, prepared: HashMap::new(), patience: connect };
+        let ms = (limits.statement.ns() / 1_000_000).max(1);
+        let told = session.batch(&format!(
+            "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
+        ));
+        told.map_err(|error| match error {
+            DatabaseError::Silent(_) => late("a log-on", limits.connect.ns(), "connect-timeout"),
+            error => error,
+        })?;
+        session.patience = patience;
+        Ok(session)
     }
 
     pub(super) fn rows(
@@ -36,11 +88,11 @@ impl PostgresSession {
         values: &[Value],
     ) -> Result<Vec<Row>, DatabaseError> {
         let found = self.query(statement, values);
-        let found = found.map_err(|error| fault(&error, self.client.is_closed()))?;
+        let found = found.map_err(|broken| self.fault(broken))?;
         found
             .iter()
             .map(|row| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<Row, _>>())
-            .collect::<Result<_, postgres::Error>>()
+            .collect::<Result<_, tokio_postgres::Error>>()
             .map_err(|error| DatabaseError::Refused(whole(&error)))
     }
 
@@ -48,22 +100,86 @@ impl PostgresSession {
         &mut self,
         statement: &str,
         values: &[Value],
-    ) -> Result<Vec<postgres::Row>, postgres::Error> {
+    ) -> Result<Vec<tokio_postgres::Row>, Broken> {
         if !self.prepared.contains_key(statement) {
             if self.prepared.len() >= PREPARED_MAX {
                 self.prepared.clear();
             }
-            self.prepared.insert(statement.into(), self.client.prepare(statement)?);
+            let preparing = self.client.prepare(statement);
+            let prepared = self.wire.wait(&self.runtime, self.patience, preparing)?;
+            self.prepared.insert(statement.into(), prepared);
         }
         let values: Vec<&(dyn ToSql + Sync)> =
             values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        self.client.query(&self.prepared[statement], &values)
+        let query = self.client.query(&self.prepared[statement], &values);
+        self.wire.wait(&self.runtime, self.patience, query)
     }
 
     pub(super) fn batch(&mut self, statements: &str) -> Result<(), DatabaseError> {
-        let done = self.client.batch_execute(statements);
-        done.map_err(|error| fault(&error, self.client.is_closed()))
+        let batch = self.client.batch_execute(statements);
+        let done = self.wire.wait(&self.runtime, self.patience, batch);
+        done.map_err(|broken| self.fault(broken))
     }
+
+    fn fault(&self, broken: Broken) -> DatabaseError {
+        let error = match broken {
+            Broken::Late => {
+                let ns = u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX);
+                return late("a statement", ns, "statement-timeout");
+            }
+            Broken::Closed => return DatabaseError::Lost("it closed the connection".into()),
+            Broken::Postgres(error) => error,
+        };
+        let class = error.code().map_or("", |code| &code.code()[..2]);
+        // 08: connection, 53: no resources, 57: the operator or a time-out stops it, 40: worth
+        // another try
+        if error.is_closed() || self.wire.ended || ["08", "53", "57", "40"].contains(&class) {
+            DatabaseError::Lost(whole(&error))
+        } else {
+            DatabaseError::Refused(whole(&error))
+        }
+    }
+}
+
+impl Wire {
+    /// Waits for `work`, of at most `patience`, and moves the connection meanwhile.
+    fn wait<T>(
+        &mut self,
+        runtime: &Runtime,
+        patience: Duration,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Broken> {
+        let mut work = pin!(work);
+        let moving = poll_fn(|context| {
+            while !self.ended {
+                match self.connection.poll_message(context) {
+                    Poll::Ready(Some(Ok(_))) => {} // notices are nobody's answer
+                    Poll::Ready(Some(Err(error))) => {
+                        self.ended = true;
+                        return Poll::Ready(Err(Broken::Postgres(error)));
+                    }
+                    Poll::Ready(None) => self.ended = true,
+                    Poll::Pending => break,
+                }
+            }
+            match work.as_mut().poll(context) {
+                Poll::Ready(done) => Poll::Ready(done.map_err(Broken::Postgres)),
+                Poll::Pending if self.ended => Poll::Ready(Err(Broken::Closed)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        let waited = runtime.block_on(async { tokio::time::timeout(patience, moving).await });
+        waited.unwrap_or(Err(Broken::Late))
+    }
+}
+
+fn duration(ns: u64) -> Duration {
+    Duration::from_nanos(ns)
+}
+
+fn late(what: &str, ns: u64, setting: &str) -> DatabaseError {
+    let limit = plumb_measure::show_ns(ns);
+    DatabaseError::Silent(format!("{what} took longer than {limit} (database.{setting})"))
 }
 
 impl ToSql for Value {
@@ -107,18 +223,8 @@ impl<'a> FromSql<'a> for Value {
     }
 }
 
-fn fault(error: &postgres::Error, closed: bool) -> DatabaseError {
-    let class = error.code().map_or("", |code| &code.code()[..2]);
-    // 08: connection, 53: no resources, 57: the operator stops it, 40: worth another try
-    if closed || error.is_closed() || ["08", "53", "57", "40"].contains(&class) {
-        DatabaseError::Lost(whole(error))
-    } else {
-        DatabaseError::Refused(whole(error))
-    }
-}
-
 /// The error with everything behind it.
-fn whole(error: &postgres::Error) -> String {
+fn whole(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();
     while let Some(next) = behind {

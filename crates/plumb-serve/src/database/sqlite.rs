@@ -8,10 +8,8 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{DatabaseError, Row, Value};
+use super::{DatabaseError, DatabaseLimits, Row, Value};
 
-/// A writer waits so long for another writer.
-const BUSY: Duration = Duration::from_secs(10);
 /// Statements that stay prepared.
 const PREPARED: usize = 64;
 
@@ -21,13 +19,14 @@ pub(super) struct SqliteSession {
 }
 
 impl SqliteSession {
-    pub(super) fn open(path: &Path) -> Result<Self, DatabaseError> {
+    /// A session in which a writer waits for another one as long as `limits` allow a statement.
+    pub(super) fn open(path: &Path, limits: &DatabaseLimits) -> Result<Self, DatabaseError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX; // one thread has each session
         let connection = Connection::open_with_flags(path, flags).map_err(|error| fault(&error))?;
         let prepare = || {
-            connection.busy_timeout(BUSY)?;
+            connection.busy_timeout(Duration::from_nanos(limits.statement.ns()))?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", true)?;

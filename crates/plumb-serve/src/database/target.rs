@@ -1,71 +1,229 @@
-//! Which database is meant.
+//! Which database is meant, and how long it may take.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use plumb_measure::Span;
+use serde::Deserialize;
+
+use super::tls::{SslMode, Tls};
 use crate::ServeError;
 
-/// A server must take a connection within this.
-const CONNECT: Duration = Duration::from_secs(5);
-/// A server that does not acknowledge what was sent for this long is gone.
+/// A connection on which nothing is said for this long is asked whether it still stands, and a
+/// server that does not acknowledge what was sent for as long is gone.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How often, and how many times, it is asked.
+const ASKED_EVERY: Duration = Duration::from_secs(3);
+const ASKED: u32 = 3;
+/// After a server was silent, nobody else tries to log on for so long.
+const REST_NS: u64 = 1_000_000_000;
+/// What a URL looks like.
+const FORM: &str = "write postgres://USER@HOST:PORT/NAME, or the path of a file";
+/// Where a password belongs.
+const NO_PASSWORD: &str = "write the URL without a password, and that as `password` into the section \
+     [database] of the configuration, or into the environment as PGPASSWORD";
 
 /// Where sessions log on.
 #[derive(Clone, Debug)]
-pub enum DatabaseTarget {
+pub struct DatabaseTarget {
+    pub(super) place: Place,
+    pub(super) limits: DatabaseLimits,
+    silent: Arc<Silence>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Place {
     /// The file of an embedded `SQLite`.
     Sqlite(PathBuf),
     /// A `PostgreSQL` server.
-    Postgres(Box<::postgres::Config>),
+    Postgres(Box<PostgresServer>),
 }
 
+/// A `PostgreSQL` server, and how it is spoken to.
+#[derive(Clone)]
+pub(super) struct PostgresServer {
+    pub(super) config: tokio_postgres::Config,
+    pub(super) tls: Tls,
+}
+
+// derived, it would show the password
+impl fmt::Debug for PostgresServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresServer")
+            .field("hosts", &self.config.get_hosts())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a database may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseLimits {
+    /// A log-on.
+    pub connect: Span,
+    /// A statement; for `SQLite` the wait for another writer.
+    pub statement: Span,
+}
+
+impl Default for DatabaseLimits {
+    fn default() -> Self {
+        Self { connect: Span::from_ms(5_000), statement: Span::from_ms(30_000) }
+    }
+}
+
+/// A password. It shows itself nowhere.
+#[derive(Clone, Deserialize, PartialEq, Eq)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(a password)")
+    }
+}
+
+/// Until when a server that was silent is left alone, by all sessions.
+#[derive(Debug, Default)]
+struct Silence(AtomicU64);
+
 impl DatabaseTarget {
-    /// The database that `url` names: `postgres://...`, or a path.
+    /// The `SQLite` file at `path`, which is made if it is not there.
+    #[must_use]
+    pub fn file(path: PathBuf) -> Self {
+        let (place, limits) = (Place::Sqlite(path), DatabaseLimits::default());
+        Self { place, limits, silent: Arc::default() }
+    }
+
+    /// The database that `url` names: `postgres://...`, or a path. The password of a server is
+    /// `password`, or else that of the environment (`PGPASSWORD`).
+    ///
+    /// Of the parameters behind a question mark `sslmode` (`disable`, `prefer`, `require`,
+    /// `verify-full`) and `sslrootcert` mean what they mean for `libpq`.
     ///
     /// # Errors
-    /// [`ServeError::Database`] when a URL cannot be understood.
-    pub fn parse(url: &str) -> Result<Self, ServeError> {
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            let mut config =
-                ::postgres::Config::from_str(url).map_err(|cause| ServeError::Database {
-                    url: without_password(url),
-                    cause: cause.to_string(),
-                    remedy: "write postgres://USER:PASSWORD@HOST:PORT/NAME",
-                })?;
-            config.connect_timeout(CONNECT).tcp_user_timeout(SILENCE).keepalives_idle(SILENCE);
-            return Ok(Self::Postgres(Box::new(config)));
+    /// [`ServeError::Database`] when a URL cannot be understood or holds a password,
+    /// [`ServeError::Trust`] when there is nobody to trust.
+    pub fn parse(
+        url: &str,
+        password: Option<&Secret>,
+        limits: DatabaseLimits,
+    ) -> Result<Self, ServeError> {
+        if !url.contains("://") {
+            return Ok(Self { limits, ..Self::file(url.into()) });
         }
-        if url.contains("://") {
-            return Err(ServeError::Database {
-                url: without_password(url),
-                cause: "this kind of database is not known".into(),
-                remedy: "write postgres://USER:PASSWORD@HOST:PORT/NAME, or the path of a file",
-            });
+        let refused = |cause: String, remedy| ServeError::Database {
+            url: without_password(url),
+            cause,
+            remedy,
+        };
+        if !is_postgres(url) {
+            return Err(refused("this kind of database is not known".into(), FORM));
         }
-        Ok(Self::Sqlite(url.into()))
+        if holds_password(url) {
+            return Err(refused("a password stands in its URL".into(), NO_PASSWORD));
+        }
+        let (rest, ssl) = Ssl::take(url).map_err(|cause| refused(cause, FORM))?;
+        let mut config = tokio_postgres::Config::from_str(&rest)
+            .map_err(|cause| refused(cause.to_string(), FORM))?;
+        let environment = || std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty());
+        if let Some(password) = password.map(|it| it.0.clone()).or_else(environment) {
+            config.password(password);
+        }
+        config.connect_timeout(Duration::from_nanos(limits.connect.ns()));
+        config.tcp_user_timeout(SILENCE).keepalives(true).keepalives_idle(SILENCE);
+        config.keepalives_interval(ASKED_EVERY).keepalives_retries(ASKED);
+        config.ssl_mode(ssl.mode.of_driver());
+        let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
+        let place = Place::Postgres(Box::new(PostgresServer { config, tls }));
+        Ok(Self { place, limits, silent: Arc::default() })
     }
+
+    /// Nobody tries to log on for a moment: the server was silent at `now_ns`.
+    pub(super) fn was_silent(&self, now_ns: u64) {
+        self.silent.0.store(now_ns + REST_NS, Ordering::Relaxed);
+    }
+
+    /// True while nobody should try to log on.
+    pub(super) fn rests(&self, now_ns: u64) -> bool {
+        now_ns < self.silent.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a URL says of TLS.
+#[derive(Debug, PartialEq, Eq)]
+struct Ssl {
+    mode: SslMode,
+    authorities: Option<PathBuf>,
+}
+
+impl Ssl {
+    /// Takes the parameters of TLS out of `url`, which the driver knows only in part.
+    fn take(url: &str) -> Result<(String, Self), String> {
+        let (place, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut authorities, mut others) = (None, None, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", name)) => {
+                    let known = "disable, prefer, require or verify-full";
+                    let found = SslMode::of(name).ok_or(format!("sslmode is none of {known}"))?;
+                    mode = Some(found);
+                }
+                Some(("sslrootcert", file)) => authorities = Some(Path::new(file).to_owned()),
+                _ => others.push(pair),
+            }
+        }
+        let mode = match (mode, &authorities) {
+            // a file of authorities is there to be looked into, as it is for libpq
+            (Some(SslMode::Require), Some(_)) => SslMode::VerifyFull,
+            (mode, _) => mode.unwrap_or(SslMode::Prefer),
+        };
+        let separator = if others.is_empty() { "" } else { "?" };
+        Ok((format!("{place}{separator}{}", others.join("&")), Self { mode, authorities }))
+    }
+}
+
+fn is_postgres(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+/// True when a password stands in `url`, a place where others see it.
+#[must_use]
+pub fn holds_password(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://") else { return false };
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // the last @: a password may hold one, or a slash
+    let before = rest.rsplit_once('@').is_some_and(|(account, _)| account.contains(':'));
+    before || query.split('&').any(|pair| pair.starts_with("password="))
 }
 
 /// A URL that can be shown to people.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    let Some((account, place)) = rest.rsplit_once('@') else { return url.into() };
+    let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+    let Some((account, place)) = rest.rsplit_once('@') else { return format!("{scheme}://{rest}") };
     let user = account.split_once(':').map_or(account, |(user, _)| user);
     format!("{scheme}://{user}@{place}")
 }
 
-impl std::fmt::Display for DatabaseTarget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
-            Self::Postgres(config) => {
-                let host = match config.get_hosts().first() {
-                    Some(::postgres::config::Host::Tcp(name)) => name.clone(),
-                    Some(::postgres::config::Host::Unix(path)) => path.display().to_string(),
+impl fmt::Display for DatabaseTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use tokio_postgres::config::Host;
+        match &self.place {
+            Place::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
+            Place::Postgres(server) => {
+                let host = match server.config.get_hosts().first() {
+                    Some(Host::Tcp(name)) => name.clone(),
+                    Some(Host::Unix(path)) => path.display().to_string(),
                     None => "localhost".into(),
                 };
-                write!(f, "PostgreSQL at {host}, {}", config.get_dbname().unwrap_or("default"))
+                write!(
+                    f,
+                    "PostgreSQL at {host}, {}",
+                    server.config.get_dbname().unwrap_or("default")
+                )
             }
         }
     }
@@ -75,13 +233,55 @@ impl std::fmt::Display for DatabaseTarget {
 mod tests {
     use super::*;
 
+    fn parse(url: &str) -> Result<DatabaseTarget, ServeError> {
+        DatabaseTarget::parse(url, None, DatabaseLimits::default())
+    }
+
     #[test]
-    fn a_password_is_never_shown() {
-        let shown = without_password("postgres://sap:secret@db:5432/app");
-        assert_eq!(shown, "postgres://sap@db:5432/app");
-        let target = DatabaseTarget::parse("postgres://sap:secret@db:5432/app").unwrap();
+    fn a_password_in_a_url_is_refused_and_never_shown() {
+        for url in [
+            "postgres://sap:secret@db:5432/app",
+            "postgres://sap:sec/secret@db/app",
+            "postgres://sap@db/app?password=secret",
+            "mysql://sap:secret@db/app",
+        ] {
+            let error = parse(url).unwrap_err().to_string();
+            assert!(!error.contains("secret"), "{error}");
+            assert!(error.contains("password") || error.contains("postgres://USER@"), "{error}");
+            assert!(holds_password(url), "{url}");
+        }
+        assert!(!holds_password("postgres://sap@db:5432/app") && !holds_password("a:b@c"));
+        let secret: Secret = serde_json::from_str("\"secret\"").unwrap();
+        let url = "postgres://sap@db:5432/app";
+        let target = DatabaseTarget::parse(url, Some(&secret), DatabaseLimits::default()).unwrap();
         assert_eq!(target.to_string(), "PostgreSQL at db, app");
-        let error = DatabaseTarget::parse("mysql://sap:secret@db/app").unwrap_err().to_string();
-        assert!(!error.contains("secret") && error.contains("postgres://"), "{error}");
+        assert!(!format!("{target:?}{secret:?}").contains("secret"), "{target:?}");
+    }
+
+    #[test]
+    fn what_is_said_of_tls_is_taken_out_of_the_url() {
+        let take = |url: &str| Ssl::take(url).unwrap();
+        let (url, ssl) = take("postgres://db/a?sslmode=verify-full&application_name=x");
+        assert_eq!(
+            (url.as_str(), ssl.mode),
+            ("postgres://db/a?application_name=x", SslMode::VerifyFull)
+        );
+        let (url, ssl) = take("postgres://db/a?sslmode=require&sslrootcert=/etc/root.pem");
+        assert_eq!((url.as_str(), ssl.mode), ("postgres://db/a", SslMode::VerifyFull));
+        assert_eq!(ssl.authorities.as_deref(), Some(Path::new("/etc/root.pem")));
+        assert_eq!(take("postgres://db/a").1.mode, SslMode::Prefer);
+        let error = parse("postgres://db/a?sslmode=allow").unwrap_err().to_string();
+        assert!(error.contains("verify-full"), "{error}");
+        let error = parse("postgres://db/a?sslmode=verify-full&sslrootcert=/none").unwrap_err();
+        assert!(error.to_string().contains("/none"), "{error}");
+    }
+
+    #[test]
+    fn a_silent_server_is_left_alone_for_a_moment_by_everybody() {
+        let target = parse("postgres://db/a").unwrap();
+        let other = target.clone();
+        assert!(!other.rests(0));
+        target.was_silent(5);
+        assert!(other.rests(REST_NS + 4) && !other.rests(REST_NS + 5));
     }
 }

@@ -5,13 +5,14 @@ use crate::kit;
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use kit::Server;
 use kit::postgres::{PASSWORD, Postgres, USER};
-use kit::web::Web;
+use kit::web::{DEMO, Web};
+use kit::{PLUMB, Program, Server, plumb};
 use serde_json::json;
 
 const PAGE: &str = "/sap(bD1lbiZjPTAwMA==)/bc/bsp/sap/it03/text1kb.htm";
@@ -71,8 +72,12 @@ fn forward(from: &TcpStream, to: &TcpStream) {
 }
 
 fn serve(address: &str, more: &str) -> (tempfile::TempDir, Server) {
-    let url = format!("postgres://{USER}:{PASSWORD}@{address}/postgres");
-    Server::configured(&format!("[database]\nurl = \"{url}\"\n{more}"))
+    Server::configured(&(database(&format!("{address}/postgres"), "") + more))
+}
+
+/// The section of a database at `place`, with more `lines`.
+fn database(place: &str, lines: &str) -> String {
+    format!("[database]\nurl = \"postgres://{USER}@{place}\"\npassword = \"{PASSWORD}\"\n{lines}\n")
 }
 
 #[test]
@@ -121,6 +126,174 @@ fn every_step_works_on_postgresql_and_a_second_server_finds_its_tables() {
     let (_second_folder, second) = serve(&postgres.address, "");
     let order = second.web().get(&format!("/sap/bc/sd/orders/{number}")).with(200).json();
     assert_eq!(order["status"], "invoiced");
+}
+
+#[test]
+fn a_database_that_hangs_holds_no_work_process_for_ever() {
+    let postgres = Postgres::start("");
+    let limits = "connect-timeout = \"300ms\"\nstatement-timeout = \"300ms\"";
+    let config = database(&format!("{}/postgres", postgres.address), limits);
+    let (_folder, server) = Server::configured(&(config + "[dispatcher]\nwork-processes = 2\n"));
+    let mut web = server.web();
+    web.get(FLIGHTS).with(200);
+    postgres.freeze();
+    let mut clients: Vec<Web> = (0..6).map(|_| server.web()).collect();
+    for client in &mut clients {
+        client.send("GET", FLIGHTS, &[DEMO], b"");
+    }
+    for client in &mut clients {
+        let lost = client.answer().expect("an answer").with(503);
+        assert_eq!(lost.header("retry-after"), "1");
+        assert!(lost.text().contains("the database does not answer"), "{}", lost.text());
+    }
+    let status = web.get("/status.json").with(200).json();
+    assert_eq!((&status["verdict"]["running"], &status["steps"]["dumps"]), (&json!(0), &json!(0)));
+    postgres.thaw();
+    // it is left alone for a moment, and then asked again
+    let recovered = (0..100_000).any(|_| web.get(FLIGHTS).status == 200);
+    assert!(recovered, "it never asked again");
+    server.stop().with(0);
+}
+
+#[test]
+fn a_database_that_hangs_is_seen_and_does_not_keep_the_server_from_ending() {
+    let postgres = Postgres::start("");
+    let config = database(
+        &format!("{}/postgres", postgres.address),
+        "statement-timeout = \"1h\"\nconnect-timeout = \"1h\"",
+    ) + "[dispatcher]\nwork-processes = 2\n[front]\nfarewell = \"100ms\"\n";
+    let (_folder, server) = Server::configured(&config);
+    let mut web = server.web();
+    web.get(FLIGHTS).with(200);
+    postgres.freeze();
+    let mut held: Vec<Web> = (0..3).map(|_| server.web()).collect();
+    for client in &mut held {
+        client.send("GET", FLIGHTS, &[DEMO], b"");
+    }
+    let verdict = loop {
+        let verdict = web.get("/status.json").with(200).json()["verdict"].clone();
+        if verdict["waiting"] == 1 && verdict["in_database"] == 2 {
+            break verdict;
+        }
+    };
+    assert_eq!((&verdict["ended"], &verdict["running"]), (&json!(1), &json!(2)));
+    let words = verdict["words"].as_str().expect("words");
+    assert!(words.contains("2 of them in a database call; 1 step waiting"), "{words}");
+    let ended = server.stop().with(0);
+    assert!(ended.stderr.contains("steps under way were cut after front.farewell"), "{ended:?}");
+    assert!(held.iter_mut().all(|client| client.answer().is_none()));
+}
+
+#[test]
+fn the_database_is_told_how_long_a_statement_may_take() {
+    let postgres = Postgres::start("log_statement = all");
+    let limits = "statement-timeout = \"1234ms\"";
+    let (_folder, server) =
+        Server::configured(&database(&format!("{}/postgres", postgres.address), limits));
+    postgres.logged("SET statement_timeout = 1234; SET idle_in_transaction", 1);
+    server.stop().with(0);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let wrong = "[database]\nstatement-timeout = \"1s\"\n[step]\ndatabase-wait = \"1s\"\n";
+    std::fs::write(folder.path().join("app.toml"), wrong).expect("it can be written");
+    let said = plumb(&["app", "serve", "app.toml"], folder.path()).with(2).stderr;
+    assert!(said.contains("step.database-wait") && said.contains("statement-timeout"), "{said}");
+}
+
+#[test]
+fn the_database_is_spoken_to_over_tls_as_sslmode_says() {
+    let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".into()]).expect("a certificate");
+    let other = rcgen::generate_simple_self_signed(vec!["elsewhere".into()]).expect("another");
+    let (cert, pem) = (key.cert.pem(), key.signing_key.serialize_pem());
+    let only_tls = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
+    let files = [("server.crt", &*cert), ("server.key", &*pem), ("pg_hba.conf", only_tls)];
+    let postgres = Postgres::with_files("ssl = on", &files);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (trusted, stranger) = (folder.path().join("ca.pem"), folder.path().join("other.pem"));
+    std::fs::write(&trusted, &cert).expect("it can be written");
+    std::fs::write(&stranger, other.cert.pem()).expect("it can be written");
+    let place = |mode: &str, file: &std::path::Path| {
+        let file = file.display();
+        format!("{}/postgres?sslmode={mode}&sslrootcert={file}", postgres.address)
+    };
+    for place in [
+        place("verify-full", &trusted),
+        place("require", &trusted),
+        format!("{}/postgres?sslmode=require", postgres.address),
+        format!("{}/postgres", postgres.address),
+    ] {
+        let (_folder, server) = Server::configured(&database(&place, ""));
+        server.web().get(FLIGHTS).with(200);
+        server.stop().with(0);
+    }
+    for (place, said) in [
+        (place("verify-full", &stranger), "certificate"),
+        (place("disable", &trusted), "no encryption"),
+        (place("verify-ca", &trusted), "sslmode is none of"),
+    ] {
+        std::fs::write(folder.path().join("app.toml"), database(&place, ""))
+            .expect("it can be written");
+        let words = ["app", "serve", "app.toml", "--listen", "127.0.0.1:0"];
+        let ended = plumb(&words, folder.path()).with(2);
+        assert!(ended.stderr.contains(said), "{place}: {}", ended.stderr);
+        assert!(!ended.stderr.contains(PASSWORD), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_password_stands_in_no_command_line_and_in_no_list_of_options() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = format!("postgres://{USER}:{PASSWORD}@127.0.0.1:1/none");
+    let serve = ["app", "serve", "--listen", "127.0.0.1:0", "--database", &url];
+    for words in [&serve[..], &[&serve[..], &["--print-options"]].concat()] {
+        let ended = plumb(words, folder.path()).with(2);
+        assert!(ended.stderr.contains("PGPASSWORD"), "{ended:?}");
+        assert!(!format!("{ended:?}").contains(PASSWORD), "{ended:?}");
+    }
+    std::fs::write(folder.path().join("app.toml"), format!("[database]\nurl = \"{url}\"\n"))
+        .expect("it can be written");
+    let ended = plumb(&["app", "serve", "app.toml"], folder.path()).with(2);
+    assert!(ended.stderr.contains("[database]") && !ended.stderr.contains(PASSWORD), "{ended:?}");
+}
+
+#[test]
+fn the_password_is_taken_from_the_environment() {
+    let postgres = Postgres::start("");
+    let url = postgres.url();
+    let words = ["app", "serve", "--listen", "127.0.0.1:0", "--database", &url];
+    let told = [("PGPASSWORD", PASSWORD)];
+    let program = Program::start_told(Path::new(PLUMB), &words, Path::new("."), &told);
+    let server = Server::ready(program);
+    server.web().get(FLIGHTS).with(200);
+    server.stop().with(0);
+}
+
+#[test]
+fn control_characters_are_the_same_clear_400_on_both_databases() {
+    let postgres = Postgres::start("");
+    let (_folder, on_postgres) = serve(&postgres.address, "");
+    let on_sqlite = Server::of_pages(&[]);
+    let both = || [on_postgres.web(), on_sqlite.web()];
+    let order = |customer: &str| {
+        let item = json!({ "material": "M-01", "quantity": 1 });
+        json!({ "customer": customer, "items": [item] })
+    };
+    for path in [
+        "/rest/flights/A%00/0017/2011-06-01",
+        "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/CarrierCollection('L%00')",
+        "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$filter=carrid%20eq%20'%1f'",
+        "/sap/bc/sd/orders?customer=%00",
+        "/sap/bc/bsp/it03/%00.htm",
+    ] {
+        let [there, here] = both().map(|mut web| web.get(path).with(400));
+        assert_eq!(there.body, here.body, "{path}");
+        assert!(here.text().contains("control character U+00"), "{}", here.text());
+    }
+    for customer in ["a\0b", "a\nb", "\u{7f}"] {
+        let [there, here] =
+            both().map(|mut web| web.post("/sap/bc/sd/orders", &order(customer)).with(400));
+        assert_eq!(there.body, here.body);
+        assert!(here.text().contains("control character U+00"), "{}", here.text());
+    }
 }
 
 /// An order from its creation to its invoice; its number.

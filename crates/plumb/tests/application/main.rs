@@ -6,4 +6,7 @@ mod kit;
 mod app;
 mod app_database;
 mod app_locks;
+mod front;
 mod odata;
+mod odata_batch;
+mod sales;

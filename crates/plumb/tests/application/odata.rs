@@ -120,21 +120,44 @@ fn what_is_wrong_has_its_status_and_a_document() {
 }
 
 #[test]
-fn a_batch_has_an_answer_for_each_reading_and_a_bad_one_an_error() {
+fn the_form_is_what_the_option_says_or_else_what_is_accepted() {
     let server = Server::of_pages(&["--work-processes", "1"]);
     let mut web = server.web();
-    let part = |target: &str| {
-        format!("--b\r\nContent-Type: application/http\r\n\r\nGET {target} HTTP/1.1\r\n\r\n\r\n")
+    let mut kind = |path: &str, accept: &str| {
+        let headers = [DEMO, ("Accept", accept)];
+        let answer = web.ask("GET", &format!("{STANDARD}{path}"), &headers, b"");
+        let kind = answer.header("content-type").split(';').next().unwrap_or("").to_owned();
+        (answer.status, kind)
     };
-    let body = part("CarrierCollection('LH')?$format=json") + &part("Nothing") + "--b--\r\n";
-    let kind = ("Content-Type", "multipart/mixed; boundary=b");
-    let path = format!("{STANDARD}/$batch");
-    let answer = web.ask("POST", &path, &[DEMO, kind], body.as_bytes()).with(202).text();
-    assert!(answer.contains("HTTP/1.1 200 OK") && answer.contains("\"Lufthansa\""), "{answer}");
-    assert!(answer.contains("HTTP/1.1 404 Not Found") && answer.ends_with("--plumb-batch--\r\n"));
-    web.ask("POST", &path, &[DEMO, kind], b"--b nonsense").with(400);
-    web.ask("POST", &path, &[DEMO], body.as_bytes()).with(400);
-    web.get(&path).with(405);
+    const ATOM: &str = "application/atom+xml";
+    const JSON: &str = "application/json";
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for (path, accept, expected) in [
+        ("/CarrierCollection", "*/*", ATOM),
+        ("/CarrierCollection", "application/json", JSON),
+        ("/CarrierCollection", "application/json;q=0.2, application/atom+xml;q=0.3", ATOM),
+        ("/CarrierCollection", "application/atom+xml;q=0.1, application/json", JSON),
+        ("/CarrierCollection", "application/xml;q=0, application/json;q=0.5", JSON),
+        ("/CarrierCollection", browser, ATOM),
+        ("/CarrierCollection", "application/json, text/plain, */*", JSON),
+        ("/CarrierCollection?$format=json", "application/atom+xml", JSON),
+        ("/CarrierCollection?$format=atom", "application/json", ATOM),
+        ("/CarrierCollection?$filter=URL%20eq%20'format=json'", "*/*", ATOM),
+        ("/CarrierCollection?sap-format=json", "*/*", ATOM),
+    ] {
+        assert_eq!(kind(path, accept), (200, expected.into()), "{path} {accept}");
+    }
+    assert_eq!(kind("/", "application/atomsvc+xml").1, "application/atomsvc+xml");
+    assert_eq!(kind("/$metadata", "application/json"), (200, "application/xml".into()));
+    assert_eq!(kind("/CarrierCollection/$count", "application/json").0, 200);
+    assert_eq!(kind("/$metadata?$format=json", "*/*").0, 415);
+    for accept in ["text/html", "application/json;q=0, application/atom+xml;q=0, */*;q=0"] {
+        assert_eq!(kind("/CarrierCollection", accept), (406, "application/xml".into()));
+    }
+    let compatible = format!("{COMPATIBILITY}/CarrierCollection");
+    let refused = web.ask("GET", &compatible, &[DEMO, ("Accept", JSON)], b"").with(406);
+    let message = refused.json()["error"]["message"]["value"].clone();
+    assert!(message.as_str().is_some_and(|it| it.contains("application/atom+xml")), "{message}");
 }
 
 #[test]
@@ -177,6 +200,8 @@ fn a_client_that_was_not_written_here_reads_everything() {
         "lufthansa": 75,
         "flights_of_carrier": 25,
         "missing": 404,
+        "batch": ["422.94", "Lufthansa", 2, 404],
+        "errors": [404, 404, 400, 400, 400],
     });
     assert_eq!(read, expected);
 }

@@ -3,6 +3,7 @@
 import datetime
 import json
 import sys
+from xml.etree import ElementTree
 
 import pyodata
 import requests
@@ -35,4 +36,28 @@ try:
     flights.get_entity(**{**key, "carrid": "XX"}).execute()
 except HttpError as error:
     found["missing"] = error.response.status_code
+batch = client.create_batch("batch")
+batch.add_request(flights.get_entity(**key))
+batch.add_request(client.entity_sets.CarrierCollection.get_entity("LH"))
+batch.add_request(flights.get_entities().top(2))
+answers = batch.execute()
+found["batch"] = [str(answers[0].PRICE), answers[1].CARRNAME, len(answers[2])]
+broken = client.create_batch("broken")
+broken.add_request(client.entity_sets.CarrierCollection.get_entity("XX"))
+try:
+    broken.execute()
+except HttpError as error:
+    found["batch"].append(error.response.status_code)
+# documents that say what went wrong are well-formed, whatever was asked for
+found["errors"] = []
+for path in [
+    "Bookings%3C%26%3E%22%27",
+    "CarrierCollection('%EF%BF%BF%EF%BF%BE')",
+    "FlightCollection?$filter=%EF%BF%BF",
+    "CarrierCollection('%01')",
+    "FlightCollection?$orderby=%3C!--%3C![CDATA[",
+]:
+    answer = session.get(url + path, headers={"Accept": "application/xml"})
+    ElementTree.fromstring(answer.content)
+    found["errors"].append(answer.status_code)
 json.dump(found, sys.stdout)

@@ -3,7 +3,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// A message of HTTP: its head with the empty line, and the body that its length names.
+/// A message of HTTP: its head with the empty line, and the body that its length or its chunks
+/// name.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) head: String,
@@ -15,10 +16,29 @@ impl Message {
     pub(crate) fn read(stream: &mut impl Read) -> io::Result<Option<Self>> {
         let Some(head) = through(stream, b"\r\n\r\n")? else { return Ok(None) };
         let head = text(&head);
+        if value(&head, "transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
+            return Ok(Some(Self { head, body: chunks(stream)? }));
+        }
         let length = value(&head, "content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         stream.read_exact(&mut body)?;
         Ok(Some(Self { head, body }))
+    }
+}
+
+/// A body in chunks, up to the last one.
+fn chunks(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size = line(stream)?.ok_or(ErrorKind::UnexpectedEof)?;
+        let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
+        let start = body.len();
+        body.resize(start + size, 0);
+        stream.read_exact(&mut body[start..])?;
+        line(stream)?.ok_or(ErrorKind::UnexpectedEof)?; // the end of the chunk, or of all of them
+        if size == 0 {
+            return Ok(body);
+        }
     }
 }
 

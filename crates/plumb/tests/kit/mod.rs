@@ -230,7 +230,18 @@ impl Server {
         web::Web::connect(&self.address)
     }
 
-    fn ready(program: Program) -> Self {
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.program.id()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.program.signal(signal);
+    }
+
+    /// The server that `program` becomes.
+    pub(crate) fn ready(program: Program) -> Self {
         let line = program.line();
         let address = line.strip_prefix("listening on ");
         let address = address.unwrap_or_else(|| panic!("`{line}` says no address")).to_owned();

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
 use super::namespace::Namespace;
@@ -90,8 +90,34 @@ impl Postgres {
         }
     }
 
+    /// Stops every process of it, as a machine that hangs does: it takes connections and says
+    /// nothing.
+    pub(crate) fn freeze(&self) {
+        self.signal_all(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        self.signal_all(Signal::CONT);
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        let program = self.program.as_ref().expect("it runs");
+        program.signal(signal); // first, so that it starts no more
+        let id = program.id();
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+        for child in children.expect("it runs").split_whitespace() {
+            let child = child.parse().ok().and_then(Pid::from_raw).expect("a process");
+            // one that has just ended needs no signal
+            let _ = kill_process(child, signal);
+        }
+    }
+
     /// Ends it at once, without a word to its clients.
     pub(crate) fn stop(&mut self) {
+        if self.program.is_some() {
+            self.thaw();
+        }
         if let Some(program) = self.program.take() {
             program.signal(Signal::QUIT);
             program.wait();

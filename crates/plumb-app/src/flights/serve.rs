@@ -1,0 +1,201 @@
+//! Requests of the protocol and their answers.
+
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use plumb_engine::clock;
+use plumb_serve::Request;
+
+use super::atom::{self, Scene};
+use super::entity::Entity;
+use super::format::Format;
+use super::json;
+use super::metadata;
+use super::model::FLIGHT;
+use super::options::Options;
+use super::path::Resource;
+use super::reader::{Found, Reader};
+use super::service::Service;
+use super::xml::{Dom, Sink, Stream};
+use crate::answer::{Answer, Failure};
+use crate::step::Step;
+
+const VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
+const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
+const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
+const SERVICE: &str = "application/atomsvc+xml;charset=utf-8";
+const XML: &str = "application/xml;charset=utf-8";
+const JSON: &str = "application/json;charset=utf-8";
+const TEXT: &str = "text/plain;charset=utf-8";
+
+/// The answer that says what went wrong, as the protocol writes it.
+pub(crate) fn failure(failure: &Failure, format: Format) -> Answer {
+    let code = format!("PLUMB/{}", failure.status.as_u16());
+    let answer = match format {
+        Format::Json => failure.answer(JSON, json::error(&code, &failure.message)),
+        Format::Atom => {
+            let mut stream = Stream::new();
+            atom::error(&mut stream, &code, &failure.message);
+            failure.answer(XML, String::from_utf8(stream.into_bytes()).unwrap_or_default())
+        }
+    };
+    answer.with(VERSION, "1.0")
+}
+
+/// The answer to a request for `resource` of `service`.
+///
+/// # Errors
+/// [`Failure`] when the request is wrong, or the database fails.
+pub(crate) fn serve(
+    step: &mut Step<'_>,
+    service: Service,
+    resource: &Result<Resource, Failure>,
+) -> Result<Answer, Failure> {
+    if !["GET", "HEAD"].contains(&step.asked.request.method().as_str()) {
+        return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, "flights are read with GET"));
+    }
+    let resource = resource.as_ref().map_err(Clone::clone)?;
+    let request = &step.asked.request;
+    let base = base(service, request);
+    let options = Options::parse(resource.entity_type().unwrap_or(&FLIGHT), request.query())?;
+    let format = service.format(resource, request, options.format)?;
+    let now = clock::utc(clock::wall_ns());
+    let scene = Scene { base: &base, now: &now, options: &options };
+    let answer = Form { service, format, scene }.of(step, resource)?;
+    Ok(answer.with(VERSION, "2.0"))
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    service: Service,
+    format: Format,
+    scene: Scene<'a>,
+}
+
+impl Form<'_> {
+    /// What there is at `resource`.
+    fn of(self, step: &mut Step<'_>, resource: &Resource) -> Result<Answer, Failure> {
+        let Self { service, format, scene } = self;
+        let reader = Reader { service, options: scene.options };
+        Ok(match resource {
+            Resource::Service | Resource::Batch => match format {
+                Format::Json => Answer::new(JSON, json::service()),
+                Format::Atom => service.write(SERVICE, |sink| atom::service(sink, scene.base)),
+            },
+            Resource::Metadata => service.write(XML, metadata::document),
+            Resource::Set(kind) => self.many((kind.set, kind.set), &reader.set(step, kind)?),
+            Resource::Count(kind) => count(reader.set(step, kind)?.all),
+            Resource::Entity(kind, key) => {
+                let mut entity = reader.entity(step, kind, key)?;
+                reader.expand(step, std::slice::from_mut(&mut entity))?;
+                self.one(&entity)
+            }
+            Resource::Navigation { from, key, count: counted } => {
+                let entity = reader.entity(step, from, key)?;
+                let navigation = &from.navigation;
+                let mut led = reader.follow(step, &entity)?;
+                if navigation.to.many() {
+                    let found = reader.chosen(step, led)?;
+                    if *counted {
+                        return Ok(count(found.all));
+                    }
+                    let path = format!("{}/{}", entity.path(), navigation.name);
+                    self.many((navigation.name, &path), &found)
+                } else {
+                    reader.expand(step, &mut led)?;
+                    let missing =
+                        || Failure::not_found(format!("{} leads nowhere", navigation.name));
+                    self.one(led.first().ok_or_else(missing)?)
+                }
+            }
+            Resource::Property { of, key, place, bare } => {
+                let entity = reader.entity(step, of, key)?;
+                match (bare, format) {
+                    (true, _) => Answer::new(TEXT, entity.lexical(*place).into_owned()),
+                    (false, Format::Json) => Answer::new(JSON, json::property(&entity, *place)),
+                    (false, Format::Atom) => {
+                        service.write(XML, |sink| atom::property(sink, &entity, *place))
+                    }
+                }
+            }
+        })
+    }
+
+    fn many(self, names: (&str, &str), found: &Found) -> Answer {
+        let Self { service, format, scene } = self;
+        let count = scene.options.count.then_some(found.all);
+        match format {
+            Format::Json => {
+                let document = json::feed(scene.base, scene.options, &found.entities, count);
+                Answer::new(JSON, document)
+            }
+            Format::Atom => {
+                service.write(FEED, |sink| atom::feed(sink, scene, names, &found.entities, count))
+            }
+        }
+    }
+
+    fn one(self, entity: &Entity) -> Answer {
+        let Self { service, format, scene } = self;
+        match format {
+            Format::Json => Answer::new(JSON, json::entry(scene.base, scene.options, entity)),
+            Format::Atom => service.write(ENTRY, |sink| atom::entry(sink, scene, entity)),
+        }
+    }
+}
+
+fn count(all: usize) -> Answer {
+    Answer::new(TEXT, all.to_string())
+}
+
+/// The root of the service as the client called it, with a slash at its end.
+fn base(service: Service, request: &Request) -> String {
+    let host = request.header("host");
+    let host = if host.is_empty() { "localhost" } else { host }; // HTTP/1.0 needs none
+    let scheme = if request.peer.tls { "https" } else { "http" };
+    format!("{scheme}://{host}/sap{}/", service.root())
+}
+
+impl Service {
+    /// Writes a document: as a tree first, or straight away.
+    fn write(self, content_type: &'static str, tell: impl FnOnce(&mut Writer)) -> Answer {
+        let mut writer = match self {
+            Self::Compatibility => Writer::Dom(Dom::default()),
+            Self::Standard => Writer::Stream(Stream::new()),
+        };
+        tell(&mut writer);
+        let bytes = match writer {
+            Writer::Dom(dom) => dom.into_bytes(),
+            Writer::Stream(stream) => stream.into_bytes(),
+        };
+        Answer::new(content_type, bytes)
+    }
+}
+
+enum Writer {
+    Dom(Dom),
+    Stream(Stream),
+}
+
+impl Sink for Writer {
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
+        match self {
+            Self::Dom(dom) => dom.open(name, attributes),
+            Self::Stream(stream) => stream.open(name, attributes),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match self {
+            Self::Dom(dom) => dom.text(text),
+            Self::Stream(stream) => stream.text(text),
+        }
+    }
+
+    fn close(&mut self, name: &str) {
+        match self {
+            Self::Dom(dom) => dom.close(name),
+            Self::Stream(stream) => stream.close(name),
+        }
+    }
+}

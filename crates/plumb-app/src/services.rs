@@ -1,0 +1,54 @@
+//! What the steps of all work processes share.
+
+use plumb_measure::ByteSize;
+use plumb_serve::accounts::Accounts;
+
+use crate::AppError;
+use crate::backend::Backend;
+use crate::config::{Config, ProgramsConfig, StepConfig};
+use crate::locks::LockPlan;
+use crate::program::Buffer;
+use crate::records::Records;
+use crate::runs::Runs;
+use crate::session::Sessions;
+
+/// Users and their sessions, programs, and the ways to other servers.
+#[derive(Debug)]
+pub(crate) struct Services {
+    pub(crate) accounts: Accounts,
+    pub(crate) records: Records,
+    pub(crate) sessions: Sessions,
+    pub(crate) buffer: Buffer,
+    pub(crate) backend: Option<Backend>,
+    pub(crate) locks: Option<LockPlan>,
+    pub(crate) runs: Runs,
+    /// What getting a program costs in addition.
+    pub(crate) program_costs: ProgramsConfig,
+    /// What a step costs in addition.
+    pub(crate) step_costs: StepConfig,
+}
+
+impl Services {
+    /// The services that `config` describes; nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`AppError::Plan`] when an address in the configuration is none.
+    pub(crate) fn new(config: &Config) -> Result<Self, AppError> {
+        Ok(Self {
+            accounts: Accounts::new(config.accounts()),
+            records: Records::default(),
+            sessions: Sessions::new(config.sessions.clone()),
+            buffer: Buffer::new(bytes(config.programs.buffer_size)),
+            backend: config.backend.as_ref().map(Backend::new).transpose()?,
+            locks: config.locks.as_ref().map(LockPlan::new).transpose()?,
+            runs: Runs::default(),
+            program_costs: config.programs.clone(),
+            step_costs: config.step.clone(),
+        })
+    }
+}
+
+/// A size as memory counts it.
+pub(crate) fn bytes(size: ByteSize) -> usize {
+    usize::try_from(size.bytes()).unwrap_or(usize::MAX)
+}
