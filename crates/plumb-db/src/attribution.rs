@@ -8,6 +8,7 @@ use plumb_measure::{
 };
 
 use crate::ledger::Observations;
+use crate::promise::Promise;
 use crate::statement::{Over, Statement};
 
 /// What is known of one result.
@@ -15,6 +16,8 @@ use crate::statement::{Over, Statement};
 pub(crate) struct Known<'a> {
     pub(crate) statement: &'a Statement,
     pub(crate) over: Over,
+    /// Who kept the calls from writing.
+    pub(crate) promise: Promise,
     pub(crate) pool: usize,
     pub(crate) callers: usize,
     /// Response times of the calls that were not looked into, and their batches.
@@ -33,6 +36,16 @@ pub(crate) struct Known<'a> {
 
 /// How the rest is found out.
 const REST: &str = "what the other parts leave: the driver, and whatever nobody measured";
+
+/// How the server's part is found out: of a session of its own, and where each call is one message.
+const BY_ITS_CLOCK: &str = "between two readings of the server's clock, sent at once with the \
+    statement in between, less two readings with a message in between that asks for no work (Sync)";
+const IN_ONE_MESSAGE: &str = "between two readings of the server's clock in the message of the call, \
+    its BEGIN and ROLLBACK in between, less two readings with nothing in between";
+/// How the wire is.
+const SYNC: &str = "a message that asks for no work (Sync), there and back in the place of a call";
+const SYNC_ON_THE_WAY: &str = "a message that asks for no work (Sync), there and back in the place \
+    of a call; what stands on the way, and waiting for one of its connections, is in it";
 
 /// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
@@ -64,20 +77,17 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 /// The parts that were measured, each with what `known_as` makes of its times.
 fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<Part> {
     let found = known.found;
+    let (server, wire) = match known.promise {
+        Promise::Session => (BY_ITS_CLOCK, SYNC),
+        Promise::Call(_) => (IN_ONE_MESSAGE, SYNC_ON_THE_WAY),
+    };
     let mut parts = vec![
         Part {
             kind: PartKind::Server,
             time: known_as(&found.statement).less(&[known_as(&found.empty)]),
-            how: "between two readings of the server's clock, sent at once with the statement in \
-                  between, less two readings with a message in between that asks for no work (Sync)"
-                .into(),
+            how: server.into(),
         },
-        Part {
-            kind: PartKind::Wire,
-            time: known_as(&found.wire),
-            how: "a message that asks for no work (Sync), there and back in the place of a call"
-                .into(),
-        },
+        Part { kind: PartKind::Wire, time: known_as(&found.wire), how: wire.into() },
     ];
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
         if wanted {
@@ -290,6 +300,7 @@ mod tests {
         Known {
             statement,
             over: Over::Pool,
+            promise: Promise::Session,
             pool: 1,
             callers: 8,
             response,
@@ -375,6 +386,7 @@ mod tests {
         attribute(Known {
             statement: &statement,
             over: Over::Kept,
+            promise: Promise::Session,
             pool: 1,
             callers: 1,
             response: &response,

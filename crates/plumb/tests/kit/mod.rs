@@ -14,6 +14,7 @@ pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod operations;
 pub(crate) mod peer;
+pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod recorder;
