@@ -1,5 +1,7 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
+mod room;
+
 use plumb_measure::Span;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
