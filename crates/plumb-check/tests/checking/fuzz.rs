@@ -9,7 +9,7 @@
     reason = "a test that cannot go on should end, and its figures are exact"
 )]
 
-#[path = "../../plumb-nmon/tests/cases/mod.rs"]
+#[path = "../../../plumb-nmon/tests/cases/mod.rs"]
 mod cases;
 
 use std::fs;
