@@ -394,7 +394,8 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         };
         if let Some(mut conn) = client.conn {
             self.clients -= 1;
-            if client.channel.kept() > 0 {
+            // what came behind an end that we asked for is nobody's loss
+            if client.closing.is_none() && client.channel.kept() > 0 {
                 self.service.cut_off(&mut conn, client.channel.bytes(&[]));
             }
             self.service.close(conn, client.closing.unwrap_or(ended));

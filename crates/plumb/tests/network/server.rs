@@ -103,6 +103,58 @@ fn a_message_beyond_the_limit_is_refused_and_other_clients_go_on() {
 }
 
 #[test]
+fn a_frame_that_does_not_go_on_is_logged_with_its_bytes() {
+    let server = Server::start(&[]);
+    let mut client = server.client();
+    client.echo(b"whole");
+    client.send(&frame(&[7; 1000])[..104]);
+    client.finish();
+    assert!(client.at_end());
+    let cut = "closed by the client, within a frame: 100 of its 1000 bytes had come";
+    assert!(account(&server.farewell()).ends_with(cut));
+    let mut client = server.client();
+    client.send(&[0, 0]);
+    client.finish();
+    assert!(client.at_end());
+    let cut = "closed by the client, within a frame: 2 of the 4 bytes of its length had come";
+    assert!(account(&server.farewell()).ends_with(cut));
+}
+
+#[test]
+fn half_messages_of_many_clients_share_one_memory() {
+    const MESSAGE: usize = 16 << 20;
+    const CLIENTS: usize = 40;
+    let server = Server::start(&["--max-memory", "64MiB"]);
+    let half = &frame(&vec![7; MESSAGE])[..MESSAGE / 2];
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.client()).collect();
+    clients.iter_mut().for_each(|client| client.send(half));
+    // no more than eight halves have room at once
+    for _ in 8..CLIENTS {
+        let line = server.farewell();
+        assert!(line.contains("closed for want of memory, within a frame: "), "{line}");
+        assert!(line.contains("is full (--max-memory)"), "{line}");
+    }
+    server.client().echo(&[8; 1000]); // others are served as ever
+    let kib = resident_kib(server.id());
+    assert!(kib < 200 << 10, "64 MiB for 40 halves of 8 MiB, and {kib} KiB were taken");
+}
+
+/// What a process holds in memory, KiB.
+fn resident_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is told");
+    line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+}
+
+#[test]
+fn too_little_memory_for_the_largest_message_is_refused() {
+    let folder = tempdir().expect("a folder");
+    let words = ["net", "serve", "--listen", "127.0.0.1:0", "--max-memory", "32MiB"];
+    let ended = kit::plumb(&words, folder.path()).with(2);
+    assert!(ended.stderr.contains("must be 64MiB or more"), "{}", ended.stderr);
+}
+
+#[test]
 fn the_largest_length_of_all_is_refused_before_its_message_has_come() {
     let server = Server::start(&[]);
     let mut client = server.client();
