@@ -96,6 +96,17 @@ pub(crate) async fn ask(client: &Client, text: &str, limits: Limits) -> Result<B
     Ok(brought)
 }
 
+/// One call whose failure leaves no transaction open: whoever lends sessions for single statements ends
+/// those that would, before the server's reason comes. The server warns of the end of a transaction that
+/// nobody began, so this is not for every call.
+pub(crate) fn alone(access: Access, statement: &str) -> String {
+    let mode = match access {
+        Access::ReadOnly => "READ ONLY",
+        Access::RolledBack => "READ WRITE",
+    };
+    format!("SET TRANSACTION {mode};\n{statement}\n;{ROLL_BACK}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

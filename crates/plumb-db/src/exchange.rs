@@ -163,6 +163,15 @@ impl Exchange {
         })
     }
 
+    /// Runs the statement once so that the server can say why it fails, whatever lends its sessions.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(crate) async fn alone(&self, statement: &Statement) -> Result<(), NoAnswer> {
+        let text = block::alone(self.access, &statement.inline);
+        self.session.drive(block::ask(self.client(), &text, self.limits)).await.map(|_| ())
+    }
+
     /// Asks, and reads the whole answer.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use crate::answer::NoAnswer;
 use crate::caller::{NotReady, Opening};
 use crate::exchange::Exchange;
 use crate::login::Login;
+use crate::promise::Promise;
 use crate::session::{Access, whole};
 
 /// Runs the statement within its limits and `patience`: one that may not write in a transaction first
@@ -44,6 +45,11 @@ pub(crate) async fn run(
 const WRITES: &str =
     "returns no rows or writes: --allow-writes measures it, and rolls each call back";
 
+/// True when the session is lent.
+fn is_lent(exchange: &Exchange) -> bool {
+    matches!(exchange.session.promise, Promise::Call(_))
+}
+
 /// One statement, tried over one session.
 #[derive(Clone, Copy, Debug)]
 struct Trial<'a> {
@@ -53,6 +59,22 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     async fn of(&self, exchange: &Exchange) -> Result<(), DbError> {
+        match self.all(exchange).await {
+            Err(DbError::Gone { server, cause }) if is_lent(exchange) => {
+                let gone = DbError::Gone { server, cause };
+                Err(self.reason().await.unwrap_or(gone))
+            }
+            tried => tried,
+        }
+    }
+
+    /// Why a statement fails that something on the way ended the session of, by a session more.
+    async fn reason(&self) -> Option<DbError> {
+        let (exchange, _) = self.opening.open().await.ok()?;
+        self.patiently(exchange.alone(self.opening.statement)).await.err()
+    }
+
+    async fn all(&self, exchange: &Exchange) -> Result<(), DbError> {
         let statement = self.opening.statement;
         let may_write = self.opening.access == Access::RolledBack;
         let columns = match exchange.shape() {
@@ -121,9 +143,15 @@ impl Trial<'_> {
                 self.wrong(format!("is refused ({said}): it {WRITES}"))
             }
             Some(code) if *code == SqlState::UNDEFINED_PARAMETER => self.wants(1),
+            // of something on the way: a server has understood the statement by then
+            Some(code) if *code == SqlState::PROTOCOL_VIOLATION => self.gone(said),
             Some(_) => self.wrong(format!("fails: {said}")),
-            None => DbError::Gone { server: self.opening.door.server.clone(), cause: said },
+            None => self.gone(said),
         }
+    }
+
+    fn gone(&self, cause: String) -> DbError {
+        DbError::Gone { server: self.opening.door.server.clone(), cause }
     }
 
     fn wants(&self, parameters: usize) -> DbError {
