@@ -137,6 +137,7 @@ fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
     };
     found.extend(slowest_tenth(attribution));
     found.extend(nearer(known));
+    found.extend(one_message(known));
     found.extend(floor(known, attribution.client.mean_ns));
     found
 }
@@ -235,6 +236,18 @@ fn connect(known: &Known<'_>) -> String {
         "It takes several round trips."
     };
     format!("Keep connections, in a pool or in the application. {largest}")
+}
+
+/// Calls that were other calls than those over a session of their own.
+fn one_message(known: &Known<'_>) -> Option<Advice> {
+    let Promise::Call(why) = known.promise else { return None };
+    Some(Advice {
+        finding: format!("The server was reached {}", why.describe()),
+        next:
+            "Compare these calls with others that went the same way, not with calls over a session \
+               of their own."
+                .into(),
+    })
 }
 
 /// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a

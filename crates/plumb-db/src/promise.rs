@@ -43,7 +43,7 @@ impl Why {
         let reason = match self {
             Self::Pooler => "through a pooler",
             Self::Dropped => "through something that drops start-up parameters",
-            Self::Unreported => "before version 14, so its sessions do not report what they may",
+            Self::Unreported => "without a report of what its sessions may (versions before 14)",
         };
         format!(
             "{reason}: each call is one message of BEGIN, the statement as text, and ROLLBACK, and \

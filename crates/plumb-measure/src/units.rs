@@ -6,8 +6,7 @@ mod size;
 mod span;
 
 pub use rate::{BitRate, Rate, Share};
-pub(crate) use shown::counted;
-pub use shown::{grouped, show_count, show_ns};
+pub use shown::{counted, grouped, show_count, show_ns, show_plain};
 pub use size::ByteSize;
 pub use span::Span;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use plumb_engine::{Ended, Peer, TurnedAway};
-use plumb_measure::show_ns;
+use plumb_measure::{counted, grouped, show_ns};
 use plumb_wire::extension::{Exchange, Stream, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES};
 
@@ -85,6 +85,7 @@ impl fmt::Display for Unfinished {
                 )
             }
             Self::Payload { came, of } => {
+                let (came, of) = (grouped(*came as u64), grouped((*of).into()));
                 write!(f, "within a frame: {came} of its {of} bytes had come")
             }
         }
@@ -131,13 +132,13 @@ impl fmt::Display for Event<'_> {
             Event::Closed(client, served_ns, ended) => {
                 write!(
                     f,
-                    "client {} from {} gone after {}: {} messages, {} bytes, {} pings; {ended}",
+                    "client {} from {} gone after {}: {}, {}, {}; {ended}",
                     client.handle,
                     client.peer,
                     show_ns(*served_ns),
-                    client.messages,
-                    client.bytes,
-                    client.pings
+                    counted(client.messages, "message"),
+                    counted(client.bytes, "byte"),
+                    counted(client.pings, "ping")
                 )?;
                 if let Some(unfinished) = &client.unfinished {
                     write!(f, ", {unfinished}")?;
@@ -163,7 +164,7 @@ mod tests {
     fn what_was_left_unfinished_is_told_in_bytes() {
         let told = |bytes: &[u8]| Unfinished::of(bytes).to_string();
         assert_eq!(told(&[0, 0]), "within a frame: 2 of the 4 bytes of its length had come");
-        assert_eq!(told(&[0, 0, 3, 232]), "within a frame: 0 of its 1000 bytes had come");
-        assert_eq!(told(b"\0\0\x03\xe8half"), "within a frame: 4 of its 1000 bytes had come");
+        assert_eq!(told(&[0, 0, 3, 232]), "within a frame: 0 of its 1,000 bytes had come");
+        assert_eq!(told(b"\0\0\x03\xe8half"), "within a frame: 4 of its 1,000 bytes had come");
     }
 }
