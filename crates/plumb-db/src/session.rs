@@ -236,7 +236,7 @@ impl Door {
                 }
                 None if is_tls(error) => DbError::Tls {
                     server,
-                    cause: whole(error),
+                    cause: refusal_of_certificate(whole(error)),
                     remedy: "check the certificate of the server and sslmode, sslrootcert",
                 },
                 None => DbError::Login {
@@ -309,6 +309,17 @@ fn remedy(code: &SqlState) -> &'static str {
 
 fn is_tls(error: &tokio_postgres::Error) -> bool {
     error.to_string().contains("TLS")
+}
+
+/// Why a certificate is not taken, in words where the library has none.
+fn refusal_of_certificate(cause: String) -> String {
+    if cause.contains("CaUsedAsEndEntity") {
+        "the server's certificate is its own authority, and sslrootcert does not hold it".into()
+    } else if cause.contains("InvalidPurpose") {
+        "the server's certificate is not for servers (its key usage says so)".into()
+    } else {
+        cause
+    }
 }
 
 /// An error with everything behind it, in one line.
