@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `url`, `login`, `ssl_mode`, `tls`, `certificate` | where, as whom, how encrypted? |
 //! | `session`, `conversation`, `stream` | how is a connection made, and what does it carry? |
-//! | `promise`, `process_id`, `block` | what keeps a statement from writing? |
+//! | `promise`, `first_session`, `process_id`, `block` | what keeps a statement from writing? |
 //! | `statement`, `exchange`, `answer` | what is asked, and what does a call tell that is looked into? |
 //! | `pool`, `caller`, `alarm`, `patience`, `drive` | when, over which connection? |
 //! | `ledger` | what is written down? |
@@ -28,6 +28,7 @@ mod conversation;
 mod drive;
 mod error;
 mod exchange;
+mod first_session;
 mod floor;
 mod ledger;
 mod login;

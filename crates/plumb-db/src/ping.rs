@@ -21,13 +21,13 @@ use crate::exchange::Exchange;
 use crate::floor::floor;
 use crate::login::{self, Login};
 use crate::options::{FOREIGN, PingOptions};
-use crate::promise::{self, Promise};
+use crate::promise::Promise;
 use crate::readings::{Counter, explained};
 use crate::round_trip::{echoes, handshakes};
 use crate::session::{Access, Door, Session};
 use crate::statement::{Over, Statement, Which};
 use crate::url::Url;
-use crate::{DbError, trial};
+use crate::{DbError, first_session, trial};
 
 /// A file with a statement is no larger.
 const FILE_MAX: u64 = 1 << 20;
@@ -102,12 +102,12 @@ impl Ping {
         };
         let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
         let runtime = runtime(&Arc::default(), Tick::Free)?;
-        let mut first = runtime.block_on(promise::first(&endpoint, &self.login, patience));
+        let mut first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first
             && let Some(password) = login::ask(&self.login)
         {
             self.login.with_password(password);
-            first = runtime.block_on(promise::first(&endpoint, &self.login, patience));
+            first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
         }
         let (door, onlooker) = first?;
         watch.server(described(&door, &onlooker));

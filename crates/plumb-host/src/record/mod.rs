@@ -26,7 +26,7 @@ use serde_json::json;
 pub(crate) use files::{Files, FilesPlan};
 pub(crate) use kept::{Kept, lock};
 pub(crate) use recorder::sees;
-pub use recorder::{EVERY_LEAST, Recorded, Recorder, RecorderPlan};
+pub use recorder::{Recorded, Recorder, RecorderPlan};
 pub(crate) use ticker::Ticker;
 
 use crate::HostError;
