@@ -306,6 +306,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_error_carries_one_code() {
+        let greeting = |complaint: &str| {
+            anyhow::Error::from(EngineError::Greeting {
+                address: "router:3299".into(),
+                complaint: complaint.into(),
+                kind: FailureKind::Refused,
+            })
+        };
+        let told = "refuses: route denied (NIEROUT_PERM_DENIED, rc = -94)";
+        assert_eq!(with_code(&greeting(told)), format!("router:3299 {told}"));
+        let own = with_code(&greeting("is silent"));
+        assert_eq!(own, "router:3299 is silent (NIECONN_REFUSED, rc = -10)");
+    }
+
+    #[test]
     fn a_client_leaves_the_tick_alone_with_or_without_a_delay() {
         for words in [&["niping", "-c"][..], &["niping", "-c", "-D", "5"]] {
             assert_eq!(Words::try_parse_from(words).unwrap().plan().tick, Tick::Free);
