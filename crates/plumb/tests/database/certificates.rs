@@ -56,7 +56,8 @@ fn a_certificate_that_is_its_own_root_is_taken_as_psql_takes_it() {
             its_own(&["127.0.0.1"], |it| it.key_usages = vec![KeyUsagePurpose::KeyCertSign]),
         ),
     ];
-    let (stranger, _) = its_own(&["127.0.0.1"], |_| {});
+    // of another subject: of two roots with one name, psql looks at the first alone
+    let (stranger, _) = its_own(&["127.0.0.1"], |it| named(it, "stranger"));
     for (about, taken, (certificate, key)) in cases {
         let files = [("server.crt", certificate.as_str()), ("server.key", key.as_str())];
         let server = Postgres::with_files("ssl = on", &files);
