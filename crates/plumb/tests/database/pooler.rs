@@ -14,11 +14,11 @@ const COUNT: &str = "select count(*) from t";
 
 /// Every kind of pooler.
 fn each(server: &Postgres, test: impl Fn(&PgBouncer, &str)) {
-    for lending in Lending::ALL {
-        for options in [StartUp::Dropped, StartUp::Refused] {
-            let kind = format!("{lending:?} pooling, options {options:?}");
-            test(&PgBouncer::start(server, lending, options), &kind);
-        }
+    let dropped = Lending::ALL.map(|lending| (lending, StartUp::Dropped));
+    for (lending, options) in dropped.into_iter().chain([(Lending::Transaction, StartUp::Refused)])
+    {
+        let kind = format!("{lending:?} pooling, options {options:?}");
+        test(&PgBouncer::start(server, lending, options), &kind);
     }
 }
 
@@ -60,7 +60,8 @@ fn it_is_measured_in_every_mode_and_leaves_nothing_behind() {
 fn a_function_that_writes_commits_no_row() {
     let server = Postgres::start("");
     psql(&server.url(), WRITER);
-    let words = ["--ask", "own", "--count", "24", "--warmup", "0s", "--statement", "select wf()"];
+    let words = ["--ask", "own", "--count", "24", "--warmup", "0s", "--over", "kept"];
+    let words = [&words[..], &["--statement", "select wf()"]].concat();
     let refused = |url: &str, kind: &str| {
         let ended = ping(url, &words, server.folder()).with(2);
         assert!(ended.stderr.contains("--allow-writes"), "{kind}: {}", ended.stderr);
