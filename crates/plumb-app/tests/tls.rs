@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use plumb_app::{PoolOptions, Serve, ServeOptions};
 use plumb_engine::Stop;
-use plumb_engine::layer::Server as _;
+use plumb_engine::layer::Verb as _;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 

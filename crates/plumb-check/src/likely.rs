@@ -89,6 +89,7 @@ pub(crate) fn shown(value: f64) -> String {
         return "anything".to_owned();
     }
     let text = match value.abs() {
+        size if size >= 1e15 => format!("{value:.2e}"),
         size if size >= 1e5 => format!("{value:.0}"),
         size if size >= 1e3 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.3}"),
@@ -143,6 +144,8 @@ mod tests {
     fn values_are_shown_with_the_digits_that_count() {
         for (value, text) in
             [(0.0, "0"), (12.5, "12.5"), (1234.56, "1234.6"), (0.064, "0.064"), (1e-6, "1.00e-6")]
+                .into_iter()
+                .chain([(1e300, "1.00e300"), (-2.5e15, "-2.50e15"), (1e14, "100000000000000")])
         {
             assert_eq!(shown(value), text);
         }

@@ -8,6 +8,7 @@ use plumb_measure::{
 };
 
 use crate::ledger::Observations;
+use crate::promise::Promise;
 use crate::statement::{Over, Statement};
 
 /// What is known of one result.
@@ -15,6 +16,8 @@ use crate::statement::{Over, Statement};
 pub(crate) struct Known<'a> {
     pub(crate) statement: &'a Statement,
     pub(crate) over: Over,
+    /// Who kept the calls from writing.
+    pub(crate) promise: Promise,
     pub(crate) pool: usize,
     pub(crate) callers: usize,
     /// Response times of the calls that were not looked into, and their batches.
@@ -33,6 +36,16 @@ pub(crate) struct Known<'a> {
 
 /// How the rest is found out.
 const REST: &str = "what the other parts leave: the driver, and what was not measured";
+
+/// How the server's part is found out: of a session of its own, and where each call is one message.
+const BY_ITS_CLOCK: &str = "between two readings of the server's clock, sent at once with the \
+    statement in between, less two readings with a message in between that asks for no work (Sync)";
+const IN_ONE_MESSAGE: &str = "between two readings of the server's clock in the message of the call, \
+    its BEGIN and ROLLBACK in between, less two readings with nothing in between";
+/// How the wire is.
+const SYNC: &str = "a message that asks for no work (Sync), there and back in the place of a call";
+const SYNC_ON_THE_WAY: &str = "a message that asks for no work (Sync), there and back in the place \
+    of a call; what stands on the way, and waiting for one of its connections, is in it";
 
 /// Attributes the time; `None` when no call was answered or not both looks were taken.
 pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
@@ -64,20 +77,17 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 /// The parts that were measured, each with what `known_as` makes of its times.
 fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> {
     let found = known.found;
+    let (server, wire) = match known.promise {
+        Promise::Session => (BY_ITS_CLOCK, SYNC),
+        Promise::Call(_) => (IN_ONE_MESSAGE, SYNC_ON_THE_WAY),
+    };
     let mut parts = vec![
         TimePart {
             kind: PartKind::Server,
             time: known_as(&found.statement).less(&[known_as(&found.empty)]),
-            how: "between two readings of the server's clock, sent at once with the statement in \
-                  between, less two readings with a message in between that asks for no work (Sync)"
-                .into(),
+            how: server.into(),
         },
-        TimePart {
-            kind: PartKind::Wire,
-            time: known_as(&found.wire),
-            how: "a message that asks for no work (Sync), there and back in the place of a call"
-                .into(),
-        },
+        TimePart { kind: PartKind::Wire, time: known_as(&found.wire), how: wire.into() },
     ];
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
         if wanted {
@@ -127,6 +137,7 @@ fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
     };
     found.extend(slowest_tenth(attribution));
     found.extend(nearer(known));
+    found.extend(one_message(known));
     found.extend(floor(known, attribution.client.mean_ns));
     found
 }
@@ -227,6 +238,18 @@ fn connect(known: &Known<'_>) -> String {
     format!("Keep connections, in a pool or in the application. {largest}")
 }
 
+/// Calls that were other calls than those over a session of their own.
+fn one_message(known: &Known<'_>) -> Option<Advice> {
+    let Promise::Call(why) = known.promise else { return None };
+    Some(Advice {
+        finding: format!("The server was reached {}", why.describe()),
+        next:
+            "Compare these calls with others that went the same way, not with calls over a session \
+               of their own."
+                .into(),
+    })
+}
+
 /// Somebody on the way who answers handshakes. Even the shortest message takes much longer than a
 /// usual handshake: a machine that is busy makes some messages slow, not all.
 fn nearer(known: &Known<'_>) -> Option<Advice> {
@@ -290,6 +313,7 @@ mod tests {
         Known {
             statement,
             over: Over::Pool,
+            promise: Promise::Session,
             pool: 1,
             callers: 8,
             response,
@@ -375,6 +399,7 @@ mod tests {
         attribute(Known {
             statement: &statement,
             over: Over::Kept,
+            promise: Promise::Session,
             pool: 1,
             callers: 1,
             response: &response,

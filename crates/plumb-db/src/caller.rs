@@ -9,7 +9,8 @@ use plumb_engine::{LoadPlan, Pace};
 use plumb_measure::{Clock as _, FailureKind};
 
 use crate::alarm::Alarm;
-use crate::exchange::{Answered, Exchange, Limits, Look, NoAnswer, Seen};
+use crate::answer::{Answered, Limits, NoAnswer};
+use crate::exchange::{Exchange, Look, Seen};
 use crate::ledger::{Call, Ledger};
 use crate::looks::Looks;
 use crate::patience::Patience;
@@ -119,7 +120,7 @@ impl Office<'_> {
             Ok((session, opened)) => {
                 self.ledger.borrow_mut().connected(opened);
                 let call = Call { due, taken, sent, opened: Some(opened) };
-                let exchange = Exchange::by_text(session, self.access, self.limits);
+                let exchange = Exchange::by_text(session, self.statement, self.access, self.limits);
                 let came = self.ask(&exchange, patience).await;
                 if self.book(&call, &came) {
                     self.door.abandon(exchange.session).await;
@@ -139,8 +140,14 @@ impl Office<'_> {
         };
         match patience.with(now, call).await {
             None => CallEnd::Nothing(FailureKind::TimedOut),
+            // a statement that let its session write is the last that is asked over it
+            Some(Ok(_)) if !exchange.session.keeps_its_promise() => {
+                CallEnd::Nothing(FailureKind::CheckFailed)
+            }
             Some(Ok(came)) => came,
-            Some(Err(NoAnswer::TooLarge)) => CallEnd::Nothing(FailureKind::Garbled),
+            Some(Err(NoAnswer::TooLarge | NoAnswer::Unexpected)) => {
+                CallEnd::Nothing(FailureKind::Garbled)
+            }
             Some(Err(NoAnswer::Driver(error))) => CallEnd::Nothing(failure(&error)),
         }
     }

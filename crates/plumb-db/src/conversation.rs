@@ -78,6 +78,11 @@ impl<T: TlsStream + Unpin + Send + 'static> Conversation<T> {
         Poll::Pending
     }
 
+    /// What the server last reported of its parameter `name`; `None` when it reports none, or has gone.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.open.as_ref()?.parameter(name)
+    }
+
     /// Ends it at once, without a farewell.
     pub(crate) fn cut(&mut self) {
         self.open = None;

@@ -72,6 +72,24 @@ pub enum DbError {
         /// What is wrong with it, and what to do.
         complaint: String,
     },
+    /// No transaction of the server is read-only.
+    #[error(
+        "{server} says that BEGIN READ ONLY begins a transaction that may write, so nothing keeps a \
+         statement from writing: --ask own --allow-writes rolls each call back"
+    )]
+    NeverReadOnly {
+        /// Host and port.
+        server: String,
+    },
+    /// A session that was to be read-only is not, although the one before was.
+    #[error(
+        "{server} opened a session that may write where the one before was read-only: name one server \
+         and no group of several, or measure as a user that may only read"
+    )]
+    Writable {
+        /// Host and port.
+        server: String,
+    },
     /// The server went away before there was anything to record.
     #[error("{server} ended the conversation before the first measurement: {cause}")]
     Gone {

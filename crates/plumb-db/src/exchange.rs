@@ -6,11 +6,15 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::{join, join3, join5};
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::{ByteSize, Clock as _};
+use plumb_measure::Clock as _;
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, RowStream};
 
+use crate::answer::{Answered, Limits, NoAnswer};
+use crate::block::{self, Brought, ROLL_BACK};
+use crate::promise::Promise;
 use crate::session::{Access, Session};
 use crate::statement::Statement;
 
@@ -20,24 +24,6 @@ const CLOCK: &str = "SELECT clock_timestamp()";
 /// An empty message that is not answered by then has a long way, or a server that is busy. Timers of
 /// the runtime go off by the millisecond.
 const MOMENT: Duration = Duration::from_millis(1);
-
-/// The most that an answer may hold.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) rows: u64,
-    pub(crate) bytes: ByteSize,
-}
-
-/// A complete answer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
-    /// When its first bytes were read, nanoseconds on the monotonic clock.
-    pub(crate) first_ns: u64,
-    /// When its last bytes were read.
-    pub(crate) last_ns: u64,
-    /// Bytes of its rows.
-    pub(crate) bytes: u64,
-}
 
 /// How a call is looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +49,6 @@ pub(crate) enum Seen {
     },
 }
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(crate) enum NoAnswer {
-    /// What the driver says.
-    Driver(tokio_postgres::Error),
-    /// The answer is larger than its limits.
-    TooLarge,
-}
-
-impl From<tokio_postgres::Error> for NoAnswer {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Driver(error)
-    }
-}
-
 /// How a statement goes to the server.
 #[derive(Debug)]
 enum Form {
@@ -85,6 +56,17 @@ enum Form {
     Named { statement: tokio_postgres::Statement, clock: tokio_postgres::Statement },
     /// With its text, in one message.
     Text,
+    /// As a transaction in one message: that of a call, and that of a look.
+    Block { call: String, look: String },
+}
+
+/// What the server says of a statement that was tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tried {
+    /// The transaction that it was tried in was read-only, by the server's own word.
+    pub(crate) was_read_only: bool,
+    /// It answers with rows, be they none.
+    pub(crate) has_rows: bool,
 }
 
 /// A session and the statement that is asked over it.
@@ -97,7 +79,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Prepares `statement` over `session`.
+    /// Prepares `statement` over `session`; where nothing can be prepared, its text is kept.
     ///
     /// # Errors
     /// What the server says of the statement.
@@ -107,6 +89,9 @@ impl Exchange {
         access: Access,
         limits: Limits,
     ) -> Result<Self, tokio_postgres::Error> {
+        if let Promise::Call(_) = session.promise {
+            return Ok(Self::by_text(session, statement, access, limits));
+        }
         let types: Vec<Type> = statement.parameters.iter().map(|(_, it)| it.clone()).collect();
         let client = &session.client;
         let preparing = async {
@@ -121,17 +106,70 @@ impl Exchange {
     }
 
     /// Sends the text each time: what a call does that makes a connection of its own.
-    pub(crate) fn by_text(session: Session, access: Access, limits: Limits) -> Self {
-        Self { session, form: Form::Text, access, limits }
+    pub(crate) fn by_text(
+        session: Session,
+        statement: &Statement,
+        access: Access,
+        limits: Limits,
+    ) -> Self {
+        let form = match session.promise {
+            Promise::Session => Form::Text,
+            Promise::Call(_) => Form::Block {
+                call: block::call(access, &statement.inline),
+                look: block::between_readings(access, &statement.inline),
+            },
+        };
+        Self { session, form, access, limits }
     }
 
     /// What the server said of the statement when it was prepared: columns of its answer, and
-    /// parameters that it wants.
-    pub(crate) fn shape(&self) -> (usize, usize) {
+    /// parameters that it wants. `None` when it was not prepared.
+    pub(crate) fn shape(&self) -> Option<(usize, usize)> {
         match &self.form {
-            Form::Named { statement, .. } => (statement.columns().len(), statement.params().len()),
-            Form::Text => (0, 0),
+            Form::Named { statement, .. } => {
+                Some((statement.columns().len(), statement.params().len()))
+            }
+            Form::Text | Form::Block { .. } => None,
         }
+    }
+
+    /// Has the server read the statement without running it: it is one, and can be understood.
+    ///
+    /// # Errors
+    /// What the server says of it.
+    pub(crate) async fn understood(&self, statement: &Statement) -> Result<(), NoAnswer> {
+        // a parameter that the statement does not have is of no type that can be found out, which
+        // the server says when it has read everything else, and before it runs anything
+        let surplus = (1..).find(|number| !statement.text.contains(&format!("${number}")));
+        let values = vec![("", Type::UNKNOWN); surplus.unwrap_or(1)];
+        let read = self.session.drive(self.client().query_typed_raw(&statement.text, values));
+        match read.await {
+            Err(error) if error.code() == Some(&SqlState::INDETERMINATE_DATATYPE) => Ok(()),
+            Err(error) => Err(error.into()),
+            Ok(_) => Err(NoAnswer::Unexpected),
+        }
+    }
+
+    /// Runs the statement once in a read-only transaction, and has the server say that it is one.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(crate) async fn tried(&self, statement: &Statement) -> Result<Tried, NoAnswer> {
+        let text = block::tried(&statement.inline);
+        let brought = self.session.drive(self.block(&text)).await?;
+        Ok(Tried {
+            was_read_only: brought.first.as_deref() == Some("on"),
+            has_rows: brought.tables > 1,
+        })
+    }
+
+    /// Runs the statement once so that the server can say why it fails, whatever lends its sessions.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(crate) async fn alone(&self, statement: &Statement) -> Result<(), NoAnswer> {
+        let text = block::alone(self.access, &statement.inline);
+        self.session.drive(block::ask(self.client(), &text, self.limits)).await.map(|_| ())
     }
 
     /// Asks, and reads the whole answer.
@@ -139,7 +177,7 @@ impl Exchange {
     /// # Errors
     /// [`NoAnswer`].
     pub(crate) async fn ask(&self, statement: &Statement) -> Result<Answered, NoAnswer> {
-        self.session.drive(self.within(self.answer(statement))).await
+        self.session.drive(self.call(statement)).await
     }
 
     /// Looks into a call, and carries it out. What is measured stands where the call would stand,
@@ -169,7 +207,7 @@ impl Exchange {
             Ok::<u64, NoAnswer>(MonotonicClock.now_ns().saturating_sub(began_ns))
         };
         let mut empty = pin!(empty);
-        let call = self.within(self.answer(statement));
+        let call = self.call(statement);
         let (wire_ns, answer) = match timeout(MOMENT, empty.as_mut()).await {
             Ok(wire_ns) => (wire_ns, call.await),
             Err(_) => join(empty, call).await,
@@ -185,6 +223,9 @@ impl Exchange {
     /// session, where everything takes longer the first time, does not seem to spend less than
     /// nothing.
     async fn by_its_clock(&self, statement: &Statement) -> Result<Seen, NoAnswer> {
+        if let Form::Block { look, .. } = &self.form {
+            return self.within_one_message(look).await;
+        }
         // each is sent when it is first asked, and they are asked in this order
         let (before, answer, between, empty, after) = join5(
             self.clock(),
@@ -201,6 +242,15 @@ impl Exchange {
         Ok(Seen::Server { statement_ns: micros(before, between), empty_ns: micros(between, after) })
     }
 
+    /// The same where everything is one message: nothing is written to the socket between readings,
+    /// and nothing stands between the first two.
+    async fn within_one_message(&self, look: &str) -> Result<Seen, NoAnswer> {
+        let brought = self.block(look).await?;
+        let [before, begun, after] = brought.clock[..] else { return Err(NoAnswer::Unexpected) };
+        let micros = |from: i64, to: i64| u64::try_from(to - from).unwrap_or(0) * 1_000;
+        Ok(Seen::Server { statement_ns: micros(begun, after), empty_ns: micros(before, begun) })
+    }
+
     /// A message that asks for no work, there and back.
     async fn empty(&self) -> Result<(), NoAnswer> {
         Ok(self.client().check_connection().await?)
@@ -210,7 +260,18 @@ impl Exchange {
         &self.session.client
     }
 
-    /// Carries out `call`, in a transaction that is rolled back where that was promised.
+    /// The statement and its whole answer.
+    async fn call(&self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        let Form::Block { call, .. } = &self.form else {
+            return self.within(self.answer(statement)).await;
+        };
+        let brought = self.block(call).await?;
+        let last_ns = MonotonicClock.now_ns();
+        Ok(Answered { first_ns: brought.first_ns, last_ns, bytes: brought.bytes })
+    }
+
+    /// Carries out `call`, in a transaction that is rolled back where that was promised. Outside of
+    /// it, the session may not write.
     async fn within<T>(
         &self,
         call: impl Future<Output = Result<T, NoAnswer>>,
@@ -219,7 +280,8 @@ impl Exchange {
             Access::ReadOnly => call.await,
             Access::RolledBack => {
                 let (begun, called, ended) =
-                    join3(self.control("BEGIN"), call, self.control("ROLLBACK")).await;
+                    join3(self.control(block::begin(self.access)), call, self.control(ROLL_BACK))
+                        .await;
                 begun?;
                 let called = called?;
                 ended?;
@@ -239,11 +301,22 @@ impl Exchange {
         while let Some(row) = rows.next().await {
             count += 1;
             bytes += row?.raw_size_bytes() as u64;
-            if count > self.limits.rows || bytes > self.limits.bytes.bytes() {
-                return Err(NoAnswer::TooLarge);
-            }
+            self.limits.check(count, bytes)?;
         }
         Ok(Answered { first_ns, last_ns: MonotonicClock.now_ns(), bytes })
+    }
+
+    /// Sends a transaction in one message, and reads all that comes.
+    async fn block(&self, text: &str) -> Result<Brought, NoAnswer> {
+        let brought = block::ask(self.client(), text, self.limits).await;
+        if let Err(NoAnswer::Driver(error)) = &brought
+            && error.as_db_error().is_some()
+        {
+            // the transaction is still open; a session that does not hear it is of no use any more,
+            // which the next call will find
+            let _ = self.control(ROLL_BACK).await;
+        }
+        brought
     }
 
     async fn send(&self, statement: &Statement) -> Result<RowStream, tokio_postgres::Error> {
@@ -252,7 +325,7 @@ impl Exchange {
                 let values = statement.parameters.iter().map(|(value, _)| *value);
                 self.client().query_raw(named, values).await
             }
-            Form::Text => {
+            Form::Text | Form::Block { .. } => {
                 let values = statement.parameters.iter().map(|(value, it)| (*value, it.clone()));
                 self.client().query_typed_raw(&statement.text, values).await
             }
@@ -264,7 +337,7 @@ impl Exchange {
         let none: [&i32; 0] = [];
         let rows = match &self.form {
             Form::Named { clock, .. } => self.client().query_raw(clock, none).await?,
-            Form::Text => {
+            Form::Text | Form::Block { .. } => {
                 let none: [(&i32, Type); 0] = [];
                 self.client().query_typed_raw(CLOCK, none).await?
             }

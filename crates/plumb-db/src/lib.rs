@@ -6,9 +6,10 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | `url`, `login`, `tls` | where, as whom, how encrypted? |
+//! | `url`, `login`, `ssl_mode`, `tls`, `certificate` | where, as whom, how encrypted? |
 //! | `session`, `conversation`, `stream` | how is a connection made, and what does it carry? |
-//! | `statement`, `exchange` | what is asked, and what does a call tell that is looked into? |
+//! | `promise`, `first_session`, `process_id`, `block` | what keeps a statement from writing? |
+//! | `statement`, `exchange`, `answer` | what is asked, and what does a call tell that is looked into? |
 //! | `pool`, `caller`, `alarm`, `patience`, `drive` | when, over which connection? |
 //! | `ledger` | what is written down? |
 //! | `trial`, `readings`, `round_trip`, `floor` | what is found out beside the load? |
@@ -18,12 +19,16 @@
 //! connections only as something that is opened, asked, and asked between two clock readings.
 
 mod alarm;
+mod answer;
 mod attribution;
+mod block;
 mod caller;
+mod certificate;
 mod conversation;
 mod drive;
 mod error;
 mod exchange;
+mod first_session;
 mod floor;
 mod ledger;
 mod login;
@@ -32,9 +37,12 @@ mod options;
 mod patience;
 mod ping;
 mod pool;
+mod process_id;
+mod promise;
 mod readings;
 mod round_trip;
 mod session;
+mod ssl_mode;
 mod statement;
 mod stream;
 mod tls;

@@ -13,19 +13,21 @@ use plumb_measure::{Histogram, Reading, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::answer::Limits;
 use crate::attribution::{Known, attribute};
 use crate::caller::Opening;
 use crate::drive::{Load, NAME, WAIT, Yield, drive, runtime};
-use crate::exchange::{Exchange, Limits};
+use crate::exchange::Exchange;
 use crate::floor::floor;
 use crate::login::{self, Login};
 use crate::options::{FOREIGN, PingOptions};
+use crate::promise::Promise;
 use crate::readings::{Counter, explained};
 use crate::round_trip::{echoes, handshakes};
 use crate::session::{Access, Door, Session};
 use crate::statement::{Over, Statement, Which};
 use crate::url::Url;
-use crate::{DbError, trial};
+use crate::{DbError, first_session, trial};
 
 /// A file with a statement is no larger.
 const FILE_MAX: u64 = 1 << 20;
@@ -50,8 +52,8 @@ pub struct Ping {
 /// What stays the same for all points.
 struct Setup {
     runtime: Runtime,
-    /// The doors for statements that may not write, and for the own one.
-    doors: [Door; 2],
+    /// The door to all sessions.
+    door: Door,
     /// A session that looks on.
     onlooker: Session,
     echo: Option<Histogram>,
@@ -87,8 +89,7 @@ impl Ping {
     fn opening<'a>(&'a self, ground: &'a Setup, statement: &'a Statement) -> Opening<'a> {
         let access = self.access(statement);
         let limits = Limits { rows: self.options.rows.get(), bytes: self.options.size };
-        let door = &ground.doors[usize::from(access == Access::RolledBack)];
-        Opening { door, statement, access, limits }
+        Opening { door: &ground.door, statement, access, limits }
     }
 
     /// Reaches the server, asking for a password where that helps, and finds out what it is.
@@ -101,23 +102,15 @@ impl Ping {
         };
         let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
         let runtime = runtime(&Arc::default(), Tick::Free)?;
-        let door = |login: &Login, access| Door::new(endpoint.clone(), login, access, patience);
-        let mut onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
-        if self.login.password.is_none()
-            && let Err(trouble) = &onlooker
+        let mut first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
+        if let Err(DbError::NoPassword { .. }) = &first
+            && let Some(password) = login::ask(&self.login)
         {
-            let refused = door(&self.login, Access::ReadOnly)?.explain(&self.login, trouble);
-            if let DbError::NoPassword { .. } = refused
-                && let Some(password) = login::ask(&self.login)
-            {
-                self.login.with_password(password);
-                onlooker = runtime.block_on(door(&self.login, Access::ReadOnly)?.open());
-            }
+            self.login.with_password(password);
+            first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
         }
-        let doors = [door(&self.login, Access::ReadOnly)?, door(&self.login, Access::RolledBack)?];
-        let (onlooker, _) = onlooker.map_err(|trouble| doors[0].explain(&self.login, &trouble))?;
-        let encrypted = if onlooker.encrypted { "TLS" } else { "not encrypted" };
-        watch.server(format!("PostgreSQL {}, {encrypted}", onlooker.version));
+        let (door, onlooker) = first?;
+        watch.server(described(&door, &onlooker));
         let floor = floor()?;
         let floor_ns = floor.as_ref().map(|floor| floor.service_ns.p50);
         if let Some(floor) = floor {
@@ -127,7 +120,7 @@ impl Ping {
             Some(address) => Some(echoes(address, patience, stop)?),
             None => None,
         };
-        Ok(Setup { runtime, doors, onlooker, echo, floor_ns, explained: None })
+        Ok(Setup { runtime, door, onlooker, echo, floor_ns, explained: None })
     }
 
     /// Tries every statement once, before anything is measured.
@@ -139,8 +132,8 @@ impl Ping {
             let exchange = ground.runtime.block_on(tried)?;
             if self.options.explain && statement.which == Which::Own {
                 let session = &exchange.session;
-                let asked = session.drive(explained(&session.client, statement));
-                reading = Some(ground.runtime.block_on(asked));
+                let asked = explained(&session.client, statement, opening.access);
+                reading = Some(ground.runtime.block_on(session.drive(asked)));
             }
         }
         ground.explained = reading;
@@ -201,6 +194,7 @@ impl Ping {
             record.attribution = attribute(Known {
                 statement,
                 over: point.over,
+                promise: ground.door.promise,
                 pool,
                 callers: callers.get(),
                 response: response(&result),
@@ -221,6 +215,9 @@ impl Ping {
     /// What the server has counted of the statement so far: it is asked once, so that it is known.
     async fn counter(&self, ground: &Setup, opening: &Opening<'_>) -> Counter {
         let absent = |reason: String| Counter::Absent(reason);
+        if let Promise::Call(_) = opening.door.promise {
+            return absent("a message of several statements is not told apart by it".into());
+        }
         let (session, _) = match opening.door.open().await {
             Ok(opened) => opened,
             Err(trouble) => {
@@ -232,9 +229,10 @@ impl Ping {
             Ok(row) => row.get(0),
             Err(error) => return absent(error.to_string()),
         };
-        let exchange = Exchange::by_text(session, opening.access, opening.limits);
+        let Opening { statement, access, limits, .. } = *opening;
+        let exchange = Exchange::by_text(session, statement, access, limits);
         // a statement that fails is seen in the load
-        let _ = exchange.ask(opening.statement).await;
+        let _ = exchange.ask(statement).await;
         let onlooker = &ground.onlooker;
         onlooker.drive(Counter::of(&onlooker.client, pid)).await
     }
@@ -302,6 +300,16 @@ impl Point {
             ("statement".into(), statement.which.name().into()),
             ("over".into(), self.over.name().into()),
         ])
+    }
+}
+
+/// What answers, as every output names it.
+fn described(door: &Door, session: &Session) -> String {
+    let encrypted = if session.encrypted { "TLS" } else { "not encrypted" };
+    let server = format!("PostgreSQL {}, {encrypted}", session.version);
+    match door.promise {
+        Promise::Session => server,
+        Promise::Call(why) => format!("{server}, {}", why.describe()),
     }
 }
 

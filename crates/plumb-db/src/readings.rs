@@ -5,7 +5,8 @@ use serde_json::Value;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
-use crate::session::whole;
+use crate::block::{self, ROLL_BACK};
+use crate::session::{Access, whole};
 use crate::statement::Statement;
 
 /// Executions under `EXPLAIN`.
@@ -100,11 +101,11 @@ async fn counts(client: &Client, id: i64) -> Result<Option<Counts>, tokio_postgr
 }
 
 /// What `EXPLAIN (ANALYZE)` says of `statement`, in a transaction that is rolled back.
-pub(crate) async fn explained(client: &Client, statement: &Statement) -> Reading {
+pub(crate) async fn explained(client: &Client, statement: &Statement, access: Access) -> Reading {
     let mut total_ms = 0.0;
     let mut trouble = None;
     for _ in 0..EXPLAINED {
-        match explain(client, &statement.text).await {
+        match explain(client, &statement.text, access).await {
             Ok(ms) => total_ms += ms,
             Err(reason) => {
                 trouble = Some(reason);
@@ -126,13 +127,15 @@ pub(crate) async fn explained(client: &Client, statement: &Statement) -> Reading
 }
 
 /// Planning and execution, milliseconds.
-async fn explain(client: &Client, text: &str) -> Result<f64, String> {
-    let plain = |error: &tokio_postgres::Error| format!("it was refused: {}", whole(error));
-    client.batch_execute("BEGIN").await.map_err(|error| plain(&error))?;
+async fn explain(client: &Client, text: &str, access: Access) -> Result<f64, String> {
     let asked = format!("EXPLAIN (ANALYZE, TIMING OFF, SUMMARY ON, FORMAT JSON) {text}");
-    let answer = client.simple_query(&asked).await;
-    client.batch_execute("ROLLBACK").await.map_err(|error| plain(&error))?;
-    let answer = answer.map_err(|error| plain(&error))?;
+    let answer = match client.simple_query(&block::call(access, &asked)).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let _ = client.batch_execute(ROLL_BACK).await; // who does not hear it has gone
+            return Err(format!("it was refused: {}", whole(&error)));
+        }
+    };
     let plan: String = answer
         .iter()
         .filter_map(|message| match message {

@@ -15,18 +15,20 @@ use tokio_postgres::{Client, Config};
 use crate::DbError;
 use crate::conversation::Conversation;
 use crate::login::Login;
+use crate::promise::Promise;
+use crate::ssl_mode::SslMode;
 use crate::stream::{Traffic, Wire};
-use crate::tls::{Encrypted, SslMode, Tls};
+use crate::tls::{Encrypted, Tls};
 
-/// Sessions that promise not to write say so when they begin.
-const READ_ONLY: &str = "-c default_transaction_read_only=on";
+/// What sessions are asked to be when they begin, and what the server reports of them.
+const READ_ONLY: &str = "default_transaction_read_only";
 
 /// Whether a session may change data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// The server refuses whatever writes.
     ReadOnly,
-    /// Every statement runs in a transaction that is rolled back.
+    /// Every statement runs in a transaction of its own that may write and is rolled back.
     RolledBack,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Door {
     pub(crate) endpoint: Endpoint,
     /// The server as messages name it.
     pub(crate) server: String,
+    /// Who keeps the statements of its sessions from writing.
+    pub(crate) promise: Promise,
     config: Config,
     tls: Tls,
     traffic: Arc<Traffic>,
@@ -58,6 +62,8 @@ pub(crate) struct Opened {
 pub(crate) struct Session {
     pub(crate) client: Client,
     conversation: Mutex<Conversation<Encrypted>>,
+    /// Who keeps its statements from writing.
+    pub(crate) promise: Promise,
     /// What it really uses.
     pub(crate) transport: Option<Transport>,
     pub(crate) encrypted: bool,
@@ -70,6 +76,22 @@ impl Session {
     pub(crate) async fn drive<T>(&self, work: impl Future<Output = T>) -> T {
         self.conversation.lock().await.drive(work).await
     }
+
+    /// Whether its transactions are read-only unless they say otherwise, as the server last reported;
+    /// `None` when it does not report that. Nothing is asked: the server reports each change with the
+    /// answer to the statement that made it.
+    pub(crate) fn reports_read_only(&self) -> Option<bool> {
+        let conversation = self.conversation.try_lock().ok()?; // nobody asks meanwhile
+        conversation.parameter(READ_ONLY).map(|value| value == "on")
+    }
+
+    /// False when it was read-only and is not any more.
+    pub(crate) fn keeps_its_promise(&self) -> bool {
+        match self.promise {
+            Promise::Session => self.reports_read_only() != Some(false),
+            Promise::Call(_) => true,
+        }
+    }
 }
 
 /// Why a session could not be opened.
@@ -81,17 +103,20 @@ pub(crate) enum NotOpened {
     Driver(tokio_postgres::Error),
     /// It took too long.
     TimedOut,
+    /// It was to be read-only, and the server reports that it is not.
+    Writable,
 }
 
 impl Door {
-    /// The door to `endpoint` for `login`; a session must be open within `patience`.
+    /// The door to `endpoint` for `login`, whose sessions keep `promise`; one must be open within
+    /// `patience`.
     ///
     /// # Errors
     /// [`DbError`] when certificates cannot be used.
     pub(crate) fn new(
         endpoint: Endpoint,
         login: &Login,
-        access: Access,
+        promise: Promise,
         patience: Span,
     ) -> Result<Self, DbError> {
         let mut config = Config::new();
@@ -109,12 +134,13 @@ impl Door {
         if let Some(password) = &login.password {
             config.password(password.reveal());
         }
-        if access == Access::ReadOnly {
-            config.options(READ_ONLY);
+        if promise == Promise::Session {
+            config.options(format!("-c {READ_ONLY}=on"));
         }
         Ok(Self {
             endpoint,
             server: login.server(),
+            promise,
             config,
             tls: Tls::of(login)?,
             traffic: Arc::default(),
@@ -127,11 +153,22 @@ impl Door {
         Self { traffic: Arc::clone(traffic), ..self.clone() }
     }
 
-    /// Opens a session.
+    /// Opens a session that keeps the promise.
     ///
     /// # Errors
     /// [`NotOpened`].
     pub(crate) async fn open(&self) -> Result<(Session, Opened), NotOpened> {
+        let (session, opened) = self.enter().await?;
+        let is_doubtful =
+            self.promise == Promise::Session && session.reports_read_only() != Some(true);
+        if is_doubtful { Err(NotOpened::Writable) } else { Ok((session, opened)) }
+    }
+
+    /// Opens a session, whatever the server reports of it.
+    ///
+    /// # Errors
+    /// [`NotOpened`].
+    pub(crate) async fn enter(&self) -> Result<(Session, Opened), NotOpened> {
         let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), self.login());
         opening.await.map_err(|_| NotOpened::TimedOut)?
     }
@@ -156,7 +193,8 @@ impl Door {
         let version = connection.parameter("server_version").unwrap_or("unknown").to_owned();
         let conversation = Mutex::new(Conversation::of(connection));
         let encrypted = opened.tls_ns.is_some();
-        Ok((Session { client, conversation, transport, encrypted, version }, opened))
+        let promise = self.promise;
+        Ok((Session { client, conversation, promise, transport, encrypted, version }, opened))
     }
 
     /// Tells the server to give up what `session` asked for, and ends the session.
@@ -179,6 +217,7 @@ impl Door {
             NotOpened::TimedOut => {
                 EngineError::connect(server, &io::ErrorKind::TimedOut.into()).into()
             }
+            NotOpened::Writable => DbError::Writable { server },
             NotOpened::Driver(error) => match error.as_db_error() {
                 Some(said) => DbError::Login {
                     server,
@@ -197,7 +236,7 @@ impl Door {
                 }
                 None if is_tls(error) => DbError::Tls {
                     server,
-                    cause: whole(error),
+                    cause: refusal_of_certificate(whole(error)),
                     remedy: "check the certificate of the server and sslmode, sslrootcert",
                 },
                 None => DbError::Login {
@@ -219,7 +258,7 @@ impl NotOpened {
                 FailureKind::ConnectRefused
             }
             Self::Driver(error) if is_tls(error) => FailureKind::HandshakeFailed,
-            Self::Socket(_) | Self::Driver(_) => FailureKind::ConnectFailed,
+            Self::Socket(_) | Self::Driver(_) | Self::Writable => FailureKind::ConnectFailed,
         }
     }
 }
@@ -270,6 +309,17 @@ fn remedy(code: &SqlState) -> &'static str {
 
 fn is_tls(error: &tokio_postgres::Error) -> bool {
     error.to_string().contains("TLS")
+}
+
+/// Why a certificate is not taken, in words where the library has none.
+fn refusal_of_certificate(cause: String) -> String {
+    if cause.contains("CaUsedAsEndEntity") {
+        "the server's certificate is its own authority, and sslrootcert does not hold it".into()
+    } else if cause.contains("InvalidPurpose") {
+        "the server's certificate is not for servers (its key usage says so)".into()
+    } else {
+        cause
+    }
 }
 
 /// An error with everything behind it, in one line.

@@ -84,12 +84,14 @@ pub(crate) struct Statement {
     pub(crate) which: Which,
     pub(crate) text: String,
     pub(crate) parameters: Vec<Parameter>,
+    /// The same with its parameters written into it.
+    pub(crate) inline: String,
 }
 
 impl Statement {
     /// `SELECT 1`.
     pub(crate) fn trivial() -> Self {
-        Self { which: Which::Trivial, text: "SELECT 1".into(), parameters: Vec::new() }
+        Self::plain(Which::Trivial, "SELECT 1")
     }
 
     /// The statement of everyday size. It reads no table, so it runs on every server.
@@ -98,14 +100,68 @@ impl Statement {
             which: Which::Sized,
             text: "SELECT n, repeat(md5($1), 3) FROM generate_series(1, $2) AS n".into(),
             parameters: vec![(&*PARAMETER, Type::TEXT), (&ROWS, Type::INT4)],
+            inline: format!(
+                "SELECT n, repeat(md5('{}'), 3) FROM generate_series(1, {ROWS}) AS n",
+                *PARAMETER
+            ),
         }
     }
 
     /// The user's own.
     pub(crate) fn own(text: &str) -> Self {
-        let text = text.trim().trim_end_matches(';').trim_end().to_owned();
-        Self { which: Which::Own, text, parameters: Vec::new() }
+        Self::plain(Which::Own, text.trim().trim_end_matches(';').trim_end())
     }
+
+    fn plain(which: Which, text: &str) -> Self {
+        Self { which, text: text.into(), parameters: Vec::new(), inline: text.into() }
+    }
+
+    /// True when it begins as statements do that answer with rows and leave the transaction they run
+    /// in alone. A procedure, for one, may end it and begin one that writes.
+    pub(crate) fn only_asks(&self) -> bool {
+        let start = without_comments(&self.text);
+        let end = start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len());
+        start.starts_with('(') || ASKING.iter().any(|word| word.eq_ignore_ascii_case(&start[..end]))
+    }
+}
+
+/// What statements that only ask begin with.
+const ASKING: [&str; 6] = ["SELECT", "WITH", "VALUES", "TABLE", "SHOW", "EXPLAIN"];
+
+/// `text` without the spaces and comments that it begins with. Comments between `/*` and `*/` hold
+/// others.
+fn without_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let behind = if let Some(line) = rest.strip_prefix("--") {
+            line.split_once(['\n', '\r']).map_or("", |(_, behind)| behind)
+        } else if rest.starts_with("/*") {
+            behind_comment(rest)
+        } else {
+            return rest;
+        };
+        rest = behind.trim_start();
+    }
+}
+
+/// What stands behind the comment that `text` begins with; nothing when it has no end.
+fn behind_comment(text: &str) -> &str {
+    let (mut depth, mut at) = (0_u32, 0);
+    while let Some(mark) = text.as_bytes().get(at..at + 2) {
+        match mark {
+            b"/*" => depth += 1,
+            b"*/" => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return &text[at..];
+        }
+    }
+    ""
 }
 
 #[cfg(test)]
@@ -115,6 +171,46 @@ mod tests {
     #[test]
     fn a_semicolon_at_the_end_is_no_part_of_a_statement() {
         assert_eq!(Statement::own(" SELECT 2 ;\n").text, "SELECT 2");
+    }
+
+    #[test]
+    fn what_only_asks_is_told_by_its_first_word() {
+        for text in [
+            "select 1",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            " ((values (1)))",
+            "-- select\n/* /* a */ call p() */ Table t",
+            "show all",
+            "explain select 1",
+        ] {
+            assert!(Statement::own(text).only_asks(), "{text}");
+        }
+        for text in [
+            "call p(1)",
+            "/* select */ CALL p(1)",
+            "-- select 1",
+            "/* select 1",
+            "copy (select 1) to stdout",
+            "do $$ begin end $$",
+            "selectx 1",
+            "insert into t values (1) returning a",
+            "",
+        ] {
+            assert!(!Statement::own(text).only_asks(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_written_into_the_statement() {
+        let sized = Statement::sized();
+        assert!(!sized.inline.contains('$') && sized.inline.contains(&*PARAMETER));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_brings_it_down(text in "[-/*a-z\\n é]{0,20}") {
+            let _ = Statement::own(&text).only_asks();
+        }
     }
 
     #[test]

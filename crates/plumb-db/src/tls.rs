@@ -11,11 +11,12 @@ use std::task::{Context, Poll};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
@@ -24,55 +25,10 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
 use crate::DbError;
+use crate::certificate::Certificate;
 use crate::login::Login;
+use crate::ssl_mode::SslMode;
 use crate::stream::Wire;
-
-/// How much TLS is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SslMode {
-    /// None.
-    Disable,
-    /// Where the server offers it; whoever the server is.
-    Prefer,
-    /// Always; whoever the server is.
-    Require,
-    /// Always, with a certificate of an authority that is trusted.
-    VerifyCa,
-    /// The same, and the certificate names the host.
-    VerifyFull,
-}
-
-impl SslMode {
-    /// The mode called `name`; `prefer` when none is named. With a file of trusted authorities
-    /// `require` means `verify-ca`, as it does for `libpq`.
-    ///
-    /// # Errors
-    /// [`DbError::Url`] lists the modes.
-    pub(crate) fn of(name: Option<&str>, authorities: bool) -> Result<Self, DbError> {
-        match name {
-            Some("disable") => Ok(Self::Disable),
-            None | Some("prefer") => Ok(Self::Prefer),
-            Some("require") if authorities => Ok(Self::VerifyCa),
-            Some("require") => Ok(Self::Require),
-            Some("verify-ca") => Ok(Self::VerifyCa),
-            Some("verify-full") => Ok(Self::VerifyFull),
-            Some(_) => Err(DbError::Url {
-                complaint: "sslmode is none of disable, prefer, require, verify-ca, verify-full"
-                    .into(),
-            }),
-        }
-    }
-
-    /// What the driver is told.
-    pub(crate) fn of_driver(self) -> tokio_postgres::config::SslMode {
-        use tokio_postgres::config::SslMode as Driver;
-        match self {
-            Self::Disable => Driver::Disable,
-            Self::Prefer => Driver::Prefer,
-            Self::Require | Self::VerifyCa | Self::VerifyFull => Driver::Require,
-        }
-    }
-}
 
 /// Makes encrypted connections to one server.
 #[derive(Clone)]
@@ -99,17 +55,12 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match login.ssl {
             SslMode::Disable | SslMode::Prefer | SslMode::Require => {
-                Arc::new(Verifier { trusted: None, named: false, provider: Arc::clone(&provider) })
+                Arc::new(Verifier { trusted: None, host: None, provider: Arc::clone(&provider) })
             }
             mode @ (SslMode::VerifyCa | SslMode::VerifyFull) => {
-                let roots = Arc::new(authorities(login)?);
-                let trusted =
-                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-                        .build()
-                        .map_err(|error| refused(login, &error.to_string(), SSLROOTCERT))?;
-                let named = mode == SslMode::VerifyFull;
-                let provider = Arc::clone(&provider);
-                Arc::new(Verifier { trusted: Some(trusted), named, provider })
+                let trusted = Some(Trusted::of(login, &provider)?);
+                let host = (mode == SslMode::VerifyFull).then(|| login.host.clone());
+                Arc::new(Verifier { trusted, host, provider: Arc::clone(&provider) })
             }
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -157,32 +108,22 @@ fn refused(login: &Login, cause: &str, remedy: &'static str) -> DbError {
     DbError::Tls { server: login.server(), cause: cause.into(), remedy }
 }
 
-/// Whom to trust: the file that is named, those of this machine for `system`, or
-/// `~/.postgresql/root.crt`.
-fn authorities(login: &Login) -> Result<RootCertStore, DbError> {
-    let mut roots = RootCertStore::empty();
-    let file = match &login.root_cert {
-        Some(named) if named == Path::new("system") => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            return if roots.is_empty() {
-                Err(refused(login, "this machine trusts no authority", SSLROOTCERT))
-            } else {
-                Ok(roots)
-            };
-        }
-        Some(named) => named.clone(),
+/// Whom to trust: the certificates of the file that is named, those of this machine for `system`, or
+/// those of `~/.postgresql/root.crt`.
+fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    match &login.root_cert {
+        Some(_) if trusts_machine(login) => Ok(rustls_native_certs::load_native_certs().certs),
+        Some(named) => certificates(named),
         None => {
             let home = crate::login::process_environment("HOME").unwrap_or_default();
-            Path::new(&home).join(".postgresql/root.crt")
+            certificates(&Path::new(&home).join(".postgresql/root.crt"))
         }
-    };
-    for certificate in certificates(&file)? {
-        roots.add(certificate).map_err(|error| DbError::File {
-            file: file.clone(),
-            complaint: format!("a certificate in it cannot be used: {error}"),
-        })?;
     }
-    Ok(roots)
+}
+
+/// True when the authorities of this machine are trusted.
+fn trusts_machine(login: &Login) -> bool {
+    login.root_cert.as_deref() == Some(Path::new("system"))
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
@@ -204,14 +145,64 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, DbError> {
         .map_err(|error| complain(format!("no private key in PEM form: {error}")))
 }
 
+/// Who is trusted.
+#[derive(Debug)]
+struct Trusted {
+    /// Follows a certificate to one of the authorities.
+    path: Arc<WebPkiServerVerifier>,
+    /// The certificates themselves: a server may show one of them as its own.
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Trusted {
+    fn of(login: &Login, provider: &Arc<CryptoProvider>) -> Result<Self, DbError> {
+        let certificates = authorities(login)?;
+        let mut roots = RootCertStore::empty();
+        let (_, unread) = roots.add_parsable_certificates(certificates.iter().cloned());
+        if certificates.is_empty() {
+            return Err(refused(login, "this machine trusts no authority", SSLROOTCERT));
+        }
+        if unread > 0 && !trusts_machine(login) {
+            let cause = format!("{unread} of the certificates of sslrootcert cannot be used");
+            return Err(refused(login, &cause, SSLROOTCERT));
+        }
+        let path =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| refused(login, &error.to_string(), SSLROOTCERT))?;
+        Ok(Self { path, certificates })
+    }
+}
+
 /// Looks at a certificate as closely as the mode asks.
 #[derive(Debug)]
 struct Verifier {
     /// Who is trusted; `None`: whoever answers.
-    trusted: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificate must name the host.
-    named: bool,
+    trusted: Option<Trusted>,
+    /// The host that the certificate must name; `None`: any.
+    host: Option<String>,
     provider: Arc<CryptoProvider>,
+}
+
+/// Checks a certificate that is trusted itself: its time, its purpose, its name.
+fn of_its_own(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<ServerCertVerified, rustls::Error> {
+    let said = Certificate::parse(certificate).ok_or(CertificateError::BadEncoding)?;
+    said.check(now.as_secs())?;
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+    Ok(ServerCertVerified::assertion())
+}
+
+impl Verifier {
+    /// True when a certificate that lists another name than that of the host, or none, is taken.
+    fn takes_name_of(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.host.as_ref().is_none_or(|host| {
+            Certificate::parse(certificate).is_some_and(|it| it.is_commonly_named(host))
+        })
+    }
 }
 
 impl ServerCertVerifier for Verifier {
@@ -226,10 +217,16 @@ impl ServerCertVerifier for Verifier {
         let Some(trusted) = &self.trusted else {
             return Ok(ServerCertVerified::assertion());
         };
-        match trusted.verify_server_cert(certificate, chain, name, ocsp, now) {
+        let verified = if trusted.certificates.contains(certificate) {
+            of_its_own(certificate, name, now)
+        } else {
+            trusted.path.verify_server_cert(certificate, chain, name, ocsp, now)
+        };
+        match verified {
+            // the name is looked at last: all else is well
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.named => Ok(ServerCertVerified::assertion()),
+            )) if self.takes_name_of(certificate) => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }
@@ -315,19 +312,5 @@ impl AsyncWrite for Encrypted {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes_mean_what_they_mean_for_libpq() {
-        assert_eq!(SslMode::of(None, false).unwrap(), SslMode::Prefer);
-        assert_eq!(SslMode::of(Some("require"), false).unwrap(), SslMode::Require);
-        assert_eq!(SslMode::of(Some("require"), true).unwrap(), SslMode::VerifyCa);
-        let error = SslMode::of(Some("allow"), false).unwrap_err().to_string();
-        assert!(error.contains("verify-full"), "{error}");
     }
 }

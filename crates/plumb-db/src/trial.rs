@@ -6,13 +6,16 @@ use plumb_measure::Span;
 use tokio_postgres::error::SqlState;
 
 use crate::DbError;
+use crate::answer::NoAnswer;
 use crate::caller::{NotReady, Opening};
-use crate::exchange::{Exchange, NoAnswer};
+use crate::exchange::Exchange;
 use crate::login::Login;
+use crate::promise::Promise;
 use crate::session::{Access, whole};
 
-/// Runs the statement once, within its limits and `patience`. What it shows of the server comes
-/// back with the session, on which the statement is prepared.
+/// Runs the statement within its limits and `patience`: one that may not write in a transaction first
+/// that is read-only by the server's own word, then each as its calls will. What it shows of the
+/// server comes back with the session.
 ///
 /// # Errors
 /// [`DbError::Statement`] says what is wrong with the statement; the others, why there is no session.
@@ -21,83 +24,142 @@ pub(crate) async fn run(
     login: &Login,
     patience: Span,
 ) -> Result<Exchange, DbError> {
-    let which = opening.statement.which.name();
-    let wrong = |complaint: String| DbError::Statement { statement: which, complaint };
     let exchange = match opening.open().await {
         Ok((exchange, _)) => exchange,
         Err(NotReady::Closed(trouble)) => return Err(opening.door.explain(login, &trouble)),
         Err(NotReady::Statement(error)) => {
-            return Err(wrong(format!("cannot be prepared: {}", whole(&error))));
+            let trial = Trial { opening, patience };
+            return Err(trial.wrong(format!("cannot be prepared: {}", whole(&error))));
         }
     };
-    let (columns, parameters) = exchange.shape();
-    if parameters != opening.statement.parameters.len() {
-        return Err(wrong(format!(
-            "wants {parameters} parameters ($1, ...): write values in their place"
-        )));
-    }
-    if columns == 0 && opening.access == Access::ReadOnly {
-        return Err(wrong(WRITES.into()));
-    }
-    let asked = exchange.ask(opening.statement);
-    let answer = match tokio::time::timeout(Duration::from_nanos(patience.ns()), asked).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            opening.door.abandon(exchange.session).await;
-            return Err(wrong(format!("has no answer within {patience}: raise --timeout")));
+    match (Trial { opening, patience }).of(&exchange).await {
+        Ok(()) => Ok(exchange),
+        Err(error) => {
+            opening.door.abandon(exchange.session).await; // it may still be at work
+            Err(error)
         }
-    };
-    match answer {
-        Ok(_) => {}
-        Err(NoAnswer::TooLarge) => {
-            opening.door.abandon(exchange.session).await;
-            let limits = opening.limits;
-            return Err(wrong(format!(
-                "has an answer of more than {} rows or {}: add a LIMIT to it, or raise --rows and \
-                 --size",
-                limits.rows, limits.bytes
-            )));
-        }
-        Err(NoAnswer::Driver(error)) => return Err(refused(opening, which, &error)),
     }
-    still_read_only(opening, &exchange).await?;
-    Ok(exchange)
 }
 
 /// What to do about a statement that writes.
 const WRITES: &str =
     "returns no rows or writes: --allow-writes measures it, and rolls each call back";
 
-fn refused(opening: &Opening<'_>, which: &'static str, error: &tokio_postgres::Error) -> DbError {
-    match error.code() {
-        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => DbError::Statement {
-            statement: which,
-            complaint: format!("is refused ({}): it {WRITES}", whole(error)),
-        },
-        Some(_) => {
-            DbError::Statement { statement: which, complaint: format!("fails: {}", whole(error)) }
-        }
-        None => DbError::Gone { server: opening.door.server.clone(), cause: whole(error) },
-    }
+/// True when the session is lent.
+fn is_lent(exchange: &Exchange) -> bool {
+    matches!(exchange.session.promise, Promise::Call(_))
 }
 
-/// A statement that lets its session write is not measured.
-async fn still_read_only(opening: &Opening<'_>, exchange: &Exchange) -> Result<(), DbError> {
-    if opening.access == Access::RolledBack {
-        return Ok(());
+/// One statement, tried over one session.
+#[derive(Clone, Copy, Debug)]
+struct Trial<'a> {
+    opening: &'a Opening<'a>,
+    patience: Span,
+}
+
+impl Trial<'_> {
+    async fn of(&self, exchange: &Exchange) -> Result<(), DbError> {
+        match self.all(exchange).await {
+            Err(DbError::Gone { server, cause }) if is_lent(exchange) => {
+                let gone = DbError::Gone { server, cause };
+                Err(self.reason().await.unwrap_or(gone))
+            }
+            tried => tried,
+        }
     }
-    let which = opening.statement.which.name();
-    let session = &exchange.session;
-    let rows = session
-        .drive(session.client.simple_query("SHOW default_transaction_read_only"))
-        .await
-        .map_err(|error| refused(opening, which, &error))?;
-    let on = rows.iter().any(|message| {
-        matches!(message, tokio_postgres::SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))
-    });
-    if on {
-        return Ok(());
+
+    /// Why a statement fails that something on the way ended the session of, by a session more.
+    async fn reason(&self) -> Option<DbError> {
+        let (exchange, _) = self.opening.open().await.ok()?;
+        self.patiently(exchange.alone(self.opening.statement)).await.err()
     }
-    let complaint = "takes away the promise that its session does not write".into();
-    Err(DbError::Statement { statement: which, complaint })
+
+    async fn all(&self, exchange: &Exchange) -> Result<(), DbError> {
+        let statement = self.opening.statement;
+        let may_write = self.opening.access == Access::RolledBack;
+        let columns = match exchange.shape() {
+            Some((columns, parameters)) if parameters == statement.parameters.len() => {
+                Some(columns)
+            }
+            Some((_, parameters)) => return Err(self.wants(parameters)),
+            None => {
+                self.patiently(exchange.understood(statement)).await?;
+                None
+            }
+        };
+        if !may_write {
+            if columns == Some(0) || !statement.only_asks() {
+                return Err(self.wrong(WRITES.into()));
+            }
+            self.in_a_read_only_transaction(exchange).await?;
+        }
+        self.patiently(exchange.ask(statement)).await?;
+        if exchange.session.keeps_its_promise() {
+            return Ok(());
+        }
+        Err(self.wrong("takes away the promise that its session does not write".into()))
+    }
+
+    /// The statement is not run again before it has run where the server would refuse that it writes.
+    async fn in_a_read_only_transaction(&self, exchange: &Exchange) -> Result<(), DbError> {
+        let tried = self.patiently(exchange.tried(self.opening.statement)).await?;
+        if !tried.was_read_only {
+            let server = self.opening.door.server.clone();
+            return Err(DbError::NeverReadOnly { server });
+        }
+        if tried.has_rows { Ok(()) } else { Err(self.wrong(WRITES.into())) }
+    }
+
+    /// Waits for an answer as long as a call may take.
+    async fn patiently<T>(
+        &self,
+        asked: impl Future<Output = Result<T, NoAnswer>>,
+    ) -> Result<T, DbError> {
+        let limit = Duration::from_nanos(self.patience.ns());
+        let Ok(answer) = tokio::time::timeout(limit, asked).await else {
+            let patience = self.patience;
+            return Err(self.wrong(format!("has no answer within {patience}: raise --timeout")));
+        };
+        answer.map_err(|trouble| match trouble {
+            NoAnswer::TooLarge => {
+                let limits = self.opening.limits;
+                self.wrong(format!(
+                    "has an answer of more than {} rows or {}: add a LIMIT to it, or raise --rows \
+                     and --size",
+                    limits.rows, limits.bytes
+                ))
+            }
+            NoAnswer::Unexpected => {
+                self.wrong("is answered in another way than PostgreSQL does".into())
+            }
+            NoAnswer::Driver(error) => self.refused(&error),
+        })
+    }
+
+    fn refused(&self, error: &tokio_postgres::Error) -> DbError {
+        let said = whole(error);
+        match error.code() {
+            Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
+                self.wrong(format!("is refused ({said}): it {WRITES}"))
+            }
+            Some(code) if *code == SqlState::UNDEFINED_PARAMETER => self.wants(1),
+            // of something on the way: a server has understood the statement by then
+            Some(code) if *code == SqlState::PROTOCOL_VIOLATION => self.gone(said),
+            Some(_) => self.wrong(format!("fails: {said}")),
+            None => self.gone(said),
+        }
+    }
+
+    fn gone(&self, cause: String) -> DbError {
+        DbError::Gone { server: self.opening.door.server.clone(), cause }
+    }
+
+    fn wants(&self, parameters: usize) -> DbError {
+        let them = if parameters == 1 { "a parameter" } else { "parameters" };
+        self.wrong(format!("wants {them} ($1, ...): write values in their place"))
+    }
+
+    fn wrong(&self, complaint: String) -> DbError {
+        DbError::Statement { statement: self.opening.statement.which.name(), complaint }
+    }
 }

@@ -137,6 +137,11 @@ impl<L: Link> Channel<L> {
         self.held.as_ref().map_or(0, |held| held.rest.len())
     }
 
+    /// Bytes of memory that are taken for what waits in either direction.
+    pub(crate) fn taken(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| held.out.capacity() + held.rest.capacity())
+    }
+
     /// Bytes that wait to be sent.
     pub(crate) fn unsent(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.out.len() - held.sent)

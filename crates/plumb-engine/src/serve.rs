@@ -1,6 +1,7 @@
 //! The loop that serves: any number of connections on one thread.
 
 mod lone;
+mod room;
 #[cfg(test)]
 mod tests;
 mod turn;
@@ -40,6 +41,9 @@ pub struct ServePlan {
     pub stall: Span,
     /// The server stops when no client has sent anything for this long; `None`: never.
     pub quit_after: Option<Span>,
+    /// Bytes held of messages that are not complete and of replies that are not taken, of all clients
+    /// together. Beyond it, those are closed that were silent longest. `None`: no limit.
+    pub memory: Option<usize>,
     /// Who may connect over IP; empty: everybody who reaches the address.
     pub allow: Vec<Cidr>,
     /// Ask again and again instead of waiting.
@@ -62,6 +66,7 @@ impl ServePlan {
             idle: None,
             stall,
             quit_after: None,
+            memory: None,
             allow: Vec::new(),
             spin: false,
             pin: None,
@@ -104,6 +109,8 @@ pub(crate) struct Client<C, L> {
     /// Whole messages may be among what is kept: they are served before more is read.
     unserved: bool,
     last_heard: u64,
+    /// Bytes that it had taken of the memory for what is unfinished when it was looked at last.
+    taken: usize,
     wake: Wake,
 }
 
@@ -125,6 +132,8 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     slots: Vec<Slot<S::Conn, L>>,
     free: Vec<usize>,
     clients: usize,
+    /// Bytes that all clients take of the memory for what is unfinished.
+    taken: usize,
     timers: Timers,
     again: VecDeque<usize>,
     /// Clients whose replies wait for the service to settle.
@@ -161,6 +170,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             slots: Vec::new(),
             free: Vec::new(),
             clients: 0,
+            taken: 0,
             timers: Timers::default(),
             again: VecDeque::new(),
             unsettled: Vec::new(),
@@ -324,6 +334,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             waiting: false,
             unserved: false,
             last_heard: self.now,
+            taken: 0,
             wake: Wake::default(),
         };
         match self.free.pop() {
@@ -346,6 +357,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
     fn vacate(&mut self, index: usize) -> Option<Client<S::Conn, L>> {
         let slot = &mut self.slots[index];
         let client = slot.client.take()?;
+        self.taken -= client.taken;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(index);
         if self.lone.client == Some(index) {
@@ -358,8 +370,12 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         let Some(client) = self.vacate(index) else {
             return;
         };
-        if let Some(conn) = client.conn {
+        if let Some(mut conn) = client.conn {
             self.clients -= 1;
+            // what came behind an end that we asked for is nobody's loss
+            if client.closing.is_none() && client.channel.kept() > 0 {
+                self.service.cut_off(&mut conn, client.channel.bytes(&[]));
+            }
             self.service.close(conn, client.closing.unwrap_or(ended));
         }
     }

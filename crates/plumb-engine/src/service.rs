@@ -71,6 +71,8 @@ pub enum Ended {
     Idle,
     /// A message was begun and not finished for as long as the plan allows.
     Stalled,
+    /// The memory for what is unfinished was full, and it had been silent longest.
+    CrowdedOut,
     /// The server stopped.
     Stopped,
 }
@@ -84,6 +86,7 @@ impl fmt::Display for Ended {
             Self::Unsecured => "no TLS connection",
             Self::Idle => "idle for too long",
             Self::Stalled => "message begun and not finished",
+            Self::CrowdedOut => "closed for want of memory",
             Self::Stopped => "server stopped",
         })
     }
@@ -188,6 +191,18 @@ pub trait Service {
     /// of `error` follows the address of the client.
     fn unsecured(&mut self, conn: &mut Self::Conn, error: &io::Error) {
         let _ = (conn, error);
+    }
+
+    /// The connection is about to be closed, and `unread` of what it sent was never served: the
+    /// beginning of a message, which does not go on.
+    fn cut_off(&mut self, conn: &mut Self::Conn, unread: &[u8]) {
+        let _ = (conn, unread);
+    }
+
+    /// The farewell to a client that is closed because the memory for what is unfinished is full.
+    fn crowded_out(&mut self, conn: &mut Self::Conn) -> Vec<u8> {
+        let _ = conn;
+        Vec::new()
     }
 
     /// The connection is gone.

@@ -4,6 +4,7 @@
 //! | what | where |
 //! |---|---|
 //! | [`RunFolder`], [`ExperimentFolder`], [`CheckFolder`] | made by this process, written whole, never overwritten |
+//! | [`Place`] | what these are made in, and recordings of hosts |
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
 //! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
 //! | [`Found`] | which runs and experiments lie below the paths that were named, and what cannot be shown |
@@ -36,6 +37,7 @@ pub use folder_of::FolderOf;
 pub use host_track::read_host_tracks;
 pub use moment::wall_ns;
 pub use names::{EXPERIMENT, RECORD};
+pub use place::Place;
 pub use read::{
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,
     read_order, read_record, read_responses,

@@ -7,16 +7,20 @@ use std::path::{Path, PathBuf};
 use crate::error::FolderError;
 use crate::names::{COMPARISON, EXPERIMENT, NUMBERED_MAX, ORDER, RECORD};
 
-/// The folder of one run or one experiment.
+/// The folder of one run, one experiment or one recording. No other process takes it, and nothing
+/// that was there before is touched.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     path: PathBuf,
     made: Vec<PathBuf>, // by us, not found empty: itself and its parents, each before its parent
 }
 
 impl Place {
     /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
-    pub(crate) fn create_new(path: &Path) -> Result<Self, FolderError> {
+    ///
+    /// # Errors
+    /// [`FolderError`] when it cannot be made, or holds something.
+    pub fn create_new(path: &Path) -> Result<Self, FolderError> {
         let create = |cause| FolderError::Create { path: path.into(), cause };
         let made = make(path).map_err(create)?;
         if fs::read_dir(path).map_err(create)?.next().is_none() {
@@ -27,7 +31,10 @@ impl Place {
 
     /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.
     /// Two processes that ask at once get two folders.
-    pub(crate) fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
+    ///
+    /// # Errors
+    /// [`FolderError`] when it cannot be made, or too many are there.
+    pub fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
         let mut made =
             make(parent).map_err(|cause| FolderError::Create { path: parent.into(), cause })?;
         for name in names(stem) {
@@ -50,7 +57,8 @@ impl Place {
     }
 
     /// Where the folder is.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -89,7 +97,7 @@ impl Place {
 
     /// Removes the named files, and the folder itself with those above it, as far as they were made
     /// for this and nothing else is in them. What cannot be removed stays for whoever looks.
-    pub(crate) fn discard(self, files: &[&str]) {
+    pub fn discard(self, files: &[&str]) {
         for file in files {
             let _ = fs::remove_file(self.path.join(file));
         }

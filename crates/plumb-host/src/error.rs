@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plumb_engine::EngineError;
+use plumb_folder::FolderError;
 use plumb_measure::Span;
 use plumb_nmon::WriteError;
 
@@ -51,9 +52,9 @@ pub enum HostError {
     /// A process was named that is not there.
     #[error("there is no process {0}; name one that runs, or give a name to wait for it")]
     NoProcess(u32),
-    /// The folder holds something already, and nothing is ever overwritten.
-    #[error("{0} is not empty: name a folder that does not exist yet, or an empty one")]
-    NotEmpty(PathBuf),
+    /// The folder cannot be made, or holds something already: nothing is ever overwritten.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// A file or folder cannot be written.
     #[error(
         "cannot write {path}: {cause}; name a folder on a disk with room that you may write to"

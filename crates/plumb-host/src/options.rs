@@ -6,9 +6,11 @@ use plumb_measure::Span;
 use crate::HostError;
 use crate::monitor::MonitorPlan;
 use crate::process::Wanted;
-use crate::record::EVERY_LEAST;
 use crate::root::Root;
 use crate::subject::Subject;
+
+/// The shortest time between two samples.
+pub(crate) const EVERY_LEAST: Span = Span::from_ns(10_000_000);
 
 /// What is watched, and how often.
 #[derive(Args, Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use plumb_measure::counted;
 use serde::Serialize;
 
 use crate::counter::float;
@@ -112,8 +113,9 @@ impl fmt::Display for ReceiveFinding {
             ),
             Self::Squeezed(times) => write!(
                 f,
-                "a CPU ran out of its receive budget {times} times: raise net.core.netdev_budget, \
-                 or spread the receive work"
+                "a CPU ran out of its receive budget {}: raise net.core.netdev_budget, or spread the \
+                 receive work",
+                counted(*times, "time")
             ),
         }
     }

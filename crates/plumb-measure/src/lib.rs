@@ -96,5 +96,8 @@ pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;
 pub use transport::{Network, Transport, TransportUse, Transports};
-pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
+pub use units::{
+    BitRate, ByteSize, Rate, Share, Span, UnitError, counted, grouped, show_count, show_ns,
+    show_plain,
+};
 pub use validity::{LoadFacts, Validity};

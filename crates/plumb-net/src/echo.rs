@@ -1,17 +1,18 @@
 //! The server half of niping: every frame goes back as it came, unless its connection asked for
 //! more in its first one.
 
+mod asked;
+
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use plumb_engine::{Ended, Peer, Served, Service, TurnedAway};
 use plumb_measure::{Clock, Tick};
-use plumb_wire::extension::{
-    self, Answer, ClientTotals, EYE_CATCHER, Exchange, Replies, Request, Stream, TickState, Traffic,
-};
+use plumb_wire::extension::{ClientTotals, Replies, TickState, Traffic};
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
+use crate::client::{Client, Event, Manner, Unfinished};
 use crate::ledger::Ledger;
 use crate::streams::Streams;
 
@@ -52,22 +53,6 @@ impl Extension {
     }
 }
 
-/// How the messages of a client are answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
-    /// None came yet.
-    #[default]
-    Open,
-    /// They go back as they came.
-    Echo,
-    /// As these terms say.
-    Exchange(Exchange),
-    /// With figures of the server.
-    Figures,
-    /// Not at all: what comes is a stream.
-    Stream(Stream),
-}
-
 /// How large messages may be, and how long they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EchoLimits {
@@ -75,40 +60,6 @@ pub struct EchoLimits {
     pub message_bytes_max: usize,
     /// Time that each message occupies the server, nanoseconds; 0: no more than it must.
     pub service_ns: u64,
-}
-
-/// One client and what it was served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// The number of the client, from one.
-    pub handle: u64,
-    /// Where it is.
-    pub peer: Peer,
-    /// How its messages are answered.
-    pub manner: Manner,
-    /// Messages that came and were answered.
-    pub messages: u64,
-    /// Bytes of payload in them.
-    pub bytes: u64,
-    /// `NI_PING` frames answered.
-    pub pings: u64,
-    /// When it came, nanoseconds on the server's clock.
-    pub since_ns: u64,
-    /// Why it was refused something, when it was.
-    pub refusal: Option<String>,
-}
-
-/// Something the operator of a server wants to know.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A client came.
-    Opened(&'a Client),
-    /// A client went, after so many nanoseconds.
-    Closed(&'a Client, u64, Ended),
-    /// A client was not taken.
-    TurnedAway(&'a Peer, TurnedAway),
-    /// The kernel hands over no more connections for the moment.
-    CannotAccept(&'a io::Error),
 }
 
 impl<'a, C: Clock> EchoServer<'a, C> {
@@ -163,146 +114,6 @@ impl<'a, C: Clock> EchoServer<'a, C> {
     }
 }
 
-/// What a connection is served from its first message on.
-impl<C: Clock> EchoServer<'_, C> {
-    /// The first message of a client.
-    fn first(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
-        let asked = match &self.extension {
-            Some(_) if payload.starts_with(EYE_CATCHER) => Request::parse(payload),
-            _ => Ok(None),
-        };
-        match asked {
-            Ok(None) => {
-                client.manner = Manner::Echo;
-                Served::default()
-            }
-            Ok(Some(request)) => self.open_with(client, request, payload, out),
-            Err(error) => Self::refuse(client, ReturnCode::INVAL, error.to_string(), out),
-        }
-    }
-
-    /// The first message of a client asks for the extension.
-    fn open_with(
-        &mut self,
-        client: &mut Client,
-        request: Request,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Served {
-        let Some(extension) = &mut self.extension else {
-            return Served::default();
-        };
-        let served = Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false };
-        match request {
-            Request::Exchange(terms) => {
-                if terms.bytes() > self.limits.message_bytes_max as u64 {
-                    let text = format!(
-                        "{} replies of {} bytes to one request are more than this server's limit \
-                         of {} bytes",
-                        terms.replies, terms.response_bytes, self.limits.message_bytes_max
-                    );
-                    return Self::refuse(client, ReturnCode::TOO_BIG, text, out);
-                }
-                extension.replies.reserve(usize::try_from(terms.response_bytes).unwrap_or(0));
-                client.manner = Manner::Exchange(terms);
-                Answer::Exchange(terms).push(out);
-                served
-            }
-            Request::Stream(stream) => match extension.streams.admit(stream.token) {
-                Ok(()) => {
-                    client.manner = Manner::Stream(stream);
-                    Answer::Stream(stream).push(out);
-                    served
-                }
-                Err(text) => Self::refuse(client, ReturnCode::CONN_REFUSED, text, out),
-            },
-            Request::Totals | Request::Carried(_) | Request::Tick => {
-                client.manner = Manner::Figures;
-                self.tell_figures(client, payload, out)
-            }
-        }
-    }
-
-    /// Totals, what streams have carried, or the tick, as often as the client asks.
-    fn tell_figures(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
-        let Some(extension) = &self.extension else {
-            return Served::default();
-        };
-        match Request::parse(payload) {
-            Ok(Some(Request::Totals)) => {
-                extension.ledger.served(std::mem::take(&mut self.served));
-                Answer::Totals(extension.ledger.totals()).push(out);
-            }
-            Ok(Some(Request::Carried(token))) => {
-                let now_ns = self.clock.now_ns();
-                Answer::Carried(extension.streams.carried(token, now_ns)).push(out);
-            }
-            Ok(Some(Request::Tick)) => Answer::Tick(extension.tick).push(out),
-            Ok(_) => {
-                let text = "this connection is for figures of the server";
-                return Self::refuse(client, ReturnCode::INVAL, text.into(), out);
-            }
-            Err(error) => {
-                return Self::refuse(client, ReturnCode::INVAL, error.to_string(), out);
-            }
-        }
-        Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false }
-    }
-
-    /// Answers one request of an exchange.
-    fn exchange(
-        &mut self,
-        client: &mut Client,
-        terms: Exchange,
-        payload: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Served {
-        if let Some(extension) = &self.extension {
-            extension.replies.push(terms, extension::stamp_of(payload), out);
-        }
-        client.messages += 1;
-        client.bytes += payload.len() as u64;
-        self.served.add(Traffic {
-            messages_in: 1,
-            bytes_in: payload.len() as u64,
-            messages_out: terms.replies.into(),
-            bytes_out: u64::from(terms.replies) * u64::from(terms.response_bytes),
-        });
-        if self.limits.service_ns > 0 {
-            self.work(1);
-        }
-        Served { consumed: HEADER_BYTES + payload.len(), echo: 0, close: false }
-    }
-
-    /// The message at the front of a client whose messages do not simply go back.
-    fn otherwise(&mut self, client: &mut Client, payload: &[u8], out: &mut Vec<u8>) -> Served {
-        match client.manner {
-            Manner::Open => self.first(client, payload, out),
-            Manner::Exchange(terms) => self.exchange(client, terms, payload, out),
-            Manner::Figures => self.tell_figures(client, payload, out),
-            Manner::Echo | Manner::Stream(_) => Served::default(),
-        }
-    }
-}
-
-impl Client {
-    /// What it was served.
-    #[must_use]
-    pub fn served(&self) -> Traffic {
-        let came =
-            Traffic { messages_in: self.messages, bytes_in: self.bytes, ..Traffic::default() };
-        match self.manner {
-            Manner::Exchange(terms) => {
-                let messages_out = self.messages * u64::from(terms.replies);
-                let bytes_out = messages_out * u64::from(terms.response_bytes);
-                Traffic { messages_out, bytes_out, ..came }
-            }
-            Manner::Echo => Traffic { messages_out: self.messages, bytes_out: self.bytes, ..came },
-            Manner::Open | Manner::Figures | Manner::Stream(_) => came,
-        }
-    }
-}
-
 impl<C: Clock> Service for EchoServer<'_, C> {
     type Conn = Client;
 
@@ -322,6 +133,7 @@ impl<C: Clock> Service for EchoServer<'_, C> {
             pings: 0,
             since_ns: self.clock.now_ns(),
             refusal: None,
+            unfinished: None,
         };
         (self.tell)(Event::Opened(&client));
         Ok(client)
@@ -392,6 +204,18 @@ impl<C: Clock> Service for EchoServer<'_, C> {
 
     fn unsecured(&mut self, client: &mut Client, error: &io::Error) {
         client.refusal = Some(error.to_string());
+    }
+
+    fn cut_off(&mut self, client: &mut Client, unread: &[u8]) {
+        client.unfinished = Some(Unfinished::of(unread));
+    }
+
+    fn crowded_out(&mut self, client: &mut Client) -> Vec<u8> {
+        let text = "this server's memory for unfinished messages is full (--max-memory)";
+        let mut farewell = Vec::new();
+        ni::push_message(&mut farewell, ni::OPCODE_ERROR, ReturnCode::TOO_BIG, text);
+        client.refusal = Some(text.into());
+        farewell
     }
 
     fn close(&mut self, client: Client, ended: Ended) {

@@ -36,6 +36,19 @@ pub enum NetError {
         /// The limit of the protocol.
         limit: ByteSize,
     },
+    /// The memory of a server does not hold its largest message.
+    #[error(
+        "--max-memory {memory} is too little for messages of {message}: it must be {least} or more, or \
+         --max-message smaller"
+    )]
+    Memory {
+        /// As asked for.
+        memory: ByteSize,
+        /// The largest message.
+        message: ByteSize,
+        /// The least that would do.
+        least: ByteSize,
+    },
     /// A time that must be above zero is not.
     #[error("{0} must be above 0s")]
     NoTime(&'static str),

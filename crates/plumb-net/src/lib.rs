@@ -9,6 +9,7 @@
 mod account;
 mod aside;
 mod carriage;
+mod client;
 mod clients;
 mod delay;
 mod echo;
@@ -29,8 +30,9 @@ mod talk;
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
+pub use client::{Client, Event, Manner, Unfinished};
 pub use delay::{Delay, DelayOptions, IdleCut};
-pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
+pub use echo::{EchoLimits, EchoServer, Extension};
 pub use error::{NetError, PASSWORD_VARIABLE};
 pub use exchange::Exchange;
 pub use ledger::Ledger;
@@ -38,7 +40,7 @@ pub use password::{Literal, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
 pub use routed::{RouteState, Routed};
-pub use serve::{Serve, ServeOptions, listeners};
+pub use serve::{MEMORY_BYTES, Serve, ServeOptions, listeners};
 pub use stream::{Stream, StreamOptions};
 pub use streams::{Farewell, Streams};
 

@@ -1,18 +1,18 @@
 //! `plumb net ping`: round trips over sizes and connections, in random order.
 
+mod options;
+mod point;
+
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::OnceLock;
 
-use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{HoldTick, LoadOptions, OutputOptions, TransportOptions};
-use plumb_engine::tls::{TlsConnector, TlsOptions};
+use plumb_engine::options::{HoldTick, OutputOptions};
+use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
     result_record,
 };
-use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, Tick, counts_differ,
 };
@@ -21,127 +21,12 @@ use plumb_wire::route::Route;
 use serde_json::json;
 
 use crate::{Exchange, Literal, NetError, PORT, Probe, Routed, clients, far_side, route_of};
+use point::{Point, in_random_order, sweep};
+
+pub use options::PingOptions;
 
 /// The largest payload of a probe: what NI peers accept by default.
 const SIZE_MAX: u64 = 1 << 30;
-
-/// What is sent where, how often.
-#[derive(Args, Clone, Debug)]
-pub struct PingOptions {
-    /// The echo server: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
-    ///
-    /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
-    /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.
-    #[arg(value_name = "HOST")]
-    pub host: String,
-
-    /// Payload of a message; a list makes a sweep
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "1000B")]
-    pub size: Vec<ByteSize>,
-
-    /// Connections, each with messages of its own; a list makes a sweep
-    #[arg(
-        long,
-        value_name = "N,...",
-        value_delimiter = ',',
-        default_value = "1",
-        default_value_if("preset", "rss", "64")
-    )]
-    pub connections: Vec<NonZeroUsize>,
-
-    /// Clients at the same time, each with connections and a load of its own
-    ///
-    /// They begin together, and each has a row in the report, as so many processes of niping would.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub clients: NonZeroUsize,
-
-    /// What is sent and what comes back, where these differ.
-    #[command(flatten)]
-    pub asymmetry: AsymmetryOptions,
-
-    /// How much load, and how it is driven.
-    #[command(flatten)]
-    pub load: LoadOptions,
-
-    /// How the target is reached.
-    #[command(flatten)]
-    pub transport: TransportOptions,
-
-    /// Whether the connections are encrypted.
-    #[command(flatten)]
-    pub tls: TlsOptions,
-
-    /// Where results go.
-    #[command(flatten)]
-    pub output: OutputOptions,
-}
-
-/// Requests and replies that differ in size and number, as those of a database do. Only a plumb
-/// server gives them.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Asymmetry (needs plumb net serve)")]
-pub struct AsymmetryOptions {
-    /// Payload of a request [default: that of --size]
-    #[arg(
-        long,
-        value_name = "SIZE",
-        conflicts_with = "size",
-        default_value_if("preset", "rss", "400B")
-    )]
-    pub request: Option<ByteSize>,
-
-    /// Payload of a reply [default: that of the request]
-    #[arg(long, value_name = "SIZE", default_value_if("preset", "rss", "1200B"))]
-    pub response: Option<ByteSize>,
-
-    /// Replies to each request [default: 1]
-    #[arg(long, value_name = "N", default_value_if("preset", "rss", "4"))]
-    pub replies: Option<NonZeroU32>,
-
-    /// A load by name; options that are written override its own
-    #[arg(long, value_name = "NAME")]
-    pub preset: Option<Preset>,
-}
-
-/// Loads that have a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Preset {
-    /// Small packets, as many as can be, four times as many back, over 64 connections: is receiving
-    /// spread over the processors (receive side scaling)? See the line `host`, and `far host`
-    Rss,
-}
-
-impl Preset {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Rss => "rss",
-        }
-    }
-}
-
-impl AsymmetryOptions {
-    /// What is asked for beside an echo; `None` when that is all.
-    fn terms(&self, request: ByteSize) -> Option<Terms> {
-        let response = match (self.request, self.response, self.replies) {
-            (None, None, None) => return None,
-            (_, response, _) => response.unwrap_or(request),
-        };
-        Some(Terms {
-            response_bytes: u32::try_from(response.bytes()).unwrap_or(u32::MAX),
-            replies: self.replies.map_or(1, NonZeroU32::get),
-        })
-    }
-}
-
-/// One measurement of the sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Point {
-    /// Of a request.
-    size: ByteSize,
-    /// What comes back, unless it is an echo.
-    terms: Option<Terms>,
-    connections: NonZeroUsize,
-}
 
 /// Round trips, planned.
 #[derive(Debug)]
@@ -372,54 +257,6 @@ impl Measure for Ping {
     }
 }
 
-impl Point {
-    fn labels(self) -> BTreeMap<String, String> {
-        let mut labels = BTreeMap::new();
-        let mut put = |name: &str, value: String| labels.insert(name.to_owned(), value);
-        put("connections", self.connections.to_string());
-        match self.terms {
-            None => put("size", self.size.to_string()),
-            Some(terms) => {
-                put("request", self.size.to_string());
-                put("response", response_of(terms).map_or_else(String::new, |it| it.to_string()));
-                put("replies", terms.replies.to_string())
-            }
-        };
-        labels
-    }
-}
-
-fn response_of(terms: Terms) -> Option<ByteSize> {
-    ByteSize::new(terms.response_bytes.into())
-}
-
-impl PingOptions {
-    /// Payloads of the requests.
-    fn sizes(&self) -> Vec<ByteSize> {
-        self.asymmetry.request.map_or_else(|| self.size.clone(), |request| vec![request])
-    }
-}
-
-/// Every size with every number of connections, each pair once.
-fn sweep(options: &PingOptions) -> Vec<Point> {
-    let mut points = Vec::new();
-    for size in options.sizes() {
-        for connections in &options.connections {
-            let terms = options.asymmetry.terms(size);
-            let point = Point { size, terms, connections: *connections };
-            if !points.contains(&point) {
-                points.push(point);
-            }
-        }
-    }
-    points
-}
-
-fn in_random_order(mut points: Vec<Point>, seed: u64) -> Vec<Point> {
-    SplitMix64::new(seed).shuffle(&mut points);
-    points
-}
-
 fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<()>) {
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
@@ -458,26 +295,4 @@ fn bits(per_s: f64, payload_bytes: u64) -> f64 {
 
 fn figure(name: &str, value: f64, unit: &str, formula: &str) -> Figure {
     Figure { name: name.into(), value, unit: unit.into(), formula: formula.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn points(n: usize) -> Vec<Point> {
-        let size = |bytes| ByteSize::new(bytes).unwrap();
-        (1..=n as u64)
-            .map(|n| Point { size: size(n), terms: None, connections: NonZeroUsize::MIN })
-            .collect()
-    }
-
-    #[test]
-    fn a_seed_gives_one_order_that_holds_every_point() {
-        let once = in_random_order(points(12), 42);
-        assert_eq!(once, in_random_order(points(12), 42));
-        assert_ne!(once, in_random_order(points(12), 43));
-        let mut sorted = once;
-        sorted.sort_by_key(|point| point.size);
-        assert_eq!(sorted, points(12));
-    }
 }

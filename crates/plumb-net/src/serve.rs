@@ -9,13 +9,18 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
-use plumb_measure::{ByteSize, Span, Tick, UnitError, show_ns};
+use plumb_measure::{ByteSize, Span, Tick, UnitError};
 
 use crate::ledger;
 use crate::{EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT, Streams};
 
 /// The longest time that one message may occupy the server.
 const SERVICE_NS_MAX: u64 = 1_000_000_000;
+
+/// Memory for what is unfinished, of all clients of a server together, unless it is named: bytes.
+pub const MEMORY_BYTES: usize = 256 << 20;
+/// So many of the largest messages have room: one that comes in a growing buffer and goes back.
+const MESSAGES_AT_LEAST: u64 = 4;
 
 /// Lines of the log that may wait to be written before the server waits for them.
 const LINES_WAITING: usize = 1_024;
@@ -46,6 +51,12 @@ pub struct ServeOptions {
     /// The largest message; a larger one is refused with NI_RTERR
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     pub max_message: ByteSize,
+
+    /// Memory for messages that are not complete and answers that are not taken, of all clients
+    /// together: beyond it, those are closed that were silent longest [default: 256MiB, or four of
+    /// the largest messages]
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<ByteSize>,
 
     /// Clients served at once; more are turned away with NI_RTERR
     #[arg(long, value_name = "N", default_value = "10000")]
@@ -109,6 +120,28 @@ impl ServeOptions {
         }
     }
 
+    /// Bytes for what is unfinished, of all clients together.
+    fn memory(&self) -> usize {
+        let usual =
+            (MEMORY_BYTES as u64).max(self.max_message.bytes().saturating_mul(MESSAGES_AT_LEAST));
+        let bytes = self.max_memory.map_or(usual, ByteSize::bytes);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Checks what no single option can know.
+    ///
+    /// # Errors
+    /// [`NetError::Memory`] when the largest message would not fit.
+    fn check(&self) -> Result<(), NetError> {
+        let least = self.max_message.bytes().saturating_mul(MESSAGES_AT_LEAST);
+        match (self.max_memory, ByteSize::new(least)) {
+            (Some(memory), Some(least)) if memory < least => {
+                Err(NetError::Memory { memory, message: self.max_message, least })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What the engine's loop allows.
     #[must_use]
     pub fn plan(&self) -> ServePlan {
@@ -119,6 +152,7 @@ impl ServeOptions {
             stall: self.stall,
             quit_after: unless_zero(self.quit_after),
             allow: self.allow.clone(),
+            memory: Some(self.memory()),
             spin: self.spin,
             pin: self.pin,
             nagle: self.nagle.into(),
@@ -153,6 +187,7 @@ impl Serve {
 
 impl Verb for Serve {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
+        self.options.check()?;
         let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;
         announce(&listeners, out)?;
@@ -228,34 +263,4 @@ impl Serve {
 /// [`NetError`] names the address that cannot be listened on.
 pub fn listeners(listen: &[String]) -> Result<Vec<Listener>, NetError> {
     Ok(Listener::bind_all(listen, PORT)?)
-}
-
-impl std::fmt::Display for Event<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Event::Opened(client) => {
-                write!(f, "client {} connected from {}", client.handle, client.peer)
-            }
-            Event::Closed(client, served_ns, ended) => {
-                write!(
-                    f,
-                    "client {} from {} gone after {}: {} messages, {} bytes, {} pings; {ended}",
-                    client.handle,
-                    client.peer,
-                    show_ns(*served_ns),
-                    client.messages,
-                    client.bytes,
-                    client.pings
-                )?;
-                match &client.refusal {
-                    Some(refusal) => write!(f, ": {refusal}"),
-                    None => Ok(()),
-                }
-            }
-            Event::TurnedAway(peer, why) => write!(f, "client from {peer} turned away: {why}"),
-            Event::CannotAccept(error) => {
-                write!(f, "cannot accept connections for the moment: {error}")
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@ use plumb_measure::{Clock as _, Span};
 use plumb_wire::extension::{Carried, ClientTotals, Stream, Traffic};
 use rustix::net::{Shutdown, shutdown};
 
-use crate::echo::Client;
+use crate::client::Client;
 use crate::ledger::Ledger;
 use crate::pump::{self, Gauge, Part};
 

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-use plumb_measure::{Distribution, ResultRecord, show_count, show_ns};
+use plumb_measure::{Distribution, ResultRecord, show_count, show_ns, show_plain};
 pub(crate) use plumb_measure::{grouped, real};
 
 /// Stands where nothing was measured.
@@ -28,26 +28,10 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
             let joint = if count.ends_with(|c: char| c.is_ascii_digit()) { " " } else { "" };
             format!("{count}{joint}{unit}")
         }
-        "" => plain(value),
+        "" => show_plain(value),
         "segments" | "locks" if value.fract().abs() < f64::EPSILON => format!("{value:.0} {unit}"),
-        _ => format!("{} {unit}", plain(value)),
+        _ => format!("{} {unit}", show_plain(value)),
     }
-}
-
-/// A value of a fixed unit: three significant digits, and every digit before the point.
-fn plain(value: f64) -> String {
-    let size = value.abs();
-    let decimals = match size {
-        s if s < 1e-9 => 0,
-        s if s < 9.995 => 2,
-        s if s < 99.95 => 1,
-        _ => 0,
-    };
-    let text = format!("{size:.decimals$}");
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
-    let sign = if value < 0.0 && size > 1e-9 { "-" } else { "" };
-    if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
 }
 
 /// A time in milliseconds, with the unit that suits.

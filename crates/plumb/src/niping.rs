@@ -15,7 +15,9 @@ use plumb_engine::{
     ServePlan, reachable, serve,
 };
 use plumb_measure::{FailureKind, NipingFigures, Span, Transport};
-use plumb_net::{EchoLimits, EchoServer, Event, NetError, PORT, Probe, Routed, listeners};
+use plumb_net::{
+    EchoLimits, EchoServer, Event, MEMORY_BYTES, NetError, PORT, Probe, Routed, listeners,
+};
 use plumb_report::niping::block;
 use plumb_wire::ni::ReturnCode;
 use plumb_wire::route::{Route, port_of};
@@ -106,7 +108,7 @@ pub(crate) fn main(line: &[OsString]) -> Exit {
         Ok(exit) => exit,
         Err(error) if crate::exit::pipe_was_closed(&error) => Exit::Ran,
         Err(error) => {
-            let _ = writeln!(out, "*** ERROR => {error:#}{}", code_of(&error));
+            let _ = writeln!(out, "*** ERROR => {}", with_code(&error));
             Exit::DidNotRun
         }
     }
@@ -205,6 +207,7 @@ fn run_server(words: &Words, out: &mut (impl Write + Send)) -> anyhow::Result<Ex
     out.flush()?;
     let plan = ServePlan {
         quit_after: (words.idle_s > 0).then_some(Span::from_ms(words.idle_s.saturating_mul(1_000))),
+        memory: Some(MEMORY_BYTES),
         ..ServePlan::new(1_000, PATIENCE)
     };
     let mut tell = |event: Event<'_>| {
@@ -251,6 +254,12 @@ fn self_test(out: &mut impl Write) -> anyhow::Result<Exit> {
     Ok(Exit::Ran)
 }
 
+/// What happened, with one code of NI: that of the other side where it told one.
+fn with_code(error: &anyhow::Error) -> String {
+    let said = format!("{error:#}");
+    if said.contains(", rc = ") { said } else { format!("{said}{}", code_of(error)) }
+}
+
 /// NI's name for what happened, where it has one.
 fn code_of(error: &anyhow::Error) -> String {
     let engine = error.downcast_ref::<EngineError>().or_else(|| {
@@ -295,6 +304,21 @@ mod tests {
     use plumb_measure::Tick;
 
     use super::*;
+
+    #[test]
+    fn an_error_carries_one_code() {
+        let greeting = |complaint: &str| {
+            anyhow::Error::from(EngineError::Greeting {
+                address: "router:3299".into(),
+                complaint: complaint.into(),
+                kind: FailureKind::Refused,
+            })
+        };
+        let told = "refuses: route denied (NIEROUT_PERM_DENIED, rc = -94)";
+        assert_eq!(with_code(&greeting(told)), format!("router:3299 {told}"));
+        let own = with_code(&greeting("is silent"));
+        assert_eq!(own, "router:3299 is silent (NIECONN_REFUSED, rc = -10)");
+    }
 
     #[test]
     fn a_client_leaves_the_tick_alone_with_or_without_a_delay() {

@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-nmon", &[]),
     ("plumb-check", &["plumb-nmon", "plumb-wire"]),
-    ("plumb-host", &["plumb-engine", "plumb-measure", "plumb-nmon"]),
+    ("plumb-host", &["plumb-engine", "plumb-folder", "plumb-measure", "plumb-nmon"]),
     ("plumb-folder", &["plumb-measure"]),
     ("plumb-chart", &["plumb-measure"]),
     ("plumb-report", &["plumb-chart", "plumb-folder", "plumb-measure"]),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use plumb_engine::{Address, Endpoint, Family};
 
 use crate::DbError;
-use crate::tls::SslMode;
+use crate::ssl_mode::SslMode;
 use crate::url::Url;
 
 pub(crate) use passfile::Entry;

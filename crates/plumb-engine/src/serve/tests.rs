@@ -1,6 +1,7 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
 mod late;
+mod room;
 mod settle;
 
 use plumb_measure::Span;

@@ -201,6 +201,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             self.hand_over(index);
         } else {
             self.owe(index);
+            self.weigh(index);
         }
     }
 
@@ -265,6 +266,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             } else if std::mem::take(&mut client.paused) || client.unserved {
                 self.again.push_back(index);
             }
+            self.weigh(index);
         }
         self.ask_wake(index);
     }

@@ -12,7 +12,8 @@ use super::client::FarHost;
 use super::wire::Request;
 use crate::HostError;
 use crate::facts::HostFacts;
-use crate::record::{EVERY_LEAST, Files, FilesPlan, Kept, Ticker, lock};
+use crate::options::EVERY_LEAST;
+use crate::record::{Files, FilesPlan, Kept, Ticker, lock};
 use crate::root::Root;
 use crate::usage::Usage;
 

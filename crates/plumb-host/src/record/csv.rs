@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::followed::{self, Group};
-use super::row::Row;
+use super::column::{self, Column, Cpu};
+use super::followed::Group;
+use super::row::{Cell, Row};
 use crate::kernel::DiskKind;
 use crate::label::Label;
 use crate::process::Wanted;
@@ -20,17 +21,46 @@ pub(crate) struct Columns {
     smc: bool,
 }
 
-const GENERAL: &str = "time,monotonic_s,interval_s,cpu_busy_pct,cpu_user_pct,cpu_nice_pct,\
-    cpu_system_pct,cpu_iowait_pct,cpu_irq_pct,cpu_softirq_pct,cpu_steal_pct,cpu_guest_pct,\
-    context_switches_per_s,interrupts_per_s,forks_per_s,running,blocked,load_1,load_5,load_15,\
-    threads,memory_total_bytes,memory_available_bytes,memory_free_bytes,memory_cached_bytes,\
-    memory_anonymous_bytes,memory_dirty_bytes,swap_used_bytes,swapped_in,swapped_out,\
-    major_faults,faults_per_s,refaults_anonymous,refaults_file,direct_reclaims,oom_kills,\
-    tcp_received_per_s,tcp_sent_per_s,tcp_retransmitted,tcp_opened_per_s,tcp_accepted_per_s,\
-    tcp_resets,tcp_established,tcp_listen_overflows,tcp_listen_drops,tcp_timeouts,\
-    tcp_syn_retransmits,udp_received_per_s,udp_sent_per_s,udp_overflows,open_files,\
-    pressure_cpu_pct,pressure_memory_pct,pressure_io_pct,softnet_dropped,softnet_squeezed,\
-    own_cost_us";
+/// Whose columns they are, as it stands before their names.
+enum Device<'a> {
+    Machine,
+    Cpu(u32),
+    Named(&'a str),
+    Processes(&'a Group),
+}
+
+impl Device<'_> {
+    fn prefix(&self) -> String {
+        let name = match self {
+            Self::Machine => return String::new(),
+            Self::Cpu(number) => format!("cpu{number}"),
+            Self::Named(name) => (*name).to_owned(),
+            Self::Processes(group) => group.title(),
+        };
+        format!("{}:", name.replace([',', '"'], "_"))
+    }
+}
+
+/// Writes a line: the names of all columns, or the cells below them.
+enum Pen<'a> {
+    Names(&'a mut String),
+    Cells(Row<'a>),
+}
+
+impl Pen<'_> {
+    /// Writes `columns` of `device`, whose figures are those `of` something that may be gone.
+    fn write<T>(&mut self, device: &Device<'_>, columns: &[Column<T>], of: Option<&T>) {
+        match self {
+            Self::Names(line) => {
+                let prefix = device.prefix();
+                columns.iter().for_each(|(name, _)| **line += &format!(",{prefix}{name}"));
+            }
+            Self::Cells(row) => {
+                columns.iter().for_each(|(_, cell)| row.cell(of.map_or(Cell::Absent, cell)));
+            }
+        }
+    }
+}
 
 impl Columns {
     /// Columns for the devices of a first sample, and for the processes that are `followed`. A
@@ -67,61 +97,8 @@ impl Columns {
 
     /// The first line.
     pub(crate) fn header(&self) -> String {
-        let mut line = GENERAL.to_owned();
-        let mut add = |device: &str, figures: &[&str]| {
-            let device = device.replace([',', '"'], "_");
-            figures.iter().for_each(|figure| line += &format!(",{device}:{figure}"));
-        };
-        for cpu in &self.cpus {
-            add(&format!("cpu{cpu}"), &["busy_pct", "softirq_pct", "net_rx"]);
-        }
-        for disk in &self.disks {
-            let figures = [
-                "reads_per_s",
-                "writes_per_s",
-                "read_bytes_per_s",
-                "write_bytes_per_s",
-                "read_ms",
-                "write_ms",
-                "queue_mean",
-                "queue_now",
-                "busy_pct",
-            ];
-            add(disk.as_str(), &figures);
-        }
-        for interface in &self.interfaces {
-            let figures = [
-                "received_bytes_per_s",
-                "sent_bytes_per_s",
-                "received_packets_per_s",
-                "sent_packets_per_s",
-                "errors",
-                "drops",
-                "used_pct",
-            ];
-            add(interface.as_str(), &figures);
-        }
-        for port in &self.ports {
-            let figures =
-                ["received_bytes_per_s", "sent_bytes_per_s", "trouble", "congestion_marks"];
-            add(port.as_str(), &figures);
-        }
-        if self.smc {
-            let figures = [
-                "r_connections",
-                "r_received_bytes_per_s",
-                "r_sent_bytes_per_s",
-                "d_connections",
-                "d_received_bytes_per_s",
-                "d_sent_bytes_per_s",
-                "fallbacks",
-                "handshake_errors",
-            ];
-            add("smc", &figures);
-        }
-        for group in &self.processes {
-            add(&group.title(), &followed::FIGURES);
-        }
+        let mut line = "time".to_owned();
+        self.write(&Sample::default(), &mut Pen::Names(&mut line));
         line.push('\n');
         line
     }
@@ -131,129 +108,53 @@ impl Columns {
         let time = i128::from(sample.wall_ns);
         let time = jiff::Timestamp::from_nanosecond(time).unwrap_or_default();
         let _ = write!(line, "{time:.3}"); // writing to a string cannot fail
-        let mut row = Row::new(line);
-        row.seconds(sample.monotonic_ns);
-        row.seconds(sample.interval_ns);
-        general(sample, &mut row);
+        self.write(sample, &mut Pen::Cells(Row::new(line)));
+        line.push('\n');
+    }
+
+    /// All columns behind the first, in their order.
+    fn write(&self, sample: &Sample, pen: &mut Pen<'_>) {
+        machine(sample, pen);
         for number in &self.cpus {
-            let share = sample.cpus.iter().find(|share| share.number == *number);
-            row.float(share.map(|share| share.busy_pct));
-            row.float(share.map(|share| share.softirq_pct));
             let receive = sample.receive.iter().find(|each| each.cpu == *number);
-            row.count(receive.map(|each| each.net_rx));
+            let share = sample.cpus.iter().find(|share| share.number == *number);
+            let cpu = Cpu { share: share.copied(), net_rx: receive.map(|each| each.net_rx) };
+            pen.write(&Device::Cpu(*number), column::CPU, Some(&cpu));
         }
         for name in &self.disks {
             let disk = sample.disks.iter().find(|disk| disk.name == *name);
-            row.float(disk.map(|disk| disk.reads_per_s));
-            row.float(disk.map(|disk| disk.writes_per_s));
-            row.float(disk.map(|disk| disk.read_bytes_per_s));
-            row.float(disk.map(|disk| disk.write_bytes_per_s));
-            row.float(disk.and_then(|disk| disk.read_ms));
-            row.float(disk.and_then(|disk| disk.write_ms));
-            row.float(disk.map(|disk| disk.queue_mean));
-            row.count(disk.map(|disk| disk.queue_now));
-            row.float(disk.map(|disk| disk.busy_pct));
+            pen.write(&Device::Named(name.as_str()), column::DISK, disk);
         }
         for name in &self.interfaces {
             let interface = sample.interfaces.iter().find(|each| each.name == *name);
-            row.float(interface.map(|each| each.received_bytes_per_s));
-            row.float(interface.map(|each| each.sent_bytes_per_s));
-            row.float(interface.map(|each| each.received_packets_per_s));
-            row.float(interface.map(|each| each.sent_packets_per_s));
-            row.count(interface.map(|each| each.errors));
-            row.count(interface.map(|each| each.drops));
-            row.float(interface.and_then(|each| each.used_pct));
+            pen.write(&Device::Named(name.as_str()), column::INTERFACE, interface);
         }
         for name in &self.ports {
             let port = sample.rdma.iter().find(|port| port.name == *name);
-            row.float(port.and_then(|port| port.received_bytes_per_s));
-            row.float(port.and_then(|port| port.sent_bytes_per_s));
-            row.count(port.map(|port| port.trouble));
-            row.count(port.and_then(|port| port.congestion_marks));
+            pen.write(&Device::Named(name.as_str()), column::PORT, port);
         }
         if self.smc {
-            smc(sample, &mut row);
+            pen.write(&Device::Named("smc"), column::SMC, sample.smc.as_ref());
         }
-        self.processes.iter().for_each(|group| group.cells(sample, &mut row));
-        line.push('\n');
+        for group in &self.processes {
+            let together = group.together(sample);
+            pen.write(&Device::Processes(group), column::PROCESSES, Some(&together));
+        }
     }
 }
 
-/// Everything that every machine has, in the order of [`GENERAL`].
-fn general(sample: &Sample, row: &mut Row<'_>) {
-    let cpu = sample.cpu.as_ref();
-    let share = cpu.map(|cpu| &cpu.share);
-    row.float(share.map(|share| share.busy_pct));
-    row.float(share.map(|share| share.user_pct));
-    row.float(share.map(|share| share.nice_pct));
-    row.float(share.map(|share| share.system_pct));
-    row.float(share.map(|share| share.iowait_pct));
-    row.float(share.map(|share| share.irq_pct));
-    row.float(share.map(|share| share.softirq_pct));
-    row.float(share.and_then(|share| share.steal_pct));
-    row.float(share.and_then(|share| share.guest_pct));
-    row.float(cpu.map(|cpu| cpu.context_switches_per_s));
-    row.float(cpu.map(|cpu| cpu.interrupts_per_s));
-    row.float(cpu.map(|cpu| cpu.forks_per_s));
-    row.count(cpu.map(|cpu| cpu.running));
-    row.count(cpu.map(|cpu| cpu.blocked));
-    row.float(sample.load.map(|load| load.load_1));
-    row.float(sample.load.map(|load| load.load_5));
-    row.float(sample.load.map(|load| load.load_15));
-    row.count(sample.load.map(|load| load.threads));
-    let memory = sample.memory.as_ref();
-    row.count(memory.map(|memory| memory.total_bytes));
-    row.count(memory.and_then(|memory| memory.available_bytes));
-    row.count(memory.map(|memory| memory.free_bytes));
-    row.count(memory.map(|memory| memory.cached_bytes));
-    row.count(memory.map(|memory| memory.anonymous_bytes));
-    row.count(memory.map(|memory| memory.dirty_bytes));
-    row.count(memory.map(|memory| memory.swap_used_bytes));
-    let paging = sample.paging.as_ref();
-    row.count(paging.map(|paging| paging.swapped_in));
-    row.count(paging.map(|paging| paging.swapped_out));
-    row.count(paging.map(|paging| paging.major_faults));
-    row.float(paging.map(|paging| paging.faults_per_s));
-    row.count(paging.map(|paging| paging.refaults_anonymous));
-    row.count(paging.map(|paging| paging.refaults_file));
-    row.count(paging.map(|paging| paging.direct_reclaims));
-    row.count(paging.map(|paging| paging.oom_kills));
-    let tcp = sample.tcp.as_ref();
-    row.float(tcp.map(|tcp| tcp.received_per_s));
-    row.float(tcp.map(|tcp| tcp.sent_per_s));
-    row.count(tcp.map(|tcp| tcp.retransmitted));
-    row.float(tcp.map(|tcp| tcp.opened_per_s));
-    row.float(tcp.map(|tcp| tcp.accepted_per_s));
-    row.count(tcp.map(|tcp| tcp.resets));
-    row.count(tcp.map(|tcp| tcp.established));
-    row.count(tcp.and_then(|tcp| tcp.listen_overflows));
-    row.count(tcp.and_then(|tcp| tcp.listen_drops));
-    row.count(tcp.and_then(|tcp| tcp.timeouts));
-    row.count(tcp.and_then(|tcp| tcp.syn_retransmits));
-    row.float(tcp.map(|tcp| tcp.udp_received_per_s));
-    row.float(tcp.map(|tcp| tcp.udp_sent_per_s));
-    row.count(tcp.map(|tcp| tcp.udp_overflows));
-    row.count(sample.files.map(|files| files.open));
-    row.float(sample.pressure.and_then(|pressure| pressure.cpu_some_pct));
-    row.float(sample.pressure.and_then(|pressure| pressure.memory_some_pct));
-    row.float(sample.pressure.and_then(|pressure| pressure.io_some_pct));
-    let sum = |of: fn(&crate::sample::ReceiveSample) -> Option<u64>| {
-        sample.receive.iter().filter_map(of).reduce(u64::saturating_add)
-    };
-    row.count(sum(|each| each.dropped));
-    row.count(sum(|each| each.squeezed));
-    row.count(Some(sample.cost_ns / 1000));
-}
-
-fn smc(sample: &Sample, row: &mut Row<'_>) {
-    let smc = sample.smc.as_ref();
-    for traffic in [smc.map(|smc| smc.smc_r), smc.map(|smc| smc.smc_d)] {
-        row.count(traffic.map(|traffic| traffic.connections));
-        row.float(traffic.map(|traffic| traffic.received_bytes_per_s));
-        row.float(traffic.map(|traffic| traffic.sent_bytes_per_s));
-    }
-    row.count(smc.map(|smc| smc.fallbacks));
-    row.count(smc.map(|smc| smc.handshake_errors));
+/// Everything that every machine has.
+fn machine(sample: &Sample, pen: &mut Pen<'_>) {
+    let of = &Device::Machine;
+    pen.write(of, column::TIMES, Some(sample));
+    pen.write(of, column::CPU_ALL, sample.cpu.as_ref());
+    pen.write(of, column::LOAD, sample.load.as_ref());
+    pen.write(of, column::MEMORY, sample.memory.as_ref());
+    pen.write(of, column::PAGING, sample.paging.as_ref());
+    pen.write(of, column::TCP, sample.tcp.as_ref());
+    pen.write(of, column::FILES, sample.files.as_ref());
+    pen.write(of, column::PRESSURE, sample.pressure.as_ref());
+    pen.write(of, column::RECEIVE_AND_COST, Some(sample));
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! Columns of processes: of one by its number, or of all of a name together, which come and go
 //! while the columns stay.
 
-use super::row::Row;
 use crate::label::Label;
 use crate::process::{Wanted, kept_name};
 use crate::sample::{ProcessSample, Sample};
 
 /// The figures of a group. Those of several processes are added up; memory that they share counts
 /// in each.
-pub(super) const FIGURES: [&str; 9] = [
-    "processes",
-    "cpu_pct",
-    "user_pct",
-    "system_pct",
-    "resident_bytes",
-    "threads",
-    "files",
-    "voluntary_switches_per_s",
-    "involuntary_switches_per_s",
-];
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Together {
+    pub(super) processes: u64,
+    pub(super) cpu_pct: Option<f64>,
+    pub(super) user_pct: Option<f64>,
+    pub(super) system_pct: Option<f64>,
+    pub(super) resident_bytes: Option<u64>,
+    pub(super) threads: Option<u64>,
+    pub(super) files: Option<u64>,
+    pub(super) voluntary_switches_per_s: Option<f64>,
+    pub(super) involuntary_switches_per_s: Option<f64>,
+}
 
 /// Processes that share their columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,8 @@ impl Group {
         }
     }
 
-    /// Appends the cells of [`FIGURES`].
-    pub(super) fn cells(&self, sample: &Sample, row: &mut Row<'_>) {
+    /// What the processes of the group in `sample` did together.
+    pub(super) fn together(&self, sample: &Sample) -> Together {
         let all = || sample.processes.iter().filter(|process| self.has(process));
         let sum = |of: fn(&ProcessSample) -> Option<f64>| {
             all().filter_map(of).reduce(|sum, more| sum + more)
@@ -72,20 +72,24 @@ impl Group {
         let count = |of: fn(&ProcessSample) -> Option<u64>| {
             all().filter_map(of).reduce(u64::saturating_add)
         };
-        row.count(Some(all().count() as u64));
-        row.float(sum(|process| Some(process.cpu_pct)));
-        row.float(sum(|process| Some(process.user_pct)));
-        row.float(sum(|process| Some(process.system_pct)));
-        row.count(count(|process| Some(process.resident_bytes)));
-        row.count(count(|process| Some(process.threads)));
-        row.count(count(|process| process.files));
-        row.float(sum(|process| process.voluntary_switches_per_s));
-        row.float(sum(|process| process.involuntary_switches_per_s));
+        Together {
+            processes: all().count() as u64,
+            cpu_pct: sum(|process| Some(process.cpu_pct)),
+            user_pct: sum(|process| Some(process.user_pct)),
+            system_pct: sum(|process| Some(process.system_pct)),
+            resident_bytes: count(|process| Some(process.resident_bytes)),
+            threads: count(|process| Some(process.threads)),
+            files: count(|process| process.files),
+            voluntary_switches_per_s: sum(|process| process.voluntary_switches_per_s),
+            involuntary_switches_per_s: sum(|process| process.involuntary_switches_per_s),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::column::PROCESSES;
+    use super::super::row::Row;
     use super::*;
 
     fn process(pid: u32, name: &str, files: Option<u64>) -> ProcessSample {
@@ -95,7 +99,9 @@ mod tests {
 
     fn cells(group: Group, processes: Vec<ProcessSample>) -> String {
         let mut line = String::new();
-        group.cells(&Sample { processes, ..Sample::default() }, &mut Row::new(&mut line));
+        let together = group.together(&Sample { processes, ..Sample::default() });
+        let mut row = Row::new(&mut line);
+        PROCESSES.iter().for_each(|(_, cell)| row.cell(cell(&together)));
         line
     }
 

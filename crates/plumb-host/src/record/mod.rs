@@ -1,5 +1,6 @@
 //! `plumb host record`: samples written down as CSV and as an nmon file.
 
+mod column;
 mod csv;
 mod files;
 mod folder;
@@ -25,14 +26,13 @@ use serde_json::json;
 pub(crate) use files::{Files, FilesPlan};
 pub(crate) use kept::{Kept, lock};
 pub(crate) use recorder::sees;
-pub use recorder::{EVERY_LEAST, Recorded, Recorder, RecorderPlan};
+pub use recorder::{Recorded, Recorder, RecorderPlan};
 pub(crate) use ticker::Ticker;
 
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::options::WatchedOptions;
 use crate::state::not_watched;
-use folder::Folder;
 
 /// Name and version of `host.json`.
 pub const SCHEMA: &str = "plumb.host/1";
@@ -85,27 +85,27 @@ impl Record {
         stop: &Stop,
     ) -> Result<(), HostError> {
         let monitor = self.options.watched.plan()?;
-        let folder = Folder::create(self.options.out.as_deref(), clock::wall_ns())?;
+        let folder = folder::create(self.options.out.as_deref(), clock::wall_ns())?;
         let plan = RecorderPlan {
             monitor,
             every: self.options.watched.every,
-            folder: Some(folder.path.clone()),
+            folder: Some(folder.path().to_path_buf()),
             command: "plumb host record".into(),
         };
         let recorder = match Recorder::start(&plan) {
             Ok(recorder) => recorder,
             Err(error) => {
-                folder.discard();
+                folder.discard(&[]);
                 return Err(error);
             }
         };
-        writeln!(out, "recording into {}", folder.path.display())?;
+        writeln!(out, "recording into {}", folder.path().display())?;
         out.flush()?;
         let facts = recorder.facts().clone();
         let asked = self.wait(&recorder, log, stop);
         let recorded = recorder.stop()?;
         self.interrupted = asked? && self.options.length.is_some();
-        let path = folder.path.join("host.json");
+        let path = folder.path().join("host.json");
         let text = summary(&self.options, &facts, &recorded);
         std::fs::write(&path, text).map_err(HostError::write(&path))?;
         say(out, &facts, &recorded)

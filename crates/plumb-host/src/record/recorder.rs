@@ -14,13 +14,12 @@ use super::ticker::Ticker;
 use crate::HostError;
 use crate::facts::HostFacts;
 use crate::monitor::{Cost, Monitor, MonitorPlan};
+use crate::options::EVERY_LEAST;
 use crate::sample::Sample;
 use crate::state::State;
 use crate::subject::Subject;
 use crate::usage::Usage;
 
-/// The shortest time between two samples.
-pub const EVERY_LEAST: Span = Span::from_ns(10_000_000);
 /// Readings by which the cost of a sampler is measured.
 const COST_ROUNDS: u32 = 5;
 

@@ -2,6 +2,37 @@
 
 use std::fmt::Write as _;
 
+/// What one cell holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Cell {
+    /// A figure, to three places.
+    Float(f64),
+    /// A whole number.
+    Count(u64),
+    /// Nanoseconds, written as seconds to the microsecond.
+    Seconds(u64),
+    /// Nothing.
+    Absent,
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl From<u64> for Cell {
+    fn from(value: u64) -> Self {
+        Self::Count(value)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Absent, Into::into)
+    }
+}
+
 /// A line that is being written. What is absent leaves its cell empty.
 pub(super) struct Row<'a> {
     line: &'a mut String,
@@ -12,19 +43,15 @@ impl<'a> Row<'a> {
         Self { line }
     }
 
-    pub(super) fn float(&mut self, value: Option<f64>) {
+    pub(super) fn cell(&mut self, cell: Cell) {
         self.line.push(',');
-        match value {
-            Some(value) if (0.0..1e15).contains(&value) => self.thousandths(value),
-            Some(value) => _ = write!(self.line, "{value}"),
-            None => {}
-        }
-    }
-
-    pub(super) fn count(&mut self, value: Option<u64>) {
-        self.line.push(',');
-        if let Some(value) = value {
-            self.digits(value);
+        match cell {
+            Cell::Float(value) if (0.0..1e15).contains(&value) => self.thousandths(value),
+            Cell::Float(value) if value.abs() < 1e15 => _ = write!(self.line, "{value}"),
+            Cell::Float(value) => _ = write!(self.line, "{value:e}"),
+            Cell::Count(value) => self.digits(value),
+            Cell::Seconds(ns) => self.seconds(ns),
+            Cell::Absent => {}
         }
     }
 
@@ -60,8 +87,8 @@ impl<'a> Row<'a> {
         self.line.extend(digits[start..].iter().map(|digit| char::from(*digit)));
     }
 
-    pub(super) fn seconds(&mut self, ns: u64) {
-        let _ = write!(self.line, ",{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
+    fn seconds(&mut self, ns: u64) {
+        let _ = write!(self.line, "{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000);
     }
 }
 
@@ -73,11 +100,15 @@ mod tests {
     fn figures_are_written_to_three_places() {
         let mut line = String::new();
         let mut row = Row::new(&mut line);
-        for value in [0.0, 0.0004, 12.5, 99.9996, 1_234_567.891, f64::MAX / 1e300] {
-            row.float(Some(value));
+        for value in [0.0, 0.0004, 12.5, 99.9996, 1_234_567.891, f64::MAX / 1e300, -0.25, 1e300] {
+            row.cell(value.into());
         }
-        row.count(Some(u64::MAX));
-        row.float(None);
-        assert_eq!(line, ",0,0,12.500,100,1234567.891,179769313.486,18446744073709551615,");
+        row.cell(u64::MAX.into());
+        row.cell(None::<f64>.into());
+        row.cell(Cell::Seconds(1_000_001_000));
+        assert_eq!(
+            line,
+            ",0,0,12.500,100,1234567.891,179769313.486,-0.25,1e300,18446744073709551615,,1.000001"
+        );
     }
 }

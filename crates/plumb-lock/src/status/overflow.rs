@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plumb_engine::clock;
+use plumb_measure::counted;
 use serde_json::{Value, json};
 
 use crate::ask::{Said, plain};
@@ -63,7 +64,12 @@ fn holders(said: &[Said]) -> Vec<(String, u64)> {
 impl fmt::Display for Overflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { number, part, .. } = self;
-        writeln!(f, "full: {number} times, at last {} for want of {part}", self.at())?;
+        writeln!(
+            f,
+            "full: {}, at last {} for want of {part}",
+            counted(*number, "time"),
+            self.at()
+        )?;
         for (kind, holders) in [("owners", &self.owners), ("arguments", &self.arguments)] {
             let held: Vec<String> =
                 holders.iter().map(|(text, locks)| format!("{} {locks}", plain(text))).collect();

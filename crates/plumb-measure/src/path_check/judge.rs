@@ -1,7 +1,7 @@
 //! From what was measured to a sentence.
 
 use super::{Judgement, PartOutcome, PathPart, PathTest};
-use crate::{Span, grouped, show_count, show_ns};
+use crate::{Span, counted, grouped, show_ns, show_plain};
 
 /// Orders of magnitude of `tr2`, kB/s: what is usual over an Ethernet of that speed. No limits.
 ///
@@ -71,7 +71,7 @@ fn throughput(
     let mut sentence = format!(
         "messages of {} bytes carry {} kB/s (tr2, both directions): {order}.",
         part.size_bytes,
-        show_count(kb_s)
+        show_plain(kb_s)
     );
     if let (Some(shortest), Some(p50)) = (round_trip_ns, outcome.p50_ns)
         && shortest > p50 / 2
@@ -148,12 +148,12 @@ fn stability(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
     let lasted = show_ns(outcome.duration_ns);
     if outcome.failed() > 0 || outcome.quiet_closes > 0 {
         let text = format!(
-            "{} of {} messages of {} bytes failed in {lasted}, and connections were ended {} times \
-             in between: the path, or the server, does not hold a connection.",
+            "{} of {} messages of {} bytes failed in {lasted}, and connections were ended {} in \
+             between: the path, or the server, does not hold a connection.",
             outcome.failed(),
             outcome.failed() + outcome.operations,
             part.size_bytes,
-            outcome.quiet_closes
+            counted(outcome.quiet_closes, "time")
         );
         return (Judgement::Bad, text);
     }

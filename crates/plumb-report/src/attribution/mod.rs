@@ -4,7 +4,7 @@ mod html;
 mod tables;
 
 use plumb_measure::{
-    Account, Attribution, Calls, Estimate, PartKind, PartShare, RunRecord, Split, show_ns,
+    Account, Attribution, Calls, Estimate, PartKind, PartShare, RunRecord, Split, counted, show_ns,
     signed_real,
 };
 
@@ -56,7 +56,7 @@ pub(crate) fn sentences(record: &RunRecord) -> Vec<(String, String)> {
 /// The answer, then the figures behind it.
 fn sentence(attribution: &Attribution) -> String {
     let calls = grouped(attribution.client.count);
-    let looked = format!("looked into {} times", grouped(attribution.observed));
+    let looked = format!("looked into {}", counted(attribution.observed, "time"));
     match attribution.account() {
         Ok(account) => {
             let (means, slowest) = match account.of {

@@ -1,6 +1,6 @@
 //! The parts of a check in a table.
 
-use plumb_measure::{PartOutcome, PathCheck, PathPart, show_count, show_ns};
+use plumb_measure::{PartOutcome, PathCheck, PathPart, show_ns, show_plain};
 
 use crate::figures::{ABSENT, grouped};
 use crate::table::{Column, Table};
@@ -42,7 +42,7 @@ fn figures(outcome: &PartOutcome) -> [String; 5] {
         grouped(outcome.failed()),
         time(outcome.p50_ns),
         time(outcome.max_ns),
-        outcome.kb_per_s.map_or_else(|| ABSENT.into(), show_count),
+        outcome.kb_per_s.map_or_else(|| ABSENT.into(), show_plain),
     ]
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod namespace;
 pub(crate) mod ni;
 pub(crate) mod operations;
 pub(crate) mod peer;
+pub(crate) mod pgbouncer;
 pub(crate) mod postgres;
 pub(crate) mod proxy;
 pub(crate) mod recorder;
@@ -275,6 +276,11 @@ impl Server {
                 return line;
             }
         }
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.program.id()
     }
 
     /// Sends SIGTERM, and waits for the end.

@@ -158,6 +158,20 @@ pub(crate) fn ping(url: &str, words: &[&str], folder: &Path) -> Ended {
     start(url, words, folder).wait()
 }
 
+/// What PostgreSQL's own client makes of `sql` at `url`: rows, or its complaint.
+pub(crate) fn try_psql(url: &str, sql: &str) -> Result<String, String> {
+    let words = ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, url];
+    let mut client = Command::new(binaries().join("psql"));
+    let ended = client.args(words).env("PGPASSWORD", PASSWORD).output().expect("it is installed");
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if ended.status.success() { Ok(said(&ended.stdout)) } else { Err(said(&ended.stderr)) }
+}
+
+/// The same of what it must not complain of.
+pub(crate) fn psql(url: &str, sql: &str) -> String {
+    try_psql(url, sql).unwrap_or_else(|complaint| panic!("{sql}: {complaint}"))
+}
+
 /// The folder of a server with a data folder in it.
 fn lay_down(lines: &str, files: &[(&str, &str)]) -> TempDir {
     let folder = own_folder();
@@ -200,7 +214,7 @@ fn cluster() -> PathBuf {
 }
 
 /// A folder of whoever serves.
-fn own_folder() -> TempDir {
+pub(crate) fn own_folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
     own(folder.path());
@@ -215,7 +229,10 @@ fn copy(from: &Path, to: &Path) {
 
 /// The words that serve the data folder in `folder` on `port`.
 fn serving(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
-    as_nobody("postgres", &["-D", &shown(&folder.join("data")), "-p", &port.to_string()])
+    as_nobody(
+        &binaries().join("postgres"),
+        &["-D", &shown(&folder.join("data")), "-p", &port.to_string()],
+    )
 }
 
 fn ready(program: &Program) -> bool {
@@ -243,14 +260,14 @@ fn initialize(data: &Path, password: &Path) {
         "--encoding=UTF8",
         "--no-sync",
     ];
-    let (path, words) = as_nobody("initdb", &words);
+    let (path, words) = as_nobody(&binaries().join("initdb"), &words);
     let made = Command::new(path).args(words).output().expect("PostgreSQL is installed");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// A program of PostgreSQL, which refuses root, with its words.
-fn as_nobody(name: &str, words: &[&str]) -> (PathBuf, Vec<String>) {
-    let program = binaries().join(name);
+/// The program at `program`, which refuses root, with its words.
+pub(crate) fn as_nobody(program: &Path, words: &[&str]) -> (PathBuf, Vec<String>) {
+    let program = program.to_owned();
     let words = words.iter().map(|word| (*word).to_owned());
     if !geteuid().is_root() {
         return (program, words.collect());
@@ -283,11 +300,11 @@ fn own(path: &Path) {
     }
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("it is bound").port()
 }
 
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -105,7 +105,7 @@ fn a_foreign_client_has_its_messages_echoed_and_its_ping_answered() {
     let ended = script("ni_client.py", &[&server.address]).wait().with(0);
     assert_eq!(ended.stdout, "done\n");
     let line = server.farewell();
-    let counts = "4 messages, 51001 bytes, 1 pings; closed by the client";
+    let counts = "4 messages, 51,001 bytes, 1 ping; closed by the client";
     assert!(line.ends_with(counts), "{line}");
 }
 

@@ -251,7 +251,7 @@ fn kind(step: &Step) -> String {
         return if name == asked { asked } else { format!("{name}: {asked}") };
     }
     if let Some(times) = &step.repeat {
-        return format!("{} times", grouped(*times.get_ref()));
+        return counted(real(*times.get_ref()), "time");
     }
     if step.group.is_some() {
         return format!("timed as one: {}", value(&step.group));

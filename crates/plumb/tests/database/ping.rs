@@ -1,6 +1,6 @@
 //! `plumb db ping` against a real PostgreSQL: where the time is said to go, and what is refused.
 
-mod kit;
+use crate::kit;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -7,7 +7,7 @@ use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Value, Variables};
 use plumb_wire::{jsonpath, xpath};
 
-const PAGE: &str = include_str!("../../../docs/http-expressions.md");
+const PAGE: &str = include_str!("../../../../docs/http-expressions.md");
 
 /// The fenced block of a language.
 fn block(language: &str) -> &'static str {

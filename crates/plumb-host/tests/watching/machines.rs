@@ -1,9 +1,7 @@
 //! Machines of several kinds, each recorded or made up at two moments one second apart: what is
 //! said of the time between.
 
-mod kit;
-
-use kit::{Machine, check};
+use crate::kit::{Machine, check};
 use plumb_host::facts::HostFacts;
 use plumb_host::{Sample, State, Subject, Usage};
 

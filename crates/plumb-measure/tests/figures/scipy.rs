@@ -8,7 +8,7 @@ use serde_json::Value;
 const TOLERANCE: f64 = 1e-9;
 
 fn vectors(name: &str) -> Vec<Value> {
-    let all: Value = serde_json::from_str(include_str!("vectors/statistics.json")).unwrap();
+    let all: Value = serde_json::from_str(include_str!("../vectors/statistics.json")).unwrap();
     let these = all[name].as_array().unwrap().clone();
     assert!(!these.is_empty());
     these

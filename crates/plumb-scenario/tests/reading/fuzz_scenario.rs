@@ -24,10 +24,10 @@ const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /sap(bD1lbg==)/list?sid=47
     Set-Cookie: sid=4711; Path=/sap; Max-Age=600; HttpOnly\r\n\
     Set-Cookie: lang=en; Expires=Sat, 21 Nov 2026 03:04:07 GMT; Domain=example.org\r\n\r\n";
 
-const PAGE: &[u8] = include_bytes!("../../../docs/http-expressions.md");
-const JSON: &[u8] = include_bytes!("samples/curl.json");
-const XML: &[u8] = include_bytes!("samples/list_details.jmx");
-const CSV: &[u8] = include_bytes!("samples/samples.csv");
+const PAGE: &[u8] = include_bytes!("../../../../docs/http-expressions.md");
+const JSON: &[u8] = include_bytes!("../samples/curl.json");
+const XML: &[u8] = include_bytes!("../samples/list_details.jmx");
+const CSV: &[u8] = include_bytes!("../samples/samples.csv");
 
 fn config() -> ProptestConfig {
     let cases = std::env::var("PLUMB_FUZZ_CASES").ok().and_then(|cases| cases.parse().ok());

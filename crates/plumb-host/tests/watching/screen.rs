@@ -1,9 +1,7 @@
 //! The screen of `plumb host watch`, as it stands in `tests/golden`.
 
-mod kit;
-
+use crate::kit::{Machine, check};
 use jiff::tz::TimeZone;
-use kit::{Machine, check};
 use plumb_host::view::{History, Paint, line, render};
 use plumb_host::{Label, Sample, State, Subject, sample};
 use plumb_measure::Span;

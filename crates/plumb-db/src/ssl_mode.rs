@@ -1,0 +1,64 @@
+//! How much TLS is asked for, in the words of `libpq`.
+
+use crate::DbError;
+
+/// How much TLS is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SslMode {
+    /// None.
+    Disable,
+    /// Where the server offers it; whoever the server is.
+    Prefer,
+    /// Always; whoever the server is.
+    Require,
+    /// Always, with a certificate of an authority that is trusted.
+    VerifyCa,
+    /// The same, and the certificate names the host.
+    VerifyFull,
+}
+
+impl SslMode {
+    /// The mode called `name`; `prefer` when none is named. With a file of trusted authorities
+    /// `require` means `verify-ca`, as it does for `libpq`.
+    ///
+    /// # Errors
+    /// [`DbError::Url`] lists the modes.
+    pub(crate) fn of(name: Option<&str>, authorities: bool) -> Result<Self, DbError> {
+        match name {
+            Some("disable") => Ok(Self::Disable),
+            None | Some("prefer") => Ok(Self::Prefer),
+            Some("require") if authorities => Ok(Self::VerifyCa),
+            Some("require") => Ok(Self::Require),
+            Some("verify-ca") => Ok(Self::VerifyCa),
+            Some("verify-full") => Ok(Self::VerifyFull),
+            Some(_) => Err(DbError::Url {
+                complaint: "sslmode is none of disable, prefer, require, verify-ca, verify-full"
+                    .into(),
+            }),
+        }
+    }
+
+    /// What the driver is told.
+    pub(crate) fn of_driver(self) -> tokio_postgres::config::SslMode {
+        use tokio_postgres::config::SslMode as Driver;
+        match self {
+            Self::Disable => Driver::Disable,
+            Self::Prefer => Driver::Prefer,
+            Self::Require | Self::VerifyCa | Self::VerifyFull => Driver::Require,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_mean_what_they_mean_for_libpq() {
+        assert_eq!(SslMode::of(None, false).unwrap(), SslMode::Prefer);
+        assert_eq!(SslMode::of(Some("require"), false).unwrap(), SslMode::Require);
+        assert_eq!(SslMode::of(Some("require"), true).unwrap(), SslMode::VerifyCa);
+        let error = SslMode::of(Some("allow"), false).unwrap_err().to_string();
+        assert!(error.contains("verify-full"), "{error}");
+    }
+}

@@ -1,0 +1,170 @@
+//! A client of the echo server, and what the operator hears of it.
+
+use std::fmt;
+use std::io;
+
+use plumb_engine::{Ended, Peer, TurnedAway};
+use plumb_measure::{counted, grouped, show_ns};
+use plumb_wire::extension::{Exchange, Stream, Traffic};
+use plumb_wire::ni::{self, HEADER_BYTES};
+
+/// How the messages of a client are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// None came yet.
+    #[default]
+    Open,
+    /// They go back as they came.
+    Echo,
+    /// As these terms say.
+    Exchange(Exchange),
+    /// With figures of the server.
+    Figures,
+    /// Not at all: what comes is a stream.
+    Stream(Stream),
+}
+
+/// One client and what it was served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The number of the client, from one.
+    pub handle: u64,
+    /// Where it is.
+    pub peer: Peer,
+    /// How its messages are answered.
+    pub manner: Manner,
+    /// Messages that came and were answered.
+    pub messages: u64,
+    /// Bytes of payload in them.
+    pub bytes: u64,
+    /// `NI_PING` frames answered.
+    pub pings: u64,
+    /// When it came, nanoseconds on the server's clock.
+    pub since_ns: u64,
+    /// Why it was refused something, when it was.
+    pub refusal: Option<String>,
+    /// What it left unfinished, when it did.
+    pub unfinished: Option<Unfinished>,
+}
+
+/// What came of a frame that was begun and did not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Less than the four bytes that announce a length.
+    Header {
+        /// Bytes that came.
+        came: usize,
+    },
+    /// A part of its payload.
+    Payload {
+        /// Bytes that came.
+        came: usize,
+        /// Bytes that were announced.
+        of: u32,
+    },
+}
+
+impl Unfinished {
+    /// What `bytes`, which are no whole frame, are the beginning of.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        match ni::payload_length(bytes) {
+            Some(of) => Self::Payload { came: bytes.len() - HEADER_BYTES, of },
+            None => Self::Header { came: bytes.len() },
+        }
+    }
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header { came } => {
+                write!(
+                    f,
+                    "within a frame: {came} of the {HEADER_BYTES} bytes of its length had come"
+                )
+            }
+            Self::Payload { came, of } => {
+                let (came, of) = (grouped(*came as u64), grouped((*of).into()));
+                write!(f, "within a frame: {came} of its {of} bytes had come")
+            }
+        }
+    }
+}
+
+impl Client {
+    /// What it was served.
+    #[must_use]
+    pub fn served(&self) -> Traffic {
+        let came =
+            Traffic { messages_in: self.messages, bytes_in: self.bytes, ..Traffic::default() };
+        match self.manner {
+            Manner::Exchange(terms) => {
+                let messages_out = self.messages * u64::from(terms.replies);
+                let bytes_out = messages_out * u64::from(terms.response_bytes);
+                Traffic { messages_out, bytes_out, ..came }
+            }
+            Manner::Echo => Traffic { messages_out: self.messages, bytes_out: self.bytes, ..came },
+            Manner::Open | Manner::Figures | Manner::Stream(_) => came,
+        }
+    }
+}
+
+/// Something the operator of a server wants to know.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A client came.
+    Opened(&'a Client),
+    /// A client went, after so many nanoseconds.
+    Closed(&'a Client, u64, Ended),
+    /// A client was not taken.
+    TurnedAway(&'a Peer, TurnedAway),
+    /// The kernel hands over no more connections for the moment.
+    CannotAccept(&'a io::Error),
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Opened(client) => {
+                write!(f, "client {} connected from {}", client.handle, client.peer)
+            }
+            Event::Closed(client, served_ns, ended) => {
+                write!(
+                    f,
+                    "client {} from {} gone after {}: {}, {}, {}; {ended}",
+                    client.handle,
+                    client.peer,
+                    show_ns(*served_ns),
+                    counted(client.messages, "message"),
+                    counted(client.bytes, "byte"),
+                    counted(client.pings, "ping")
+                )?;
+                if let Some(unfinished) = &client.unfinished {
+                    write!(f, ", {unfinished}")?;
+                }
+                match &client.refusal {
+                    Some(refusal) => write!(f, ": {refusal}"),
+                    None => Ok(()),
+                }
+            }
+            Event::TurnedAway(peer, why) => write!(f, "client from {peer} turned away: {why}"),
+            Event::CannotAccept(error) => {
+                write!(f, "cannot accept connections for the moment: {error}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_unfinished_is_told_in_bytes() {
+        let told = |bytes: &[u8]| Unfinished::of(bytes).to_string();
+        assert_eq!(told(&[0, 0]), "within a frame: 2 of the 4 bytes of its length had come");
+        assert_eq!(told(&[0, 0, 3, 232]), "within a frame: 0 of its 1,000 bytes had come");
+        assert_eq!(told(b"\0\0\x03\xe8half"), "within a frame: 4 of its 1,000 bytes had come");
+    }
+}
