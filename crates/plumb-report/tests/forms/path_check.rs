@@ -70,7 +70,7 @@ fn text_says_the_sentences_first_and_then_the_figures() {
     for words in [
         "idle           BAD: after 5s of silence the connection was dead",
         "stability      NOT MEASURED: ",
-        "   1  throughput  100000B     1,200       0  2.00 ms  9.00 ms  86.8 k",
+        "   1  throughput  100000B     1,200       0  2.00 ms  9.00 ms  86,806",
         "1 of 5 parts are not measured: plumb net check --resume DIR goes on with them.",
     ] {
         assert!(text.contains(words), "no `{words}` in {text}");
