@@ -96,6 +96,13 @@ impl<R: Rules> Table<R> {
         let Some(index) = self.owners.find(owner) else {
             return Ok(0);
         };
+        let count = self.owners.rows[index].count;
+        if scope == Scope::Both && count > self.at_once && !R::makes(Fault::ClearKeepsInherited) {
+            // whether an inherited one is among them would have to be looked for
+            changes.note(Change::Cleared { owner, scope, backup: self.backups > 0 });
+            self.doom(index);
+            return Ok(count);
+        }
         let (dialog, update) = scope.counts();
         let (mut gone, mut backup, mut touched) = (0, false, false);
         let mut at = self.owners.rows[index].head;
@@ -130,11 +137,15 @@ impl<R: Rules> Table<R> {
         let mut doomed = std::mem::take(&mut self.doomed);
         match selector {
             Selector::Owner(owner) => {
-                doomed.extend(self.owners.find(owner).into_iter().flat_map(|at| self.of(at)));
+                self.doomed = doomed;
+                return self.clear(owner, Scope::Both, changes).unwrap_or(0); // nobody's name
             }
-            Selector::Fence(fence) => doomed.extend((0..self.entries.end()).filter(|at| {
-                self.entries[*at].granule != NONE && self.entries[*at].fence == fence
-            })),
+            Selector::Fence(fence) => {
+                let all = 0..self.entries.end();
+                self.work_done(all.end);
+                doomed
+                    .extend(all.filter(|at| self.entries[*at].fence == fence && self.stands(*at)));
+            }
             Selector::Object { name, argument, owner, fence } => {
                 let found = self.names.find(name);
                 let granule = found.and_then(|name| self.granules.find(name, argument));
@@ -143,7 +154,8 @@ impl<R: Rules> Table<R> {
                     owner.is_none_or(|owner| lock.owner == owner)
                         && fence.is_none_or(|fence| lock.fence == fence)
                 };
-                doomed.extend(granule.into_iter().flat_map(|at| self.on(at)).filter(meant));
+                let all = granule.into_iter().flat_map(|at| self.on(at));
+                doomed.extend(all.filter(|at| !self.is_dying(*at) && meant(at)));
             }
         }
         let gone = super::slab::number(doomed.len());
@@ -192,6 +204,7 @@ impl<R: Rules> Table<R> {
 
     /// Takes a lock out of its lists, and gives back the rows that served it alone.
     pub(super) fn unlink(&mut self, at: u32) {
+        self.tell_watchers(at);
         self.leave_crowd(at);
         let entry = self.entries[at];
         self.backups -= u32::from(entry.backup);
@@ -258,9 +271,7 @@ impl<R: Rules> Table<R> {
     fn drop_from_crowd(&mut self, at: u32) {
         let entry = self.entries[at];
         let hash = self.hash.hash_one_of(entry.granule, entry.owner, entry.mode);
-        if let Ok(found) = self.crowd.find_entry(hash, |other| *other == at) {
-            found.remove();
-        }
+        self.crowd.remove(hash, at);
     }
 
     /// Called when an argument has one lock less.
