@@ -12,6 +12,8 @@ const ENDS_A_TURN: u32 = 500;
 const REAPED_A_TURN: u32 = 1_000;
 /// Rows that are looked through in one turn for arguments to put in order.
 const ORDERED_A_TURN: u32 = 4_000;
+/// Rows that are looked through in one turn for those who filled the table.
+const SURVEYED_A_TURN: u32 = 4_000;
 /// Waiting requests whose time is over that become ready in one turn.
 const LATE_A_TURN: usize = 500;
 
@@ -26,12 +28,15 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if self.table.is_ordering() && self.table.put_in_order(ORDERED_A_TURN) {
             self.waiters.resume();
         }
+        if self.table.is_surveying() {
+            self.table.go_on_surveying(SURVEYED_A_TURN);
+        }
         self.waiters.late(self.now, LATE_A_TURN);
     }
 
     /// True when [`care`](Self::care) has more to do at once.
     pub(super) fn has_more_to_do(&self) -> bool {
-        self.behind || !self.left.is_empty() || self.table.is_reaping() || self.table.is_ordering()
+        self.behind || !self.left.is_empty() || self.table.is_busy()
     }
 
     /// The work of a turn is over.

@@ -6,7 +6,6 @@ use super::judge::{Answer, Needs, Place, Refused};
 use super::request::{Element, Elements, Malformed, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
-use super::usage::{Holder, Overflow, top};
 use super::{
     AT_ONCE, CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table,
 };
@@ -330,33 +329,5 @@ impl<R: Rules> Table<R> {
             self.drop_lock(index, changes);
         }
         self.doomed = doomed;
-    }
-
-    fn overflow(&mut self, part: Part, at_ms: u64) {
-        self.overflows.count += 1;
-        let number = self.overflows.count;
-        if self.overflows.rest > 0
-            && let Some(last) = self.overflows.last.back_mut()
-            && last.part == part
-        {
-            (last.number, last.at_ms) = (number, at_ms);
-            return;
-        }
-        self.overflows.rest = self.limits.rows / 64 + 1;
-        let owners = (0..self.owners.rows.end()).map(|at| (at, self.owners.rows[at].count));
-        let alive = |at: u32| !self.owners.rows[at].dying;
-        let owners = top(owners.filter(|(at, locks)| *locks > 0 && alive(*at)))
-            .into_iter()
-            .map(|(at, locks)| Holder { text: self.owners.rows[at].name().to_vec(), locks });
-        let rows = &self.granules.rows;
-        let arguments = (0..rows.end()).map(|at| (at, &rows[at]));
-        let arguments =
-            arguments.filter(|(_, row)| row.name != NONE).map(|(at, row)| (at, row.count));
-        let arguments = top(arguments).into_iter().map(|(at, locks)| {
-            let name = self.names.rows[rows[at].name].text();
-            Holder { text: [name, b" ", self.granules.argument(at)].concat(), locks }
-        });
-        let (owners, arguments) = (owners.collect(), arguments.collect());
-        self.overflows.push(Overflow { number, at_ms, part, owners, arguments });
     }
 }

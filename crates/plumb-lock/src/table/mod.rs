@@ -25,6 +25,7 @@ mod replay;
 mod request;
 mod rules;
 mod slab;
+mod survey;
 mod usage;
 mod view;
 
@@ -56,6 +57,7 @@ use index::Index;
 use name::Names;
 use owner::Owners;
 use slab::{NONE, Slab, number};
+use survey::Survey;
 use usage::Overflows;
 
 /// Locks on one argument beyond which the lock of an owner is found by a probe, not a walk.
@@ -95,6 +97,7 @@ pub struct Table<R = Sound> {
     backups: u32,
     peaks: Usage,
     overflows: Overflows,
+    survey: Option<Survey>,
     scanned: Cell<u64>,
     /// Rows that were worked on beyond those of ordinary requests.
     worked: Cell<u64>,
@@ -133,6 +136,7 @@ impl<R: Rules> Table<R> {
             backups: 0,
             peaks: Usage { owners: gauge, arguments: gauge, locks: gauge },
             overflows: Overflows::default(),
+            survey: None,
             scanned: Cell::new(0),
             worked: Cell::new(0),
             doomed: Vec::new(),

@@ -194,7 +194,8 @@ fn a_journal_that_others_follow_and_that_was_cut_between_two_batches_is_noticed(
 
 #[test]
 fn a_folder_that_goes_while_the_server_runs_is_noticed_before_anything_is_acknowledged() {
-    let changes: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
         ("was removed", |folder| fs::remove_dir_all(folder).expect("it can be removed")),
         ("was removed", |folder| {
             fs::rename(folder, folder.with_extension("aside")).expect("it can be moved");
