@@ -28,6 +28,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if self.table.is_ordering() && self.table.put_in_order(ORDERED_A_TURN) {
             self.waiters.resume();
         }
+        if self.go_on_searching() {
+            self.waiters.resume();
+        }
         if self.table.is_surveying() {
             self.table.go_on_surveying(SURVEYED_A_TURN);
         }
@@ -36,7 +39,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// True when [`care`](Self::care) has more to do at once.
     pub(super) fn has_more_to_do(&self) -> bool {
-        self.behind || !self.left.is_empty() || self.table.is_busy()
+        self.behind || !self.left.is_empty() || self.is_searching() || self.table.is_busy()
     }
 
     /// The work of a turn is over.

@@ -18,8 +18,8 @@ pub(super) enum Waits {
     No,
     /// A lock, until this moment in nanoseconds.
     Until(u64),
-    /// Arguments that are put in order.
-    Order,
+    /// What is done in slices.
+    Slices,
     /// Its password is looked at in this moment, nanoseconds.
     Turn(u64),
 }

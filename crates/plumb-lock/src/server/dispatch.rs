@@ -74,7 +74,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             b"CHECK" => return self.check(client, command, out),
             b"INHERIT" => self.inherit(command, out)?,
             b"RENEW" => self.renew(command, out)?,
-            b"REMOVE" => self.remove(command, out)?,
+            b"REMOVE" => return self.remove(client, command, out),
             b"LOCKS" => self.list(command, out)?,
             b"DIGEST" => self.digest(command, out)?,
             b"COUNT" => self.count(command, out)?,

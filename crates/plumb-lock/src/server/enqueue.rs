@@ -11,9 +11,7 @@ use super::waiters::{Met, Wish};
 use super::words::{Command, Locks};
 use super::{After, LockServer};
 use crate::journal::Lasting;
-use crate::table::{
-    Answer, Ask, Elements as _, Inherited, Lock, OwnerId, Request, Rules, Selector,
-};
+use crate::table::{Answer, Ask, Elements as _, Inherited, Lock, OwnerId, Request, Rules};
 
 const MS: u64 = 1_000_000;
 
@@ -142,7 +140,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     fn wait_for_order(&mut self, client: usize) -> After {
         self.wish = None;
         if let Some(client) = &mut self.clients[client] {
-            client.waits = Waits::Order;
+            client.waits = Waits::Slices;
         }
         After::Wait
     }
@@ -236,46 +234,6 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             self.set_life(id, terms.owner, Life::Lease { at, ms });
         }
         resp::push_integer(out, u64::from(found.is_some()));
-        Ok(())
-    }
-
-    pub(super) fn remove(
-        &mut self,
-        command: Command<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
-        let remedy = "REMOVE OWNER owner, REMOVE FENCE number, or REMOVE LOCK name argument \
-                      [OWNER owner] [FENCE number]";
-        let selector = match command.len() {
-            3 if command.is(1, "OWNER") => Selector::Owner(command.get(2)),
-            3 if command.is(1, "FENCE") => {
-                self.looked = true; // it may be anywhere in the table
-                Selector::Fence(command.number(2, remedy)?)
-            }
-            4 | 6 | 8 if command.is(1, "LOCK") => {
-                let (mut owner, mut fence) = (None, None);
-                for at in (4..command.len()).step_by(2) {
-                    if command.is(at, "OWNER") {
-                        owner = Some(command.get(at + 1));
-                    } else if command.is(at, "FENCE") {
-                        fence = Some(command.number(at + 1, remedy)?);
-                    } else {
-                        return Err(Refusal::Word(command.text(at), remedy));
-                    }
-                }
-                let (name, argument) = (command.get(2), command.get(3));
-                Selector::Object { name, argument, owner, fence }
-            }
-            _ => return Err(Refusal::Word(command.text(1), remedy)),
-        };
-        if let Selector::Owner(owner) = selector
-            && let Some(id) = self.table.owner(owner)
-        {
-            self.lose(id);
-        }
-        let gone = self.table.remove(selector, &mut self.notes);
-        self.counts.removals += u64::from(gone);
-        resp::push_integer(out, u64::from(gone));
         Ok(())
     }
 

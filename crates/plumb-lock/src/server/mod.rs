@@ -14,6 +14,7 @@ mod keys;
 mod listing;
 mod lives;
 mod refusal;
+mod removal;
 mod scrape;
 mod script;
 mod service;
@@ -35,6 +36,7 @@ use connection::Client;
 use guesses::Guesses;
 use lives::{Key, Life, Lives, NEVER};
 use refusal::Refusal;
+use removal::Search;
 use script::Scripts;
 use waiters::{Waiters, Wish};
 
@@ -135,6 +137,7 @@ pub struct LockServer<'a, C, R = Sound> {
     tried: u32,
     /// What the last command that has to wait waits for; `None`: no lock.
     wish: Option<Wish>,
+    searches: Vec<Search>,
     /// Owners whose connections are gone.
     left: Vec<Vec<OwnerId>>,
     guesses: Guesses,
@@ -220,6 +223,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             waiters: Waiters::default(),
             tried: 0,
             wish: None,
+            searches: Vec::new(),
             left: Vec::new(),
             guesses: Guesses::default(),
             guesses_told: 0,

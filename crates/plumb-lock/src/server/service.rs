@@ -140,6 +140,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             return;
         };
         self.free.push(conn);
+        self.forget_search(conn);
         if let Some(seat) = client.seat {
             self.waiters.answered(seat);
         }

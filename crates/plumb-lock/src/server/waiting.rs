@@ -23,7 +23,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         };
         let until = match asking.waits {
             Waits::Until(until) | Waits::Turn(until) => until,
-            Waits::No | Waits::Order => NEVER,
+            Waits::No | Waits::Slices => NEVER,
         };
         let waiter = Waiter { client, until, owner, lost: false, command: command.to_vec() };
         let seat = match (self.wish.take(), asking.waits) {
@@ -32,7 +32,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 self.counts.waited += u64::from(asking.seat.is_none());
                 self.waiters.wait(waiter, wish)
             }
-            (None, Waits::Order) => self.waiters.pause(waiter),
+            (None, Waits::Slices) => self.waiters.pause(waiter),
             (None, _) => self.waiters.pause_until(waiter),
         };
         asking.seat = Some(seat);

@@ -141,10 +141,8 @@ impl<R: Rules> Table<R> {
                 return self.clear(owner, Scope::Both, changes).unwrap_or(0); // nobody's name
             }
             Selector::Fence(fence) => {
-                let all = 0..self.entries.end();
-                self.work_done(all.end);
-                doomed
-                    .extend(all.filter(|at| self.entries[*at].fence == fence && self.stands(*at)));
+                self.doomed = doomed;
+                return self.remove_fence(fence, (0, self.entries.end()), changes).0;
             }
             Selector::Object { name, argument, owner, fence } => {
                 let found = self.names.find(name);
@@ -164,6 +162,27 @@ impl<R: Rules> Table<R> {
         }
         self.doomed = doomed;
         gone
+    }
+
+    /// Removes locks with this fence number among so many places, from the first on: how many, and
+    /// where to go on when there are more places.
+    pub fn remove_fence(
+        &mut self,
+        fence: u64,
+        (first, places): (u32, u32),
+        changes: &mut impl Changes,
+    ) -> (u32, Option<u32>) {
+        let all = self.entries.end();
+        let end = all.min(first.saturating_add(places));
+        let mut gone = 0;
+        for at in first..end {
+            if self.entries[at].fence == fence && self.stands(at) {
+                self.drop_lock(at, changes);
+                gone += 1;
+            }
+        }
+        self.work_done(end.saturating_sub(first));
+        (gone, (end < all).then_some(end))
     }
 
     /// Ends what an owner holds on exactly this argument and did not inherit; the number of locks.
