@@ -39,7 +39,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// True when [`care`](Self::care) has more to do at once.
     pub(super) fn has_more_to_do(&self) -> bool {
-        self.behind || !self.left.is_empty() || self.is_searching() || self.table.is_busy()
+        self.behind
+            || self.table.has_ended()
+            || !self.left.is_empty()
+            || self.is_searching()
+            || self.table.is_busy()
     }
 
     /// The work of a turn is over.

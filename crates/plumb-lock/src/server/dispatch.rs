@@ -70,7 +70,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             b"ENQ" => return self.enq(client, command, out),
             b"PROMOTE" => return self.promote(client, command, out),
             b"DEQ" => self.deq(command, out)?,
-            b"DEQALL" => self.deqall(command, out)?,
+            b"DEQALL" => return self.deqall(client, command, out),
             b"CHECK" => return self.check(client, command, out),
             b"INHERIT" => self.inherit(command, out)?,
             b"RENEW" => self.renew(command, out)?,

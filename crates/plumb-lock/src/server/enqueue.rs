@@ -182,17 +182,21 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     pub(super) fn deqall(
         &mut self,
+        client: usize,
         command: Command<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<After, Refusal> {
         let terms = Terms::read(command, &Form::DEQALL, self.plan.epoch)?;
         if terms.first < command.len() {
             return Err(Refusal::Arity(Form::DEQALL.name));
         }
+        if self.takes_slices(client, terms.owner, terms.scope) {
+            return Ok(self.clear_scope(client, (terms.owner, terms.scope), out));
+        }
         let gone = self.table.clear(terms.owner, terms.scope, &mut self.notes)?;
         self.counts.clears += 1;
         resp::push_integer(out, u64::from(gone));
-        Ok(())
+        Ok(After::Next)
     }
 
     pub(super) fn inherit(

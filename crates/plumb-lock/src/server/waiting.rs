@@ -25,6 +25,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             Waits::Until(until) | Waits::Turn(until) => until,
             Waits::No | Waits::Slices => NEVER,
         };
+        let owner = owner.filter(|_| self.wish.is_some()); // who waits for no lock loses none
         let waiter = Waiter { client, until, owner, lost: false, command: command.to_vec() };
         let seat = match (self.wish.take(), asking.waits) {
             (Some(wish), _) => {

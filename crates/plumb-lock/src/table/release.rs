@@ -132,6 +132,42 @@ impl<R: Rules> Table<R> {
         Ok(gone)
     }
 
+    /// Does a part of what [`clear`](Self::clear) does: sets the counters of `scope` of so many of
+    /// the owner's locks to zero, from one of them on or from the first. How many are gone, and
+    /// where to go on. A lock that was to be the next and is gone by then means the first again.
+    pub fn clear_some(
+        &mut self,
+        owner: &[u8],
+        scope: Scope,
+        (from, most): (Option<LockId>, u32),
+        changes: &mut impl Changes,
+    ) -> (u32, Option<LockId>) {
+        let Some(index) = self.owners.find(owner) else {
+            return (0, None);
+        };
+        let known = from.filter(|id| self.by_id(*id).is_some());
+        let known = known.map(|id| id.place).filter(|at| self.entries[*at].owner == index);
+        let mut at = known.unwrap_or(self.owners.rows[index].head);
+        let (dialog, update) = scope.counts();
+        let (mut gone, mut looked) = (0, 0);
+        while at != NONE && looked < most {
+            let entry = &mut self.entries[at];
+            let (next, before) = (entry.next_of_owner, (entry.dialog, entry.update));
+            entry.dialog *= 1 - dialog;
+            entry.update *= 1 - update;
+            let after = (entry.dialog, entry.update);
+            if after == (0, 0) {
+                self.drop_lock(at, changes);
+                gone += 1;
+            } else if after != before {
+                self.note(at, changes);
+            }
+            (at, looked) = (next, looked + 1);
+        }
+        self.work_done(looked);
+        (gone, (at != NONE).then(|| self.lock_id(at)))
+    }
+
     /// Removes locks whoever owns them; their number.
     pub fn remove(&mut self, selector: Selector<'_>, changes: &mut impl Changes) -> u32 {
         let mut doomed = std::mem::take(&mut self.doomed);

@@ -136,6 +136,12 @@ impl<R: Rules> Table<R> {
         }
     }
 
+    /// True when [`next_ended`](Self::next_ended) has something to say.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     /// A lock that was [watched](Self::watch) and is gone, or has another owner, fence number or
     /// mode.
     pub fn next_ended(&mut self) -> Option<LockId> {

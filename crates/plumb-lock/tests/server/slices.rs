@@ -77,6 +77,29 @@ fn a_release_of_everything_is_seen_at_once_and_done_in_slices() {
 }
 
 #[test]
+fn one_scope_of_many_locks_and_a_fence_number_in_a_large_table_are_released_in_slices() {
+    const LOCKS: u64 = 30_000;
+    let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
+    let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
+    let (one, two) = (bench.client(), bench.client());
+    say_all(&mut bench, one, (0..LOCKS).map(|at| format!("ENQ big SCOPE {} E T {at}", 1 + at % 3)));
+    assert_eq!(say_bounded(&mut bench, one, "DEQALL big SCOPE 1"), "", "it waits");
+    bench.turn();
+    // one that was to be looked at goes meanwhile, and one comes
+    assert_eq!(bench.say(two, "DEQ big SCOPE 3 E T 1"), ":1\r\n");
+    assert!(bench.say(two, "ENQ big SCOPE 2 E T more").starts_with(':'));
+    assert!(bounded(&mut bench) > 10, "not in one go");
+    let (who, said) = bench.late.pop().expect("it was answered");
+    assert_eq!((who, &*said), (one, &format!(":{}\r\n", LOCKS / 3).into_bytes()[..]));
+    assert_eq!(bench.say(two, "COUNT big"), format!(":{}\r\n", LOCKS / 3 * 2));
+    let fence = bench.say(two, "ENQ other E T last").trim().trim_start_matches(':').to_owned();
+    assert_eq!(say_bounded(&mut bench, one, &format!("REMOVE FENCE {fence}")), "", "it waits");
+    bounded(&mut bench);
+    assert_eq!(bench.late.pop(), Some((one, b":1\r\n".to_vec())));
+    assert_eq!(bench.say(two, "COUNT other"), ":0\r\n");
+}
+
+#[test]
 fn leases_that_end_together_end_in_slices_and_nobody_meets_one_that_is_over() {
     const OWNERS: u64 = 20_000;
     let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
