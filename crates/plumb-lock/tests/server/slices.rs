@@ -65,7 +65,7 @@ fn a_release_of_everything_is_seen_at_once_and_done_in_slices() {
         assert!(bench.say(one, "ENQ big X T 40001").starts_with(':'), "the name is free");
         assert_eq!(bench.say(two, "COUNT big"), ":1\r\n");
         assert!(bench.say(two, "LOCKSTAT").contains("$5\r\nlocks\r\n:2\r\n"));
-        assert!(bench.say(two, "LOCKS CURSOR 49000").contains("*2\r\n:0\r\n*0"), "none is shown");
+        assert!(bench.say(two, "LOCKS").ends_with("\r\n*0\r\n"), "none is shown");
         assert!(bounded(&mut bench) >= 5, "not in one go");
         assert_eq!(bench.late.pop().map(|it| it.0), Some(free), "who waited has it");
         for owner in ["other", "big", "next"] {
@@ -153,7 +153,7 @@ fn wildcards_are_bounded_over_all_elements_and_a_large_name_is_put_in_order_in_s
     let (who, said) = bench.late.pop().expect("it was answered");
     assert!(who == asking && said.starts_with(b"*8\r\n$4\r\nHELD"), "{said:?}");
     // one's own locks are all looked at: a thousand for each of 256 elements are too many
-    let wide = (0..256).map(|at| format!(" E T 0{:02}@@@", at % 60)).collect::<String>();
+    let wide = (0..256).map(|at| format!(" E T 0{:02}@@@", 1 + at % 59)).collect::<String>();
     let said = say_bounded(&mut bench, two, &format!("CHECK big{wide}"));
     assert!(said.starts_with("*2\r\n$5\r\nBROAD"), "{said}");
     let said = say_bounded(&mut bench, two, "CHECK big E T 001@@@");
