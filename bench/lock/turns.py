@@ -19,7 +19,6 @@ BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
 from lib import build, process  # noqa: E402
-from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 
 LONGEST_US = 5_000
@@ -38,7 +37,7 @@ def main() -> int:
     program = build.TARGET / "release" / "examples" / "turns"
     with tempfile.TemporaryDirectory(prefix="plumb-turns-", dir=options.folder) as folder:
         told = process.run([str(program), str(options.locks), folder], RUN_SECONDS)
-    say(told.rstrip())
+    print(told.rstrip())
     found = re.search(r"^longest turn (\d+) us", told, re.MULTILINE)
     if found is None:
         raise BenchFailure("the program told no longest turn")
