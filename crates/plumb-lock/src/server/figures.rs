@@ -53,7 +53,12 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             ("waits", true, "Requests that waited", counts.waited),
             ("reports", true, "Listings and checks", counts.reports),
             ("wrong_passwords", true, "Passwords that were wrong", counts.guesses),
-            ("turn_work_maximum", false, "Most commands and rows of one turn", self.turn_work_peak()),
+            (
+                "turn_work_maximum",
+                false,
+                "Most commands and rows of one turn",
+                self.turn_work_peak(),
+            ),
             ("scanned", true, "Arguments looked at for wildcards", self.table.scanned()),
             ("overflows", true, "Times the table was full", self.table.overflow_count()),
             ("backups", false, "Locks inherited by an update", self.table.backups().into()),
