@@ -19,7 +19,7 @@ const LOOKED_MAX: u32 = 10_000;
 const PAGE_BYTES_MAX: usize = 512 << 10;
 /// Places that one part of a digest looks at: what others wait for meanwhile is below a
 /// millisecond.
-const DIGESTED_MAX: u32 = 5_000;
+const DIGESTED_MAX: u32 = 10_000;
 
 /// What a listing asks for.
 #[derive(Default)]
