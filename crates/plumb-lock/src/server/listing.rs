@@ -17,8 +17,7 @@ const PAGE_MAX: u64 = 10_000;
 const LOOKED_MAX: u32 = 10_000;
 /// A page ends behind so many bytes, for the same reason.
 const PAGE_BYTES_MAX: usize = 512 << 10;
-/// Places that one part of a digest looks at: what others wait for meanwhile is below a
-/// millisecond.
+/// Places that one part of a digest looks at, for the same reason.
 const DIGESTED_MAX: u32 = 10_000;
 
 /// What a listing asks for.
