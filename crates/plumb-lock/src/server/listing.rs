@@ -16,7 +16,7 @@ const PAGE_MAX: u64 = 10_000;
 /// Places that one page looks at: what others wait for meanwhile is below a few milliseconds.
 const LOOKED_MAX: u32 = 10_000;
 /// A page ends behind so many bytes, for the same reason.
-const PAGE_BYTES_MAX: usize = 512 << 10;
+const PAGE_BYTES_MAX: usize = 256 << 10;
 /// Places that one part of a digest looks at, for the same reason.
 const DIGESTED_MAX: u32 = 10_000;
 
