@@ -122,6 +122,7 @@ def filled(
     """Runs `create`, `verify` or `destroy` to its end; its result."""
     words = [*place, str(tools.plumb), "lock", "load", verb, server.address, *map(str, numbers)]
     words += ["--json", "--out", str(out / f"{verb}-{os.getpid()}-{os.urandom(4).hex()}")]
+    words += ["--depth", "64"]  # what the server can do, not the way to it
     if server.kind == REDIS:
         words += ["--target-kind", "redis"]
     ended = process.ended(words, GRACE_SECONDS)

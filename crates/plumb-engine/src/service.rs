@@ -56,6 +56,15 @@ pub struct ConnectionId {
     pub(crate) generation: u32,
 }
 
+impl ConnectionId {
+    /// What a loop calls the connection at this place, the so manieth that sits there: for loops
+    /// other than the engine's own, as tests have.
+    #[must_use]
+    pub fn new(index: usize, generation: u32) -> Self {
+        Self { index, generation }
+    }
+}
+
 /// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

@@ -70,7 +70,10 @@ impl JournalJob {
 }
 
 fn print_outlook(out: &mut dyn Write, folder: &Path) -> Result<(), LockError> {
-    let Outlook { locks, inherited, epoch, complete } = journal::outlook(folder)?;
+    let Outlook { locks, inherited, epoch, complete, lost } = journal::outlook(folder)?;
+    if let Some(lost) = lost {
+        writeln!(out, "{lost}")?;
+    }
     let missing = if complete {
         "nothing that was acknowledged is missing"
     } else {

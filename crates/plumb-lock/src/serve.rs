@@ -46,7 +46,10 @@ pub struct ServeOptions {
     pub table_size: ByteSize,
 
     /// Arguments that one request with wildcards may look at; beyond that it is rejected
-    #[arg(long, value_name = "N", default_value = "1000000")]
+    ///
+    /// All its locks together. Everybody waits meanwhile: 20000 take some milliseconds of the
+    /// processor.
+    #[arg(long, value_name = "N", default_value = "20000")]
     pub scan_max: u64,
 
     /// Keep a journal in this folder, so that locks outlive the server
@@ -198,6 +201,10 @@ impl Serve {
             if torn > 0 {
                 let time = clock::utc(wall_ns);
                 writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;
+            }
+            if let Some(lost) = restored.lost {
+                let (time, fence) = (clock::utc(wall_ns), restored.table.next_fence());
+                writeln!(log, "{time} {lost}; a new epoch begins, fence numbers at {fence}")?;
             }
         }
         let plan = ServerPlan {

@@ -11,6 +11,7 @@ use plumb_engine::layer::{Job, JobError, Layer as _, Watch};
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_lock::Locks;
 use plumb_measure::{Floor, ResultRecord, Transport};
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::measure::plain;
@@ -23,6 +24,7 @@ const USAGE: &str = "usage: enqt pf=PROFILE OPCODE [ARGUMENTS] (Plumbline's own 
   10 SECONDS [PROCESSES]    put a load like that of sales and distribution on the server
   11 [OWNERS LOCKS]         take so many locks of so many owners (10 55000); they stay
   12 [OWNERS LOCKS]         release the locks that 11 took
+     --depth N              with 11 and 12: so many requests under way for each owner (1)
   20 [OWNERS LOCKS]         read the locks that 11 took: is each there, and no other?
 The profile names the server: enque/serverhost, enque/serverinst or SAPSYSTEM (port 32NN),
 enque/encni/port, enqueue/table_size.";
@@ -87,7 +89,9 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
             Ok(if verb.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
         }
         Job::Measure(mut job) => {
-            let mut lines = Lines { out, opcode, valid: true };
+            let options = &job.outline().options;
+            let published = published(opcode, options);
+            let mut lines = Lines { out, opcode, published, valid: true };
             job.run(&mut lines, &stop).map_err(plain)?;
             Ok(match (stop.asked(), lines.valid) {
                 (true, _) => Exit::Interrupted,
@@ -106,8 +110,52 @@ fn announce(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
     writeln!(out)
 }
 
+/// What `--depth` says, and the other arguments.
+fn depth_of<'a>(arguments: &[&'a str]) -> anyhow::Result<(Option<&'a str>, Vec<&'a str>)> {
+    let mut others = arguments.to_vec();
+    let Some(at) = others.iter().position(|word| *word == "--depth") else {
+        return Ok((None, others));
+    };
+    anyhow::ensure!(at + 1 < others.len(), "--depth needs a number\n{USAGE}");
+    let depth = others.remove(at + 1);
+    others.remove(at);
+    Ok((Some(depth), others))
+}
+
+/// Which published table a figure may be set against, and how far.
+fn published(opcode: Opcode, options: &BTreeMap<String, Value>) -> Option<String> {
+    const PAPER: &str = "of \"SAP enqt\" with SMC-R";
+    let number = |name: &str| options.get(name).and_then(Value::as_u64);
+    let text = match opcode {
+        Opcode::Sales => {
+            let connections = options.get("connections").and_then(|them| them.get(0)?.as_u64());
+            let table = match connections {
+                Some(1) => "table 4 (1 process)",
+                Some(5) => "table 5 (5 processes)",
+                _ => return Some("no published table has so many processes".into()),
+            };
+            format!(
+                "{table} {PAPER}: what changes between two transports, not the rate; its orders \
+                 take other locks than ours"
+            )
+        }
+        Opcode::Create if number("depth") != Some(1) => {
+            "no published table: with --depth requests share a round trip".into()
+        }
+        Opcode::Create if (number("owners"), number("locks")) == (Some(10), Some(55_000)) => {
+            format!(
+                "table 6 {PAPER} (10 x 55,000 locks): the time, as far as both servers do the same"
+            )
+        }
+        Opcode::Create => "no published table: table 6 has 10 x 55,000 locks".into(),
+        Opcode::Live | Opcode::Destroy | Opcode::Verify => return None,
+    };
+    Some(text)
+}
+
 /// The same in the words of `plumb lock`.
 fn words_of(opcode: Opcode, arguments: &[&str], profile: &Profile) -> anyhow::Result<Vec<String>> {
+    let (depth, arguments) = depth_of(arguments)?;
     let at = |index: usize, usual: &str| {
         arguments.get(index).map_or_else(|| usual.to_owned(), |word| (*word).to_owned())
     };
@@ -115,6 +163,8 @@ fn words_of(opcode: Opcode, arguments: &[&str], profile: &Profile) -> anyhow::Re
         true => format!("[{}]:{}", profile.host, profile.port),
         false => format!("{}:{}", profile.host, profile.port),
     };
+    let counted = matches!(opcode, Opcode::Create | Opcode::Destroy);
+    anyhow::ensure!(counted || depth.is_none(), "--depth belongs to 11 and 12\n{USAGE}");
     anyhow::ensure!(arguments.len() <= 2, "there are too many arguments\n{USAGE}");
     let verb = |name: &str| vec!["lock".to_owned(), "load".into(), name.into(), host.clone()];
     Ok(match opcode {
@@ -128,8 +178,11 @@ fn words_of(opcode: Opcode, arguments: &[&str], profile: &Profile) -> anyhow::Re
             let more = vec!["--for".into(), time, "--connections".into(), at(1, "1")];
             [verb("sd"), more].concat()
         }
-        Opcode::Create => [verb("create"), vec![at(0, "10"), at(1, "55000")]].concat(),
-        Opcode::Destroy => [verb("destroy"), vec![at(0, "10"), at(1, "55000")]].concat(),
+        Opcode::Create | Opcode::Destroy => {
+            let name = if opcode == Opcode::Create { "create" } else { "destroy" };
+            let depth = vec!["--depth".into(), depth.unwrap_or("1").to_owned()];
+            [verb(name), vec![at(0, "10"), at(1, "55000")], depth].concat()
+        }
         Opcode::Verify => [verb("verify"), vec![at(0, "10"), at(1, "55000")]].concat(),
     })
 }
@@ -138,6 +191,8 @@ fn words_of(opcode: Opcode, arguments: &[&str], profile: &Profile) -> anyhow::Re
 struct Lines<'a, W> {
     out: &'a mut W,
     opcode: Opcode,
+    /// What the figure may be set against.
+    published: Option<String>,
     valid: bool,
 }
 
@@ -160,7 +215,10 @@ impl<W: Write> Lines<'_, W> {
                 )?;
                 write!(self.out, "{:<12}", "Enqueue")?;
                 for window in ["actual", "10 s", "1 min", "5 min"] {
-                    write!(self.out, "{:>12.0}", figure(&format!("enqueues a minute, {window}")))?;
+                    match found(&format!("enqueues a minute, {window}")) {
+                        Some(rate) => write!(self.out, "{rate:>12.0}")?,
+                        None => write!(self.out, "{:>12}", "-")?, // less than that has run
+                    }
                 }
                 writeln!(self.out)?;
             }
@@ -180,6 +238,9 @@ impl<W: Write> Lines<'_, W> {
                 writeln!(self.out, "{found:.0} of {expected:.0} locks verified in {time}")?;
             }
             Opcode::Live => {}
+        }
+        if let Some(published) = &self.published {
+            writeln!(self.out, "may be set against: {published}")?;
         }
         if let Some(ns) = result.cpu.and_then(|cpu| cpu.server_ns_per_op) {
             let (us, part) = (ns / 1_000, ns % 1_000 / 10);

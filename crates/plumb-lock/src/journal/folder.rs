@@ -63,15 +63,6 @@ pub(super) fn create(path: &Path, first: Record<'_>) -> Result<File, JournalErro
     Ok(file)
 }
 
-/// Takes the folder for as long as what comes back lives.
-pub(super) fn lock(folder: &Path) -> Result<File, JournalError> {
-    let lock = File::open(folder).map_err(JournalError::file("open", folder))?;
-    match rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(_) => Err(JournalError::InUse { path: folder.to_owned() }),
-    }
-}
-
 /// Makes names in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()

@@ -4,16 +4,24 @@
 //! them. A restart reads the last complete snapshot and what was written since, begins a snapshot
 //! of its own, and only then removes what it has read.
 
+mod book;
 mod error;
 mod folder;
+mod loss;
 mod notes;
+mod place;
+mod position;
 mod record;
 mod restore;
+mod snapshot;
 mod tool;
 
+pub use book::{Pace, Policy};
 pub use error::JournalError;
 pub use folder::{Kind, Records, files};
-pub use notes::{Lasting, Notes, Pace, Policy};
+pub use loss::Loss;
+pub use notes::{Lasting, Notes};
+pub use position::Position;
 pub use record::{MAGIC, NoRecord, Record};
 pub use restore::{Lives, Restored};
 pub use tool::{Outlook, Report, dump, outlook, repair, verify};

@@ -45,6 +45,11 @@ pub enum Record<'a> {
         /// Milliseconds.
         ms: u64,
     },
+    /// The journal of the number before this one's has so many bytes.
+    Before {
+        /// Bytes.
+        bytes: u64,
+    },
     /// What stands before this belongs together: all of it counts, or nothing.
     Mark,
     /// Records that stood here were damaged, and a repair took them away: something is missing.
@@ -124,6 +129,10 @@ impl<'a> Record<'a> {
                 out.extend_from_slice(&ms.to_le_bytes());
                 push_text(out, key);
             }
+            Self::Before { bytes } => {
+                out.push(b'B');
+                out.extend_from_slice(&bytes.to_le_bytes());
+            }
             Self::Mark => out.push(b'M'),
             Self::Gap => out.push(b'G'),
             Self::End => out.push(b'E'),
@@ -189,6 +198,7 @@ impl<'a> Record<'a> {
                 let ms = fields.u64()?;
                 Self::Key { key: fields.text()?, ms }
             }
+            b'B' => Self::Before { bytes: fields.u64()? },
             b'M' => Self::Mark,
             b'G' => Self::Gap,
             b'E' => Self::End,

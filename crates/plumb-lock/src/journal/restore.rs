@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
 use super::folder::{Kind, Records, files};
+use super::loss::{Loss, Read};
+use super::position::Position;
 use super::record::{NoRecord, Record};
 use crate::table::{Limits, Rules, Sound, Table, Unnoted};
 
@@ -17,20 +19,6 @@ pub struct Lives {
     pub owners: BTreeMap<Vec<u8>, u64>,
     /// Keys.
     pub keys: BTreeMap<Vec<u8>, u64>,
-}
-
-impl Lives {
-    /// Appends what is known of those that hold something, and forgets the others.
-    pub(super) fn push<R: Rules>(&mut self, table: &Table<R>, out: &mut Vec<u8>) {
-        self.owners.retain(|owner, _| table.owner(owner).is_some());
-        self.keys.retain(|key, _| table.holder(b"", key).is_some());
-        for (owner, ms) in &self.owners {
-            Record::Life { owner, ms: *ms }.push(out);
-        }
-        for (key, ms) in &self.keys {
-            Record::Key { key, ms: *ms }.push(out);
-        }
-    }
 }
 
 /// A table as a journal left it.
@@ -46,8 +34,13 @@ pub struct Restored<R = Sound> {
     pub lives: Lives,
     /// Bytes at the end of the last file that a crash had torn.
     pub torn_bytes: u64,
-    /// A repair has taken something away.
-    pub(super) gap: bool,
+    /// What is missing of what was acknowledged.
+    pub lost: Option<Loss>,
+    /// The last journal, and its bytes.
+    pub(super) last_journal: Option<(u64, u64)>,
+    /// No journal of this number or a higher one has ever been.
+    pub(super) number_next: u64,
+    read: Read,
 }
 
 impl<R: Rules> Restored<R> {
@@ -60,7 +53,10 @@ impl<R: Rules> Restored<R> {
             complete: false,
             lives: Lives::default(),
             torn_bytes: 0,
-            gap: false,
+            lost: None,
+            last_journal: None,
+            number_next: 1,
+            read: Read::default(),
         }
     }
 }
@@ -80,7 +76,7 @@ impl Restored {
         self.lives = Lives::default();
     }
 
-    fn take(&mut self, record: Record<'_>, path: &Path) -> Result<(), JournalError> {
+    fn take(&mut self, record: Record<'_>, number: u64, path: &Path) -> Result<(), JournalError> {
         match record {
             Record::Start { epoch, complete } => {
                 (self.epoch, self.complete) = (self.epoch.max(epoch), complete);
@@ -102,7 +98,10 @@ impl Restored {
             Record::Key { key, ms } => {
                 self.lives.keys.insert(key.to_vec(), ms);
             }
-            Record::Gap => self.gap = true,
+            Record::Before { bytes } => {
+                self.read.before.insert(number, bytes);
+            }
+            Record::Gap => self.lost = Some(Loss::Repaired),
             Record::Mark | Record::End => {}
         }
         Ok(())
@@ -118,8 +117,17 @@ pub(super) struct Torn {
 }
 
 impl Torn {
-    /// Takes the torn end away, which nobody was told of: once another journal follows this one,
-    /// it would be damage.
+    /// Copies the end to a file beside it, of the same name and `.cut`.
+    pub(super) fn set_aside(&self) -> Result<(), JournalError> {
+        let fail = JournalError::file("copy", &self.path);
+        let bytes = fs::read(&self.path).map_err(&fail)?;
+        let sound = usize::try_from(self.sound).unwrap_or(bytes.len()).min(bytes.len());
+        let mut aside = self.path.clone().into_os_string();
+        aside.push(".cut");
+        if bytes.len() == sound { Ok(()) } else { fs::write(aside, &bytes[sound..]).map_err(fail) }
+    }
+
+    /// Takes the torn end away: once another journal follows this one, it would be damage.
     pub(super) fn cut_off(&self) -> Result<(), JournalError> {
         let fail = JournalError::file("mend", &self.path);
         if self.sound == 0 {
@@ -136,8 +144,14 @@ pub(super) fn restore(
     limits: Limits,
 ) -> Result<(Restored, Option<Torn>), JournalError> {
     let files = files(folder)?;
+    let position = Position::read(folder)?;
     let mut restored = Restored::empty(limits);
-    if files.is_empty() {
+    if let Some(position) = &position {
+        restored.table.raise_fence(position.fences_until);
+        restored.epoch = position.epoch;
+        restored.number_next = position.number.saturating_add(1);
+    }
+    if files.is_empty() && position.is_none() {
         return Ok((restored, None));
     }
     let mut start = None;
@@ -149,6 +163,8 @@ pub(super) fn restore(
     }
     let Some(start) = start else {
         return if was_cut_short(&files)? {
+            // without a position nobody was told of anything
+            restored.lost = position.and_then(|it| restored.read.loss(0, Some(&it)));
             Ok((restored, None))
         } else {
             Err(JournalError::NoSnapshot { path: folder.to_owned() })
@@ -161,13 +177,16 @@ pub(super) fn restore(
         if *number < start || *kind == Kind::Snapshot && *number > start {
             continue;
         }
-        torn = read(&mut restored, path, Some(*number) == last && *kind == Kind::Journal)?;
+        let may_be_torn = Some(*number) == last && *kind == Kind::Journal;
+        torn = read(&mut restored, (*number, *kind, path), may_be_torn)?;
     }
     restored
         .table
         .apply([])
         .map_err(|cause| JournalError::Impossible { path: folder.to_owned(), cause })?;
-    restored.complete &= !restored.gap;
+    restored.lost = restored.lost.or(restored.read.loss(start, position.as_ref()));
+    restored.complete &= restored.lost.is_none();
+    restored.last_journal = restored.read.sound.last_key_value().map(|(at, bytes)| (*at, *bytes));
     Ok((restored, torn))
 }
 
@@ -200,7 +219,7 @@ pub(super) fn is_complete(path: &Path) -> Result<bool, JournalError> {
 /// Applies a file. Only the last journal may end in a torn batch, which counts for nothing.
 fn read(
     restored: &mut Restored,
-    path: &Path,
+    (number, kind, path): (u64, Kind, &Path),
     may_be_torn: bool,
 ) -> Result<Option<Torn>, JournalError> {
     let bytes = fs::read(path).map_err(JournalError::file("read", path))?;
@@ -212,7 +231,7 @@ fn read(
                 ended = record == Record::End;
                 batch.push(record);
                 if record.closes() || !may_be_torn {
-                    batch.drain(..).try_for_each(|record| restored.take(record, path))?;
+                    batch.drain(..).try_for_each(|record| restored.take(record, number, path))?;
                     sound = records.at();
                 }
             }
@@ -223,6 +242,9 @@ fn read(
                 }
             }
         }
+    }
+    if kind == Kind::Journal {
+        restored.read.sound.insert(number, sound as u64);
     }
     if !may_be_torn {
         return Ok(None);

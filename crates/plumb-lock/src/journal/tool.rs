@@ -7,7 +7,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::folder::{self, Kind, Records, files};
+use super::folder::{Kind, Records, files};
+use super::loss::Loss;
+use super::place::Claim;
 use super::record::{MAGIC, NoRecord, Record};
 use super::restore;
 use crate::table::{Change, Limits, Lock};
@@ -58,6 +60,8 @@ pub struct Outlook {
     pub epoch: u64,
     /// True when no acknowledged change can be missing, so that the epoch stays.
     pub complete: bool,
+    /// What is missing, as far as it is known.
+    pub lost: Option<Loss>,
 }
 
 /// Reads every record of every file of a folder.
@@ -79,6 +83,7 @@ pub fn outlook(folder: &Path) -> Result<Outlook, JournalError> {
         inherited: restored.table.backups(),
         epoch: restored.epoch,
         complete: restored.complete,
+        lost: restored.lost,
     })
 }
 
@@ -129,7 +134,7 @@ fn report((number, kind, path): (u64, Kind, PathBuf)) -> Result<Report, JournalE
 /// [`JournalError::InUse`] when a server uses the folder, [`JournalError::File`] when a file cannot
 /// be read or written, [`JournalError::Nothing`] when there is none.
 pub fn repair(folder: &Path) -> Result<Vec<Report>, JournalError> {
-    let _lock = folder::lock(folder)?;
+    let _claim = Claim::take(folder)?;
     let reports = verify(folder)?;
     let complete = reports.iter().any(Report::is_complete_snapshot);
     let numbers = |kind: Kind| {
@@ -210,6 +215,7 @@ fn show(record: &Record<'_>) -> String {
         Record::Fence(fence) => format!("fence below={fence}"),
         Record::Life { owner, ms } => format!("life owner={} ms={ms}", owner.escape_ascii()),
         Record::Key { key, ms } => format!("key key={} ms={ms}", key.escape_ascii()),
+        Record::Before { bytes } => format!("before bytes={bytes}"),
         Record::Mark => "mark".into(),
         Record::Gap => "gap".into(),
         Record::End => "end".into(),

@@ -105,7 +105,10 @@ impl Live {
             history.note(time_ns, now.of(counters).saturating_sub(before.of(counters)));
             write!(out, "{name:<22}")?;
             for (_, window_ns) in WINDOWS {
-                write!(out, "{:>12.0}", history.per_minute(window_ns).unwrap_or(0.0))?;
+                match history.per_minute(window_ns) {
+                    Some(rate) => write!(out, "{rate:>12.0}")?,
+                    None => write!(out, "{:>12}", "-")?, // less than that has run
+                }
             }
             writeln!(out)?;
         }

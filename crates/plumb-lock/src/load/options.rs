@@ -105,7 +105,10 @@ pub struct FillOptions {
     pub target_kind: Keeper,
 
     /// Requests under way on one connection
-    #[arg(long, value_name = "N", default_value = "64")]
+    ///
+    /// With 1 a lock is a round trip. More makes many of one: a figure of the server, not of the
+    /// way to it.
+    #[arg(long, value_name = "N", default_value = "1")]
     pub depth: NonZeroUsize,
 
     /// An answer must be complete within this

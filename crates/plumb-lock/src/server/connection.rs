@@ -4,10 +4,25 @@ use plumb_engine::{ConnectionId, Peer};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
+use super::Event;
 use super::LockServer;
+use super::guesses::Turn;
 use super::refusal::Refusal;
 use super::words::Command;
-use crate::table::{LockId, OwnerId, Rules};
+use crate::table::{OwnerId, Rules};
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// Its own next command.
+    No,
+    /// A lock, until this moment in nanoseconds.
+    Until(u64),
+    /// What is done in slices.
+    Slices,
+    /// Its password is looked at in this moment, nanoseconds.
+    Turn(u64),
+}
 
 /// One connection.
 #[derive(Debug)]
@@ -16,16 +31,21 @@ pub(super) struct Client {
     pub(super) id: u64,
     pub(super) peer: Peer,
     pub(super) connection_id: Option<ConnectionId>,
-    /// Until when it waits, nanoseconds, and for what.
-    pub(super) waits: Option<(u64, LockId)>,
+    pub(super) waits: Waits,
+    /// Its number among those that wait.
+    pub(super) seat: Option<u64>,
+    /// Passwords of its that were wrong.
+    pub(super) guesses: u32,
+    /// It is closed with its next bytes.
+    pub(super) closes: bool,
     /// Owners that end with it, and some that have ended.
     pub(super) owners: Vec<OwnerId>,
     /// The version of RESP it speaks.
     pub(super) version: u8,
     known: bool,
     name: Vec<u8>,
-    /// Owners that were alive when they were looked through.
-    alive: usize,
+    /// Which of its owners is looked at next.
+    next: usize,
 }
 
 impl Client {
@@ -34,22 +54,28 @@ impl Client {
             id,
             peer,
             connection_id: None,
-            waits: None,
+            waits: Waits::No,
+            seat: None,
+            guesses: 0,
+            closes: false,
             owners: Vec::new(),
             version: 2,
             known: false,
             name: Vec::new(),
-            alive: 0,
+            next: 0,
         }
     }
 
-    /// An owner more ends with this connection. Those that have ended are forgotten now and then,
-    /// so that each costs little.
+    /// An owner more ends with this connection. For each that comes two others are looked at, and
+    /// forgotten when they have ended.
     pub(super) fn adopt(&mut self, id: OwnerId, lives: impl Fn(OwnerId) -> bool) {
         const FEW: usize = 64;
-        if self.owners.len() >= 2 * self.alive.max(FEW) {
-            self.owners.retain(|id| lives(*id));
-            self.alive = self.owners.len();
+        for _ in 0..if self.owners.len() > FEW { 2 } else { 0 } {
+            match self.owners.get(self.next) {
+                Some(id) if lives(*id) => self.next += 1,
+                Some(_) => drop(self.owners.swap_remove(self.next)),
+                None => self.next = 0,
+            }
         }
         self.owners.push(id);
     }
@@ -120,13 +146,56 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let Some(expected) = &self.plan.password else {
             return Err(Refusal::NoPassword);
         };
-        if !same(expected, password) {
-            return Err(Refusal::WrongPassword);
-        }
-        if let Some(client) = &mut self.clients[client] {
+        let right = same(expected, password);
+        let Some(client) = &mut self.clients[client] else {
+            return Ok(());
+        };
+        if right {
             client.known = true;
+            self.guesses.right(&client.peer);
+            return Ok(());
         }
-        Ok(())
+        client.guesses += 1;
+        let peer = client.peer.clone();
+        self.guessed(&peer);
+        Err(Refusal::WrongPassword)
+    }
+
+    /// A password was wrong: the next from there waits, and the operator is told.
+    pub(super) fn guessed(&mut self, peer: &Peer) {
+        const QUIET_NS: u64 = 60_000_000_000;
+        self.counts.guesses += 1;
+        self.guesses.wrong(peer, self.clock.now_ns());
+        if self.now >= self.guesses_told_until {
+            self.guesses_told_until = self.now + QUIET_NS;
+            let times = self.counts.guesses - self.guesses_told;
+            self.guesses_told = self.counts.guesses;
+            (self.tell)(Event::Guessed(peer, times));
+        }
+    }
+
+    /// True when the password of a client is not looked at before others from the same address
+    /// were: it waits.
+    pub(super) fn may_not_guess_yet(&mut self, client: usize) -> Result<bool, Refusal> {
+        if self.may(client) {
+            return Ok(false);
+        }
+        let now = self.clock.now_ns();
+        let Some(client) = &mut self.clients[client] else {
+            return Ok(false);
+        };
+        if let Waits::Turn(_) = client.waits {
+            return Ok(false); // it has waited
+        }
+        match self.guesses.turn(&client.peer, now) {
+            Turn::Now => Ok(false),
+            Turn::At(at) => {
+                client.waits = Waits::Turn(at);
+                self.wish = None;
+                Ok(true)
+            }
+            Turn::Never => Err(Refusal::Guesses),
+        }
     }
 
     /// `HELLO [version [AUTH user password] [SETNAME name]]`.

@@ -3,13 +3,15 @@
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
+use super::connection::Waits;
 use super::lives::Life;
 use super::refusal::Refusal;
 use super::terms::{Form, Promise, Terms, lease};
+use super::waiters::{Met, Wish};
 use super::words::{Command, Locks};
 use super::{After, LockServer};
 use crate::journal::Lasting;
-use crate::table::{Answer, Inherited, Lock, LockId, OwnerId, Request, Rules, Selector};
+use crate::table::{Answer, Ask, Elements as _, Inherited, Lock, OwnerId, Request, Rules};
 
 const MS: u64 = 1_000_000;
 
@@ -50,12 +52,21 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             scope: terms.scope,
             elements: locks,
         };
+        self.clear_the_way(&request)?;
         let seen = self.table.owners_seen();
         let answer = self.table.enqueue(&request, &mut self.notes)?;
         let Answer::Granted { fence } = answer else {
-            if let Answer::Held { id, .. } = answer
-                && may_wait(&mut self.clients, client, (terms.wait_ns, id), &self.clock)
+            if let Answer::Unordered = answer {
+                return Ok(self.wait_for_order(client));
+            }
+            if let Answer::Held { id, lock, own, .. } = answer
+                && terms.wait_ns > 0
             {
+                let holder = (!own).then(|| number_of(lock.owner));
+                let met = Met { lock: id, holder };
+                self.wish =
+                    Some(Wish { locks: request_text(locks), owner: number_of(terms.owner), met });
+                self.wait_for_lock(client, terms.wait_ns);
                 return Ok(After::Wait);
             }
             self.counts.rejected += 1;
@@ -115,7 +126,31 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
     }
 
-    pub(super) fn check(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    /// The client waits for a lock: for so long from now on, unless it does already.
+    fn wait_for_lock(&mut self, client: usize, wait_ns: u64) {
+        let until = self.clock.now_ns().saturating_add(wait_ns);
+        if let Some(client) = &mut self.clients[client]
+            && !matches!(client.waits, Waits::Until(_))
+        {
+            client.waits = Waits::Until(until);
+        }
+    }
+
+    /// The client waits until the arguments that it asks for are in order.
+    fn wait_for_order(&mut self, client: usize) -> After {
+        self.wish = None;
+        if let Some(client) = &mut self.clients[client] {
+            client.waits = Waits::Slices;
+        }
+        After::Wait
+    }
+
+    pub(super) fn check(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<After, Refusal> {
         let terms = Terms::read(command, &Form::CHECK, self.plan.epoch)?;
         let locks = command.locks(terms.first, Form::CHECK.name)?;
         let request = Request {
@@ -125,12 +160,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             scope: terms.scope,
             elements: &locks,
         };
+        self.clear_the_way(&request)?;
         match self.table.check(&request)? {
             Answer::Granted { fence } => resp::push_integer(out, fence),
+            Answer::Unordered => return Ok(self.wait_for_order(client)),
             answer => push_rejection(out, &answer),
         }
         self.counts.reports += 1;
-        Ok(())
+        Ok(After::Next)
     }
 
     pub(super) fn deq(&mut self, command: Command<'_>, out: &mut Vec<u8>) -> Result<(), Refusal> {
@@ -145,17 +182,21 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     pub(super) fn deqall(
         &mut self,
+        client: usize,
         command: Command<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<After, Refusal> {
         let terms = Terms::read(command, &Form::DEQALL, self.plan.epoch)?;
         if terms.first < command.len() {
             return Err(Refusal::Arity(Form::DEQALL.name));
         }
+        if self.takes_slices(client, terms.owner, terms.scope) {
+            return Ok(self.clear_scope(client, (terms.owner, terms.scope), out));
+        }
         let gone = self.table.clear(terms.owner, terms.scope, &mut self.notes)?;
         self.counts.clears += 1;
         resp::push_integer(out, u64::from(gone));
-        Ok(())
+        Ok(After::Next)
     }
 
     pub(super) fn inherit(
@@ -190,52 +231,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             return Err(Refusal::Arity(Form::RENEW.name));
         }
         let ms = lease(command, terms.first)?;
+        self.end_owner_if_over(terms.owner);
         let found = self.table.owner(terms.owner);
         if let Some(id) = found {
             let at = self.clock.now_ns() + ms * MS;
             self.set_life(id, terms.owner, Life::Lease { at, ms });
         }
         resp::push_integer(out, u64::from(found.is_some()));
-        Ok(())
-    }
-
-    pub(super) fn remove(
-        &mut self,
-        command: Command<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
-        let remedy = "REMOVE OWNER owner, REMOVE FENCE number, or REMOVE LOCK name argument \
-                      [OWNER owner] [FENCE number]";
-        let selector = match command.len() {
-            3 if command.is(1, "OWNER") => Selector::Owner(command.get(2)),
-            3 if command.is(1, "FENCE") => {
-                self.looked = true; // it may be anywhere in the table
-                Selector::Fence(command.number(2, remedy)?)
-            }
-            4 | 6 | 8 if command.is(1, "LOCK") => {
-                let (mut owner, mut fence) = (None, None);
-                for at in (4..command.len()).step_by(2) {
-                    if command.is(at, "OWNER") {
-                        owner = Some(command.get(at + 1));
-                    } else if command.is(at, "FENCE") {
-                        fence = Some(command.number(at + 1, remedy)?);
-                    } else {
-                        return Err(Refusal::Word(command.text(at), remedy));
-                    }
-                }
-                let (name, argument) = (command.get(2), command.get(3));
-                Selector::Object { name, argument, owner, fence }
-            }
-            _ => return Err(Refusal::Word(command.text(1), remedy)),
-        };
-        if let Selector::Owner(owner) = selector
-            && let Some(id) = self.table.owner(owner)
-        {
-            self.lose(id);
-        }
-        let gone = self.table.remove(selector, &mut self.notes);
-        self.counts.removals += u64::from(gone);
-        resp::push_integer(out, u64::from(gone));
         Ok(())
     }
 
@@ -248,30 +250,40 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     ) -> Result<Terms<'w>, Refusal> {
         let mut terms = Terms::read(command, form, self.plan.epoch)?;
         terms.wait_ns = terms.wait_ns.min(self.plan.wait_ns_max);
-        let waited = self.clients[client].as_ref().and_then(|client| client.waits);
-        if waited.is_some_and(|(until, _)| until <= self.now) {
+        let waits = self.clients[client].as_ref().map(|client| client.waits);
+        if let Some(Waits::Until(until)) = waits
+            && until <= self.now
+        {
             terms.wait_ns = 0; // it has waited for long enough
         }
         Ok(terms)
     }
 }
 
-/// True when the client waits from now on, or goes on waiting.
-fn may_wait(
-    clients: &mut [Option<super::Client>],
-    client: usize,
-    (wait_ns, met): (u64, LockId),
-    clock: &impl Clock,
-) -> bool {
-    let Some(client) = &mut clients[client] else {
-        return false;
-    };
-    let until = match client.waits {
-        Some((until, _)) => until,
-        None => clock.now_ns() + wait_ns,
-    };
-    client.waits = (wait_ns > 0).then_some((until, met));
-    wait_ns > 0
+/// A number that is the same for the same owner.
+fn number_of(owner: &[u8]) -> u64 {
+    // of two owners with the same number one is looked at once too often
+    let mut hash = std::hash::DefaultHasher::new();
+    std::hash::Hasher::write(&mut hash, owner);
+    std::hash::Hasher::finish(&hash)
+}
+
+/// A text that is the same for the same locks in the same modes; `None` when whoever names them
+/// has to hold something else, too.
+fn request_text(locks: &Locks<'_>) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    for index in 0..locks.count() {
+        let element = locks.at(index);
+        if element.mode.ask() == Ask::R {
+            return None;
+        }
+        text.push(element.mode.letter());
+        for part in [element.name, element.argument] {
+            text.push(u8::try_from(part.len()).unwrap_or(u8::MAX)); // none is longer
+            text.extend_from_slice(part);
+        }
+    }
+    Some(text)
 }
 
 /// A rejection: what it is, the index of the element, and the lock that was met.
@@ -287,7 +299,7 @@ fn push_rejection(out: &mut Vec<u8>, answer: &Answer<'_>) {
         Answer::NotHeld { index } => (&b"NOTHELD"[..], *index),
         Answer::Counter { index } => (&b"COUNTER"[..], *index),
         Answer::TooBroad { index } => (&b"BROAD"[..], *index),
-        Answer::Full { .. } | Answer::Granted { .. } => return,
+        Answer::Full { .. } | Answer::Granted { .. } | Answer::Unordered => return,
     };
     resp::push_array(out, 2);
     resp::push_bulk(out, kind);

@@ -19,7 +19,7 @@ pub(super) const REDIS_VERSION: &str = "7.0.0";
 type Figure = (&'static str, bool, &'static str, u64);
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
-    fn figures(&self) -> [Figure; 30] {
+    fn figures(&self) -> [Figure; 32] {
         let (usage, counts) = (self.table.usage(), &self.counts);
         let clients = self.clients.iter().flatten().count() as u64;
         let [owners, arguments, locks] = [usage.owners, usage.arguments, usage.locks];
@@ -52,6 +52,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             ("expired", true, "Owners and keys that ended by time or connection", counts.expired),
             ("waits", true, "Requests that waited", counts.waited),
             ("reports", true, "Listings and checks", counts.reports),
+            ("wrong_passwords", true, "Passwords that were wrong", counts.guesses),
+            (
+                "turn_work_maximum",
+                false,
+                "Most commands and rows of one turn",
+                self.turn_work_peak(),
+            ),
             ("scanned", true, "Arguments looked at for wildcards", self.table.scanned()),
             ("overflows", true, "Times the table was full", self.table.overflow_count()),
             ("backups", false, "Locks inherited by an update", self.table.backups().into()),

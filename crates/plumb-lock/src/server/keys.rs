@@ -34,6 +34,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             scope: Scope::Dialog,
             elements: &[element][..],
         };
+        self.clear_the_way(&request)?;
         let seen = self.table.owners_seen();
         match self.table.enqueue(&request, &mut self.notes)? {
             Answer::Granted { .. } => {}
@@ -76,8 +77,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         let connection = self.clients[client].as_ref().map_or(0, |client| client.id);
         let mut gone = 0;
         for at in 1..command.len() {
-            let holder = self.table.holder(b"", command.get(at)).map(|(lock, _)| lock);
-            if let Some(lock) = holder
+            if let Some(lock) = self.standing(command.get(at))
                 && self.lives.key(lock).is_some_and(|key| key.connection == connection)
             {
                 gone += u64::from(self.end_key(lock));
@@ -102,8 +102,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if command.len() != 2 {
             return Err(Refusal::Arity("get"));
         }
-        match self.table.holder(b"", command.get(1)) {
-            Some((_, lock)) => resp::push_bulk(out, lock.owner),
+        match self.standing(command.get(1)).and_then(|lock| self.table.by_id(lock)) {
+            Some(lock) => resp::push_bulk(out, lock.owner),
             None => resp::push_null(out, self.version(client)),
         }
         Ok(())
@@ -117,9 +117,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if command.len() < 2 {
             return Err(Refusal::Arity("exists"));
         }
-        let there = (1..command.len())
-            .filter(|at| self.table.holder(b"", command.get(*at)).is_some())
-            .count();
+        let there =
+            (1..command.len()).filter(|at| self.standing(command.get(*at)).is_some()).count();
         resp::push_integer(out, there as u64);
         Ok(())
     }
@@ -128,13 +127,18 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if command.len() != 2 {
             return Err(Refusal::Arity("pttl"));
         }
-        let holder = self.table.holder(b"", command.get(1)).map(|(lock, _)| lock);
-        match holder.map(|lock| self.left_ms(lock)) {
+        match self.standing(command.get(1)).map(|lock| self.left_ms(lock)) {
             None => resp::push_signed(out, -2),
             Some(None) => resp::push_signed(out, -1),
             Some(Some(ms)) => resp::push_integer(out, ms),
         }
         Ok(())
+    }
+
+    /// The lock of a key whose time is not over.
+    fn standing(&mut self, key: &[u8]) -> Option<LockId> {
+        let (lock, _) = self.table.holder(b"", key)?;
+        if self.end_if_over(lock) { None } else { Some(lock) }
     }
 
     fn left_ms(&self, lock: LockId) -> Option<u64> {
@@ -172,10 +176,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// True when the script did something; `None` when there is no such key.
     fn run(&mut self, script: Script, command: Command<'_>) -> Result<Option<bool>, Refusal> {
         let (key, value) = (command.get(3), command.get(4));
-        let Some((lock, holder)) = self.table.holder(b"", key) else {
+        let Some(lock) = self.standing(key) else {
             return Ok(None);
         };
-        if holder.owner != value {
+        if self.table.by_id(lock).is_none_or(|held| held.owner != value) {
             return Ok(Some(false));
         }
         if matches!(script, Script::Release | Script::ReleaseTold) {

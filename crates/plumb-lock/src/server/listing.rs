@@ -14,9 +14,10 @@ const PAGE: u64 = 1_000;
 /// The most locks of one page.
 const PAGE_MAX: u64 = 10_000;
 /// Places that one page looks at: what others wait for meanwhile is below a few milliseconds.
-const LOOKED_MAX: u32 = 50_000;
-/// Places that one part of a digest looks at: what others wait for meanwhile is below a
-/// millisecond.
+const LOOKED_MAX: u32 = 10_000;
+/// A page ends behind so many bytes, for the same reason.
+const PAGE_BYTES_MAX: usize = 256 << 10;
+/// Places that one part of a digest looks at, for the same reason.
 const DIGESTED_MAX: u32 = 10_000;
 
 /// What a listing asks for.
@@ -50,7 +51,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                 push_lock(&mut page, lock);
                 count += 1;
             }
-            (count as u64) < wanted.count
+            (count as u64) < wanted.count && page.len() < PAGE_BYTES_MAX
         });
         self.counts.reports += 1;
         self.looked = true;

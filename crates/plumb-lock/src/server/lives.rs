@@ -45,13 +45,43 @@ enum Kind {
     Key,
 }
 
-/// The lives of all owners and keys.
+/// The lives of all owners and keys. Nothing in it moves as a whole when it grows.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
     owners: Vec<Option<(OwnerId, Life)>>,
-    keys: HashMap<u32, Key>,
+    keys: Keys,
     ends: BTreeSet<(u64, Kind, u32)>,
     graces: usize,
+}
+
+/// Keys by the places of their locks, in parts of so many places.
+#[derive(Debug, Default)]
+struct Keys {
+    parts: Vec<HashMap<u32, Key>>,
+}
+
+impl Keys {
+    const PLACES: u32 = 4_096;
+
+    fn part(&self, place: u32) -> Option<&HashMap<u32, Key>> {
+        self.parts.get((place / Self::PLACES) as usize)
+    }
+
+    fn get(&self, place: u32) -> Option<&Key> {
+        self.part(place)?.get(&place)
+    }
+
+    fn insert(&mut self, place: u32, key: Key) -> Option<Key> {
+        let at = (place / Self::PLACES) as usize;
+        if self.parts.len() <= at {
+            self.parts.resize_with(at + 1, HashMap::new);
+        }
+        self.parts[at].insert(place, key)
+    }
+
+    fn remove(&mut self, place: u32) -> Option<Key> {
+        self.parts.get_mut((place / Self::PLACES) as usize)?.remove(&place)
+    }
 }
 
 impl Life {
@@ -64,6 +94,14 @@ impl Life {
 }
 
 impl Lives {
+    /// For at most so many owners, whose addresses are set aside where the system gives them.
+    pub(super) fn with_room(owners: u32) -> Self {
+        const ASIDE_MAX: u32 = 1 << 26;
+        let mut lives = Self::default();
+        let _ = lives.owners.try_reserve_exact(owners.min(ASIDE_MAX) as usize);
+        lives
+    }
+
     /// The first moment at which something ends.
     pub(super) fn next(&self) -> Option<u64> {
         self.ends.first().map(|(at, _, _)| *at)
@@ -120,12 +158,25 @@ impl Lives {
     }
 
     pub(super) fn key(&self, lock: LockId) -> Option<Key> {
-        self.keys.get(&lock.place).filter(|key| key.lock == lock).copied()
+        self.keys.get(lock.place).filter(|key| key.lock == lock).copied()
     }
 
     pub(super) fn forget_key(&mut self, lock: LockId) {
-        if let Some(key) = self.keys.remove(&lock.place) {
+        if let Some(key) = self.keys.remove(lock.place) {
             self.ends.remove(&(key.until, Kind::Key, lock.place));
+        }
+    }
+
+    /// True when the time of an owner is over at `now`.
+    pub(super) fn is_over(&self, id: OwnerId, now: u64) -> bool {
+        self.knows(id) && self.of(id).end().is_some_and(|at| at <= now)
+    }
+
+    /// Forgets an owner that ends before its turn.
+    pub(super) fn forget(&mut self, id: OwnerId) {
+        if self.knows(id) {
+            self.set(id, Life::Kept);
+            self.owners[id.place as usize] = None;
         }
     }
 
@@ -141,7 +192,7 @@ impl Lives {
                 self.graces -= usize::from(matches!(life, Life::Grace(_)));
                 Over::Owner(id)
             }),
-            Kind::Key => self.keys.remove(&place).map(|key| Over::Key(key.lock)),
+            Kind::Key => self.keys.remove(place).map(|key| Over::Key(key.lock)),
         }
     }
 }

@@ -30,6 +30,8 @@ pub(super) enum Refusal {
     NoAuth,
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]
     WrongPassword,
+    #[error("WRONGPASS too many passwords from this address were wrong; try again in a minute")]
+    Guesses,
     #[error("ERR AUTH called without any password configured for this server.")]
     NoPassword,
     #[error("NOPROTO unsupported protocol version")]

@@ -11,6 +11,7 @@ use plumb_wire::prometheus::{self, HEAD_BYTES_MAX, Page};
 
 use super::LockServer;
 use super::connection::same;
+use super::guesses::Turn;
 use super::words::Command;
 use crate::table::Rules;
 
@@ -22,7 +23,12 @@ pub(super) fn is_request(command: Command<'_>) -> bool {
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// Answers the request that `bytes` begin with, behind `before` bytes that are dealt with.
-    pub(super) fn page(&mut self, bytes: &[u8], before: usize, out: &mut Vec<u8>) -> Served {
+    pub(super) fn page(
+        &mut self,
+        client: usize,
+        (bytes, before): (&[u8], usize),
+        out: &mut Vec<u8>,
+    ) -> Served {
         let Some(head) = prometheus::head(bytes) else {
             let endless = bytes.len() > HEAD_BYTES_MAX;
             if endless {
@@ -33,14 +39,30 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             return Served { consumed: before, close: endless, ..Served::default() };
         };
         let (end, head) = (head.len(), String::from_utf8_lossy(head));
-        let known =
-            self.plan.password.as_deref().is_none_or(|expected| {
-                password_of(&head).is_some_and(|given| same(expected, &given))
-            });
+        let known = self.plan.password.is_none() || self.knows(client, password_of(&head));
         let page = if known { Page::of(&head, || self.metrics()) } else { Page::locked("locks") };
         self.counts.errors += u64::from(!page.found);
         out.extend_from_slice(page.text.as_bytes());
         Served { consumed: before + end, close: true, ..Served::default() }
+    }
+
+    /// True when the password of a request is right. Behind wrong ones it is not looked at before
+    /// its time: the request is refused.
+    fn knows(&mut self, client: usize, given: Option<Vec<u8>>) -> bool {
+        let (Some(expected), Some(given)) = (&self.plan.password, given) else {
+            return false;
+        };
+        let right = same(expected, &given);
+        let Some(peer) = self.clients[client].as_ref().map(|client| client.peer.clone()) else {
+            return false;
+        };
+        if self.guesses.turn(&peer, self.clock.now_ns()) != Turn::Now {
+            return false;
+        }
+        if !right {
+            self.guessed(&peer);
+        }
+        right
     }
 }
 

@@ -59,12 +59,14 @@ impl<R: Rules> Table<R> {
             let count = super::slab::number(self.of(at).count());
             hold(count == row.count, "the locks of an owner do not add up")?;
             hold(
-                self.owners.find(row.name()) == Some(at),
+                row.dying || self.owners.find(row.name()) == Some(at),
                 "an owner is not where it is looked for",
             )?;
             census.locks += count;
         }
-        census.backups = super::slab::number(self.locks().filter(|lock| lock.backup).count());
+        let entries = (0..self.entries.end()).map(|at| &self.entries[at]);
+        let backups = entries.filter(|entry| entry.granule != NONE && entry.backup);
+        census.backups = super::slab::number(backups.count());
         let names = (0..self.names.rows.end()).map(|at| &self.names.rows[at]);
         let (by_name, named) = names.fold((0, 0), |(excluding, arguments), row| {
             (excluding + row.excluding, arguments + row.granules)

@@ -6,8 +6,12 @@ use super::judge::{Answer, Needs, Place, Refused};
 use super::request::{Element, Elements, Malformed, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
-use super::usage::{Holder, Overflow, top};
-use super::{CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table};
+use super::{
+    AT_ONCE, CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table,
+};
+
+/// Slices of released locks whose rows are given back for one request of a full table.
+const SLICES_MAX: u32 = 20;
 
 /// What judging a request has found out already.
 #[derive(Clone, Copy)]
@@ -31,7 +35,14 @@ impl<R: Rules> Table<R> {
     ) -> Result<Answer<'_>, Malformed> {
         request.check()?;
         let owner = self.owners.find(request.owner);
-        let judged = self.judge(owner, request, |mode| mode);
+        let mut judged = self.judge(owner, request);
+        for _ in 0..SLICES_MAX {
+            if !judged.as_ref().is_ok_and(|needs| self.wants_room(needs)) {
+                break;
+            }
+            self.reap(AT_ONCE);
+            judged = self.judge(owner, request); // arguments that it found may be gone
+        }
         let judged = judged.and_then(|needs| self.has_room(owner, &needs).map(|()| needs));
         let needs = match judged {
             Ok(needs) => needs,
@@ -65,23 +76,28 @@ impl<R: Rules> Table<R> {
     ) -> Result<Answer<'_>, Malformed> {
         request.check()?;
         let owner = self.owners.find(request.owner);
-        Ok(match self.judge(owner, request, Mode::check) {
+        Ok(match self.judge(owner, request) {
             Ok(_) => Answer::Granted { fence: 0 },
             Err(refused) => self.answer(refused, owner),
         })
+    }
+
+    /// True when arguments of locks that are gone may take the room that is needed.
+    fn wants_room(&self, needs: &Needs) -> bool {
+        self.is_reaping() && self.granules.rows.used() + needs.arguments > self.limits.rows
     }
 
     fn has_room(&self, owner: Option<u32>, needs: &Needs) -> Result<(), Refused> {
         let most = self.limits.rows;
         let full = |part| Err(Refused::Full { part });
         let slack = u32::from(R::makes(Fault::OneTooMany));
-        if needs.locks > 0 && owner.is_none() && self.owners.rows.used() >= most {
+        if needs.locks > 0 && owner.is_none() && self.owners_used() >= most {
             return full(Part::Owners);
         }
         if self.granules.rows.used() + needs.arguments > most + slack {
             return full(Part::Arguments);
         }
-        if self.entries.used() + needs.locks > most + slack {
+        if self.locks_used() + needs.locks > most + slack {
             return full(Part::Locks);
         }
         Ok(())
@@ -118,9 +134,9 @@ impl<R: Rules> Table<R> {
 
     /// Notes how full the table is, after each operation that may have filled it.
     pub(super) fn see_peaks(&mut self) {
-        self.peaks.owners.see(self.owners.rows.used());
+        self.peaks.owners.see(self.owners_used());
         self.peaks.arguments.see(self.granules.rows.used());
-        self.peaks.locks.see(self.entries.used());
+        self.peaks.locks.see(self.locks_used());
     }
 
     /// Takes one lock that nothing refuses; its fence number.
@@ -201,6 +217,7 @@ impl<R: Rules> Table<R> {
             update: 0,
             mode,
             backup: false,
+            watched: false,
         });
         self.join_owner(index, owner);
         if next_of_granule != NONE {
@@ -239,12 +256,8 @@ impl<R: Rules> Table<R> {
     }
 
     pub(super) fn join_crowd(&mut self, index: u32) {
-        let Self { crowd, entries, hash, .. } = self;
-        let hash_of = |index: &u32| {
-            let entry = &entries[*index];
-            hash.hash_one_of(entry.granule, entry.owner, entry.mode)
-        };
-        crowd.insert_unique(hash_of(&index), index, hash_of);
+        let entry = &self.entries[index];
+        self.crowd.insert(self.hash.hash_one_of(entry.granule, entry.owner, entry.mode), index);
     }
 
     /// Makes an E of the own O on exactly this argument, with its counters and the fence number
@@ -270,6 +283,7 @@ impl<R: Rules> Table<R> {
         let Entry { granule, dialog, update, backup, .. } = self.entries[own];
         let index = match self.own(granule, owner, Held::E) {
             Some(index) => {
+                self.tell_watchers(index);
                 let entry = &mut self.entries[index];
                 (entry.dialog, entry.update) = (entry.dialog + dialog, entry.update + update);
                 self.backups += u32::from(backup && !entry.backup);
@@ -279,6 +293,7 @@ impl<R: Rules> Table<R> {
             }
             None => {
                 changes.note(Change::Lock(Lock { dialog: 0, update: 0, ..self.lock(own) }));
+                self.tell_watchers(own);
                 self.leave_crowd(own);
                 self.entries[own].mode = Held::E;
                 self.exclude(granule);
@@ -301,11 +316,11 @@ impl<R: Rules> Table<R> {
         changes: &mut impl Changes,
     ) {
         let mut doomed = std::mem::take(&mut self.doomed);
-        // the same search has just been within its limit
-        let _ = self.overlaps(name, argument, &mut |table, granule| {
+        let mut room = u64::MAX; // the same search has just been within its limit
+        let _ = self.overlaps(name, argument, &mut room, &mut |table, granule| {
             let foreign = |index: &u32| {
                 let entry = &table.entries[*index];
-                entry.owner != owner && entry.mode == Held::O
+                entry.owner != owner && entry.mode == Held::O && !table.is_dying(*index)
             };
             doomed.extend(table.on(granule).filter(foreign));
             ControlFlow::<()>::Continue(())
@@ -314,32 +329,5 @@ impl<R: Rules> Table<R> {
             self.drop_lock(index, changes);
         }
         self.doomed = doomed;
-    }
-
-    fn overflow(&mut self, part: Part, at_ms: u64) {
-        self.overflows.count += 1;
-        let number = self.overflows.count;
-        if self.overflows.rest > 0
-            && let Some(last) = self.overflows.last.back_mut()
-            && last.part == part
-        {
-            (last.number, last.at_ms) = (number, at_ms);
-            return;
-        }
-        self.overflows.rest = self.limits.rows / 64 + 1;
-        let owners = (0..self.owners.rows.end()).map(|at| (at, self.owners.rows[at].count));
-        let owners = top(owners.filter(|(_, locks)| *locks > 0))
-            .into_iter()
-            .map(|(at, locks)| Holder { text: self.owners.rows[at].name().to_vec(), locks });
-        let rows = &self.granules.rows;
-        let arguments = (0..rows.end()).map(|at| (at, &rows[at]));
-        let arguments =
-            arguments.filter(|(_, row)| row.name != NONE).map(|(at, row)| (at, row.count));
-        let arguments = top(arguments).into_iter().map(|(at, locks)| {
-            let name = self.names.rows[rows[at].name].text();
-            Holder { text: [name, b" ", self.granules.argument(at)].concat(), locks }
-        });
-        let (owners, arguments) = (owners.collect(), arguments.collect());
-        self.overflows.push(Overflow { number, at_ms, part, owners, arguments });
     }
 }

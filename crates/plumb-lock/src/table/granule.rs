@@ -1,8 +1,9 @@
 //! Arguments that are locked: each stands once, with the locks on it.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 
+use super::index::{Index, short};
 use super::slab::{NONE, Slab};
 
 /// Arguments up to this length lie in their row; longer ones cost an allocation.
@@ -25,24 +26,26 @@ pub(super) struct Granule {
     text: [u8; INLINE_BYTES],
 }
 
-/// Where an argument is. With its hash beside it, an index that grows reads no rows: everybody
-/// waits while it does.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    row: u32,
-    hash: u32,
-}
-
 /// The arguments in use, and where each is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Granules {
     pub(super) rows: Slab<Granule>,
     long: Slab<Box<[u8]>>,
-    index: HashTable<Slot>,
+    index: Index,
     hash: DefaultHashBuilder,
 }
 
 impl Granules {
+    /// For at most so many arguments.
+    pub(super) fn with_room(rows: u32) -> Self {
+        Self {
+            rows: Slab::with_room(rows),
+            long: Slab::with_room(rows),
+            index: Index::with_room(rows),
+            hash: DefaultHashBuilder::default(),
+        }
+    }
+
     pub(super) fn argument(&self, index: u32) -> &[u8] {
         argument(&self.rows, &self.long, index)
     }
@@ -50,17 +53,14 @@ impl Granules {
     #[inline]
     pub(super) fn find(&self, name: u32, wanted: &[u8]) -> Option<u32> {
         let hash = self.hash_of(name, wanted);
-        let same = |slot: &Slot| {
-            slot.hash == hash
-                && self.rows[slot.row].name == name
-                && argument(&self.rows, &self.long, slot.row) == wanted
-        };
-        self.index.find(spread(hash), same).map(|slot| slot.row)
+        self.index.find(hash, |row| {
+            self.rows[row].name == name && argument(&self.rows, &self.long, row) == wanted
+        })
     }
 
     #[inline]
     fn hash_of(&self, name: u32, bytes: &[u8]) -> u32 {
-        u32::try_from(self.hash.hash_one((name, bytes)) >> 32).unwrap_or(0) // it has 32 bits
+        short(self.hash.hash_one((name, bytes)))
     }
 
     /// Adds an argument that is not there yet.
@@ -75,15 +75,13 @@ impl Granules {
         let row = Granule { name, head: NONE, count: 0, excluding: 0, mask, length, text };
         let row = self.rows.insert(row);
         let hash = self.hash_of(name, bytes);
-        self.index.insert_unique(spread(hash), Slot { row, hash }, |slot| spread(slot.hash));
+        self.index.insert(hash, row);
         row
     }
 
     pub(super) fn remove(&mut self, index: u32) {
         let hash = self.hash_of(self.rows[index].name, self.argument(index));
-        if let Ok(found) = self.index.find_entry(spread(hash), |slot| slot.row == index) {
-            found.remove();
-        }
+        self.index.remove(hash, index);
         if let Some(number) = self.rows[index].long() {
             self.long[number] = Box::default();
             self.long.free(number);
@@ -93,7 +91,7 @@ impl Granules {
     }
 
     pub(super) fn allocated(&self) -> usize {
-        self.rows.allocated() + self.long.allocated() + self.index.allocation_size()
+        self.rows.allocated() + self.long.allocated() + self.index.allocated()
     }
 }
 
@@ -103,12 +101,6 @@ impl Granule {
         let [a, b, c, d, ..] = self.text;
         (usize::from(self.length) > INLINE_BYTES).then(|| u32::from_le_bytes([a, b, c, d]))
     }
-}
-
-/// A hash as the index wants it: it looks at the highest bits and at the lowest.
-#[inline]
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[inline]

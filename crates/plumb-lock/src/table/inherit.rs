@@ -84,12 +84,12 @@ impl<R: Rules> Table<R> {
                 None => more += u32::from(entry.dialog > 0),
             }
         }
-        if self.entries.used() + more > most + fewer {
+        if self.locks_used() + more > most + fewer {
             return Err(Inherited::Full { part: Part::Locks });
         }
         let leaves = self.owners.rows[source].count == super::slab::number(heirs.len())
             && heirs.iter().all(|at| self.entries[*at].dialog == 0);
-        let owners = self.owners.rows.used() - u32::from(leaves);
+        let owners = self.owners_used() - u32::from(leaves);
         if !heirs.is_empty() && target.is_none() && owners >= most {
             return Err(Inherited::Full { part: Part::Owners });
         }
@@ -125,6 +125,9 @@ impl<R: Rules> Table<R> {
     }
 
     fn mark_inherited(&mut self, at: u32, update: u16, fence: u64, changes: &mut impl Changes) {
+        if self.entries[at].fence != fence {
+            self.tell_watchers(at);
+        }
         let entry = &mut self.entries[at];
         (entry.update, entry.fence) = (update, fence);
         self.backups += u32::from(!std::mem::replace(&mut entry.backup, true));
@@ -133,6 +136,7 @@ impl<R: Rules> Table<R> {
 
     /// The lock stays where it is and has another owner.
     fn hand_over(&mut self, at: u32, target: u32) {
+        self.tell_watchers(at);
         self.leave_crowd(at);
         self.leave_owner(at);
         self.join_owner(at, target);

@@ -1,4 +1,4 @@
-//! May this be granted? Nothing is changed here but the ordered index of a name.
+//! May this be granted? Nothing is changed here.
 
 use std::ops::ControlFlow;
 
@@ -24,6 +24,8 @@ pub(super) enum Refused {
     TooBroad { index: usize },
     /// No room.
     Full { part: Part },
+    /// The arguments of a name have to be put in order first.
+    Unordered,
 }
 
 /// What became of a request for locks.
@@ -70,6 +72,9 @@ pub enum Answer<'a> {
         /// In which part.
         part: Part,
     },
+    /// The arguments of a large name have to be put in order before requests with wildcards can
+    /// be judged: ask again when [`Table::put_in_order`] says that they are.
+    Unordered,
 }
 
 /// Rows that a grant adds.
@@ -108,6 +113,7 @@ impl<R: Rules> Table<R> {
             Refused::Counter { index } => Answer::Counter { index },
             Refused::TooBroad { index } => Answer::TooBroad { index },
             Refused::Full { part } => Answer::Full { part },
+            Refused::Unordered => Answer::Unordered,
         }
     }
 
@@ -116,21 +122,17 @@ impl<R: Rules> Table<R> {
         &mut self,
         owner: Option<u32>,
         request: &Request<'_, E>,
-        as_mode: impl Fn(Mode) -> Mode,
     ) -> Result<Needs, Refused> {
         let mut needs = Needs::default();
+        let mut room = self.limits.scan;
         for index in 0..request.elements.count() {
-            let mut element = request.elements.at(index);
-            element.mode = as_mode(element.mode);
-            for before in 0..index {
-                let mut earlier = request.elements.at(before);
-                earlier.mode = as_mode(earlier.mode);
-                if meets_itself(&earlier, &element) {
-                    return Err(Refused::Itself { index });
-                }
+            let element = request.elements.at(index);
+            let mut earlier = (0..index).map(|before| request.elements.at(before));
+            if earlier.any(|earlier| meets_itself(&earlier, &element)) {
+                return Err(Refused::Itself { index });
             }
             needs.place = self.place(&element);
-            self.judge_one(owner, (&element, needs.place), index)?;
+            self.judge_one(owner, (&element, needs.place), index, &mut room)?;
             let earlier = (0..index).map(|before| request.elements.at(before));
             self.count_needs(
                 owner,
@@ -154,6 +156,7 @@ impl<R: Rules> Table<R> {
         owner: Option<u32>,
         (element, place): (&Element<'_>, Place),
         index: usize,
+        room: &mut u64,
     ) -> Result<(), Refused> {
         let Some(name) = place.name else {
             let promotes = element.mode.ask() == Ask::R;
@@ -166,17 +169,16 @@ impl<R: Rules> Table<R> {
         if matches!(ask, Ask::S | Ask::O) && self.names.rows[name].excluding == 0 {
             return Ok(()); // nothing under this name refuses anybody who shares
         }
-        let met =
-            self.overlaps(
-                name,
-                (element.argument, place.granule),
-                &mut |table, granule| match table.refusing(granule, owner, ask) {
-                    Some(entry) => ControlFlow::Break(entry),
-                    None => ControlFlow::Continue(()),
-                },
-            );
+        let argument = (element.argument, place.granule);
+        let met = self.overlaps(name, argument, room, &mut |table, granule| match table
+            .refusing(granule, owner, ask)
+        {
+            Some(entry) => ControlFlow::Break(entry),
+            None => ControlFlow::Continue(()),
+        });
         match met {
-            Err(TooBroad) => Err(Refused::TooBroad { index }),
+            Err(Obstacle::TooBroad) => Err(Refused::TooBroad { index }),
+            Err(Obstacle::Unordered) => Err(Refused::Unordered),
             Ok(Some(entry)) => Err(Refused::Held { index, entry }),
             Ok(None) => Ok(()),
         }
@@ -190,7 +192,9 @@ impl<R: Rules> Table<R> {
         }
         self.on(granule).find(|index| {
             let entry = &self.entries[*index];
-            if Some(entry.owner) == owner {
+            if self.is_dying(*index) {
+                false
+            } else if Some(entry.owner) == owner {
                 ask.refused_by_own(entry.mode)
                     && !(R::makes(Fault::XCumulates) && entry.mode == Held::X)
             } else {
@@ -256,16 +260,19 @@ impl<R: Rules> Table<R> {
         &mut self,
         name: u32,
         (argument, granule): (&[u8], Option<u32>),
+        room: &mut u64,
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
-    ) -> Result<Option<B>, TooBroad> {
+    ) -> Result<Option<B>, Obstacle> {
         let literal = self.names.rows[name].text().is_empty();
         let ignored = literal || R::makes(Fault::RequestWildcardIgnored);
         let wanted = Wanted { argument, mask: if ignored { None } else { Mask::of(argument) } };
-        if wanted.mask.is_some() {
-            self.put_in_order(name);
+        if wanted.mask.is_some() && !self.is_in_order(name) {
+            return Err(Obstacle::Unordered);
         }
-        let found = match self.among_plain((name, granule), &wanted, visit)? {
-            ControlFlow::Continue(()) if !literal => self.among_masked(name, &wanted, visit)?,
+        let found = match self.among_plain((name, granule), &wanted, room, visit)? {
+            ControlFlow::Continue(()) if !literal => {
+                self.among_masked(name, &wanted, room, visit)?
+            }
             found => found,
         };
         Ok(match found {
@@ -279,8 +286,9 @@ impl<R: Rules> Table<R> {
         &self,
         (name, granule): (u32, Option<u32>),
         wanted: &Wanted<'_>,
+        room: &mut u64,
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
-    ) -> Result<ControlFlow<B>, TooBroad> {
+    ) -> Result<ControlFlow<B>, Obstacle> {
         let (Some(_), Some(ordered)) = (&wanted.mask, &self.names.rows[name].ordered) else {
             return Ok(match granule {
                 Some(granule) if self.granules.rows[granule].mask == NONE => visit(self, granule),
@@ -288,9 +296,9 @@ impl<R: Rules> Table<R> {
             });
         };
         let start = literal_start(wanted.argument);
-        let all = ordered.range((order(start), 0)..=(order_end(start), NONE));
+        let all = ordered.arguments.range((order(start), 0)..=(order_end(start), NONE));
         let same = |granule: u32| overlap(self.granules.argument(granule), wanted.argument);
-        self.scan(all.map(|(_, granule)| *granule), same, visit)
+        self.scan(all.map(|(_, granule)| *granule), same, room, visit)
     }
 
     /// The arguments with wildcards: one probe a mask, unless the request has wildcards where the
@@ -299,8 +307,9 @@ impl<R: Rules> Table<R> {
         &self,
         name: u32,
         wanted: &Wanted<'_>,
+        room: &mut u64,
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
-    ) -> Result<ControlFlow<B>, TooBroad> {
+    ) -> Result<ControlFlow<B>, Obstacle> {
         if R::makes(Fault::HeldWildcardIgnored) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -308,6 +317,7 @@ impl<R: Rules> Table<R> {
             if row.members.is_empty() || row.mask.length() != wanted.argument.len() {
                 continue;
             }
+            *room = room.checked_sub(1).ok_or(Obstacle::TooBroad)?;
             let found = if wanted.mask.as_ref().is_none_or(|mask| mask.within(&row.mask)) {
                 let mut room = [0; ARGUMENT_BYTES_MAX];
                 let projected = row.mask.project(wanted.argument, &mut room);
@@ -317,7 +327,7 @@ impl<R: Rules> Table<R> {
                 }
             } else {
                 let same = |granule: u32| overlap(self.granules.argument(granule), wanted.argument);
-                self.scan(row.members.iter().copied(), same, visit)?
+                self.scan(row.members.iter().copied(), same, room, visit)?
             };
             if found.is_break() {
                 return Ok(found);
@@ -330,42 +340,38 @@ impl<R: Rules> Table<R> {
         &self,
         all: impl Iterator<Item = u32>,
         same: impl Fn(u32) -> bool,
+        room: &mut u64,
         visit: &mut impl FnMut(&Self, u32) -> ControlFlow<B>,
-    ) -> Result<ControlFlow<B>, TooBroad> {
-        let mut seen = 0;
-        let mut found = ControlFlow::Continue(());
+    ) -> Result<ControlFlow<B>, Obstacle> {
+        let before = *room;
+        let mut found = Ok(ControlFlow::Continue(()));
         for granule in all {
-            seen += 1;
-            if seen > self.limits.scan {
-                return Err(TooBroad);
-            }
-            if same(granule) {
-                found = visit(self, granule);
-                if found.is_break() {
-                    break;
-                }
+            let Some(left) = room.checked_sub(1) else {
+                found = Err(Obstacle::TooBroad);
+                break;
+            };
+            *room = left;
+            if same(granule)
+                && let broken @ ControlFlow::Break(_) = visit(self, granule)
+            {
+                found = Ok(broken);
+                break;
             }
         }
+        let seen = before - *room;
         self.scanned.set(self.scanned.get() + seen);
-        Ok(found)
-    }
-
-    /// Orders the arguments of a name, once.
-    fn put_in_order(&mut self, name: u32) {
-        if self.names.rows[name].ordered.is_some() {
-            return;
-        }
-        let rows = &self.granules.rows;
-        let ordered = (0..rows.end())
-            .filter(|index| rows[*index].name == name && rows[*index].mask == NONE)
-            .map(|index| (order(self.granules.argument(index)), index))
-            .collect();
-        self.names.rows[name].ordered = Some(ordered);
+        self.worked.set(self.worked.get() + seen);
+        found
     }
 }
 
-/// More arguments would have to be looked at than is allowed.
-pub(super) struct TooBroad;
+/// Why the arguments that overlap another cannot be looked at.
+pub(super) enum Obstacle {
+    /// There are more to look at than is allowed.
+    TooBroad,
+    /// They have to be put in order first.
+    Unordered,
+}
 
 /// True when `later` cannot be granted beside `earlier` of the same request: as if it were held by
 /// the same owner already. An O that is promoted can neither be promoted nor taken again.

@@ -9,12 +9,15 @@
 
 mod census;
 mod change;
+mod dying;
 mod grant;
 mod granule;
+mod index;
 mod inherit;
 mod judge;
 mod mode;
 mod name;
+mod order;
 mod owner;
 mod pattern;
 mod release;
@@ -22,10 +25,12 @@ mod replay;
 mod request;
 mod rules;
 mod slab;
+mod survey;
 mod usage;
 mod view;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 
 pub use census::{Broken, Census};
@@ -45,11 +50,14 @@ pub use usage::{
 };
 pub use view::{LockId, OwnerId, Page};
 
+use dying::{AT_ONCE, Dying};
 use granule::Granules;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
+use index::Index;
 use name::Names;
 use owner::Owners;
-use slab::{NONE, Slab};
+use slab::{NONE, Slab, number};
+use survey::Survey;
 use usage::Overflows;
 
 /// Locks on one argument beyond which the lock of an owner is found by a probe, not a walk.
@@ -70,6 +78,8 @@ struct Entry {
     update: u16,
     mode: Held,
     backup: bool,
+    /// Somebody wants to know when it is gone.
+    watched: bool,
 }
 
 /// The lock table.
@@ -81,14 +91,23 @@ pub struct Table<R = Sound> {
     granules: Granules,
     entries: Slab<Entry>,
     /// The locks of crowded arguments, by argument, owner and mode.
-    crowd: HashTable<u32>,
+    crowd: Index,
     hash: DefaultHashBuilder,
     next_fence: u64,
     backups: u32,
     peaks: Usage,
     overflows: Overflows,
+    survey: Option<Survey>,
     scanned: Cell<u64>,
+    /// Rows that were worked on beyond those of ordinary requests.
+    worked: Cell<u64>,
     doomed: Vec<u32>,
+    dying: Dying,
+    at_once: u32,
+    /// Names whose arguments are being put in order.
+    unordered: VecDeque<u32>,
+    /// Locks that were watched, and are gone.
+    ended: Vec<LockId>,
     rules: PhantomData<R>,
 }
 
@@ -107,18 +126,24 @@ impl<R: Rules> Table<R> {
         let gauge = Gauge { maximum: limits.rows, ..Gauge::default() };
         Self {
             limits,
-            owners: Owners::default(),
-            names: Names::default(),
-            granules: Granules::default(),
-            entries: Slab::default(),
-            crowd: HashTable::new(),
+            owners: Owners::with_room(limits.rows),
+            names: Names::with_room(limits.rows),
+            granules: Granules::with_room(limits.rows),
+            entries: Slab::with_room(limits.rows),
+            crowd: Index::with_room(limits.rows),
             hash: DefaultHashBuilder::default(),
             next_fence: 1,
             backups: 0,
             peaks: Usage { owners: gauge, arguments: gauge, locks: gauge },
             overflows: Overflows::default(),
+            survey: None,
             scanned: Cell::new(0),
+            worked: Cell::new(0),
             doomed: Vec::new(),
+            dying: Dying::default(),
+            at_once: AT_ONCE,
+            unordered: VecDeque::new(),
+            ended: Vec::new(),
             rules: PhantomData,
         }
     }
@@ -144,10 +169,31 @@ impl<R: Rules> Table<R> {
     #[must_use]
     pub fn usage(&self) -> Usage {
         let mut usage = self.peaks;
-        usage.owners.see(self.owners.rows.used());
+        usage.owners.see(self.owners_used());
         usage.arguments.see(self.granules.rows.used());
-        usage.locks.see(self.entries.used());
+        usage.locks.see(self.locks_used());
         usage
+    }
+
+    /// Owners that hold something.
+    fn owners_used(&self) -> u32 {
+        self.owners.rows.used() - self.dying.owners()
+    }
+
+    /// Locks that are held.
+    fn locks_used(&self) -> u32 {
+        self.entries.used() - self.dying.locks
+    }
+
+    /// Rows that were worked on so far, beyond the few of ordinary requests: looked at one by
+    /// one, put in order, given back.
+    #[must_use]
+    pub fn worked(&self) -> u64 {
+        self.worked.get()
+    }
+
+    fn work_done(&self, rows: u32) {
+        self.worked.set(self.worked.get() + u64::from(rows));
     }
 
     /// Arguments that requests with wildcards have looked at one by one.
@@ -163,7 +209,7 @@ impl<R: Rules> Table<R> {
             + self.names.allocated()
             + self.granules.allocated()
             + self.entries.allocated()
-            + self.crowd.allocation_size()
+            + self.crowd.allocated()
     }
 
     /// The last overflows, the oldest first.
@@ -187,11 +233,11 @@ impl<R: Rules> Table<R> {
         let row = &self.granules.rows[granule];
         if row.count > CROWD {
             let hash = self.hash.hash_one_of(granule, owner, mode);
-            let same = |index: &u32| {
-                let entry = &self.entries[*index];
+            let same = |index: u32| {
+                let entry = &self.entries[index];
                 entry.granule == granule && entry.owner == owner && entry.mode == mode
             };
-            return self.crowd.find(hash, same).copied();
+            return self.crowd.find(hash, same);
         }
         self.on(granule).find(|index| {
             let entry = &self.entries[*index];
@@ -241,11 +287,11 @@ fn live(index: u32) -> Option<u32> {
 
 /// The hash of what a crowd is searched by.
 trait CrowdHash {
-    fn hash_one_of(&self, granule: u32, owner: u32, mode: Held) -> u64;
+    fn hash_one_of(&self, granule: u32, owner: u32, mode: Held) -> u32;
 }
 
 impl CrowdHash for DefaultHashBuilder {
-    fn hash_one_of(&self, granule: u32, owner: u32, mode: Held) -> u64 {
-        std::hash::BuildHasher::hash_one(self, (granule, owner, mode.letter()))
+    fn hash_one_of(&self, granule: u32, owner: u32, mode: Held) -> u32 {
+        index::short(std::hash::BuildHasher::hash_one(self, (granule, owner, mode.letter())))
     }
 }

@@ -74,14 +74,19 @@ impl Mode {
         }
     }
 
-    /// The mode that checks what this one takes.
+    /// Its letter.
     #[must_use]
-    pub fn check(self) -> Self {
+    pub fn letter(self) -> u8 {
         match self {
-            Self::S | Self::O | Self::W => Self::W, // O collides as S does
-            Self::E | Self::V => Self::V,
-            Self::X | Self::U => Self::U,
-            Self::R | Self::C => Self::C,
+            Self::S => b'S',
+            Self::E => b'E',
+            Self::X => b'X',
+            Self::O => b'O',
+            Self::R => b'R',
+            Self::U => b'U',
+            Self::V => b'V',
+            Self::W => b'W',
+            Self::C => b'C',
         }
     }
 }

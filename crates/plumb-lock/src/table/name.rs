@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
+use super::index::{Index, short};
 use super::pattern::Mask;
 use super::slab::{NONE, Slab};
 
@@ -19,7 +20,15 @@ pub(super) struct Name {
     /// The masks in use; a freed one has no members.
     pub(super) masks: Vec<MaskRow>,
     /// The arguments without wildcards in their order, once somebody has asked for many at once.
-    pub(super) ordered: Option<BTreeSet<(u128, u32)>>,
+    pub(super) ordered: Option<Ordered>,
+}
+
+/// The arguments of a name in their order.
+#[derive(Debug, Default)]
+pub(super) struct Ordered {
+    pub(super) arguments: BTreeSet<(u128, u32)>,
+    /// Rows from here on are not in it yet; [`NONE`] when it is complete.
+    pub(super) until: u32,
 }
 
 /// A mask and the arguments that have it.
@@ -55,8 +64,10 @@ impl Name {
     pub(super) fn file(&mut self, mask: u32, argument: &[u8], granule: u32) {
         if let Some(row) = self.masks.get_mut(mask as usize) {
             row.members.insert(granule);
-        } else if let Some(ordered) = &mut self.ordered {
-            ordered.insert((order(argument), granule));
+        } else if let Some(ordered) = &mut self.ordered
+            && granule < ordered.until
+        {
+            ordered.arguments.insert((order(argument), granule));
         }
     }
 
@@ -68,7 +79,7 @@ impl Name {
                 self.masks.pop();
             }
         } else if let Some(ordered) = &mut self.ordered {
-            ordered.remove(&(order(argument), granule));
+            ordered.arguments.remove(&(order(argument), granule));
         }
     }
 }
@@ -90,18 +101,31 @@ pub(super) fn order_end(start: &[u8]) -> u128 {
 }
 
 /// The names in use, and where each is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
     pub(super) rows: Slab<Name>,
-    index: HashTable<u32>,
+    index: Index,
     hash: DefaultHashBuilder,
 }
 
 impl Names {
+    /// For at most so many names.
+    pub(super) fn with_room(rows: u32) -> Self {
+        Self {
+            rows: Slab::with_room(rows),
+            index: Index::with_room(rows),
+            hash: DefaultHashBuilder::default(),
+        }
+    }
+
     #[inline]
     pub(super) fn find(&self, text: &[u8]) -> Option<u32> {
-        let hash = self.hash.hash_one(text);
-        self.index.find(hash, |index| self.rows[*index].text() == text).copied()
+        self.index.find(self.hash_of(text), |row| self.rows[row].text() == text)
+    }
+
+    #[inline]
+    fn hash_of(&self, text: &[u8]) -> u32 {
+        short(self.hash.hash_one(text))
     }
 
     pub(super) fn find_or_insert(&mut self, text: &[u8]) -> u32 {
@@ -111,9 +135,7 @@ impl Names {
         let row =
             Name { text: text.into(), granules: 0, excluding: 0, masks: Vec::new(), ordered: None };
         let index = self.rows.insert(row);
-        let Self { rows, index: table, hash } = self;
-        let hash_of = |index: &u32| hash.hash_one(rows[*index].text());
-        table.insert_unique(hash.hash_one(text), index, hash_of);
+        self.index.insert(self.hash_of(text), index);
         index
     }
 
@@ -124,16 +146,13 @@ impl Names {
         if self.rows[index].granules > 0 || self.rows.used() <= KEPT {
             return;
         }
-        let hash = self.hash.hash_one(self.rows[index].text());
-        if let Ok(found) = self.index.find_entry(hash, |other| *other == index) {
-            found.remove();
-        }
+        self.index.remove(self.hash_of(self.rows[index].text()), index);
         let row = &mut self.rows[index];
         (row.text, row.ordered) = (Box::default(), None);
         self.rows.free(index);
     }
 
     pub(super) fn allocated(&self) -> usize {
-        self.rows.allocated() + self.index.allocation_size()
+        self.rows.allocated() + self.index.allocated()
     }
 }

@@ -1,8 +1,9 @@
 //! Owners that hold something.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 
+use super::index::{Index, short};
 use super::request::{OWNER_BYTES_MAX, USER_BYTES_MAX};
 use super::slab::{NONE, Slab};
 
@@ -17,6 +18,8 @@ pub(super) struct Owner {
     pub(super) generation: u32,
     /// When its first lock was granted, milliseconds since 1970.
     pub(super) since_ms: u64,
+    /// All its locks are gone; their rows are still there.
+    pub(super) dying: bool,
     name: Text<OWNER_BYTES_MAX>,
     user: Text<USER_BYTES_MAX>,
 }
@@ -53,20 +56,34 @@ impl Owner {
 }
 
 /// The owners in use, and where each is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Owners {
     pub(super) rows: Slab<Owner>,
     /// Owners that there ever were.
     generations: u32,
-    index: HashTable<u32>,
+    index: Index,
     hash: DefaultHashBuilder,
 }
 
 impl Owners {
+    /// For at most so many owners.
+    pub(super) fn with_room(rows: u32) -> Self {
+        Self {
+            rows: Slab::with_room(rows),
+            generations: 0,
+            index: Index::with_room(rows),
+            hash: DefaultHashBuilder::default(),
+        }
+    }
+
     #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<u32> {
-        let hash = self.hash.hash_one(name);
-        self.index.find(hash, |index| self.rows[*index].name() == name).copied()
+        self.index.find(self.hash_of(name), |row| self.rows[row].name() == name)
+    }
+
+    #[inline]
+    fn hash_of(&self, name: &[u8]) -> u32 {
+        short(self.hash.hash_one(name))
     }
 
     pub(super) fn seen(&self) -> u32 {
@@ -81,25 +98,28 @@ impl Owners {
             count: 0,
             generation: self.generations,
             since_ms,
+            dying: false,
             name: Text::new(name),
             user: Text::new(user),
         };
         let index = self.rows.insert(row);
-        let Self { rows, index: table, hash, .. } = self;
-        let hash_of = |index: &u32| hash.hash_one(rows[*index].name());
-        table.insert_unique(hash.hash_one(name), index, hash_of);
+        self.index.insert(self.hash_of(name), index);
         index
     }
 
+    /// Nobody finds the owner any more; its row stays.
+    pub(super) fn forget(&mut self, index: u32) {
+        self.index.remove(self.hash_of(self.rows[index].name()), index);
+    }
+
     pub(super) fn remove(&mut self, index: u32) {
-        let hash = self.hash.hash_one(self.rows[index].name());
-        if let Ok(found) = self.index.find_entry(hash, |other| *other == index) {
-            found.remove();
+        if !self.rows[index].dying {
+            self.forget(index);
         }
         self.rows.free(index);
     }
 
     pub(super) fn allocated(&self) -> usize {
-        self.rows.allocated() + self.index.allocation_size()
+        self.rows.allocated() + self.index.allocated()
     }
 }

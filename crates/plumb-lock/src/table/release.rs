@@ -96,6 +96,13 @@ impl<R: Rules> Table<R> {
         let Some(index) = self.owners.find(owner) else {
             return Ok(0);
         };
+        let count = self.owners.rows[index].count;
+        if scope == Scope::Both && count > self.at_once && !R::makes(Fault::ClearKeepsInherited) {
+            // whether an inherited one is among them would have to be looked for
+            changes.note(Change::Cleared { owner, scope, backup: self.backups > 0 });
+            self.doom(index);
+            return Ok(count);
+        }
         let (dialog, update) = scope.counts();
         let (mut gone, mut backup, mut touched) = (0, false, false);
         let mut at = self.owners.rows[index].head;
@@ -125,16 +132,54 @@ impl<R: Rules> Table<R> {
         Ok(gone)
     }
 
+    /// Does a part of what [`clear`](Self::clear) does: sets the counters of `scope` of so many of
+    /// the owner's locks to zero, from one of them on or from the first. How many are gone, and
+    /// where to go on. A lock that was to be the next and is gone by then means the first again.
+    pub fn clear_some(
+        &mut self,
+        owner: &[u8],
+        scope: Scope,
+        (from, most): (Option<LockId>, u32),
+        changes: &mut impl Changes,
+    ) -> (u32, Option<LockId>) {
+        let Some(index) = self.owners.find(owner) else {
+            return (0, None);
+        };
+        let known = from.filter(|id| self.by_id(*id).is_some());
+        let known = known.map(|id| id.place).filter(|at| self.entries[*at].owner == index);
+        let mut at = known.unwrap_or(self.owners.rows[index].head);
+        let (dialog, update) = scope.counts();
+        let (mut gone, mut looked) = (0, 0);
+        while at != NONE && looked < most {
+            let entry = &mut self.entries[at];
+            let (next, before) = (entry.next_of_owner, (entry.dialog, entry.update));
+            entry.dialog *= 1 - dialog;
+            entry.update *= 1 - update;
+            let after = (entry.dialog, entry.update);
+            if after == (0, 0) {
+                self.drop_lock(at, changes);
+                gone += 1;
+            } else if after != before {
+                self.note(at, changes);
+            }
+            (at, looked) = (next, looked + 1);
+        }
+        self.work_done(looked);
+        (gone, (at != NONE).then(|| self.lock_id(at)))
+    }
+
     /// Removes locks whoever owns them; their number.
     pub fn remove(&mut self, selector: Selector<'_>, changes: &mut impl Changes) -> u32 {
         let mut doomed = std::mem::take(&mut self.doomed);
         match selector {
             Selector::Owner(owner) => {
-                doomed.extend(self.owners.find(owner).into_iter().flat_map(|at| self.of(at)));
+                self.doomed = doomed;
+                return self.clear(owner, Scope::Both, changes).unwrap_or(0); // nobody's name
             }
-            Selector::Fence(fence) => doomed.extend((0..self.entries.end()).filter(|at| {
-                self.entries[*at].granule != NONE && self.entries[*at].fence == fence
-            })),
+            Selector::Fence(fence) => {
+                self.doomed = doomed;
+                return self.remove_fence(fence, (0, self.entries.end()), changes).0;
+            }
             Selector::Object { name, argument, owner, fence } => {
                 let found = self.names.find(name);
                 let granule = found.and_then(|name| self.granules.find(name, argument));
@@ -143,7 +188,8 @@ impl<R: Rules> Table<R> {
                     owner.is_none_or(|owner| lock.owner == owner)
                         && fence.is_none_or(|fence| lock.fence == fence)
                 };
-                doomed.extend(granule.into_iter().flat_map(|at| self.on(at)).filter(meant));
+                let all = granule.into_iter().flat_map(|at| self.on(at));
+                doomed.extend(all.filter(|at| !self.is_dying(*at) && meant(at)));
             }
         }
         let gone = super::slab::number(doomed.len());
@@ -152,6 +198,27 @@ impl<R: Rules> Table<R> {
         }
         self.doomed = doomed;
         gone
+    }
+
+    /// Removes locks with this fence number among so many places, from the first on: how many, and
+    /// where to go on when there are more places.
+    pub fn remove_fence(
+        &mut self,
+        fence: u64,
+        (first, places): (u32, u32),
+        changes: &mut impl Changes,
+    ) -> (u32, Option<u32>) {
+        let all = self.entries.end();
+        let end = all.min(first.saturating_add(places));
+        let mut gone = 0;
+        for at in first..end {
+            if self.entries[at].fence == fence && self.stands(at) {
+                self.drop_lock(at, changes);
+                gone += 1;
+            }
+        }
+        self.work_done(end.saturating_sub(first));
+        (gone, (end < all).then_some(end))
     }
 
     /// Ends what an owner holds on exactly this argument and did not inherit; the number of locks.
@@ -192,6 +259,7 @@ impl<R: Rules> Table<R> {
 
     /// Takes a lock out of its lists, and gives back the rows that served it alone.
     pub(super) fn unlink(&mut self, at: u32) {
+        self.tell_watchers(at);
         self.leave_crowd(at);
         let entry = self.entries[at];
         self.backups -= u32::from(entry.backup);
@@ -258,9 +326,7 @@ impl<R: Rules> Table<R> {
     fn drop_from_crowd(&mut self, at: u32) {
         let entry = self.entries[at];
         let hash = self.hash.hash_one_of(entry.granule, entry.owner, entry.mode);
-        if let Ok(found) = self.crowd.find_entry(hash, |other| *other == at) {
-            found.remove();
-        }
+        self.crowd.remove(hash, at);
     }
 
     /// Called when an argument has one lock less.

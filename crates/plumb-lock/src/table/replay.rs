@@ -22,6 +22,7 @@ impl<R: Rules> Table<R> {
             Change::Lock(lock) => self.put(&lock),
             Change::Cleared { owner, scope, .. } => {
                 self.clear(owner, scope, &mut Unnoted).map_err(|_| Impossible::TooLong)?;
+                self.reap(u32::MAX); // nobody waits for it
                 Ok(())
             }
         })?;

@@ -12,13 +12,18 @@ pub(super) struct Slab<T> {
     free: Vec<u32>,
 }
 
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { rows: Vec::new(), free: Vec::new() }
-    }
-}
-
 impl<T> Slab<T> {
+    /// For at most so many rows. Their addresses are set aside, so that no row ever moves: memory
+    /// is taken as they are used. Where a system gives no addresses in advance, rows move when
+    /// they become more.
+    pub(super) fn with_room(most: u32) -> Self {
+        const ASIDE_MAX: u32 = 1 << 26;
+        let most = most.min(ASIDE_MAX) as usize;
+        let (mut rows, mut free) = (Vec::new(), Vec::new());
+        let _ = rows.try_reserve_exact(most).and_then(|()| free.try_reserve_exact(most));
+        Self { rows, free }
+    }
+
     /// Rows in use.
     pub(super) fn used(&self) -> u32 {
         number(self.rows.len() - self.free.len())
@@ -51,9 +56,9 @@ impl<T> Slab<T> {
         self.rows.get(index as usize)
     }
 
-    /// Bytes allocated, whether in use or not.
+    /// Bytes that were taken, whether still in use or not.
     pub(super) fn allocated(&self) -> usize {
-        self.rows.capacity() * size_of::<T>() + self.free.capacity() * size_of::<u32>()
+        self.rows.len() * size_of::<T>() + self.free.len() * size_of::<u32>()
     }
 }
 

@@ -100,7 +100,7 @@ pub struct Overflow {
     pub at_ms: u64,
     /// What had no room.
     pub part: Part,
-    /// The owners that held most, the largest first.
+    /// The owners that held most, the largest first; of a large table they come a moment later.
     pub owners: Vec<Holder>,
     /// The arguments that were held most, the largest first.
     pub arguments: Vec<Holder>,
@@ -125,15 +125,19 @@ impl Overflows {
     }
 }
 
-/// The largest of `all`, by number of locks and then by text.
-pub(super) fn top(all: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
-    let mut top: Vec<(u32, u32)> = Vec::with_capacity(TOP_HOLDERS + 1);
-    for (index, locks) in all {
-        let at = top.partition_point(|(_, other)| *other >= locks);
+/// The largest holders that were seen, by number of locks; of equal ones the first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Top {
+    pub(super) holders: Vec<Holder>,
+}
+
+impl Top {
+    /// One more, whose text is asked for when it is among the largest.
+    pub(super) fn see(&mut self, locks: u32, text: impl FnOnce() -> Vec<u8>) {
+        let at = self.holders.partition_point(|other| other.locks >= locks);
         if at < TOP_HOLDERS {
-            top.insert(at, (index, locks));
-            top.truncate(TOP_HOLDERS);
+            self.holders.insert(at, Holder { text: text(), locks });
+            self.holders.truncate(TOP_HOLDERS);
         }
     }
-    top
 }

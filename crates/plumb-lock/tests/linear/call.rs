@@ -114,10 +114,8 @@ impl Call {
                 agree(&said, reply, (owner, wants), state)
             }
             Self::Check { owner, wants } => {
-                let asked: Vec<Want> =
-                    wants.iter().map(|it| Want { mode: it.mode.check(), ..it.clone() }).collect();
-                let said = state.judge(owner.as_bytes(), &asked).unwrap_or(Say::Granted(0));
-                agree(&said, reply, (owner, &asked), state)
+                let said = state.judge(owner.as_bytes(), wants).unwrap_or(Say::Granted(0));
+                agree(&said, reply, (owner, wants), state)
             }
             Self::Release { owner, scope, wants, fence } => {
                 number(after.dequeue(owner.as_bytes(), *scope, wants, *fence))

@@ -13,4 +13,7 @@ mod fuzz_journal;
 mod fuzz_server;
 mod histories;
 mod journal;
+mod journal_loss;
 mod linearity;
+mod slices;
+mod waiting;

@@ -273,6 +273,7 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     };
     let created = run(&["11", "2", "300"]).with(0).stdout;
     assert!(created.contains("600 locks taken in "), "{created}");
+    assert!(created.contains("no published table: table 6 has 10 x 55,000 locks"), "{created}");
     assert!(created.contains(" bytes a lock\n"), "{created}");
     assert!(created.contains(" us of the server's processor time an operation\n"), "{created}");
     let verified = run(&["20", "2", "300"]).with(0).stdout;
@@ -281,8 +282,23 @@ fn enqt_takes_its_opcodes_and_prints_its_tables() {
     assert!(destroyed.contains("locks of 2 owners released in "), "{destroyed}");
     let gone = run(&["20", "2", "300"]).with(1).stdout;
     assert!(gone.contains("*** ERROR => 1 operations failed: collided"), "{gone}");
+    let again = run(&["11", "2", "300", "--depth", "16"]).with(0).stdout;
+    assert!(again.contains("no published table: with --depth requests share"), "{again}");
+    run(&["12", "2", "300", "--depth", "16"]).with(0);
+    assert!(
+        run(&["20", "2", "300", "--depth", "2"]).with(2).stdout.contains("belongs to 11 and 12")
+    );
     let sales = run(&["10", "1", "2"]).with(0).stdout;
     assert!(sales.contains("Operation         actual      10 sec"), "{sales}");
+    let rates: Vec<&str> = sales
+        .lines()
+        .find(|line| line.starts_with("Enqueue"))
+        .map_or_else(Vec::new, |line| line.split_whitespace().skip(1).collect());
+    assert_eq!(rates.len(), 4, "{sales}");
+    assert_eq!(rates[2..], ["-", "-"], "a second is no minute: {sales}");
+    assert!(sales.contains("no published table has so many processes"), "{sales}");
+    let alone = run(&["10", "1"]).with(0).stdout;
+    assert!(alone.contains("may be set against: table 4 (1 process)"), "{alone}");
     let live = run(&["8", "1", "1"]).with(0).stdout;
     assert!(live.contains("Enqueue") && live.contains("Locks"), "{live}");
     assert!(run(&["9"]).with(2).stdout.contains("opcode 9 is not one of"));

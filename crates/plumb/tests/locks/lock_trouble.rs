@@ -161,3 +161,87 @@ fn a_command_that_comes_twice_does_no_harm_that_its_fence_number_forbids() {
     let gone = [(); 2].map(|()| number(&one.reply().expect("it answers")));
     assert_eq!(gone, [Some(1), Some(0)]);
 }
+
+/// The newest file of a journal with this suffix.
+fn newest(folder: &Path, suffix: &str) -> std::path::PathBuf {
+    let files = std::fs::read_dir(folder).expect("a folder");
+    let files = files.map(|entry| entry.expect("an entry").path());
+    files.filter(|path| path.extension().is_some_and(|it| it == suffix)).max().expect("a file")
+}
+
+#[test]
+fn a_journal_that_was_emptied_beside_its_snapshot_loses_nothing_unseen() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = &["--journal", "j"];
+    let server = Server::start(words, folder.path());
+    let mut client = server.client();
+    let last = (0..5).map(|at| client.number(&format!("ENQ a KEEP E T {at}"))).max();
+    let epoch = client.number("EPOCH");
+    server.program.signal(Signal::KILL);
+    server.program.wait();
+    std::fs::write(newest(&folder.path().join("j"), "journal"), []).expect("it can be written");
+    let outlook = kit::plumb(&["lock", "journal", "verify", "j"], folder.path());
+    let outlook = outlook.stdout;
+    assert!(outlook.contains("0 sound bytes of") && outlook.contains("a new one"), "{outlook}");
+    let loud = ["lock", "serve", "--listen", "127.0.0.1:0", "--journal", "j"];
+    let server = Server::ready(Program::start(&loud, folder.path()));
+    let mut client = server.client();
+    assert!(client.number("EPOCH") > epoch);
+    assert_eq!(client.number("COUNT a"), 0);
+    assert!(Some(client.number("ENQ b KEEP E T 0")) > last, "a fence number came again");
+    let told = [server.program.log_line(), server.program.log_line()].join("\n");
+    assert!(told.contains("what is missing is lost; a new epoch begins"), "{told}");
+}
+
+#[test]
+fn a_server_whose_folder_is_removed_acknowledges_nothing_more_and_says_so() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&["--journal", "j"], folder.path());
+    let mut client = server.client();
+    client.number("ENQ a KEEP E T 1");
+    let journal = folder.path().join("j");
+    std::fs::remove_dir_all(&journal).expect("it can be removed");
+    // another server does not get the path, whoever makes the folder again
+    let other = ["lock", "serve", "--listen", "127.0.0.1:0", "--journal", "j"];
+    let refused = kit::plumb(&other, folder.path()).with(2).stderr;
+    assert!(refused.contains("in use by another server"), "{refused}");
+    assert!(client.ask("ENQ a KEEP E T 2").is_err(), "it was acknowledged");
+    let ended = server.program.wait().with(2);
+    assert!(ended.stderr.contains("while the server ran"), "{ended:#?}");
+    assert!(ended.stderr.contains("nothing more is acknowledged"), "{ended:#?}");
+}
+
+#[test]
+fn passwords_that_are_guessed_wait_and_end_their_connection() {
+    const GUESSES: usize = 5;
+    let folder = tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("password"), "secret\n").expect("it can be written");
+    let loud = ["lock", "serve", "--listen", "127.0.0.1:0", "--password-file", "password"];
+    let server = Server::ready(Program::start(&loud, folder.path()));
+    let mut guesser = server.client();
+    guesser.send(&b"AUTH guess\r\n".repeat(4 * GUESSES)).expect("it listens");
+    let answers = (0..).map_while(|_| guesser.reply().ok()).take(4 * GUESSES);
+    let answers: Vec<Vec<String>> = answers.collect();
+    assert_eq!(answers.len(), GUESSES, "{answers:?}");
+    assert!(answers.iter().all(|answer| answer[0].starts_with("-WRONGPASS")), "{answers:?}");
+    let mut client = server.client();
+    assert_eq!(client.ask("AUTH secret").expect("it waits for its turn"), ["+OK"]);
+    let figures = client.ask("LOCKSTAT").expect("it answers");
+    let at = figures.iter().position(|word| word == "wrong_passwords").expect("a figure");
+    assert_eq!(figures[at + 1], format!(":{GUESSES}"));
+    assert!(server.program.log_line().contains("wrong password from 127.0.0.1"));
+}
+
+#[test]
+fn a_check_refuses_what_a_request_for_the_same_locks_refuses() {
+    let folder = tempdir().expect("a temporary folder");
+    let server = Server::start(&[], folder.path());
+    let mut client = server.client();
+    for locks in ["X T Q X T Q", "E T Q X T Q", "X T @ S T Q", "O T Q R T Q"] {
+        let check = client.ask(&format!("CHECK a {locks}")).expect("it answers");
+        let request = client.ask(&format!("ENQ a {locks}")).expect("it answers");
+        assert_eq!(check, request, "{locks}");
+        assert!(check[0] == "ITSELF" || check[0] == "NOTHELD", "{check:?}");
+    }
+    assert_eq!(client.number("CHECK a E T Q E T Q S T Q"), 0);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Prints the processor time of the longest turn of plumb's lock server.
+
+Over as many locks as are asked for: created, leased, listed, checked with
+wildcards, expired, released and removed by owner, with a journal and its
+snapshots. The server is driven without sockets. Exits with 0 when no turn took
+more than 5 ms, 1 when one did, and 2 when it could not be run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCH))
+
+from lib import build, process  # noqa: E402
+from lib.failure import BenchFailure  # noqa: E402
+
+LONGEST_US = 5_000
+BUILD_SECONDS, RUN_SECONDS = 1_800.0, 1_800.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--locks", type=int, default=10_000_000, help="locks: %(default)s")
+    parser.add_argument("--folder", type=Path, help="where the journal is written; else a new one")
+    options = parser.parse_args()
+    manifest = str(build.REPOSITORY / "Cargo.toml")
+    words = ["cargo", "build", "--release", "--locked", "--manifest-path", manifest]
+    words += ["--target-dir", str(build.TARGET), "-p", "plumb-lock", "--example", "turns"]
+    process.run(words, BUILD_SECONDS)
+    program = build.TARGET / "release" / "examples" / "turns"
+    with tempfile.TemporaryDirectory(prefix="plumb-turns-", dir=options.folder) as folder:
+        told = process.run([str(program), str(options.locks), folder], RUN_SECONDS)
+    print(told.rstrip())
+    found = re.search(r"^longest turn (\d+) us", told, re.MULTILINE)
+    if found is None:
+        raise BenchFailure("the program told no longest turn")
+    return 0 if int(found.group(1)) <= LONGEST_US else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except BenchFailure as failure:
+        print(f"{Path(__file__).name}: {failure}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,103 @@
+//! Which command a client has sent.
+
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::refusal::Refusal;
+use super::words::Command;
+use super::{After, LockServer, scrape};
+use crate::table::Rules;
+
+/// A connection on which so many passwords were wrong is closed.
+const GUESSES_MAX: u32 = 5;
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// Serves one command.
+    pub(super) fn obey(&mut self, client: usize, command: Command<'_>, out: &mut Vec<u8>) -> After {
+        self.counts.commands += 1;
+        self.answer(client, command, out)
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> After {
+        match self.command(client, command, out) {
+            Ok(after) => after,
+            Err(refusal) => {
+                self.counts.errors += 1;
+                resp::push_error(out, refusal.to_string().as_bytes());
+                let client = self.clients[client].as_ref();
+                let guesses = client.is_some_and(|client| client.guesses >= GUESSES_MAX);
+                let last = guesses || matches!(refusal, Refusal::Guesses);
+                if last { After::Close } else { After::Next }
+            }
+        }
+    }
+
+    fn command(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<After, Refusal> {
+        const LONGEST: usize = 8;
+        let mut capitals = [0; LONGEST];
+        let word = command.get(0);
+        let Some(verb) = capitals.get_mut(..word.len()) else {
+            return Err(Refusal::Unknown(command.text(0)));
+        };
+        verb.copy_from_slice(word);
+        verb.make_ascii_uppercase();
+        match &*verb {
+            b"GET" if scrape::is_request(command) => return Ok(After::Page),
+            b"POST" | b"HOST:" => {
+                // a page in somebody's browser has sent this; what follows may be commands
+                resp::push_error(out, b"ERR this is no server of pages");
+                return Ok(After::Close);
+            }
+            _ => {}
+        }
+        if !self.may(client) && !matches!(&*verb, b"AUTH" | b"HELLO" | b"QUIT") {
+            return Err(Refusal::NoAuth);
+        }
+        if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client)? {
+            return Ok(After::Wait);
+        }
+        match &*verb {
+            b"ENQ" => return self.enq(client, command, out),
+            b"PROMOTE" => return self.promote(client, command, out),
+            b"DEQ" => self.deq(command, out)?,
+            b"DEQALL" => return self.deqall(client, command, out),
+            b"CHECK" => return self.check(client, command, out),
+            b"INHERIT" => self.inherit(command, out)?,
+            b"RENEW" => self.renew(command, out)?,
+            b"REMOVE" => return self.remove(client, command, out),
+            b"LOCKS" => self.list(command, out)?,
+            b"DIGEST" => self.digest(command, out)?,
+            b"COUNT" => self.count(command, out)?,
+            b"LOCKSTAT" => self.lockstat(client, command, out)?,
+            b"METRICS" if command.len() == 1 => {
+                resp::push_bulk(out, self.metrics().as_bytes());
+            }
+            b"METRICS" => return Err(Refusal::Arity("metrics")),
+            b"EPOCH" if command.len() == 1 => resp::push_integer(out, self.plan.epoch),
+            b"EPOCH" => return Err(Refusal::Arity("epoch")),
+            b"SET" => self.set(client, command, out)?,
+            b"DEL" | b"UNLINK" => self.del(client, command, out)?,
+            b"GET" => self.get(client, command, out)?,
+            b"EXISTS" => self.exists(command, out)?,
+            b"PTTL" => self.pttl(command, out)?,
+            b"EVAL" | b"EVALSHA" => self.eval(command, out)?,
+            b"SCRIPT" => self.script(command, out)?,
+            b"QUIT" => {
+                resp::push_simple(out, "OK");
+                return Ok(After::Close);
+            }
+            _ => self.courtesy(client, command, verb, out)?,
+        }
+        Ok(After::Next)
+    }
+}

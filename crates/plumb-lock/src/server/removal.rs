@@ -1,0 +1,179 @@
+//! What an administrator removes.
+
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::connection::Waits;
+use super::refusal::Refusal;
+use super::words::Command;
+use super::{After, LockServer};
+use crate::table::{LockId, Rules, Scope, Selector};
+
+/// Places that one turn looks at for locks of a fence number.
+const PLACES_A_TURN: u32 = 10_000;
+const REMEDY: &str = "REMOVE OWNER owner, REMOVE FENCE number, or REMOVE LOCK name argument [OWNER \
+                      owner] [FENCE number]";
+
+/// Locks of an owner whose counters of one scope one turn sets to zero; an owner that has no more
+/// is dealt with at once.
+const CLEARED_A_TURN: u32 = 2_000;
+
+/// What is done in slices while its client waits.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    client: usize,
+    sought: Sought,
+    done: bool,
+    gone: u32,
+}
+
+/// Which locks are looked for, and where to go on.
+#[derive(Clone, Debug)]
+enum Sought {
+    /// Those of a fence number, which may be anywhere in the table.
+    Fence { fence: u64, next: u32 },
+    /// Those of an owner, whose counters of one scope are set to zero.
+    Scope { owner: Vec<u8>, scope: Scope, next: Option<LockId> },
+}
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// `REMOVE OWNER`, `REMOVE FENCE` and `REMOVE LOCK`.
+    pub(super) fn remove(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<After, Refusal> {
+        if command.len() == 3 && command.is(1, "FENCE") {
+            let fence = command.number(2, REMEDY)?;
+            return Ok(self.remove_fence(client, fence, out));
+        }
+        let selector = selector(command)?;
+        if let Selector::Owner(owner) = selector
+            && let Some(id) = self.table.owner(owner)
+        {
+            self.lose(id);
+        }
+        let gone = self.table.remove(selector, &mut self.notes);
+        self.removed(gone, out);
+        Ok(After::Next)
+    }
+
+    fn removed(&mut self, gone: u32, out: &mut Vec<u8>) {
+        self.counts.removals += u64::from(gone);
+        resp::push_integer(out, u64::from(gone));
+    }
+
+    fn remove_fence(&mut self, client: usize, fence: u64, out: &mut Vec<u8>) -> After {
+        self.looked = true;
+        match self.in_slices(client, || Sought::Fence { fence, next: 0 }) {
+            Some(gone) => {
+                self.removed(gone, out);
+                After::Next
+            }
+            None => After::Wait,
+        }
+    }
+
+    /// `DEQALL owner SCOPE 1` or `2` of an owner with many locks.
+    pub(super) fn clear_scope(
+        &mut self,
+        client: usize,
+        (owner, scope): (&[u8], Scope),
+        out: &mut Vec<u8>,
+    ) -> After {
+        match self.in_slices(client, || Sought::Scope { owner: owner.to_vec(), scope, next: None })
+        {
+            Some(gone) => {
+                self.counts.clears += 1;
+                resp::push_integer(out, u64::from(gone));
+                After::Next
+            }
+            None => After::Wait,
+        }
+    }
+
+    /// True when a release of this scope takes more than one turn, or is under way.
+    pub(super) fn takes_slices(&self, client: usize, owner: &[u8], scope: Scope) -> bool {
+        let under_way = self.searches.iter().any(|search| search.client == client);
+        scope != Scope::Both && (under_way || self.table.count_of(owner) > CLEARED_A_TURN)
+    }
+
+    /// Does the first slice of what a client asks for, or says what came of all: how many locks
+    /// are gone. With `None` the client waits.
+    fn in_slices(&mut self, client: usize, sought: impl FnOnce() -> Sought) -> Option<u32> {
+        let known = self.searches.iter().position(|search| search.client == client);
+        let at = known.unwrap_or_else(|| {
+            self.searches.push(Search { client, sought: sought(), done: false, gone: 0 });
+            self.searches.len() - 1
+        });
+        if known.is_none() {
+            self.search(at);
+        }
+        if self.searches[at].done {
+            return Some(self.searches.swap_remove(at).gone);
+        }
+        self.wish = None;
+        if let Some(client) = &mut self.clients[client] {
+            client.waits = Waits::Slices;
+        }
+        None
+    }
+
+    /// Goes on with one search; true when it is over by now.
+    pub(super) fn go_on_searching(&mut self) -> bool {
+        let unfinished = self.searches.iter().position(|search| !search.done);
+        unfinished.is_some_and(|at| self.search(at))
+    }
+
+    fn search(&mut self, at: usize) -> bool {
+        let Self { searches, table, notes, .. } = self;
+        let search = &mut searches[at];
+        let (gone, done) = match &mut search.sought {
+            Sought::Fence { fence, next } => {
+                let (gone, more) = table.remove_fence(*fence, (*next, PLACES_A_TURN), notes);
+                *next = more.unwrap_or(0);
+                (gone, more.is_none())
+            }
+            Sought::Scope { owner, scope, next } => {
+                let part = (*next, CLEARED_A_TURN);
+                let (gone, more) = table.clear_some(owner, *scope, part, notes);
+                *next = more;
+                (gone, more.is_none())
+            }
+        };
+        (search.gone, search.done) = (search.gone + gone, done);
+        done
+    }
+
+    /// True while something is done in slices for a client that waits.
+    pub(super) fn is_searching(&self) -> bool {
+        self.searches.iter().any(|search| !search.done)
+    }
+
+    /// Nobody waits for what this client looked for.
+    pub(super) fn forget_search(&mut self, client: usize) {
+        self.searches.retain(|search| search.client != client);
+    }
+}
+
+fn selector(command: Command<'_>) -> Result<Selector<'_>, Refusal> {
+    match command.len() {
+        3 if command.is(1, "OWNER") => Ok(Selector::Owner(command.get(2))),
+        4 | 6 | 8 if command.is(1, "LOCK") => {
+            let (mut owner, mut fence) = (None, None);
+            for at in (4..command.len()).step_by(2) {
+                if command.is(at, "OWNER") {
+                    owner = Some(command.get(at + 1));
+                } else if command.is(at, "FENCE") {
+                    fence = Some(command.number(at + 1, REMEDY)?);
+                } else {
+                    return Err(Refusal::Word(command.text(at), REMEDY));
+                }
+            }
+            let (name, argument) = (command.get(2), command.get(3));
+            Ok(Selector::Object { name, argument, owner, fence })
+        }
+        _ => Err(Refusal::Word(command.text(1), REMEDY)),
+    }
+}

@@ -1,0 +1,164 @@
+//! What the loop that serves asks of the server.
+
+use std::io;
+
+use plumb_engine::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::connection::{Client, Waits};
+use super::words::Command;
+use super::{After, Event, LockServer};
+use crate::table::Rules;
+
+/// Commands and rows behind which everybody is served one command a turn.
+const WORK_A_TURN: u64 = 2_000;
+/// Owners that end at once when their connection does.
+const OWNERS_AT_ONCE: usize = 64;
+
+impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
+    type Conn = usize;
+
+    const SETTLES: bool = true;
+    const WAITS: bool = true;
+
+    fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
+        self.connections_so_far += 1;
+        let client = Client::new(self.connections_so_far, peer.clone());
+        Ok(match self.free.pop() {
+            Some(at) => {
+                self.clients[at] = Some(client);
+                at
+            }
+            None => {
+                self.clients.push(Some(client));
+                self.clients.len() - 1
+            }
+        })
+    }
+
+    fn accepted(&mut self, conn: &mut usize, connection_id: ConnectionId) {
+        if let Some(client) = &mut self.clients[*conn] {
+            client.connection_id = Some(connection_id);
+        }
+    }
+
+    fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        if self.clients[*conn].as_ref().is_some_and(|client| client.closes) {
+            return Served { consumed: bytes.len(), close: true, ..Served::default() };
+        }
+        let mut words = std::mem::take(&mut self.words);
+        let mut served = Served::default();
+        self.looked = false;
+        while !self.looked {
+            let rest = &bytes[served.consumed..];
+            match resp::command(rest, &self.plan.limits, &mut words) {
+                Ok(None) => break,
+                Ok(Some(taken)) => {
+                    served.consumed += taken;
+                    if words.is_empty() {
+                        continue;
+                    }
+                    let command = Command { bytes: rest, words: &words };
+                    match self.obey(*conn, command, out) {
+                        After::Next => self.looked |= self.work_of_turn() > WORK_A_TURN,
+                        After::Wait => {
+                            let owner = self.table.owner(command.get(1));
+                            self.keep_waiting(*conn, owner, &rest[..taken]);
+                            break;
+                        }
+                        After::Page => {
+                            served = self.page(*conn, (rest, served.consumed - taken), out);
+                            break;
+                        }
+                        After::Close => {
+                            served.close = true;
+                            break;
+                        }
+                    }
+                }
+                Err(malformed) => {
+                    resp::push_error(out, format!("ERR {malformed}").as_bytes());
+                    if let Some(client) = &self.clients[*conn] {
+                        (self.tell)(Event::Malformed(&client.peer, malformed));
+                    }
+                    served.close = true;
+                    break;
+                }
+            }
+        }
+        self.words = words;
+        served
+    }
+
+    fn waits(&self, conn: &usize) -> bool {
+        self.clients[*conn].as_ref().is_some_and(|client| client.waits != Waits::No)
+    }
+
+    fn yields(&self, _: &usize) -> bool {
+        self.looked
+    }
+
+    fn unsettled(&self) -> bool {
+        self.notes.unsettled(&self.table)
+    }
+
+    fn wake_at(&self) -> Option<u64> {
+        if self.has_more_to_do() {
+            return Some(0);
+        }
+        let times = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at()];
+        times.into_iter().flatten().min()
+    }
+
+    fn due(&mut self, now: u64) {
+        self.now = now;
+        self.care();
+    }
+
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        let answered = self.answer_next(out);
+        if answered.is_none() {
+            self.tried = 0;
+        }
+        answered
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.end_turn();
+        self.notes.settle(self.now, &self.table)
+    }
+
+    fn unsecured(&mut self, conn: &mut usize, error: &io::Error) {
+        if let Some(client) = &self.clients[*conn] {
+            (self.tell)(Event::Unsecured(&client.peer, error));
+        }
+    }
+
+    fn close(&mut self, conn: usize, _: Ended) {
+        let Some(client) = self.clients[conn].take() else {
+            return;
+        };
+        self.free.push(conn);
+        self.forget_search(conn);
+        if let Some(seat) = client.seat {
+            self.waiters.answered(seat);
+        }
+        if client.owners.len() > OWNERS_AT_ONCE {
+            self.left.push(client.owners);
+            return;
+        }
+        client.owners.into_iter().for_each(|id| self.end_with_connection(id));
+    }
+
+    fn turn_away(&mut self, peer: &Peer, why: TurnedAway) -> Vec<u8> {
+        (self.tell)(Event::TurnedAway(peer, why));
+        let mut farewell = Vec::new();
+        resp::push_error(&mut farewell, format!("ERR {why}").as_bytes());
+        farewell
+    }
+
+    fn cannot_accept(&mut self, error: &io::Error) {
+        (self.tell)(Event::CannotAccept(error));
+    }
+}
