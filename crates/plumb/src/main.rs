@@ -38,6 +38,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use exit::Exit;
+use plumb_wire::secret;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -75,6 +76,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     }
     let command: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = secret::masked_words(&command); // it stands in records
     if let Some(("host", words)) = matches.subcommand()
         && let Some(("show", words)) = words.subcommand()
     {

@@ -1,19 +1,22 @@
 //! From the steps of a file to the programs that users follow.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use plumb_measure::Share;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
-use plumb_scenario::check::Checker;
+use plumb_scenario::check::{Checker, usual_status};
 use plumb_scenario::condition::Condition;
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::{self, Pairs, Think};
+use plumb_scenario::masked;
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Slot};
-use plumb_scenario::{ScenarioSource, place_of};
+use plumb_scenario::{OutOfReach, ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
 use super::program::{Instruction, Place, Program, Step, Turns};
@@ -368,10 +371,11 @@ impl<'a> Compiler<'a> {
         self.used.extend(request_template.slots().map(|slot| (slot, at.clone())));
         let name = match &step.name {
             Some(name) => name.get_ref().clone(),
-            None => format!("{method} {}", target.get_ref()),
+            None => format!("{method} {}", masked::target(target.get_ref())),
         };
         let checks = step.check.as_ref();
-        let check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
+        let mut check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
+        check.status.get_or_insert_with(|| usual_status(step).into());
         let checker = Checker::new(&file::Check { within: None, ..check.clone() });
         let checker = checker.map_err(|error| {
             let at = checks.map_or(at.clone(), toml::Spanned::span);
@@ -438,17 +442,8 @@ impl<'a> Compiler<'a> {
             (None, None) => Ok(Content::Nothing),
             (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
             (None, Some(file)) => {
-                let path = self.source.folder().join(file.get_ref());
-                let size = fs::metadata(&path).map(|found| found.len());
-                let bytes = match size {
-                    Ok(size) if size > BODY_BYTES_MAX => {
-                        Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge))
-                    }
-                    Ok(_) => fs::read(&path),
-                    Err(error) => Err(error),
-                };
-                let bytes = bytes.map_err(|error| {
-                    let problem = format!("cannot read {}: {error}", path.display());
+                let bytes = self.bytes_of(file.get_ref()).map_err(|cause| {
+                    let problem = format!("cannot read {}: {cause}", file.get_ref().display());
                     self.source.wrong(&file.span(), problem)
                 })?;
                 Ok(Content::Bytes(Arc::from(bytes)))
@@ -456,6 +451,17 @@ impl<'a> Compiler<'a> {
             (Some(_), Some(file)) => {
                 Err(self.source.wrong(&file.span(), "body and body-file: take one of them out"))
             }
+        }
+    }
+
+    /// The content of a file that a step names.
+    fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, OutOfReach> {
+        let real = self.source.reach().file(path)?;
+        let mut bytes = Vec::new();
+        let read = File::open(real)?.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        match read as u64 > BODY_BYTES_MAX {
+            true => Err(io::Error::from(io::ErrorKind::FileTooLarge).into()),
+            false => Ok(bytes),
         }
     }
 
