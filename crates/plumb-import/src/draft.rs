@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plumb_scenario::file::{Pairs, ScenarioFile, Step};
 
+use super::login::Login;
 use super::note::Notes;
-use super::secrets::Login;
 
 /// Comments by the place of what they stand above: `base`, `variables.NAME`, `scenario.0`,
 /// `scenario.0.step.2.step.0`.

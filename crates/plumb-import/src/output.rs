@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::ImportError;
-use super::secrets::Login;
+use super::login::Login;
 
 /// A file that is going to be written.
 #[derive(Clone, Copy, Debug)]

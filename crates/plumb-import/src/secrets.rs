@@ -3,28 +3,6 @@
 use super::draft::Draft;
 use super::template::{variable, variable_name};
 
-/// A user and a password. They are never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Login {
-    pub(crate) user: String,
-    pub(crate) password: String,
-}
-
-impl Login {
-    /// A user with a password, as one line `USER:PASSWORD` can hold them; `None` for others.
-    pub(crate) fn new(user: &str, password: &str) -> Option<Self> {
-        let sound = !user.is_empty() && !user.contains(':');
-        let plain = ![user, password].iter().any(|text| text.contains(char::is_control));
-        (sound && plain).then(|| Self { user: user.into(), password: password.into() })
-    }
-}
-
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Login(..)")
-    }
-}
-
 /// The secrets that were found, and the variables that stand for them.
 #[derive(Default)]
 pub(crate) struct Secrets {
@@ -94,10 +72,5 @@ mod tests {
         let mut draft = Draft::default();
         secrets.declare(&mut draft);
         assert_eq!(draft.file.variables.values().collect::<Vec<_>>(), ["", ""]);
-        let login = Login::new("me", "open: sesame").unwrap();
-        assert_eq!(format!("{login:?}"), "Login(..)");
-        for (user, password) in [("", "a"), ("a:b", "c"), ("a", "b\nc")] {
-            assert_eq!(Login::new(user, password), None);
-        }
     }
 }

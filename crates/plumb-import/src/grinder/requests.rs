@@ -14,9 +14,9 @@ use crate::body::masked_target;
 use crate::draft::DraftStep;
 use crate::error::ImportError;
 use crate::har::{is_left_out, is_sendable};
+use crate::login::Login;
 use crate::note::Place;
 use crate::origin::{Origins, base_of};
-use crate::secrets::Login;
 use crate::template::{literal, variable, variable_name};
 use crate::wait::Sequence;
 

@@ -5,7 +5,7 @@ use plumb_wire::http::Url;
 use super::Importer;
 use super::element::Element;
 use super::scope::Scope;
-use crate::secrets::Login;
+use crate::login::Login;
 
 impl Importer {
     /// The one user that the managers in scope name.
