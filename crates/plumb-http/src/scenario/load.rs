@@ -25,11 +25,11 @@ use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::Scheme;
 use serde_json::json;
 
-use super::compile::Row;
+use super::compile::{PREPARATION, Row};
 use super::options::ScenarioOptions;
 use super::player::{Player, Script};
 use super::request_template::Origin;
-use super::script::{CompiledScenario, Overrides, PREPARATION, compile, origin, seed_of};
+use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};

@@ -14,7 +14,7 @@ use plumb_scenario::variables::{Common, Slot, Value};
 use plumb_wire::http::Url;
 use toml::Spanned;
 
-use super::compile::{Compiler, Manner, Row, header_problem};
+use super::compile::{Compiler, Manner, PREPARATION, Row, header_problem};
 use super::cursor::SharedTurns;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
@@ -25,9 +25,6 @@ use crate::credentials::{Credentials, Source};
 use crate::proxy::Proxy;
 use crate::request::split;
 use crate::resolve::site;
-
-/// Whose rows the steps of a preparation are: no scenario can have this name.
-pub(crate) const PREPARATION: &str = "\0prepare";
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
