@@ -312,6 +312,60 @@ mod tests {
         assert_ne!(again, other);
     }
 
+    /// The probability that gaps of an exponential distribution with this mean lie at least as far
+    /// from it as `gaps` do.
+    ///
+    /// # Source
+    /// Kolmogorov, 1933; the correction for finite samples: Stephens, JRSS B 32, 1970.
+    fn kolmogorov_smirnov(mut gaps: Vec<f64>, mean: f64) -> f64 {
+        gaps.sort_by(f64::total_cmp);
+        let n = real(gaps.len() as u64);
+        let far = |(at, gap): (usize, &f64)| {
+            let expected = 1.0 - (-gap / mean).exp();
+            let (below, above) = (real(at as u64) / n, real(at as u64 + 1) / n);
+            (expected - below).abs().max((above - expected).abs())
+        };
+        let most = gaps.iter().enumerate().map(far).fold(0.0, f64::max);
+        let x = (n.sqrt() + 0.12 + 0.11 / n.sqrt()) * most;
+        let term = |k: i32| (-1.0_f64).powi(k - 1) * (-2.0 * f64::from(k * k) * x * x).exp();
+        (2.0 * (1..=100).map(term).sum::<f64>()).clamp(0.0, 1.0)
+    }
+
+    #[test]
+    fn gaps_of_a_poisson_process_are_exponential_the_short_ones_too() {
+        let curve = Curve::step(0, 200.0);
+        let (mean_ns, short_ns) = (real(S / 200), 300_000.0_f64);
+        for seed in 1..=20 {
+            for of in [1, 2, 5] {
+                let all = (0..of).flat_map(|index| {
+                    dues(Calendar::new(&curve, Spread::Poisson(seed), 0, (index, of)), 100 * S)
+                });
+                let mut all: Vec<u64> = all.collect();
+                all.sort_unstable();
+                let gaps: Vec<f64> = all.windows(2).map(|two| real(two[1] - two[0])).collect();
+                let short = gaps.iter().filter(|gap| **gap < short_ns).count();
+                let expected = real(gaps.len() as u64) * (1.0 - (-short_ns / mean_ns).exp());
+                // five standard deviations of a share of 6 % of 20,000
+                let off = (real(short as u64) - expected).abs();
+                assert!(off < 5.0 * expected.sqrt(), "{seed} of {of}: {short} and not {expected}");
+                // the least of 60 true values lies below 0.0005 in 3 % of all choices of seeds
+                let p = kolmogorov_smirnov(gaps, mean_ns);
+                assert!(p > 0.000_5, "{seed} of {of}: p = {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_that_are_not_exponential_are_told_apart() {
+        let mean = real(S / 200);
+        assert!(kolmogorov_smirnov(vec![mean; 1_000], mean) < 1e-6);
+        let curve = Curve::step(0, 200.0);
+        let all = dues(Calendar::new(&curve, Spread::Poisson(1), 0, (0, 1)), 100 * S);
+        let gaps = all.windows(2).map(|two| real(two[1] - two[0]));
+        let without_short: Vec<f64> = gaps.filter(|gap| *gap > 300_000.0).collect();
+        assert!(kolmogorov_smirnov(without_short, mean) < 1e-6);
+    }
+
     #[test]
     fn threads_of_a_poisson_process_share_its_rate() {
         let curve = Curve::step(0, 1_000.0);

@@ -8,6 +8,7 @@ use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::ByteSize;
 use plumb_scenario::Expected;
+use plumb_wire::secret::{in_header_line, masked};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -126,7 +127,7 @@ pub struct RequestOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Request")]
 pub struct ExchangeOptions {
-    /// A further header line of every request; it stands in the record, so it may hold no secret
+    /// A further header line of every request; records mask what its name tells to be a secret
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
 
@@ -151,7 +152,9 @@ impl ExchangeOptions {
     /// Every option with the value in force, for the run record; `proxy` as it was understood.
     pub(crate) fn in_force(&self, proxy: Option<&Proxy>) -> Map<String, Value> {
         let mut options = Map::new();
-        options.insert("header".into(), json!(self.header));
+        let headers: Vec<String> =
+            self.header.iter().map(|line| masked(line, &in_header_line(line))).collect();
+        options.insert("header".into(), json!(headers));
         options.insert("proxy".into(), json!(proxy.map(|proxy| proxy.url().to_string())));
         options.insert("max-body".into(), json!(self.max_body));
         options

@@ -111,7 +111,7 @@ impl Ping {
         };
         let elsewhere = resolved.iter().find(|other| !self.routes.shared(&first.url, &other.url));
         if let Some(other) = elsewhere {
-            let (first, other) = (first.url.to_string(), other.url.to_string());
+            let (first, other) = (first.url.masked(), other.url.masked());
             return Err(HttpError::Origins { first, other });
         }
         let route = self.routes.to(&first.url, stop)?;
@@ -128,8 +128,8 @@ impl Ping {
         };
         let named = self.urls.iter().zip(found).zip(requests);
         let rows = named.map(|((url, found), request)| JtlRow {
-            label: url.to_string(),
-            url: found.url.to_string(),
+            label: url.masked(),
+            url: found.url.masked(),
             sent_bytes: request.len() as u64,
             group: 0,
         });
@@ -180,7 +180,7 @@ impl Ping {
         let mut result = result_record(&plan, labels, lengths, &load);
         self.add_parts(&mut result, target, &load);
         if let ([dynamic, fixed], true) = (&self.urls[..], paired) {
-            result.pair = Some(pairs.record(&dynamic.to_string(), &fixed.to_string()));
+            result.pair = Some(pairs.record(&dynamic.masked(), &fixed.masked()));
         }
         if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
@@ -199,7 +199,7 @@ impl Ping {
                 told_ns: told(row, &names),
                 steps: resolved.steps.clone(),
                 first_hit: resolved.first_hit,
-                ..part_record(url.to_string(), row, load)
+                ..part_record(url.masked(), row, load)
             });
         }
         let validity = &mut result.validity;
@@ -215,7 +215,7 @@ impl Measure for Ping {
     fn outline(&self) -> Outline {
         let options = &self.options;
         let mut in_force: BTreeMap<_, _> = options.load.in_force(self.seed).into_iter().collect();
-        let urls: Vec<String> = self.urls.iter().map(Url::to_string).collect();
+        let urls: Vec<String> = self.urls.iter().map(Url::masked).collect();
         let name = if options.pair.is_empty() { "url" } else { "pair" };
         in_force.insert(name.into(), json!(urls));
         in_force.insert("connections".into(), json!(options.connections));
@@ -265,7 +265,7 @@ impl Measure for Ping {
                 watch.floor(floor);
             }
         }
-        let urls: Vec<String> = self.urls.iter().map(ToString::to_string).collect();
+        let urls: Vec<String> = self.urls.iter().map(Url::masked).collect();
         watch.rows(&urls);
         for connections in &self.connections {
             if stop.asked() {

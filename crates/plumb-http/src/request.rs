@@ -1,6 +1,7 @@
 //! The bytes of a request, made once.
 
 use plumb_wire::http::{Ask, Scheme, Url};
+use plumb_wire::secret::{MASK, in_header};
 
 use crate::HttpError;
 use crate::proxy::Proxy;
@@ -140,6 +141,9 @@ pub(crate) fn split(line: &str) -> Result<(&str, &str), HttpError> {
         "host" => "the URL says it",
         "connection" => "write --close for a new connection a request",
         "expect" => "the body is sent at once",
+        lower if in_header(lower, value).iter().any(|found| &value[found.at.clone()] == MASK) => {
+            "records and printed options mask its value; give the secret itself"
+        }
         _ => return Ok((name, value)),
     };
     Err(HttpError::HeaderNotYours { name: name.into(), remedy })
@@ -188,9 +192,13 @@ mod tests {
 
     #[test]
     fn secrets_and_the_clients_own_lines_are_refused() {
-        for line in
-            ["Authorization: Bearer s3cret", "cookie: sid=s3cret", "Host: x", "Connection: close"]
-        {
+        for line in [
+            "Authorization: Bearer s3cret",
+            "cookie: sid=s3cret",
+            "Host: x",
+            "Connection: close",
+            "X-Api-Key: MASKED",
+        ] {
             let error = Request::new("GET", &[line.to_owned()], None).unwrap_err();
             assert!(matches!(error, HttpError::HeaderNotYours { .. }), "{error}");
             assert!(!error.to_string().contains("s3cret"), "{error}");

@@ -2,18 +2,24 @@
 //! measured, and shown.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use plumb_engine::options::LoadOptions;
-use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting};
+use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting, clock};
 use plumb_measure::{FirstHit, Row, Span, StepRecord};
 use plumb_scenario::Expected;
-use plumb_wire::http::{Jar, RawHead, Scheme, Url, basic_realm};
+use plumb_scenario::cookies::{Jar, Site};
+use plumb_wire::http::{RawHead, Scheme, Url, basic_realm};
+use plumb_wire::secret::masked_url;
 
 use crate::credentials::{Credentials, Source};
 use crate::probe::{Limits, Probe};
 use crate::route::Routes;
 use crate::{HttpError, Request};
 
+/// The moment for which cookies are judged: a cookie that has not ended when it comes is kept for as
+/// long as the measurement.
+const NOW_NS: u64 = 0;
 /// Redirects that are followed for one URL.
 const REDIRECTS_MAX: usize = 10;
 
@@ -69,7 +75,7 @@ impl Resolver<'_> {
                 });
                 redirects += 1;
                 if redirects > REDIRECTS_MAX {
-                    let (url, last) = (url.to_string(), next.to_string());
+                    let (url, last) = (url.masked(), next.masked());
                     return Err(HttpError::Redirects { url, most: REDIRECTS_MAX, last });
                 }
                 at = next;
@@ -102,7 +108,7 @@ impl Resolver<'_> {
     /// What we send is no bad request: a server that says so over plain HTTP may want TLS.
     fn refuse_bad_request(&self, at: &Url, status: u16) -> Result<(), HttpError> {
         if status == 400 && at.scheme() == Scheme::Http && !self.expected.has(status) {
-            return Err(HttpError::BadRequest { url: at.to_string() });
+            return Err(HttpError::BadRequest { url: at.masked() });
         }
         Ok(())
     }
@@ -110,8 +116,10 @@ impl Resolver<'_> {
     /// The bytes of a request for `url`, with everything that was learnt.
     pub(crate) fn bytes(&self, url: &Url) -> Vec<u8> {
         let jar = self.jars.iter().find(|(origin, _)| origin.same_origin(url));
-        let cookies = jar.and_then(|(_, jar)| jar.line(url.target()));
-        self.request.bytes(url, self.authorization(url), cookies.as_deref())
+        let mut cookies = Vec::new();
+        let any = jar.is_some_and(|(_, jar)| jar.write(url.target(), NOW_NS, &mut cookies));
+        let cookies = std::str::from_utf8(&cookies).ok().filter(|_| any);
+        self.request.bytes(url, self.authorization(url), cookies)
     }
 
     fn authorization(&self, url: &Url) -> Option<&str> {
@@ -155,7 +163,7 @@ impl Resolver<'_> {
             return Ok(None);
         };
         let next = at.join(location).map_err(|error| HttpError::Astray {
-            url: at.to_string(),
+            url: at.masked(),
             status: answer.status,
             cause: error.to_string(),
         })?;
@@ -205,16 +213,25 @@ impl Resolver<'_> {
         let place = match self.jars.iter().position(|(origin, _)| origin.same_origin(at)) {
             Some(place) => place,
             None => {
-                self.jars.push((at.clone(), Jar::default()));
+                self.jars.push((at.clone(), Jar::new(Arc::new(site(at)))));
                 self.jars.len() - 1
             }
         };
         let jar = &mut self.jars[place].1;
         for line in head.values("set-cookie") {
-            jar.take(line, at.target());
+            jar.take(line, at.target(), NOW_NS);
         }
         let names: Vec<&str> = jar.names().collect();
         if names.is_empty() { String::new() } else { format!(", cookies {}", names.join(", ")) }
+    }
+}
+
+/// The server of `url`, as cookies know it.
+pub(crate) fn site(url: &Url) -> Site {
+    let began_unix_s = i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(0);
+    match url.scheme() {
+        Scheme::Http => Site::plain(url.host(), began_unix_s),
+        Scheme::Https => Site::secure(url.host(), began_unix_s),
     }
 }
 
@@ -250,7 +267,7 @@ fn no_answer(url: &Url, load: &LoadResult<Probe>) -> HttpError {
         Some(text) => format!("{text} ({kind})"),
         None => format!("did not answer ({kind}); is it the right server, and does it still run?"),
     };
-    HttpError::NoAnswer { url: url.to_string(), complaint }
+    HttpError::NoAnswer { url: url.masked(), complaint }
 }
 
 /// What the last status may mean.
@@ -263,5 +280,5 @@ fn hint(status: u16) -> &'static str {
 
 /// A URL as seen from another one: only what differs.
 fn shown(from: &Url, to: &Url) -> String {
-    if from.same_origin(to) { to.target().to_owned() } else { to.to_string() }
+    if from.same_origin(to) { masked_url(to.target()) } else { to.masked() }
 }

@@ -56,7 +56,7 @@ pub enum ImportError {
         /// The file.
         path: PathBuf,
         /// What it holds instead.
-        cause: &'static str,
+        cause: String,
     },
     /// The file does not ask the server of `--base`.
     #[error(

@@ -91,8 +91,13 @@ impl Import {
             Format::Grinder => grinder::import(source, &self.options)?,
         };
         self.name_credentials(source, &mut draft)?;
-        if let Some(folder) = self.folder_left(source) {
-            from_folder(&folder, &mut draft.file);
+        if let Some(folder) = self.folder_left(source)
+            && from_folder(&folder, &mut draft.file)
+        {
+            draft.head.push(format!(
+                "It names files in {}: play it with --files-from and this folder.",
+                folder.display()
+            ));
         }
         let text = written::text(&draft.file, &head(source, &draft), &draft.remarks)?;
         Ok((draft, text))
@@ -197,7 +202,8 @@ impl Import {
         }
         let scenarios = &draft.file.scenario;
         let steps = scenarios.iter().map(|scenario| requests(&scenario.step)).sum::<usize>()
-            + scenarios.iter().map(|scenario| requests(&scenario.login)).sum::<usize>();
+            + scenarios.iter().map(|scenario| requests(&scenario.login)).sum::<usize>()
+            + requests(&draft.file.prepare);
         let made =
             format!("{}, {}", counted(scenarios.len(), "scenario"), counted(steps, "request"));
         let lost = match self.lost {
@@ -235,23 +241,27 @@ fn head(source: &Source, draft: &Draft) -> Vec<String> {
     head
 }
 
-/// Names data and bodies by their paths from `folder`.
-fn from_folder(folder: &Path, file: &mut ScenarioFile) {
+/// Names data and bodies by their paths from `folder`; false when there are none.
+fn from_folder(folder: &Path, file: &mut ScenarioFile) -> bool {
+    let mut any = false;
+    let mut open: Vec<&mut Step> = file.prepare.iter_mut().collect();
     for scenario in &mut file.scenario {
         for data in &mut scenario.data {
             let path = data.file.get_mut();
             *path = folder.join(&*path);
+            any = true;
         }
-        let mut open: Vec<&mut Step> =
-            scenario.login.iter_mut().chain(&mut scenario.step).collect();
-        while let Some(step) = open.pop() {
-            if let Some(path) = &mut step.body_file {
-                let path = path.get_mut();
-                *path = folder.join(&*path);
-            }
-            open.extend(&mut step.step);
-        }
+        open.extend(scenario.login.iter_mut().chain(&mut scenario.step));
     }
+    while let Some(step) = open.pop() {
+        if let Some(path) = &mut step.body_file {
+            let path = path.get_mut();
+            *path = folder.join(&*path);
+            any = true;
+        }
+        open.extend(&mut step.step);
+    }
+    any
 }
 
 fn requests(steps: &[Step]) -> usize {

@@ -21,3 +21,17 @@ impl std::fmt::Debug for Login {
         f.write_str("Login(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_one_line_and_never_shown() {
+        let login = Login::new("me", "open: sesame").unwrap();
+        assert_eq!(format!("{login:?}"), "Login(..)");
+        for (user, password) in [("", "a"), ("a:b", "c"), ("a", "b\nc")] {
+            assert_eq!(Login::new(user, password), None);
+        }
+    }
+}

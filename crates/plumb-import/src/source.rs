@@ -56,8 +56,8 @@ impl Source {
     }
 
     /// An error of this file, that there is nothing in it.
-    pub(crate) fn nothing(&self, cause: &'static str) -> ImportError {
-        ImportError::Nothing { path: self.path.clone(), cause }
+    pub(crate) fn nothing(&self, cause: &str) -> ImportError {
+        ImportError::Nothing { path: self.path.clone(), cause: cause.into() }
     }
 
     /// The name of the file.

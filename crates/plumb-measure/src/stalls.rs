@@ -15,6 +15,9 @@ const DELAYS: [Delay; 2] = [
 ];
 /// Fewer round trips of one length are no cluster.
 const CLUSTER_MIN: u64 = 3;
+/// Segments of an answer of which a piece waits: the first piece, the rest, and an acknowledgement of
+/// its own.
+const SEGMENTS_MAX: u64 = 3;
 /// The shortest time after which Linux sends a segment again.
 pub(crate) const RTO_MIN_NS: u64 = 200 * MS;
 /// A connect that lasts this long may have had its first segment sent again after a second.
@@ -79,9 +82,13 @@ impl StallEvidence<'_> {
         let fast_path = tcp.rtt_min_ns > 0 && tcp.rtt_min_ns * 2 < delay.range.start;
         let answer_bytes = self.bytes_received.checked_div(operations)?;
         let pieces = tcp.segments_received.saturating_sub(operations) * 2 >= stalled;
+        // what waited goes out in one piece: a server that writes an answer in many pieces, each of
+        // which arrives, is itself what is slow
+        let few = tcp.segments_received <= operations.saturating_mul(SEGMENTS_MAX);
         let early = between(self.first_byte, &delay.range) * 4 <= stalled;
         let lossless = tcp.retransmits * 2 <= stalled;
-        if !(cluster && fast_path && answer_bytes <= tcp.mss && pieces && early && lossless) {
+        if !(cluster && fast_path && answer_bytes <= tcp.mss && pieces && few && early && lossless)
+        {
             return None;
         }
         let whole = grouped(operations);
@@ -206,6 +213,7 @@ mod tests {
         };
         none(&tcp(100), 100_000); // in one piece
         none(&tcp(200), 200_000); // too large for one piece
+        none(&tcp(1_100), 100_000); // a server that drips, ten pieces of each answer
         none(&TcpTotals { rtt_min_ns: 39 * MS, ..tcp(200) }, 100_000); // the path takes as long
         none(&TcpTotals { retransmits: 9, ..tcp(200) }, 100_000);
         let late = evidence(&service, &tcp(200)).findings();

@@ -12,9 +12,10 @@ use plumb_serve::accept::{Caller, FULL, Taker, stopped};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::handler::{ConnectionHandler, ProxyState};
+use super::present::Present;
 use super::upstream::{HEAD_BYTES_MAX, HEAD_LINES_MAX};
 
 /// Where connections come in.
@@ -28,13 +29,6 @@ pub(crate) struct Acceptor {
     pub(crate) stop: watch::Receiver<bool>,
     /// Held by every connection, so that the proxy knows when the last one is gone.
     pub(crate) present: mpsc::Sender<()>,
-}
-
-/// A connection that is counted until the last of what serves it is dropped.
-#[derive(Debug)]
-pub(crate) struct Present {
-    _place: OwnedSemaphorePermit,
-    _present: mpsc::Sender<()>,
 }
 
 impl Taker for Acceptor {
@@ -65,7 +59,7 @@ impl Acceptor {
         // a peer that vanished gives its place back after a while
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = stream.set_nodelay(true);
-        let present = Arc::new(Present { _place: place, _present: self.present.clone() });
+        let present = Arc::new(Present::new(place, self.present.clone()));
         let handler = ConnectionHandler::new(Arc::clone(&self.state), present, self.stop.clone());
         tokio::spawn(converse(Arc::new(handler), stream));
     }

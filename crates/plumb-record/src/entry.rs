@@ -7,7 +7,9 @@ use hyper::header::{
     CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, LOCATION, SET_COOKIE,
 };
 use plumb_engine::clock;
-use plumb_scenario::har::{Cache, Content, Entry, Pair, PostData, Request, Response, Timings};
+use plumb_scenario::har::{
+    Cache, Content, Entry, Pair, Param, PostData, Request, Response, Timings,
+};
 
 use super::exchange::{Answered, Asked, Exchange, Moments, SentBody};
 use super::form;
@@ -87,7 +89,9 @@ impl Writer {
             }
         };
         let is_form = mime_type.starts_with("application/x-www-form-urlencoded");
-        let params = if is_form { form::pairs(&text) } else { Vec::new() };
+        let pairs = if is_form { form::pairs(&text) } else { Vec::new() };
+        let param = |Pair { name, value }| Param { name, value, file_name: None };
+        let params = pairs.into_iter().map(param).collect();
         Some(PostData { mime_type, text, params })
     }
 
@@ -308,7 +312,8 @@ mod tests {
         assert_eq!(entry.request.cookies, [pair("sid", "MASKED"), pair("theme", "MASKED")]);
         let post = entry.request.post_data.unwrap();
         assert_eq!(post.text, "user=demo&password=MASKED");
-        assert_eq!(post.params, [pair("user", "demo"), pair("password", "MASKED")]);
+        let fields = post.params.iter().map(|param| (param.name.as_str(), param.value.as_str()));
+        assert_eq!(fields.collect::<Vec<_>>(), [("user", "demo"), ("password", "MASKED")]);
         assert_eq!(entry.request.body_size, 25);
         assert_eq!(
             (entry.response.status, entry.response.redirect_url.as_str()),

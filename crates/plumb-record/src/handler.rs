@@ -1,5 +1,7 @@
 //! What happens to a request: where it goes, what is seen of it, and what comes back.
 
+mod passage;
+
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,12 +20,11 @@ use plumb_wire::http::Scheme;
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
-use super::acceptor::Present;
 use super::exchange::{Answered, Asked, Exchange, Sent};
 use super::hops;
 use super::kept::{Kept, Room};
 use super::ledger::{Ledger, Underway};
-use super::passage;
+use super::present::Present;
 use super::tap::{Outgoing, Returning};
 use super::upstream::{Origin, Reach, Unreachable, Upstream};
 use super::{Authority, Intercept};

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | who may come in, how many? | `acceptor.rs` |
 //! | where does a request go, what comes back? | `handler.rs`, `hops.rs`, `upstream.rs` |
-//! | what only passes through, what is opened? | `passage.rs`, `intercept.rs`, `authority.rs` |
+//! | what only passes through, what is opened? | `handler/passage.rs`, `intercept.rs`, `authority.rs` |
 //! | what is seen of bodies? | `tap.rs`, `kept.rs` |
 //! | what is written down? | `exchange.rs`, `entry.rs`, `form.rs`, `secrets/` |
 //! | when, and into which file? | `ledger.rs`, `archive.rs` |
@@ -26,7 +26,7 @@ mod intercept;
 mod kept;
 mod ledger;
 mod options;
-mod passage;
+mod present;
 mod secrets;
 mod tap;
 mod upstream;

@@ -4,12 +4,23 @@ use memchr::memmem::Finder;
 use regex::bytes::Regex;
 
 use crate::answer::Answer;
+use crate::extract::takes_location;
 use crate::file;
 use crate::pattern::{self, PatternError};
 use crate::{Expected, NoStatus};
 
 /// The statuses of an answer when nothing is said about them.
-pub const USUAL_STATUS: &str = "2xx,3xx";
+const USUAL_STATUS: &str = "2xx";
+/// The same of a step that takes where a redirect leads.
+const FOLLOWED_STATUS: &str = "2xx,3xx";
+
+/// The statuses of a right answer to `step` when its check says nothing about them. A redirect is
+/// right only where somebody reckons with it: a page behind a log-on that has ended is none.
+#[must_use]
+pub fn usual_status(step: &file::Step) -> &'static str {
+    let follows = step.extract.iter().any(|extract| takes_location(extract.get_ref()));
+    if follows { FOLLOWED_STATUS } else { USUAL_STATUS }
+}
 
 /// What an answer must be, ready to be judged.
 #[derive(Clone, Debug)]
@@ -251,7 +262,10 @@ mod tests {
             ..file::Check::default()
         };
         assert_eq!(failure(&all, PAGE), None);
-        assert_eq!(failure(&file::Check::default(), Answer { status: 302, ..PAGE }), None);
+        let redirect = failure(&file::Check::default(), Answer { status: 302, ..PAGE });
+        assert_eq!(redirect.map(|(name, _)| name), Some("unexpected-status"));
+        let followed = file::Check { status: Some("2xx,3xx".into()), ..file::Check::default() };
+        assert_eq!(failure(&followed, Answer { status: 302, ..PAGE }), None);
         assert!(Checker::new(&all).unwrap().needs_content());
         assert!(!Checker::new(&file::Check::default()).unwrap().needs_content());
     }
@@ -262,7 +276,7 @@ mod tests {
         let failed = |check, answer| failure(&check, answer).unwrap();
         assert_eq!(
             failed(none.clone(), Answer { status: 401, ..PAGE }),
-            ("unexpected-status", "the status is 401, expected 2xx,3xx".into())
+            ("unexpected-status", "the status is 401, expected 2xx".into())
         );
         for (check, words) in [
             (file::Check { length: Some(20), ..none.clone() }, "expected 20"),

@@ -33,15 +33,17 @@ impl Site {
     }
 
     /// True when a cookie for `domain` goes to this server: it is the host, or the host lies
-    /// below it.
+    /// below it. Nothing belongs to a domain of one label alone, such as `com`: a cookie for it
+    /// would go to servers of others.
     ///
     /// # Source
-    /// RFC 6265, section 5.1.3.
+    /// RFC 6265, sections 5.1.3 and 5.3 (5).
     fn belongs_to(&self, domain: &str) -> bool {
         let domain = domain.to_ascii_lowercase();
         let address = self.host.contains(':') || self.host.parse::<std::net::Ipv4Addr>().is_ok();
         *self.host == *domain
             || !address
+                && domain.contains('.')
                 && self.host.strip_suffix(&*domain).is_some_and(|before| before.ends_with('.'))
     }
 
@@ -223,6 +225,10 @@ mod tests {
             assert!(!name.take(&format!("c=4; Domain={domain}"), "/", 0), "{domain}");
         }
         assert_eq!(sent(&name, "/", 0), "a=1; b=2; a=3");
+        for domain in ["org", ".org", "com"] {
+            assert!(!name.take(&format!("d=5; Domain={domain}"), "/", 0), "{domain}");
+        }
+        assert!(jar("localhost").take("a=1; Domain=localhost", "/", 0), "the host itself");
         let mut address = jar("10.0.0.1");
         assert!(address.take("a=1; Domain=10.0.0.1", "/", 0));
         assert!(!address.take("a=1; Domain=0.0.1", "/", 0));
@@ -234,6 +240,9 @@ mod tests {
         let mut jar = Jar::new(Arc::new(Site::secure("a", BEGAN_UNIX_S)));
         assert!(jar.take("a=1; Secure", "/", 0));
         assert_eq!(sent(&jar, "/", 0), "a=1");
+        let mut plain = self::jar("a");
+        assert!(!plain.take("a=1; secure; Path=/", "/", 0));
+        assert_eq!(sent(&plain, "/", 0), "");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::csv::{self, CsvError, Record, Records};
 use crate::file::{self, AtEnd, Take};
 use crate::variables::{Names, NoName, Slot, Value, Variables};
+use crate::{OutOfReach, Reach};
 
 /// Bytes and cells of a data file at most: they are kept in memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -51,6 +52,9 @@ pub enum DataProblem {
     /// It cannot be read.
     #[error(transparent)]
     NotRead(#[from] io::Error),
+    /// It is not there, or lies where the scenario may not name files.
+    #[error(transparent)]
+    OutOfReach(OutOfReach),
     /// It is larger than is kept.
     #[error(
         "more than {} MiB or {CELLS_MAX} cells are not kept in memory; cut the file",
@@ -97,13 +101,15 @@ pub enum DataProblem {
 }
 
 impl Lines {
-    /// Reads the file of `data`, relative to `folder`; its variables become known to `names`.
+    /// Reads the file of `data` where it lies within `reach`; its variables become known to
+    /// `names`.
     ///
     /// # Errors
     /// [`DataError`] with the file and, where there is one, the line.
-    pub fn read(data: &file::Data, folder: &Path, names: &mut Names) -> Result<Self, DataError> {
-        let path = folder.join(data.file.get_ref());
-        text_of(&path)
+    pub fn read(data: &file::Data, reach: &Reach, names: &mut Names) -> Result<Self, DataError> {
+        let path = reach.folder().join(data.file.get_ref());
+        let real = reach.file(data.file.get_ref()).map_err(DataProblem::OutOfReach);
+        real.and_then(|real| text_of(&real))
             .and_then(|text| Self::parse(data, &text, names))
             .map_err(|cause| DataError { path, cause })
     }
@@ -344,7 +350,7 @@ mod tests {
         let written = |bytes: &[u8]| File::create(&path).unwrap().write_all(bytes).unwrap();
         let read = || {
             let data = file::Data { delimiter: Some(';'), ..data(Take::EachScript, AtEnd::Again) };
-            Lines::read(&data, folder.path(), &mut Names::default())
+            Lines::read(&data, &Reach::of(folder.path()), &mut Names::default())
         };
         let missing = read().unwrap_err();
         assert!(missing.to_string().contains("users.csv: ") && missing.path == path);

@@ -12,6 +12,15 @@ use crate::file::{self, Pick};
 use crate::pattern::{self, Form, PatternError};
 use crate::variables::{Names, NoName, Slot, Value};
 
+/// The header that says where a redirect leads.
+const LOCATION: &str = "Location";
+
+/// True when `extract` takes where a redirect leads: whoever does expects one.
+#[must_use]
+pub fn takes_location(extract: &file::Extract) -> bool {
+    extract.header.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(LOCATION))
+}
+
 /// An extraction that is ready.
 #[derive(Clone, Debug)]
 pub struct Extractor {
@@ -134,6 +143,13 @@ impl Extractor {
     #[must_use]
     pub fn needs_content(&self) -> bool {
         !matches!(self.way, Way::Header(..))
+    }
+
+    /// True when it takes where a redirect leads: a whole value of it is an address, relative to that
+    /// of the request.
+    #[must_use]
+    pub fn takes_location(&self) -> bool {
+        matches!(&self.way, Way::Header(name, _) if name.eq_ignore_ascii_case(LOCATION))
     }
 
     /// The value of the variable: with `pick = "all"` a list, otherwise a text. `draw` is asked

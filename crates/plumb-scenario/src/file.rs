@@ -320,7 +320,7 @@ pub enum Turns {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Check {
-    /// Codes and classes such as `200,3xx`; absent: 2xx and 3xx.
+    /// Codes and classes such as `200,3xx`; absent: 2xx, and 3xx where the step extracts `Location`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Content of exactly so many bytes.

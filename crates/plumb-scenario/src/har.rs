@@ -137,7 +137,21 @@ pub struct PostData {
     pub text: String,
     /// The fields of a form, decoded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub params: Vec<Pair>,
+    pub params: Vec<Param>,
+}
+
+/// A field of a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Param {
+    /// As it was sent.
+    pub name: String,
+    /// As it was sent, or masked; of a file mostly absent.
+    #[serde(default)]
+    pub value: String,
+    /// What a file was called that was sent in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_name: Option<String>,
 }
 
 /// What was answered.

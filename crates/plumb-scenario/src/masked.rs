@@ -1,6 +1,6 @@
 //! A scenario as it is written into a record: without what only its owner should know.
 
-use plumb_wire::secret::{Found, Notation, in_header, in_url, masked};
+use plumb_wire::secret::{Found, MASK, Notation, in_header, in_url, is_secret, masked};
 use toml::Spanned;
 
 use crate::file::{Pairs, ScenarioFile, Step};
@@ -19,10 +19,32 @@ pub fn text(file: &ScenarioFile) -> String {
     toml::to_string(&file).unwrap_or_else(|error| format!("# cannot be written: {error}\n"))
 }
 
+/// The path and query `text` of a step without those secrets that are written out.
+#[must_use]
+pub fn target(text: &str) -> String {
+    without(text, in_url(text))
+}
+
+/// Headers without those secrets that are written out.
+#[must_use]
+pub fn headers(headers: &Pairs) -> Pairs {
+    let mut headers = headers.clone();
+    pairs(&mut headers);
+    headers
+}
+
 fn step(step: &mut Step) {
     pairs(&mut step.headers);
+    for extract in &mut step.extract {
+        let extract = extract.get_mut();
+        let secret =
+            extract.default.as_deref().is_some_and(is_written_out) && is_secret(&extract.name);
+        if secret {
+            extract.default = Some(MASK.into());
+        }
+    }
     for url in [&mut step.get, &mut step.path].into_iter().flatten() {
-        *url = Spanned::new(url.span(), without(url.get_ref(), in_url(url.get_ref())));
+        *url = Spanned::new(url.span(), target(url.get_ref()));
     }
     if let Some(body) = &mut step.body {
         let mime = step.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -84,6 +106,10 @@ group = "g"
 path = "/x"
 body = '{"password": "s3cret, s3cret", "n": "1", "pwd": "${password}", "pin": ${pin}}'
 [[scenario.step]]
+get = "/z?sig=s3cret&code=${c}"
+headers = { "X-Api-Key" = "s3cret", MYSAPSSO2 = "s3cret", Authentication = "s3cret" }
+extract = [{ name = "token", header = "X-T", default = "s3cret" }]
+[[scenario.step]]
 path = "/y"
 body = '<login pin="s3cret"><w:password a="b">s3cret</w:password></login>'
 "#,
@@ -104,6 +130,7 @@ body = '<login pin="s3cret"><w:password a="b">s3cret</w:password></login>'
             "\"n\"",
             "${pin}",
             "later",
+            "code=${c}",
         ] {
             assert!(text.contains(kept), "{kept}: {text}");
         }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use plumb_wire::document::{self, Position, Wrong};
 
-use crate::ScenarioError;
 use crate::file::{Scenario, ScenarioFile, Step};
+use crate::{Reach, ScenarioError};
 
 /// Bytes of a scenario file that are read at most: those of long recordings are a few MiB.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -19,6 +19,8 @@ pub struct ScenarioSource {
     path: PathBuf,
     text: String,
     file: ScenarioFile,
+    /// The files that it may name.
+    reach: Reach,
 }
 
 impl ScenarioSource {
@@ -44,7 +46,10 @@ impl ScenarioSource {
     /// As [`read`](Self::read).
     pub fn parse(path: &Path, text: String) -> Result<Self, ScenarioError> {
         match document::read(&text) {
-            Ok(file) => Ok(Self { path: path.into(), text, file }),
+            Ok(file) => {
+                let reach = Reach::of(path.parent().unwrap_or(Path::new("")));
+                Ok(Self { path: path.into(), text, file, reach })
+            }
             Err(wrong) => Err(ScenarioError::Wrong { path: path.into(), wrong: Box::new(wrong) }),
         }
     }
@@ -60,9 +65,15 @@ impl ScenarioSource {
         &self.path
     }
 
-    /// The folder to which its paths are relative.
-    pub fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new(""))
+    /// The same, which may also name files below `folder`.
+    #[must_use]
+    pub fn with_files_from(self, folder: Option<PathBuf>) -> Self {
+        Self { reach: self.reach.and(folder), ..self }
+    }
+
+    /// The files that it may name.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// Its text.

@@ -40,6 +40,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use exit::Exit;
+use plumb_wire::secret;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -77,6 +78,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     }
     let command: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = secret::masked_words(&command); // it stands in records
     if let Some(("host", words)) = matches.subcommand()
         && let Some(("show", words)) = words.subcommand()
     {

@@ -1,31 +1,29 @@
 //! From the steps of a file to the programs that users follow.
 
-use std::fs;
+mod request;
+
 use std::ops::Range;
-use std::sync::Arc;
 
 use plumb_measure::Share;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
-use plumb_scenario::check::Checker;
 use plumb_scenario::condition::Condition;
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::{self, Pairs, Think};
-use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Slot};
 use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
 use super::program::{Instruction, Place, Program, Step, Turns};
-use super::request_template::{Content, Origin, RequestTemplate};
-use crate::request::is_token;
+use super::request_template::Origin;
 
-/// Steps of all scenarios together.
-const STEPS_MAX: usize = 10_000;
+pub(crate) use request::{header_problem, last_of_each, usual_method};
+
 /// Steps within steps.
 const DEPTH_MAX: usize = 32;
-/// Bytes of a file that a request carries.
-const BODY_BYTES_MAX: u64 = 64 << 20;
+
+/// Whose rows the steps of a preparation are: no scenario can have this name.
+pub(crate) const PREPARATION: &str = "\0prepare";
 
 /// A row of the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -346,147 +344,6 @@ impl<'a> Compiler<'a> {
         let name = bare(name.map_or("", String::as_str));
         self.names.slot(name).map_err(|error| self.source.wrong(at, error.to_string()))
     }
-
-    /// Appends a request; false when it is excluded.
-    fn request(
-        &mut self,
-        step: &file::Step,
-        target: &toml::Spanned<String>,
-        manner: &Manner<'_>,
-        program: &mut Program,
-    ) -> Result<bool, ScenarioError> {
-        if self.exclude.has(target.get_ref()) {
-            self.excluded += 1;
-            return Ok(false);
-        }
-        let at = target.span();
-        if self.steps.len() == STEPS_MAX {
-            return Err(self.source.wrong(&at, format!("more than {STEPS_MAX} steps")));
-        }
-        let method = self.method(step)?;
-        let request_template = self.request_template(step, target, method, manner)?;
-        self.used.extend(request_template.slots().map(|slot| (slot, at.clone())));
-        let name = match &step.name {
-            Some(name) => name.get_ref().clone(),
-            None => format!("{method} {}", target.get_ref()),
-        };
-        let checks = step.check.as_ref();
-        let check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
-        let checker = Checker::new(&file::Check { within: None, ..check.clone() });
-        let checker = checker.map_err(|error| {
-            let at = checks.map_or(at.clone(), toml::Spanned::span);
-            self.source.wrong(&at, format!("check: {error}"))
-        })?;
-        let mut extracts = Vec::new();
-        for extract in &step.extract {
-            let extractor = Extractor::new(extract.get_ref(), &mut self.names)
-                .map_err(|error| self.source.wrong(&extract.span(), format!("extract: {error}")))?;
-            extracts.push(extractor);
-        }
-        let row = self.row(Row { scenario: manner.scenario.into(), name: name.clone() });
-        program.push(Instruction::Request(number(self.steps.len())));
-        self.steps.push(Step {
-            name,
-            place: self.source.line(&at),
-            row,
-            request_template,
-            checker,
-            within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
-            extracts,
-        });
-        Ok(true)
-    }
-
-    /// The number of a row; steps of one name share theirs.
-    fn row(&mut self, row: Row) -> u16 {
-        let known = self.rows.iter().position(|known| *known == row);
-        number(known.unwrap_or_else(|| {
-            self.rows.push(row);
-            self.rows.len() - 1
-        }))
-    }
-
-    fn method<'s>(&self, step: &'s file::Step) -> Result<&'s str, ScenarioError> {
-        let Some(method) = &step.method else { return Ok(usual_method(step)) };
-        let text = method.get_ref();
-        let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase());
-        if !sound || text == "CONNECT" {
-            let problem =
-                format!("`{text}` is no method that can be measured; write for example POST");
-            return Err(self.source.wrong(&method.span(), problem));
-        }
-        Ok(text)
-    }
-
-    fn request_template(
-        &mut self,
-        step: &file::Step,
-        target: &toml::Spanned<String>,
-        method: &str,
-        manner: &Manner<'_>,
-    ) -> Result<RequestTemplate, ScenarioError> {
-        let at = target.span();
-        let path = self.template(target.get_ref(), &at)?;
-        let content = self.content(step)?;
-        let headers = self.headers(step, manner, &at)?;
-        RequestTemplate::new(method, path, headers, content, self.origin)
-            .map_err(|unsent| self.source.wrong(&at, unsent.words(&self.names)))
-    }
-
-    fn content(&mut self, step: &file::Step) -> Result<Content, ScenarioError> {
-        match (&step.body, &step.body_file) {
-            (None, None) => Ok(Content::Nothing),
-            (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
-            (None, Some(file)) => {
-                let path = self.source.folder().join(file.get_ref());
-                let size = fs::metadata(&path).map(|found| found.len());
-                let bytes = match size {
-                    Ok(size) if size > BODY_BYTES_MAX => {
-                        Err(std::io::Error::from(std::io::ErrorKind::FileTooLarge))
-                    }
-                    Ok(_) => fs::read(&path),
-                    Err(error) => Err(error),
-                };
-                let bytes = bytes.map_err(|error| {
-                    let problem = format!("cannot read {}: {error}", path.display());
-                    self.source.wrong(&file.span(), problem)
-                })?;
-                Ok(Content::Bytes(Arc::from(bytes)))
-            }
-            (Some(_), Some(file)) => {
-                Err(self.source.wrong(&file.span(), "body and body-file: take one of them out"))
-            }
-        }
-    }
-
-    /// The header lines of a step. Of one name the last is sent: the file's, the scenario's, its
-    /// own, the command line's.
-    fn headers(
-        &mut self,
-        step: &file::Step,
-        manner: &Manner<'_>,
-        at: &Range<usize>,
-    ) -> Result<Vec<(Box<str>, Template)>, ScenarioError> {
-        let mut lines: Vec<(Box<str>, Template)> = Vec::new();
-        let scenario = manner.headers.iter().copied();
-        let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
-        for (name, value) in last_of_each(levels) {
-            if let Some(problem) = header_problem(name) {
-                return Err(self.source.wrong(at, format!("header `{name}`: {problem}")));
-            }
-            lines.push((name.into(), self.template(value, at)?));
-        }
-        let named = lines.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        if let (Some(authorization), false) = (manner.authorization, named) {
-            lines.push(("Authorization".into(), self.template(authorization, at)?));
-        }
-        Ok(lines)
-    }
-
-    fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, ScenarioError> {
-        Template::parse(text, &mut self.names)
-            .map_err(|error| self.source.wrong(at, error.to_string()))
-    }
 }
 
 /// What a step does.
@@ -501,42 +358,6 @@ enum Kind<'s> {
 /// The name of a variable that may be written as `${NAME}`.
 pub(crate) fn bare(name: &str) -> &str {
     name.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).unwrap_or(name)
-}
-
-/// The method of a step that names none.
-pub(crate) fn usual_method(step: &file::Step) -> &'static str {
-    if step.body.is_some() || step.body_file.is_some() { "POST" } else { "GET" }
-}
-
-/// The header lines of all `levels`: of one name the last, in the place of the first.
-pub(crate) fn last_of_each<'p>(
-    levels: impl IntoIterator<Item = &'p Pairs>,
-) -> Vec<(&'p str, &'p str)> {
-    let mut lines: Vec<(&str, &str)> = Vec::new();
-    for (name, value) in levels.into_iter().flatten() {
-        match lines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            Some((_, known)) => *known = value,
-            None => lines.push((name, value)),
-        }
-    }
-    lines
-}
-
-/// Why a header cannot be given.
-pub(crate) fn header_problem(name: &str) -> Option<&'static str> {
-    if !is_token(name) {
-        return Some("that is no name of a header");
-    }
-    match name.to_ascii_lowercase().as_str() {
-        "content-length" | "transfer-encoding" => Some("the content says it: leave it out"),
-        "host" => Some("base says it: leave it out"),
-        "cookie" => Some("cookies that the server gives are sent by themselves: leave it out"),
-        "proxy-authorization" => {
-            Some("give PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment")
-        }
-        "expect" => Some("the content is sent at once: leave it out"),
-        _ => None,
-    }
 }
 
 /// The step that is asked for first.

@@ -25,11 +25,11 @@ use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::Scheme;
 use serde_json::json;
 
-use super::compile::Row;
+use super::compile::{PREPARATION, Row};
 use super::options::ScenarioOptions;
 use super::player::{Player, Script};
 use super::request_template::Origin;
-use super::script::{CompiledScenario, Overrides, PREPARATION, compile, origin, seed_of};
+use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
 use super::timeline::{Part, Times, dealt, part};
 use crate::HttpError;
 use crate::jtl::{Jtl, JtlRow};
@@ -61,6 +61,7 @@ impl ScenarioLoad {
     /// [`HttpError`] with the place of the first thing that cannot be.
     pub fn new(options: ScenarioOptions) -> Result<Self, HttpError> {
         let source = ScenarioSource::read(&options.scenario)?;
+        let source = source.with_files_from(options.files_from.clone());
         let file = source.file();
         let means = RouteOptions {
             proxy: options.exchange.proxy.as_deref(),
@@ -233,6 +234,7 @@ impl Measure for ScenarioLoad {
         in_force.insert("scenario-text".into(), json!(masked::text(file)));
         in_force.insert("base".into(), json!(self.origin.url().to_string()));
         in_force.insert("exclude".into(), json!(options.exclude));
+        in_force.insert("files-from".into(), json!(options.files_from));
         in_force.insert("users".into(), json!(options.users));
         in_force.insert("credentials".into(), json!(options.credentials));
         in_force.extend(options.exchange.in_force(self.routes.proxy()));

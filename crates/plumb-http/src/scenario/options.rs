@@ -33,6 +33,13 @@ pub struct ScenarioOptions {
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
 
+    /// Also allow the scenario to name files below this folder
+    ///
+    /// Without it the files that a scenario names (bodies, data, credentials) must lie below its own
+    /// folder, wherever links and `..` lead: a scenario of somebody else must not send your files.
+    #[arg(long, value_name = "DIR", help_heading = "Request")]
+    pub files_from: Option<PathBuf>,
+
     /// Show what would be done, and ask for nothing
     #[arg(long, conflicts_with = "markdown")]
     pub dry_run: bool,

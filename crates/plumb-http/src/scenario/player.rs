@@ -86,7 +86,8 @@ struct Counts {
 pub(crate) struct User {
     variables: Variables,
     jar: Jar,
-    /// The target of its last request, for the cookies that come with the answer.
+    /// The target of its last request, for the cookies and the redirect that come with the
+    /// answer.
     target: String,
     draw: Draw,
     cursor: Cursor,
@@ -352,7 +353,7 @@ impl Protocol for Player {
             step.request_template.write(&script.origin, &user.variables, cookies, (out, spare));
         match written {
             Ok(target) => {
-                if script.cookies != Cookies::Off {
+                if script.cookies != Cookies::Off || step.takes_location() {
                     user.target.clear();
                     user.target.push_str(std::str::from_utf8(&out[target]).unwrap_or("/"));
                 }

@@ -67,6 +67,11 @@ impl Step {
         self.checker.needs_content() || self.extracts.iter().any(Extractor::needs_content)
     }
 
+    /// True when a redirect is followed by whoever takes its address.
+    pub(crate) fn takes_location(&self) -> bool {
+        self.extracts.iter().any(Extractor::takes_location)
+    }
+
     /// True when a header is looked for after the content came.
     pub(crate) fn keeps_head(&self) -> bool {
         self.extracts.iter().any(|extract| !extract.needs_content())

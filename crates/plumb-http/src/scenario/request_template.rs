@@ -42,7 +42,7 @@ impl Origin {
         if url.same_origin(&self.url) {
             Ok(url.target().into())
         } else {
-            Err(Unsent::Elsewhere(url.to_string()))
+            Err(Unsent::Elsewhere(url.masked()))
         }
     }
 }

@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plumb_engine::clock;
 use plumb_measure::statistics::SplitMix64;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
-use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
 use plumb_scenario::file::{Cookies, OnFailure, Pairs, Scenario};
 use plumb_scenario::variables::{Common, Slot, Value};
-use plumb_wire::http::{Scheme, Url};
+use plumb_wire::http::Url;
 use toml::Spanned;
 
-use super::compile::{Compiler, Manner, Row, header_problem};
+use super::compile::{Compiler, Manner, PREPARATION, Row, header_problem};
 use super::cursor::SharedTurns;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
@@ -26,9 +24,7 @@ use crate::HttpError;
 use crate::credentials::{Credentials, Source};
 use crate::proxy::Proxy;
 use crate::request::split;
-
-/// Whose rows the steps of a preparation are: no scenario can have this name.
-pub(crate) const PREPARATION: &str = "\0prepare";
+use crate::resolve::site;
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
@@ -154,12 +150,7 @@ impl ScenarioCompiler<'_> {
         }
         let thresholds = self.thresholds(&compiler)?;
         let (steps, names): (Arc<[Step]>, _) = (compiler.steps.into(), Arc::new(compiler.names));
-        let began_unix_s = i64::try_from(clock::wall_ns() / 1_000_000_000).unwrap_or(0);
-        let host = self.origin.url().host();
-        let site = Arc::new(match self.origin.url().scheme() {
-            Scheme::Http => Site::plain(host, began_unix_s),
-            Scheme::Https => Site::secure(host, began_unix_s),
-        });
+        let site = Arc::new(site(self.origin.url()));
         let script = |draft: Draft<'_>, number: u64| {
             let scenario = draft.scenario;
             Arc::new(Script {
@@ -265,7 +256,7 @@ impl ScenarioCompiler<'_> {
         let mut known = [known, &own].concat();
         let mut data = Vec::new();
         for source in &scenario.data {
-            let lines = Lines::read(source, self.source.folder(), &mut compiler.names)
+            let lines = Lines::read(source, self.source.reach(), &mut compiler.names)
                 .map_err(|error| self.source.wrong(&source.file.span(), error.to_string()))?;
             known.extend(lines.slots());
             let name = source.file.get_ref().file_name().unwrap_or_default();
@@ -310,9 +301,19 @@ impl ScenarioCompiler<'_> {
 
     /// Who asks: as the command line says, else the file, else the environment.
     fn credentials(&self, path: Option<&Path>) -> Result<Option<Credentials>, HttpError> {
-        let own = path.map(|path| self.source.folder().join(path));
-        let source = Source::new(self.overrides.credentials.as_deref().or(own.as_deref()));
-        source.at_hand()
+        let named = self.overrides.credentials.clone();
+        let file = match (named, path) {
+            (Some(named), _) => Some(named),
+            (None, Some(path)) => Some(self.source.reach().file(path).map_err(|refused| {
+                HttpError::Credentials(format!(
+                    "{}: cannot take the credentials {}: {refused}",
+                    self.source.path().display(),
+                    path.display()
+                ))
+            })?),
+            (None, None) => None,
+        };
+        Source::new(file.as_deref()).at_hand()
     }
 
     fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, ScenarioError> {

@@ -7,8 +7,7 @@ use plumb_engine::CrewFigures;
 use plumb_measure::{Histogram, Recorder, Row as Figures, Span, ThresholdRecord, real};
 use plumb_wire::document::nearest;
 
-use super::compile::Row;
-use super::script::PREPARATION;
+use super::compile::{PREPARATION, Row};
 
 /// A demand on the figures of a load.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Pairs, Scenario, Step, Think};
-use plumb_scenario::har::{Entry, Har, Pair};
+use plumb_scenario::har::{Entry, Har, Pair, Param, PostData};
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
 
@@ -13,7 +13,7 @@ use super::headers::{is_condition, is_left_out, is_sendable, joined, value};
 use super::read::{self, Seen};
 use super::timeline::find_thinks;
 use crate::ImportOptions;
-use crate::body::{masked, masked_target};
+use crate::body::{boundary, has_lost_file, masked, masked_target, multipart};
 use crate::draft::{Draft, DraftStep, laid_out, shared_headers};
 use crate::error::ImportError;
 use crate::label::Labels;
@@ -51,7 +51,8 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     if seen.is_empty() {
         return Err(source.nothing("nothing is left of it: import it without --drop-static"));
     }
-    Ok(import.finished(&har, &base, &seen))
+    let nothing = || source.nothing("no request is left whose body it holds: record it again");
+    import.finished(&har, &base, &seen).ok_or_else(nothing)
 }
 
 /// What is collected on the way.
@@ -68,13 +69,13 @@ impl<'a> Importer<'a> {
         Self { options, draft: Draft::default(), secrets, labels }
     }
 
-    /// The draft with everything in it.
-    fn finished(mut self, har: &Har, base: &Url, seen: &[Seen<'_>]) -> Draft {
+    /// The draft with everything in it; `None` when no request is left.
+    fn finished(mut self, har: &Har, base: &Url, seen: &[Seen<'_>]) -> Option<Draft> {
         self.name_old_cookies(seen);
         let mut steps = Vec::new();
         let mut page = None;
         for one in seen {
-            let mut step = self.step(one);
+            let Some(mut step) = self.step(one) else { continue };
             let think = Think::Fixed(Span::from_ms(one.think_ms));
             step.step.think = (one.think_ms > 0).then(|| placed(think));
             if page != Some(&one.entry.pageref) {
@@ -84,6 +85,9 @@ impl<'a> Importer<'a> {
             steps.push(step);
         }
         let headers = shared_headers(steps.iter_mut());
+        if steps.is_empty() {
+            return None;
+        }
         let draft = &mut self.draft;
         draft.head = vec![recorded(har, seen)];
         draft.file.name = Some(format!("recording of {}", base.host()));
@@ -102,19 +106,28 @@ impl<'a> Importer<'a> {
             ..Scenario::default()
         }];
         self.secrets.declare(&mut self.draft);
-        self.draft
+        Some(self.draft)
     }
 
-    fn step(&mut self, one: &Seen<'_>) -> DraftStep {
+    /// The step of a request; `None` when its body cannot be sent as it was: without it the server would
+    /// be asked something else.
+    fn step(&mut self, one: &Seen<'_>) -> Option<DraftStep> {
         let request = &one.entry.request;
         let method = request.method.as_str();
+        let body = match self.body(one) {
+            Ok(body) => body,
+            Err(why) => {
+                let why = format!("{why}; the request is left out");
+                self.draft.notes.add(Place::Entry(one.number), what(one), why);
+                return None;
+            }
+        };
         let name = self.labels.of_request(method, one.url.target());
         let target = masked_target(one.url.target(), &mut self.secrets);
         if one.url.target().to_ascii_lowercase().contains(";jsessionid=") {
             let why = "its path holds a session, which is another one in each run";
             self.draft.notes.add(Place::Entry(one.number), what(one), why);
         }
-        let body = self.body(one);
         let mut step = Step {
             name: Some(placed(name)),
             headers: self.headers(one),
@@ -129,30 +142,49 @@ impl<'a> Importer<'a> {
             step.method = (!usual).then(|| placed(method.to_owned()));
         }
         step.body = body.map(placed);
-        DraftStep { remarks: Vec::new(), step, steps: Vec::new() }
+        Some(DraftStep { remarks: Vec::new(), step, steps: Vec::new() })
     }
 
-    /// The body as a template; what a recording cannot hold is named.
-    fn body(&mut self, one: &Seen<'_>) -> Option<String> {
-        let data = one.entry.request.post_data.as_ref()?;
+    /// The body as a template.
+    ///
+    /// # Errors
+    /// In words, when the recording does not hold what was sent.
+    fn body(&mut self, one: &Seen<'_>) -> Result<Option<String>, &'static str> {
+        let request = &one.entry.request;
+        let none = PostData::default();
+        let data = request.post_data.as_ref().unwrap_or(&none);
         let is_multipart = data.mime_type.to_ascii_lowercase().starts_with("multipart/");
-        let text = match data.text.as_str() {
-            "" if is_multipart => String::new(),
-            "" => form_of(&data.params),
-            text => text.to_owned(),
+        let has_files = data.params.iter().any(|param| param.file_name.is_some());
+        let text = match (data.text.as_str(), boundary(&data.mime_type)) {
+            ("", _) if has_files => {
+                return Err("it uploads a file, which the recording does not hold");
+            }
+            ("", Some(boundary)) if is_multipart && !data.params.is_empty() => {
+                let fields = data.params.iter();
+                multipart(boundary, fields.map(|param| (param.name.as_str(), param.value.as_str())))
+            }
+            ("", _) if is_multipart => String::new(),
+            ("", _) => form_of(&data.params),
+            (text, _) => text.to_owned(),
         };
-        let was_sent = one.entry.request.body_size > 0 || !data.params.is_empty();
-        let lost = if text.is_empty() && was_sent {
-            Some("the recording does not hold its body")
-        } else if text.contains('\u{fffd}') {
-            Some("its body is not text, and the recording lost bytes of it; use `body-file`")
-        } else {
-            None
-        };
-        if let Some(why) = lost {
-            self.draft.notes.add(Place::Entry(one.number), what(one), why);
+        if is_multipart && has_lost_file(&text) {
+            return Err("it uploads a file, which the recording does not hold");
         }
-        (!text.is_empty()).then(|| masked(&data.mime_type, &text, &mut self.secrets))
+        if text.contains('\u{fffd}') {
+            return Err(
+                "its body is not text, and the recording lost bytes of it; use `body-file`",
+            );
+        }
+        let announced =
+            header(&request.headers, "content-length").and_then(|it| it.trim().parse().ok());
+        let was_sent = request.body_size > 0
+            || is_multipart
+            || !data.params.is_empty()
+            || announced.is_some_and(|bytes: u64| bytes > 0);
+        if text.is_empty() && was_sent {
+            return Err("the recording does not hold its body");
+        }
+        Ok((!text.is_empty()).then(|| masked(&data.mime_type, &text, &mut self.secrets)))
     }
 
     fn headers(&mut self, one: &Seen<'_>) -> Pairs {
@@ -248,8 +280,8 @@ pub(super) fn header<'a>(headers: &'a [Pair], name: &str) -> Option<&'a str> {
     found.map(|pair| pair.value.as_str())
 }
 
-fn form_of(params: &[Pair]) -> String {
-    let pair = |pair: &Pair| format!("{}={}", form_encoded(&pair.name), form_encoded(&pair.value));
+fn form_of(params: &[Param]) -> String {
+    let pair = |pair: &Param| format!("{}={}", form_encoded(&pair.name), form_encoded(&pair.value));
     params.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 

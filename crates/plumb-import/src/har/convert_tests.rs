@@ -160,12 +160,41 @@ fn bodies_that_the_recording_does_not_hold_are_named() {
     let parts = SHOP.replace(form, "multipart/form-data; boundary=x\", \"text\": \"\"");
     let lost = draft(&parts, &options());
     assert!(notes(&lost).iter().any(|note| note.contains("does not hold its body")));
+    assert!(!rows(&lost).contains(&"POST /login".to_owned()), "an empty request is none");
     let fields = SHOP
         .replace(form, "application/x-www-form-urlencoded\", \"text\": \"\"")
         .replacen("\"params\": []", "\"params\": [{\"name\": \"a b\", \"value\": \"c&d\"}]", 1);
     let made = draft(&fields, &options());
     let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
     assert_eq!(body, "a+b=c%26d");
+}
+
+#[test]
+fn uploads_are_sent_as_they_were_or_left_out() {
+    let form = "application/x-www-form-urlencoded\", \"text\": \"user=ANNA&password=open%20sesame&lang=${x}\"";
+    let with = |text: &str, params: &str| {
+        let parts = format!("multipart/form-data; boundary=B\", \"text\": \"{text}\"");
+        let made = SHOP.replace(form, &parts);
+        made.replacen("\"params\": []", &format!("\"params\": [{params}]"), 1)
+    };
+    let file = "{\"name\": \"f\", \"fileName\": \"a.pdf\", \"contentType\": \"application/pdf\"}";
+    let chrome = "--B\\r\\nContent-Disposition: form-data; name=\\\"f\\\"; filename=\\\"a.pdf\\\"\\r\\n\
+                  Content-Type: application/pdf\\r\\n\\r\\n\\r\\n--B--\\r\\n";
+    for lost in [with("", file), with(chrome, "")] {
+        let draft = draft(&lost, &options());
+        let said = notes(&draft);
+        let named = |note: &String| note.contains("uploads a file") && note.contains("left out");
+        assert!(said.iter().any(named), "{said:?}");
+        assert!(!rows(&draft).contains(&"POST /login".to_owned()), "{:?}", rows(&draft));
+    }
+    let whole = chrome.replace("pdf\\r\\n\\r\\n\\r\\n--B--", "pdf\\r\\n\\r\\n%PDF\\r\\n--B--");
+    let made = draft(&with(&whole, ""), &options());
+    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    assert!(body.ends_with("application/pdf\r\n\r\n%PDF\r\n--B--\r\n"), "{body}");
+    let fields = with("", "{\"name\": \"a\", \"value\": \"1\"}");
+    let made = draft(&fields, &options());
+    let body = made.file.scenario[0].step[2].body.as_ref().unwrap().get_ref();
+    assert_eq!(body, "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B--\r\n");
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Importer {
                     steps.extend(sequence.take());
                     steps.extend(self.controller(element, scope));
                 }
-                Role::Group => {
+                Role::Group | Role::Setup | Role::Teardown => {
                     let why = "it stands inside another group, where JMeter does not run it";
                     self.draft
                         .notes

@@ -105,6 +105,11 @@ impl<'a> Element<'a> {
         texts
     }
 
+    /// The texts directly inside it.
+    pub(super) fn own_texts(&self) -> Vec<&'a str> {
+        self.node.children.iter().map(|node| node.text.as_str()).collect()
+    }
+
     /// The texts of the collection `name`.
     pub(super) fn texts(&self, name: &str) -> Vec<&'a str> {
         self.members(name).into_iter().map(|member| member.node.text.as_str()).collect()

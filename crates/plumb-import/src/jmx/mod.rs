@@ -15,8 +15,10 @@ mod pacing;
 mod request;
 mod schedule;
 mod scope;
+mod stages;
 mod timer;
 mod tree;
+mod upload;
 mod users;
 mod words;
 
@@ -28,6 +30,7 @@ use plumb_wire::http::Url;
 use plumb_wire::secret::is_secret;
 
 use crate::ImportOptions;
+use crate::counted;
 use crate::draft::Draft;
 use crate::error::ImportError;
 use crate::label::Labels;
@@ -69,10 +72,16 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
     importer.choose_base(plan, options)?;
     importer.plan(plan);
     if importer.draft.file.scenario.is_empty() {
-        return Err(nothing());
+        return Err(match importer.left_out(plan) {
+            None => nothing(),
+            Some(why) => source.nothing(&why),
+        });
     }
     Ok(importer.finished(plan))
 }
+
+/// Reasons that are spelled out when nothing is left of a plan.
+const REASONS_MAX: usize = 3;
 
 /// What is collected on the way.
 #[derive(Default)]
@@ -221,6 +230,14 @@ impl Importer {
         for element in &below {
             match role(element) {
                 Role::Group => self.group(element, &scope, groups),
+                Role::Setup => self.setup(element, &scope),
+                Role::Teardown => {
+                    let requests = counted(requests_below(element), "request");
+                    let why = format!(
+                        "a tearDown group: nothing is asked for behind a load; {requests} left out"
+                    );
+                    self.draft.notes.add(element.place(), element.what(), why);
+                }
                 Role::Request | Role::Controller | Role::Action => {
                     let why = "it stands in no group of users";
                     self.draft.notes.add(element.place(), element.what(), why);
@@ -228,6 +245,17 @@ impl Importer {
                 _ => self.beside(element),
             }
         }
+    }
+
+    /// Why none of the requests of a plan became one of a load; `None` where it has none.
+    fn left_out(&self, plan: &Element<'_>) -> Option<String> {
+        let requests = requests_below(plan);
+        let notes = self.draft.notes.sorted();
+        let said: Vec<String> = notes.iter().take(REASONS_MAX).map(ToString::to_string).collect();
+        (requests > 0).then(|| {
+            let whole = counted(requests, "request");
+            format!("none of its {whole} makes a load: {}", said.join("; "))
+        })
     }
 
     /// Names what stands beside requests, where it has no equivalent.
@@ -343,6 +371,8 @@ fn requests_below(element: &Element<'_>) -> usize {
     found
 }
 
+#[cfg(test)]
+mod group_tests;
 #[cfg(test)]
 #[path = "import_tests.rs"]
 mod tests;

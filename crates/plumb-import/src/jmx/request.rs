@@ -1,7 +1,6 @@
 //! Requests: where they go, what they send, what holds for them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::placed;
@@ -13,18 +12,16 @@ use plumb_wire::secret::is_secret;
 
 use super::element::Element;
 use super::scope::{Role, Scope, role};
+use super::upload::{BODIES, form_type, is_multipart, unsendable, whole_file};
 use super::{Importer, TimeLimit, assertion, extractor, timer};
-use crate::body::{masked_target_template, masked_template};
+use crate::body::{BOUNDARY, masked_target_template, masked_template, multipart};
 use crate::draft::DraftStep;
 use crate::har::{is_left_out, is_sendable};
 use crate::origin::base_of;
 
-/// Methods whose arguments are the body; of others only a body that is written out is.
-const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];
 /// Switches of a request that have no equivalent, with what they would do.
-const SWITCHES: [(&str, &str); 4] = [
+const SWITCHES: [(&str, &str); 3] = [
     ("HTTPSampler.image_parser", "what its page embeds is not loaded: write steps for it"),
-    ("HTTPSampler.DO_MULTIPART_POST", "no multipart is made: write the `body` as it is sent"),
     ("HTTPSampler.md5", "no checksum is made of the answer"),
     ("HTTPSampler.monitor", "nothing is monitored"),
 ];
@@ -64,10 +61,16 @@ impl Importer {
             self.draft.notes.add(request.place(), request.what(), why);
             return None;
         };
+        if let Some(why) = unsendable(request, &method) {
+            // a request without what it uploads would be answered, and measure something else
+            self.draft.notes.add(request.place(), request.what(), why);
+            return None;
+        }
         self.name_below(request, &below);
         self.name_settings(request, &scope);
         let mut step = self.addressed(request, &scope, method);
-        step.headers = self.headers(&scope, step.body.is_some() && has_form(request));
+        let form = (step.body.is_some() && has_form(request)).then(|| form_type(request));
+        step.headers = self.headers(&scope, form);
         let check = self.check(request, &scope);
         step.check = (check != Check::default()).then(|| placed(check));
         step.extract = self.extracts(&scope).into_iter().map(placed).collect();
@@ -127,7 +130,12 @@ impl Importer {
                     let why = format!("it cannot hold for {} alone", request.what());
                     self.draft.notes.add(element.place(), element.what(), why);
                 }
-                Role::Request | Role::Controller | Role::Action | Role::Group => {
+                Role::Request
+                | Role::Controller
+                | Role::Action
+                | Role::Group
+                | Role::Setup
+                | Role::Teardown => {
                     let why = "it stands below a request, where JMeter does not run it";
                     self.draft
                         .notes
@@ -194,7 +202,7 @@ impl Importer {
         let mut step =
             Step { name: Some(placed(self.row(request, &method, path))), ..Step::default() };
         if has_body {
-            step.body_file = self.body_file(request).map(placed);
+            step.body_file = whole_file(request).map(placed);
         }
         if has_body && step.body_file.is_none() {
             step.body = self.body(request).map(placed);
@@ -229,7 +237,11 @@ impl Importer {
             return None;
         }
         if has_form(request) {
-            return Some(self.form(request));
+            return Some(if is_multipart(request) {
+                self.parts(request)
+            } else {
+                self.form(request)
+            });
         }
         let raw: String = list.iter().map(|argument| argument.text("Argument.value")).collect();
         let template = self.words.template(&raw, request, &mut self.draft.notes);
@@ -262,24 +274,25 @@ impl Importer {
         pairs.join("&")
     }
 
-    /// The one file that is a whole body; others are named.
-    fn body_file(&mut self, request: &Element<'_>) -> Option<PathBuf> {
-        let files = request.inner("HTTPsampler.Files")?.members("HTTPFileArgs.files");
-        let [file, others @ ..] = &files[..] else { return None };
-        let path = file.text("File.path");
-        let why = if !others.is_empty() || !file.text("File.paramname").is_empty() {
-            "files are not sent as parts: write the `body` as it is sent"
-        } else if path.contains("${") {
-            "the file of its body is named by a variable"
-        } else {
-            return Some(PathBuf::from(path));
-        };
-        self.draft.notes.add(request.place(), request.what(), why);
-        None
+    /// The arguments as the parts of a form.
+    fn parts(&mut self, request: &Element<'_>) -> String {
+        let mut fields = Vec::new();
+        for argument in arguments(request) {
+            let name = argument.text("Argument.name");
+            let written = argument.text("Argument.value");
+            let value = self.words.template(written, request, &mut self.draft.notes);
+            let is_open = value.is_empty() || value.contains("${");
+            let value = match is_secret(name) && !is_open {
+                true => self.secrets.template(name, &value, ""),
+                false => value,
+            };
+            fields.push((name, value));
+        }
+        multipart(BOUNDARY, fields.iter().map(|(name, value)| (*name, value.as_str())))
     }
 
     /// The headers of all managers in scope, the nearest last.
-    fn headers(&mut self, scope: &Scope<'_>, sends_form: bool) -> Pairs {
+    fn headers(&mut self, scope: &Scope<'_>, form: Option<String>) -> Pairs {
         let mut found: BTreeMap<String, (String, String)> = BTreeMap::new();
         for manager in &scope.headers {
             for header in manager.members("HeaderManager.headers") {
@@ -312,9 +325,14 @@ impl Importer {
                 }
             }
         }
-        if sends_form {
-            let usual = ("Content-Type".into(), "application/x-www-form-urlencoded".into());
-            found.entry("content-type".into()).or_insert(usual);
+        if let Some(form) = form {
+            let usual = ("Content-Type".into(), form);
+            // the boundary of the parts is ours
+            if usual.1.starts_with("multipart/") {
+                found.insert("content-type".into(), usual);
+            } else {
+                found.entry("content-type".into()).or_insert(usual);
+            }
         }
         found.into_values().collect()
     }

@@ -6,6 +6,10 @@ use super::element::Element;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Group,
+    /// What is done once before everything else.
+    Setup,
+    /// What is done once behind everything else.
+    Teardown,
     Request,
     Controller,
     Defaults,
@@ -29,7 +33,13 @@ pub(super) enum Role {
 /// What `element` is for.
 pub(super) fn role(element: &Element<'_>) -> Role {
     match element.kind() {
-        "ThreadGroup" | "OpenModelThreadGroup" => Role::Group,
+        "ThreadGroup"
+        | "OpenModelThreadGroup"
+        | "SteppingThreadGroup"
+        | "UltimateThreadGroup"
+        | "ConcurrencyThreadGroup" => Role::Group,
+        "SetupThreadGroup" => Role::Setup,
+        "PostThreadGroup" => Role::Teardown,
         "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => Role::Request,
         "LoopController"
         | "ForeachController"
@@ -94,6 +104,8 @@ impl<'a> Scope<'a> {
                 Role::Assertion => &mut scope.assertions,
                 Role::Extractor => &mut scope.extractors,
                 Role::Group
+                | Role::Setup
+                | Role::Teardown
                 | Role::Request
                 | Role::Controller
                 | Role::Action

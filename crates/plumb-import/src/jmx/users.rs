@@ -8,9 +8,13 @@ use super::element::Element;
 use super::pacing;
 use super::schedule::{self, Shape};
 use super::scope::{Role, Scope, role};
+use super::stages;
 use crate::counted;
 use crate::draft::{DraftStep, Remarks, laid_out, shared_headers};
 use crate::wait::ms;
+
+/// Where the steps stand that are done before a load, while they are laid out.
+const PREPARED: &str = "prepare";
 
 impl Importer {
     /// The scenario of a group. `outer` is the scope of the plan, which has `groups` of them.
@@ -53,9 +57,63 @@ impl Importer {
         self.draft.file.scenario.push(scenario);
     }
 
+    /// The requests of a setUp group are done once before the load, by one user.
+    pub(super) fn setup<'a>(&mut self, group: &Element<'a>, outer: &Scope<'a>) {
+        let below = group.below();
+        let scope = outer.with(&below);
+        let users = self.count(group, "ThreadGroup.num_threads").unwrap_or(1);
+        let times = self.iterations(group).map(|turns| turns.saturating_mul(users));
+        if times != Some(1) {
+            let why = "a setUp group: what it asks for is done once before the load, by one user";
+            self.draft.notes.add(group.place(), group.what(), why);
+        }
+        for data in &scope.data {
+            let why = "what is done once before the load takes no line of data";
+            self.draft.notes.add(data.place(), data.what(), why);
+        }
+        let mut steps = self.steps(&below, &scope);
+        if let Some(first) = steps.first_mut() {
+            first.remarks.insert(0, group.remark());
+        }
+        let from = self.draft.file.prepare.len();
+        let mut remarks = Remarks::new();
+        let laid = laid_out(steps, PREPARED, &mut remarks);
+        // the steps of several groups stand behind each other
+        for (place, said) in remarks {
+            let rest = place.strip_prefix(PREPARED).and_then(|rest| rest.strip_prefix(".step."));
+            let Some(rest) = rest else { continue };
+            let (number, inner) = rest
+                .split_once('.')
+                .map_or((rest, ""), |(number, _)| (number, &rest[number.len()..]));
+            let number = from + number.parse::<usize>().unwrap_or(0);
+            self.draft.remarks.insert(format!("prepare.{number}{inner}"), said);
+        }
+        self.draft.file.prepare.extend(laid);
+    }
+
+    /// Users that come and go by a plan of their group.
+    fn staged(&mut self, group: &Element<'_>) -> Scenario {
+        let mut scenario = Scenario { on_failure: self.on_failure(group), ..Scenario::default() };
+        if group.inner("ThreadGroup.main_controller").is_some() {
+            scenario.iterations = self.iterations(group).map(placed);
+        }
+        match stages::read(group, &self.words) {
+            Ok(stages) => scenario.stages = stages.into_iter().map(placed).collect(),
+            Err(why) => {
+                let why = format!("{why}; one user does the script once instead");
+                self.draft.notes.add(group.place(), group.what(), why);
+                (scenario.users, scenario.iterations) = (Some(placed(1)), Some(placed(1)));
+            }
+        }
+        scenario
+    }
+
     fn users(&mut self, group: &Element<'_>) -> Scenario {
         if group.kind() == "OpenModelThreadGroup" {
             return self.arriving(group);
+        }
+        if stages::is_staged(group) {
+            return self.staged(group);
         }
         let users = self.count(group, "ThreadGroup.num_threads").unwrap_or(1);
         let mut scenario = Scenario { users: Some(placed(users)), ..Scenario::default() };

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use plumb_scenario::Reach;
 use plumb_scenario::answer::Answer;
 use plumb_scenario::check::Checker;
 use plumb_scenario::condition::Condition;
@@ -133,7 +134,7 @@ fn read_data(folder: &Path, bytes: &[u8], at_end: AtEnd) {
         take: Take::EachScript,
         at_end,
     };
-    let Ok(lines) = Lines::read(&data, folder, &mut Names::default()) else { return };
+    let Ok(lines) = Lines::read(&data, &Reach::of(folder), &mut Names::default()) else { return };
     let mut variables = Variables::new(Arc::default());
     for number in 0..lines.count() + 2 {
         let taken = lines.take(&mut OwnLine::default(), &mut variables);
@@ -166,7 +167,7 @@ fn the_samples_themselves_are_read() {
         take: Take::EachScript,
         at_end: AtEnd::Stop,
     };
-    let lines = Lines::read(&data, folder.path(), &mut names).expect("the sample");
+    let lines = Lines::read(&data, &Reach::of(folder.path()), &mut names).expect("the sample");
     assert_eq!((lines.count(), names.all().nth(2)), (7, Some("label")));
 }
 

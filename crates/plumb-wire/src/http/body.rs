@@ -4,6 +4,9 @@ use super::head::Framing;
 
 /// Bytes of a line that announces a chunk, extensions included, that are read at most.
 const CHUNK_LINE_MAX: u32 = 4 << 10;
+/// Bytes of a chunk at most. A server holds a chunk before it says how long it is; none holds more,
+/// and whoever waited for one that long would wait for ever.
+pub(super) const PIECE_BYTES_MAX: u64 = 1 << 40;
 /// Bytes of a trailer that are read at most.
 const TRAILER_MAX: u32 = 64 << 10;
 
@@ -13,6 +16,9 @@ pub enum BodyError {
     /// The length of a chunk is not one.
     #[error("a chunk does not begin with its length")]
     ChunkLength,
+    /// The length of a chunk is none that can be.
+    #[error("a chunk announces more than {} TiB", PIECE_BYTES_MAX >> 40)]
+    ChunkTooLong,
     /// The line that announces a chunk does not end.
     #[error("the line before a chunk is longer than {} KiB", CHUNK_LINE_MAX >> 10)]
     ChunkLine,
@@ -180,10 +186,14 @@ impl Chunk {
         Ok(match (self, byte) {
             (Self::Size { value, digits, line }, _) if byte.is_ascii_hexdigit() => {
                 let digit = char::from(byte).to_digit(16).map_or(0, u64::from);
-                if value >> 60 != 0 || line >= CHUNK_LINE_MAX {
+                if line >= CHUNK_LINE_MAX {
                     return Err(BodyError::ChunkLength);
                 }
-                Self::Size { value: value << 4 | digit, digits: digits + 1, line: line + 1 }
+                let value = value << 4 | digit; // what was before is far below the bound
+                if value > PIECE_BYTES_MAX {
+                    return Err(BodyError::ChunkTooLong);
+                }
+                Self::Size { value, digits: digits + 1, line: line + 1 }
             }
             (Self::Size { digits: 0, .. }, _) => return Err(BodyError::ChunkLength),
             (Self::Size { value, line, .. }, b'\r') => Self::Extension { value, line, cr: true },
@@ -268,7 +278,10 @@ mod tests {
         let refused = |bytes: &[u8]| read(Framing::Chunked, bytes).unwrap_err();
         assert_eq!(refused(b"x\r\n"), BodyError::ChunkLength);
         assert_eq!(refused(b"\r\n"), BodyError::ChunkLength);
-        assert_eq!(refused(b"11111111111111111\r\n"), BodyError::ChunkLength);
+        for long in [b"11111111111111111\r\n", b"ffffffffffffffff\r\n ", b"10000000001\r\n      "] {
+            assert_eq!(refused(long), BodyError::ChunkTooLong);
+        }
+        assert!(read(Framing::Chunked, b"10000000000\r\n").is_ok());
         assert_eq!(refused(b"4\nWiki"), BodyError::ChunkLength);
         assert_eq!(refused(b"1\r\nab"), BodyError::ChunkEnd);
         let extension = [b"1;".as_slice(), &[b'a'; 5_000]].concat();

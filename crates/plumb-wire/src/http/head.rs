@@ -1,6 +1,8 @@
 //! The head of a response: its status, and how its body ends.
 
-use httparse::{EMPTY_HEADER, Header, Status};
+use httparse::{EMPTY_HEADER, Header, ParserConfig, Status};
+
+use super::body::PIECE_BYTES_MAX;
 
 /// Bytes of a head that are read at most; a longer one is refused.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -63,6 +65,10 @@ pub enum HeadError {
     /// Something else than HTTP/1.
     #[error("that is no head of an HTTP/1.1 response: {0}")]
     NoHttp(httparse::Error),
+    /// A header line goes on in the next line: senders must not do so, and where its value ends is
+    /// read in several ways (RFC 9112, section 5.2).
+    #[error("a header line of its head goes on in the next line (obsolete line folding, RFC 9112)")]
+    Folded,
     /// The lines that frame the body contradict each other, or one cannot be understood.
     #[error("its head does not say where the body ends: {0}")]
     Framing(&'static str),
@@ -105,6 +111,7 @@ pub(super) fn parse(bytes: &[u8], ask: Ask) -> Result<Option<(Head, usize)>, Hea
         Ok(Status::Partial) if bytes.len() >= HEAD_BYTES_MAX => return Err(HeadError::TooLong),
         Ok(Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyLines),
+        Err(_) if is_folded(window) => return Err(HeadError::Folded),
         Err(error) => return Err(HeadError::NoHttp(error)),
     };
     let (status, minor) = (response.code.unwrap_or(0), response.version.unwrap_or(0));
@@ -121,6 +128,15 @@ pub(super) fn parse(bytes: &[u8], ask: Ask) -> Result<Option<(Head, usize)>, Hea
         tells_times: told.times,
     };
     Ok(Some((head, length)))
+}
+
+/// True when nothing but header lines that go on in the next line are wrong in `bytes`.
+fn is_folded(bytes: &[u8]) -> bool {
+    let mut lines = [EMPTY_HEADER; LINES_MAX];
+    let mut response = httparse::Response::new(&mut lines);
+    let mut lenient = ParserConfig::default();
+    lenient.allow_obsolete_multiline_headers_in_responses(true);
+    lenient.parse_response(&mut response, bytes).is_ok()
 }
 
 /// The header lines that matter here.
@@ -157,6 +173,9 @@ impl Lines {
                 for word in line.value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
                     let length = decimal(word)
                         .ok_or(HeadError::Framing("Content-Length is not a number of bytes"))?;
+                    if length > PIECE_BYTES_MAX {
+                        return Err(HeadError::Framing("Content-Length is more than 1 TiB"));
+                    }
                     if self.length.is_some_and(|known| known != length) {
                         return Err(HeadError::Framing("it has two different Content-Lengths"));
                     }
@@ -238,6 +257,7 @@ mod tests {
         assert!(refused("Content-Length: 1\r\nContent-Length: 2\r\n").contains("two different"));
         assert!(refused("Content-Length: -1\r\n").contains("not a number"));
         assert!(refused("Content-Length: 99999999999999999999\r\n").contains("not a number"));
+        assert!(refused("Content-Length: 1099511627777\r\n").contains("more than 1 TiB"));
         let both = "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n";
         assert!(refused(both).contains("both"));
     }
@@ -278,6 +298,14 @@ mod tests {
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(LINES_MAX + 1));
         assert_eq!(parse(many.as_bytes(), Ask::Content), Err(HeadError::TooManyLines));
         assert!(matches!(parse(b"SSH-2.0-x\r\n", Ask::Content), Err(HeadError::NoHttp(_))));
+    }
+
+    #[test]
+    fn a_line_that_goes_on_in_the_next_is_refused_by_its_name() {
+        for fold in ["X: a\r\n b\r\n", "X: a\r\n\tb: c\r\nY: d\r\n", "X:\r\n a\r\n"] {
+            assert_eq!(framing(fold), Err(HeadError::Folded), "{fold:?}");
+        }
+        assert!(matches!(framing("X\r\n"), Err(HeadError::NoHttp(_))));
     }
 
     #[test]

@@ -3,14 +3,13 @@
 //! A response is read in two steps. [`Memo::read`] finds the head and says how its body is framed;
 //! [`Body::take`] then walks through the body, which is counted and not kept. [`RawHead`] shows
 //! the header lines to whoever needs more than the framing: a redirect ([`Url::join`]), a
-//! challenge ([`basic_realm`]), cookies ([`Jar`]), times the server tells of itself ([`told`]).
+//! challenge ([`basic_realm`]), cookies ([`SetCookie`]), times the server tells of itself ([`told`]).
 //!
 //! # Source
 //! RFC 9110 and RFC 9112; RFC 3986 for URLs, RFC 6265 for cookies, RFC 7617 for Basic.
 
 mod body;
 mod challenge;
-mod cookie;
 mod date;
 mod head;
 mod memo;
@@ -20,7 +19,6 @@ mod url;
 
 pub use body::{Body, BodyError, Taken};
 pub use challenge::basic_realm;
-pub use cookie::Jar;
 pub use date::cookie_date;
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
 pub use memo::Memo;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::percent::visible;
+use crate::secret::masked_url;
 
 /// Bytes of a URL that are read at most.
 const URL_BYTES_MAX: usize = 8 << 10;
@@ -90,7 +91,7 @@ impl Url {
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         check(text)?;
         let (scheme, rest) = split_scheme(text).ok_or_else(|| UrlError::Scheme {
-            text: text.rsplit_once('@').map_or(text, |(_, host)| host).into(),
+            text: masked_url(text.rsplit_once('@').map_or(text, |(_, host)| host)),
         })?;
         Self::with_authority(scheme, rest)
     }
@@ -189,6 +190,12 @@ impl Url {
     /// The host, a number of IPv6 in brackets.
     fn bracketed(&self) -> String {
         if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
+    }
+
+    /// The URL without its secrets, for people and records.
+    #[must_use]
+    pub fn masked(&self) -> String {
+        masked_url(&self.to_string())
     }
 
     /// True when `other` is served by the same server over the same kind of connection.
@@ -349,5 +356,12 @@ mod tests {
         assert!(url("http://a/x").same_origin(&url("http://A:80/y")));
         assert!(!url("http://a/").same_origin(&url("https://a/")));
         assert!(!url("http://a/").same_origin(&url("http://a:8080/")));
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_not_shown() {
+        assert_eq!(url("http://a/x?sig=7&b=1").masked(), "http://a/x?sig=MASKED&b=1");
+        let error = Url::parse("ftp://a/x?token=s3cret").unwrap_err().to_string();
+        assert!(error.contains("ftp://a/x?token=MASKED"), "{error}");
     }
 }

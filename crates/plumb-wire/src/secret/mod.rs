@@ -1,6 +1,7 @@
 //! Where secrets stand in a request or an answer, found by the names of headers, fields, elements
 //! and attributes; and texts with something else in their place.
 
+mod command;
 mod json;
 mod multipart;
 mod name;
@@ -10,6 +11,7 @@ use std::ops::Range;
 
 use crate::percent::form_decoded_lossy;
 
+pub use command::{in_commands, in_header_line, masked_words};
 pub use name::{is_forgery_token, is_secret};
 
 /// What stands in the place of a secret that is not shown.
@@ -81,17 +83,25 @@ impl Notation {
     }
 }
 
-/// The secrets of a URL, or of a path with its query: of parameters of the path, of the query and
-/// of the fragment.
+/// The secrets of a URL, or of a path with its query: who asks, in front of the host; parameters
+/// of the path, of the query and of the fragment.
 pub fn in_url(url: &str) -> Vec<Found> {
     let fragment = url.find('#').unwrap_or(url.len());
     let query = url[..fragment].find('?').unwrap_or(fragment);
-    let mut found = in_parameters(&url[..query]);
+    let mut found: Vec<Found> = in_authority(&url[..query]).into_iter().collect();
+    let behind = found.first().map_or(0, |who| who.at.end);
+    found.extend(in_parameters(&url[..query]).into_iter().filter(|one| one.at.start >= behind));
     for (from, until) in [(query, fragment), (fragment, url.len())] {
         found
             .extend(url.get(from + 1..until).into_iter().flat_map(|text| in_pairs(text, from + 1)));
     }
     found
+}
+
+/// `url` without its secrets, for people and records.
+#[must_use]
+pub fn masked_url(url: &str) -> String {
+    masked(url, &in_url(url))
 }
 
 /// The secrets of the header `name`, in lower case.
@@ -145,6 +155,18 @@ fn in_pairs(text: &str, from: usize) -> Vec<Found> {
     let secrets =
         pairs.map(|(name, at)| (form_decoded_lossy(name), at)).filter(|(name, _)| is_secret(name));
     secrets.map(|(name, at)| Found::text(name, from + at.start..from + at.end)).collect()
+}
+
+/// `scheme://user:password@host`
+fn in_authority(before_query: &str) -> Option<Found> {
+    let start = match before_query.find("://") {
+        Some(at) => at + 3,
+        None if before_query.starts_with("//") => 2,
+        None => return None,
+    };
+    let end = before_query[start..].find('/').map_or(before_query.len(), |length| start + length);
+    let who = before_query[start..end].rfind('@').filter(|length| *length > 0)?;
+    Some(Found::text("password", start..start + who))
 }
 
 /// `/path;name=value/path`
@@ -212,6 +234,8 @@ mod tests {
         );
         assert_eq!(header("authorization", "Basic ZGVtbw=="), "Basic MASKED");
         assert_eq!(header("authorization", "ZGVtbw=="), "MASKED");
+        assert_eq!(header("authentication", "Bearer x"), "MASKED");
+        assert_eq!(header("mysapsso2", "AjEx"), "MASKED");
         assert_eq!(header("x-auth-token", "77"), "MASKED");
         assert_eq!(
             header("location", "/in?token=7&a=1#id_token=8"),
@@ -228,6 +252,14 @@ mod tests {
         assert_eq!(url("http://h/p?pwd=1"), "http://h/p?pwd=MASKED");
         assert_eq!(url("/a;jsessionid=77;x=1/b?c=d#"), "/a;jsessionid=MASKED;x=1/b?c=d#");
         assert_eq!(url("?"), "?");
+        for (whole, shown) in [
+            ("http://me:pw@h/x?a=1", "http://MASKED@h/x?a=1"),
+            ("//me:p;pin=1@h/x", "//MASKED@h/x"),
+            ("https://h/x@y", "https://h/x@y"),
+            ("https://h/cb?code=1&state=2&sig=3", "https://h/cb?code=MASKED&state=2&sig=MASKED"),
+        ] {
+            assert_eq!(url(whole), shown);
+        }
     }
 
     #[test]
@@ -251,7 +283,7 @@ mod tests {
                 let once = mask(&text);
                 prop_assert_eq!(mask(&once), once, "{:?}", kind);
             }
-            for name in ["cookie", "set-cookie", "authorization", "location", "x-token", "accept"] {
+            for name in ["cookie", "authentication", "set-cookie", "authorization", "location", "x-token", "accept"] {
                 let once = header(name, &text);
                 prop_assert_eq!(header(name, &once), once);
             }

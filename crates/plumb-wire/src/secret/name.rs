@@ -1,7 +1,7 @@
 //! The names behind which secrets stand.
 
 /// A name that holds one of these is that of a secret; letters and digits only, in lower case.
-const PARTS: [&str; 22] = [
+const PARTS: [&str; 27] = [
     "password",
     "passwd",
     "passwort",
@@ -24,11 +24,16 @@ const PARTS: [&str; 22] = [
     "sessid",
     "signature",
     "cookie",
+    "passcode",
+    "sapsso2",
+    "authentication",
+    "securitycode",
+    "functionskey",
 ];
 /// So is a name that is one of these.
-const WHOLE: [&str; 12] = [
+const WHOLE: [&str; 17] = [
     "pass", "oldpass", "newpass", "userpass", "jpass", "pw", "pin", "otp", "auth", "xauth", "sid",
-    "session",
+    "session", "code", "sig", "hmac", "totp", "mfa",
 ];
 /// Parts of the names of tokens against forged requests.
 const FORGERY: [&str; 3] = ["csrf", "xsrf", "verificationtoken"];
@@ -77,6 +82,16 @@ mod tests {
             "Set-Cookie",
             "X-CSRF-Token",
             "_csrf",
+            "code",
+            "sig",
+            "passcode",
+            "Authentication",
+            "MYSAPSSO2",
+            "X-Authentication",
+            "Ocp-Apim-Subscription-Key",
+            "X-Amz-Signature",
+            "X-Functions-Key",
+            "x-goog-api-key",
         ] {
             assert!(is_secret(name), "{name}");
         }
@@ -91,6 +106,10 @@ mod tests {
             "sap-client",
             "spinner",
             "sessions",
+            "zipcode",
+            "country_code",
+            "sigma",
+            "coder",
             "",
         ] {
             assert!(!is_secret(name), "{name}");

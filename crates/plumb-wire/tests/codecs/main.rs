@@ -11,3 +11,4 @@ mod fuzz_ni;
 mod fuzz_postgres;
 mod fuzz_resp;
 mod jsonpath;
+mod references;

@@ -44,6 +44,7 @@ use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;
 pub(crate) use surroundings::changes as surrounding_changes;
+pub(crate) use words::without_secrets;
 
 use crate::exit::Exit;
 use crate::form::Form;

@@ -13,6 +13,7 @@ use plumb_measure::{
     Validity,
 };
 
+use super::words::without_secrets;
 use super::{program, shell};
 use crate::host;
 use crate::host_watch::HostWatch;
@@ -93,7 +94,7 @@ fn record_of(command: &str, started: String, result: ResultRecord) -> RunRecord 
         plan: Plan {
             layer: "exec".into(),
             verb: "figure".into(),
-            command: vec!["sh".into(), "-c".into(), command.into()],
+            command: vec!["sh".into(), "-c".into(), without_secrets(command)],
             options: BTreeMap::new(),
             load: "closed".into(),
             seed: 0,

@@ -22,6 +22,7 @@ use super::servers::Servers;
 use super::shell::{self, Disturbed};
 use super::surroundings;
 use super::template::Template;
+use super::words::without_secrets;
 use crate::host;
 
 /// Why an experiment that was asked to stop ended before its plan.
@@ -88,19 +89,21 @@ impl BlockFolders<'_> {
 }
 
 impl<'a> Rounds<'a> {
-    /// Writes down what is going to be done; `file` is the text of the experiment file.
+    /// Writes down what is going to be done, without its secrets; `file` is the text of the
+    /// experiment file.
     pub(crate) fn new(
         plan: &'a Plan,
         folder: &'a ExperimentFolder,
         file: &str,
     ) -> anyhow::Result<Self> {
+        let file = &without_secrets(file);
         folder.write_experiment(file)?;
         let variant = |variant: &Variant| VariantRecord {
             name: variant.name.clone(),
-            command: variant.command.clone(),
+            command: without_secrets(&variant.command),
             same_as_baseline: variant.same_as_baseline,
-            before: variant.before.clone(),
-            after: variant.after.clone(),
+            before: variant.before.as_deref().map(without_secrets),
+            after: variant.after.as_deref().map(without_secrets),
         };
         let inputs = Inputs::at(&plan.inputs());
         let order = OrderRecord {

@@ -5,9 +5,15 @@ use std::ffi::OsString;
 
 use anyhow::anyhow;
 use clap::{ArgMatches, Command};
+use plumb_wire::secret::{in_commands, masked};
 
 use crate::job::told;
 use crate::{commands, options_file};
+
+/// The text of a command, or of a file of commands, as records have it.
+pub(crate) fn without_secrets(text: &str) -> String {
+    masked(text, &in_commands(text))
+}
 
 /// A command as the shell would take it apart, without a leading `plumb`.
 pub(super) fn split(command: &str) -> anyhow::Result<Vec<String>> {

@@ -3,11 +3,16 @@
 use anyhow::{Context as _, anyhow};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
+use plumb_wire::secret::{in_commands, in_header_line, masked};
 use toml::{Table, Value};
 
 use super::{PRINT, key};
 
-/// Every option with the value in force as an options file, when `matches` ask for it.
+/// The option whose values are header lines.
+const HEADER: &str = "header";
+
+/// Every option with the value in force as an options file, when `matches` ask for it. Secrets are
+/// masked: what is printed goes into files and logs.
 ///
 /// # Errors
 /// When a value is not UTF-8 text, which a TOML file must be.
@@ -45,7 +50,9 @@ fn value(command: &Command, argument: &Arg, matches: &ArgMatches) -> anyhow::Res
     let Some(raw) = matches.get_raw(id) else {
         return Ok(None);
     };
-    let values = raw.map(|value| value.to_str().map(plain)).collect::<Option<Vec<Value>>>();
+    let found = if id == HEADER { in_header_line } else { in_commands };
+    let shown = |word: &str| plain(&masked(word, &found(word)));
+    let values = raw.map(|value| value.to_str().map(shown)).collect::<Option<Vec<Value>>>();
     let values = values.ok_or_else(|| {
         anyhow!("the value of `{}` is not UTF-8 text, as a TOML file must be", key::of(argument))
     })?;

@@ -278,11 +278,6 @@ impl Server {
         }
     }
 
-    /// The number of its process.
-    pub(crate) fn id(&self) -> u32 {
-        self.program.id()
-    }
-
     /// Sends SIGTERM, and waits for the end.
     pub(crate) fn stop(self) -> Ended {
         self.program.signal(Signal::TERM);

@@ -151,6 +151,7 @@ get = "/gone"
 [[scenario.step]]
 name = "moved"
 get = "/old"
+check = { status = "302" }
 [[scenario.step]]
 name = "wrong"
 get = "/"

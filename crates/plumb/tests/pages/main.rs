@@ -4,10 +4,12 @@
 mod kit;
 
 mod http;
+mod http_answers;
 mod http_import;
 mod http_load;
 mod http_load_examples;
 mod http_load_users;
 mod http_load_words;
 mod http_record;
+mod http_secrets;
 mod http_tls;

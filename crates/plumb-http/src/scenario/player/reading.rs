@@ -7,13 +7,18 @@ use plumb_scenario::check::CheckFailed;
 use plumb_scenario::file::Cookies;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::{Body, Head, RawHead};
+use plumb_wire::secret::masked_url;
 
 use super::super::coding::Coding;
+use super::super::request_template::Origin;
 use super::{NOW_NS, Player, User};
 use crate::probe::{bad_head, unreadable_head};
 
 /// Content that is kept for checks and extractions at most, decoded.
 const KEPT_BYTES_MAX: usize = 32 << 20;
+
+/// The header that says where a redirect leads.
+const LOCATION: &str = "location";
 
 /// An answer that is coming in; `None` between two.
 #[derive(Debug, Default)]
@@ -104,7 +109,11 @@ impl Player {
             keep_alive: head.keep_alive,
             body: Body::new(head.framing),
             coding,
-            head: if step.keeps_head() { bytes.to_vec() } else { Vec::new() },
+            head: if step.keeps_head() || is_redirect(head.status) {
+                bytes.to_vec()
+            } else {
+                Vec::new()
+            },
             content,
         }
     }
@@ -193,7 +202,8 @@ impl Player {
                 CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
                 _ => FailureKind::CheckFailed,
             };
-            return Some(Fault { kind, words: step.checker.words(failed) });
+            let words = step.checker.words(failed) + &led_to(&answer);
+            return Some(Fault { kind, words });
         }
         let mut fault = None;
         for number in 0..step.extracts.len() {
@@ -202,6 +212,10 @@ impl Player {
             let slot = extract.slot();
             match extract.value(&answer, &mut user.draw) {
                 Ok(value) => {
+                    let value = match extract.takes_location() {
+                        true => absolute(value, &answer, &self.script.origin, &user.target),
+                        false => value,
+                    };
                     self.remember(slot, &value);
                     user.variables.set(slot, value);
                 }
@@ -248,5 +262,44 @@ impl Player {
         self.complain(tag, || fault.words);
         let answer = Answer { code, ..Answer::failed(kind) };
         Reading::Done { consumed, answer, then: Then::Close }
+    }
+}
+
+fn is_redirect(status: u16) -> bool {
+    (300..400).contains(&status)
+}
+
+/// Where an answer would lead that nobody expected, in words.
+fn led_to(answer: &answer::Answer<'_>) -> String {
+    let location = RawHead::new(answer.head).values(LOCATION).next();
+    match location.filter(|_| is_redirect(answer.status)) {
+        Some(location) => format!(
+            ": it leads to {}, which nobody follows; write check = {{ status = \"{}\" }} where that is \
+             right, or extract the header Location and ask for it",
+            masked_url(location),
+            answer.status
+        ),
+        None => String::new(),
+    }
+}
+
+/// `value` with addresses in the place of references: what is the whole `Location` of an answer to
+/// a request for `target` is relative to that. What is a part of it stays.
+///
+/// # Source
+/// RFC 9110, section 10.2.2; RFC 3986, section 5.
+fn absolute(value: Value, answer: &answer::Answer<'_>, origin: &Origin, target: &str) -> Value {
+    let address = |text: &str| {
+        let is_whole = RawHead::new(answer.head).values(LOCATION).any(|whole| whole == text);
+        let asked = origin.url().join(target).ok().filter(|_| is_whole);
+        match asked.and_then(|asked| asked.join(text).ok()) {
+            Some(url) if url.same_origin(origin.url()) => url.target().to_owned(),
+            Some(url) => url.to_string(),
+            None => text.to_owned(), // whoever asks for it is told
+        }
+    };
+    match value {
+        Value::Text(text) => Value::Text(address(&text).into()),
+        Value::List(texts) => Value::list(texts.iter().map(|text| address(text))),
     }
 }

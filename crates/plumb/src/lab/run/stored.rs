@@ -7,9 +7,10 @@ use std::path::Path;
 use anyhow::{Context as _, bail, ensure};
 use plumb_folder::{is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
+use plumb_wire::secret::MASK;
 
 use super::{Asked, changes};
-use crate::experiment::{self, Overrides, Plan, Variant};
+use crate::experiment::{self, Overrides, Plan, Variant, without_secrets};
 
 /// The file of what was asked for, in the folder of an experiment.
 const EXPERIMENT: &str = "experiment.toml";
@@ -46,10 +47,12 @@ pub(super) fn read(
         order.plumb.version
     );
     let path = folder.join(EXPERIMENT);
-    let text = text_of(&path)?;
-    as_it_was(&path, order.asked.as_deref(), &text)?;
+    let stored = text_of(&path)?;
+    as_it_was(&path, order.asked.as_deref(), &stored)?;
+    let mut text = stored.clone();
     if let Some(file) = file {
-        let changes = changes::between(&text, &text_of(file)?)
+        text = text_of(file)?; // it has the secrets that a record has not
+        let changes = changes::between(&stored, &without_secrets(&text))
             .with_context(|| format!("{} is no TOML", file.display()))?;
         ensure!(
             changes.is_empty(),
@@ -58,6 +61,10 @@ pub(super) fn read(
             changes.join("; ")
         );
     }
+    ensure!(
+        file.is_some() || !stored.contains(MASK),
+        "{shown} does not keep the secrets of its commands: name the experiment file again"
+    );
     let overrides = Overrides { seed: Some(order.seed), ..overrides };
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut asked = Asked::of(&path, text, name.unwrap_or_default(), overrides)?;
@@ -103,9 +110,9 @@ fn variant_changes(order: &OrderRecord, plan: &Plan) -> Vec<String> {
         let name = &begun.name;
         let none = || "nothing".to_owned();
         let keys = [
-            ("command", Some(begun.command.clone()), Some(now.command.clone())),
-            ("before", begun.before.clone(), now.before.clone()),
-            ("after", begun.after.clone(), now.after.clone()),
+            ("command", Some(begun.command.clone()), Some(without_secrets(&now.command))),
+            ("before", begun.before.clone(), now.before.as_deref().map(without_secrets)),
+            ("after", begun.after.clone(), now.after.as_deref().map(without_secrets)),
         ];
         let changed = keys.into_iter().filter(|(_, was, is)| was != is);
         let said = changed.map(move |(key, was, is)| {

@@ -130,7 +130,7 @@ impl Preview {
             source: &load.source,
             exclude: &load.overrides.exclude,
             headers: [&shown.headers, &BTreeMap::new()],
-            told: &load.overrides.headers,
+            told: &masked::headers(&load.overrides.headers),
             think: None,
             constants: &constants,
         };

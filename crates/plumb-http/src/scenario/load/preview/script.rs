@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plumb_scenario::file::{
     AtEnd, Cookies, OnFailure, Pairs, Scenario, ScenarioFile, Step, Take, Think,
 };
+use plumb_scenario::masked;
 use serde::Serialize;
 
 use super::super::ScenarioLoad;
@@ -82,7 +83,7 @@ impl ShownScript {
             source: &load.source,
             exclude: &load.overrides.exclude,
             headers: [&masked.headers, &shown.headers],
-            told: &load.overrides.headers,
+            told: &masked::headers(&load.overrides.headers),
             think: written.think.as_ref().map(|think| *think.get_ref()),
             constants: &constants,
         };

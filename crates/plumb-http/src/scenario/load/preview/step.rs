@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_scenario::Patterns;
-use plumb_scenario::check::USUAL_STATUS;
+use plumb_scenario::check::usual_status;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Pairs, Step, Think};
 use plumb_scenario::{ScenarioSource, place_of};
@@ -87,8 +87,9 @@ impl View<'_> {
         step.path = Some(placed(self.filled(&target)));
         step.body = step.body.take().map(|body| placed(self.filled(body.get_ref())));
         step.think = step.think.take().or(self.think.map(placed));
+        let usual = usual_status(step);
         let check = step.check.get_or_insert_with(|| placed(Check::default()));
-        check.get_mut().status.get_or_insert_with(|| USUAL_STATUS.into());
+        check.get_mut().status.get_or_insert_with(|| usual.into());
         let [file, scenario] = self.headers;
         let own = std::mem::take(&mut step.headers);
         let lines = last_of_each([file, scenario, &own, self.told]);

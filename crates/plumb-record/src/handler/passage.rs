@@ -16,9 +16,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::acceptor::{self, Present};
-use super::handler::ConnectionHandler;
-use super::upstream::Origin;
+use super::ConnectionHandler;
+use crate::acceptor;
+use crate::present::Present;
+use crate::upstream::Origin;
 
 /// How a handshake of TLS begins.
 const TLS_HANDSHAKE: u8 = 0x16;

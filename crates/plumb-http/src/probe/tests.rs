@@ -1,0 +1,125 @@
+use super::*;
+
+fn probe() -> Probe {
+    let limits = Limits { expected: "2xx".parse().unwrap(), body_bytes_max: 100 };
+    Probe::new(vec![b"one".to_vec(), b"two".to_vec()], Ask::Content, limits, 7)
+}
+
+/// The end of the answer in `bytes`, fed in pieces of `piece` bytes.
+fn answer(probe: &mut Probe, bytes: &[u8], piece: usize) -> (Answer, Then) {
+    let mut wire = Wire::default();
+    let mut user = probe.user(0);
+    let op = Some(Op { label: 0, tag: 0 });
+    let (mut from, mut to) = (0, 0);
+    while to < bytes.len() {
+        to = bytes.len().min(to + piece);
+        loop {
+            let rest = &bytes[from..to];
+            match probe.decode(&mut user, &mut wire, op, rest, &mut Vec::new()) {
+                Step::Done { answer, then, .. } => return (answer, then),
+                Step::Need { consumed } => {
+                    from += consumed;
+                    break;
+                }
+                Step::Aside { consumed } => from += consumed,
+            }
+            if from == to {
+                break;
+            }
+        }
+    }
+    (probe.eof(&mut user, &mut wire, Op { label: 0, tag: 0 }), Then::Close)
+}
+
+fn failed(bytes: &[u8], kind: FailureKind) {
+    for piece in [1, bytes.len()] {
+        let (answer, then) = answer(&mut probe(), bytes, piece);
+        assert_eq!(answer.outcome, Outcome::Failed(kind), "{piece}");
+        assert_eq!(then, Then::Close);
+    }
+}
+
+#[test]
+fn every_round_asks_for_every_page_in_an_order_of_its_own() {
+    let mut probe = probe();
+    let mut user = probe.user(1);
+    let mut labels = Vec::new();
+    for _ in 0..200 {
+        let mut out = Vec::new();
+        match probe.encode(&mut user, &mut Wire::default(), &mut out) {
+            Next::Send(op) => labels.push(op.label),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(out, [b"one", b"two"][usize::from(labels[labels.len() - 1])]);
+    }
+    let rounds: Vec<&[u16]> = labels.chunks(2).collect();
+    assert!(rounds.iter().all(|round| round[0] != round[1]));
+    let first = rounds.iter().filter(|round| round[0] == 0).count();
+    assert!((25..=75).contains(&first), "{first} of 100 rounds begin with the first page");
+}
+
+#[test]
+fn a_right_answer_has_its_status_and_its_length() {
+    let bytes = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    for piece in [1, 7, bytes.len()] {
+        let (answer, then) = answer(&mut probe(), bytes, piece);
+        assert_eq!((answer, then), (Answer { code: Some(200), ..Answer::ok(5) }, Then::Keep));
+    }
+}
+
+#[test]
+fn a_body_that_ends_with_the_connection_is_right_and_a_cut_one_is_not() {
+    let (answer, _) = answer(&mut probe(), b"HTTP/1.0 200 OK\r\n\r\nsome", 1);
+    assert_eq!(answer, Answer { code: Some(200), ..Answer::ok(4) });
+    failed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", FailureKind::Closed);
+    failed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", FailureKind::Closed);
+    failed(b"HTTP/1.1 2", FailureKind::Closed);
+}
+
+#[test]
+fn a_status_that_is_not_expected_fails_and_keeps_the_connection() {
+    let bytes = b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno";
+    let mut probe = probe();
+    let (answer, then) = answer(&mut probe, bytes, bytes.len());
+    assert_eq!(answer.outcome, Outcome::Failed(FailureKind::UnexpectedStatus));
+    assert_eq!((answer.code, then), (Some(401), Then::Keep));
+    assert_eq!(probe.complaint().unwrap(), "answered 401 where 2xx was expected");
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    failed(b"220 mail ready\r\n", FailureKind::Garbled);
+    failed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", FailureKind::Garbled);
+    failed(b"HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n", FailureKind::BodyTooLarge);
+    let endless = [b"HTTP/1.1 200 OK\r\n\r\n".as_slice(), &[b'x'; 101]].concat();
+    failed(&endless, FailureKind::BodyTooLarge);
+    let long = [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 70_000]].concat();
+    let (answer, _) = answer(&mut probe(), &long, 4_096);
+    assert_eq!(answer.outcome, Outcome::Failed(FailureKind::HeadTooLarge));
+}
+
+#[test]
+fn bytes_behind_an_answer_make_it_wrong() {
+    let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhello";
+    let mut probe = probe();
+    let (answer, then) = answer(&mut probe, bytes, bytes.len());
+    assert_eq!(answer.outcome, Outcome::Failed(FailureKind::Garbled));
+    assert_eq!(then, Then::Close);
+    assert!(probe.complaint().unwrap().contains("more bytes"));
+}
+
+#[test]
+fn times_that_a_server_tells_come_with_the_answer_they_stand_in() {
+    let mut probe = probe();
+    for (dur, ns) in [("5", 5_000_000), ("7.5", 7_500_000), ("7.5", 7_500_000)] {
+        let bytes = format!(
+            "HTTP/1.1 200 OK\r\nServer-Timing: app;dur=1, db;dur={dur}\r\nContent-Length: 0\r\n\r\n"
+        );
+        let (answer, _) = answer(&mut probe, bytes.as_bytes(), bytes.len());
+        let told: Vec<_> = answer.told.unwrap().iter().collect();
+        assert_eq!(told, [(0, 1_000_000), (1, ns)]);
+    }
+    assert_eq!(probe.told_names(), ["app", "db"]);
+    let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(answer(&mut probe, plain, plain.len()).0.told, None);
+}

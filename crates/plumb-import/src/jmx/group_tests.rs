@@ -1,0 +1,147 @@
+//! Plans of groups and requests that are written here: groups of the plugins, groups around a load,
+//! and uploads.
+
+use super::*;
+use crate::Format;
+
+fn made(text: &str) -> Result<Draft, ImportError> {
+    let source = Source { path: "p.jmx".into(), text: text.into(), format: Format::Jmx };
+    import(&source, &ImportOptions::of("p.jmx"))
+}
+
+fn draft(text: &str) -> Draft {
+    made(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn notes(draft: &Draft) -> Vec<String> {
+    draft.notes.sorted().iter().map(ToString::to_string).collect()
+}
+
+fn text<T: AsRef<str>>(value: Option<&toml::Spanned<T>>) -> &str {
+    value.map_or("", |value| value.get_ref().as_ref())
+}
+
+/// A plan of `groups`, with the server in each request.
+fn plan(groups: &str) -> String {
+    format!(
+        "<jmeterTestPlan><hashTree><TestPlan testname='p'/><hashTree>{groups}</hashTree></hashTree>\
+         </jmeterTestPlan>"
+    )
+}
+
+/// A request with further `properties`, and the empty tree below it.
+fn request(name: &str, method: &str, properties: &str) -> String {
+    format!(
+        "<HTTPSamplerProxy testname='{name}'><stringProp name='HTTPSampler.domain'>h</stringProp>\
+         <stringProp name='HTTPSampler.path'>/{name}</stringProp>\
+         <stringProp name='HTTPSampler.method'>{method}</stringProp>{properties}</HTTPSamplerProxy>\
+         <hashTree/>"
+    )
+}
+
+fn group(kind: &str, properties: &str, requests: &str) -> String {
+    format!("<{kind} testname='g'>{properties}</{kind}><hashTree>{requests}</hashTree>")
+}
+
+const USERS: &str = "<stringProp name='ThreadGroup.num_threads'>1</stringProp>";
+
+#[test]
+fn uploads_are_left_out_and_never_sent_empty() {
+    let file = |path: &str, field: &str| {
+        format!(
+            "<elementProp name='HTTPsampler.Files'><collectionProp name='HTTPFileArgs.files'>\
+             <elementProp name='x'><stringProp name='File.path'>{path}</stringProp>\
+             <stringProp name='File.paramname'>{field}</stringProp></elementProp></collectionProp>\
+             </elementProp>"
+        )
+    };
+    let multipart = "<boolProp name='HTTPSampler.DO_MULTIPART_POST'>true</boolProp>";
+    let field = "<elementProp name='HTTPsampler.Arguments'><collectionProp \
+                 name='Arguments.arguments'><elementProp name='a'><stringProp \
+                 name='Argument.name'>a</stringProp><stringProp name='Argument.value'>1 &amp; 2\
+                 </stringProp></elementProp></collectionProp></elementProp>";
+    let requests = [
+        request("part", "POST", &file("a.pdf", "f")),
+        request("multi", "POST", &format!("{multipart}{}", file("a.pdf", ""))),
+        request("later", "PUT", &file("${path}", "")),
+        request("get", "GET", &file("a.pdf", "")),
+        request("whole", "PUT", &file("a.pdf", "")),
+        request("fields", "POST", &format!("{multipart}{field}")),
+    ]
+    .concat();
+    let draft = draft(&plan(&group("ThreadGroup", USERS, &requests)));
+    let steps = &draft.file.scenario[0].step;
+    let names: Vec<&str> = steps.iter().map(|step| text(step.name.as_ref())).collect();
+    assert_eq!(names, ["whole", "fields"]);
+    assert_eq!(steps[0].body_file.as_ref().unwrap().get_ref().as_os_str(), "a.pdf");
+    assert!(text(steps[1].body.as_ref()).contains("name=\"a\"\r\n\r\n1 & 2\r\n--"));
+    let kind = steps[1].headers.get("Content-Type").unwrap();
+    assert!(kind.starts_with("multipart/form-data; boundary="), "{kind}");
+    let said = notes(&draft);
+    assert_eq!(said.iter().filter(|note| note.contains("is left out")).count(), 4, "{said:?}");
+}
+
+#[test]
+fn groups_of_the_plugins_become_stages() {
+    let stepping = "<stringProp name='ThreadGroup.num_threads'>4</stringProp>\
+                    <stringProp name='Start users count'>2</stringProp>\
+                    <stringProp name='Start users period'>10</stringProp>\
+                    <stringProp name='rampUp'>1</stringProp>\
+                    <stringProp name='flighttime'>20</stringProp>";
+    let concurrency = "<stringProp name='TargetLevel'>3</stringProp><stringProp name='RampUp'>5\
+                       </stringProp><stringProp name='Hold'>10</stringProp><stringProp \
+                       name='Unit'>S</stringProp>";
+    let groups = [
+        group("kg.apc.jmeter.threads.SteppingThreadGroup", stepping, &request("a", "GET", "")),
+        group(
+            "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup",
+            concurrency,
+            &request("b", "GET", ""),
+        ),
+    ]
+    .concat();
+    let draft = draft(&plan(&groups));
+    let users = |number: usize| {
+        let stages = draft.file.scenario[number].stages.iter().map(|stage| *stage.get_ref());
+        stages.map(|stage| (stage.over.ns() / 1_000_000, stage.users.unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(users(0), [(1_000, 2), (10_000, 2), (1_000, 4), (20_000, 4), (1, 0)]);
+    assert_eq!(users(1), [(5_000, 3), (10_000, 3)]);
+    assert_eq!(draft.file.scenario[1].step.len(), 1);
+}
+
+#[test]
+fn what_is_set_up_is_prepared_and_what_is_torn_down_is_named() {
+    let requests = [request("a", "GET", ""), request("b", "GET", "")].concat();
+    let loops = "<elementProp name='ThreadGroup.main_controller'><stringProp \
+                 name='LoopController.loops'>1</stringProp></elementProp>";
+    let groups = [
+        group("SetupThreadGroup", &format!("{USERS}{loops}"), &requests),
+        group("ThreadGroup", USERS, &request("c", "GET", "")),
+        group("PostThreadGroup", USERS, &request("d", "GET", "")),
+    ]
+    .concat();
+    let draft = draft(&plan(&groups));
+    let prepared: Vec<&str> =
+        draft.file.prepare.iter().map(|step| text(step.name.as_ref())).collect();
+    assert_eq!(prepared, ["a", "b"]);
+    assert!(draft.remarks.contains_key("prepare.0") && draft.remarks.contains_key("prepare.1"));
+    let said = notes(&draft);
+    assert!(
+        said.iter().any(|note| note.contains("a tearDown group") && note.contains("1 request"))
+    );
+    assert_eq!(said.len(), 1, "{said:?}");
+}
+
+#[test]
+fn a_plan_of_groups_that_make_no_load_is_refused_by_what_they_are() {
+    let arrivals = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup";
+    for (kind, named) in [
+        ("PostThreadGroup", "a tearDown group"),
+        (arrivals, "ArrivalsThreadGroup \"g\": there is nothing like it here"),
+    ] {
+        let text = plan(&group(kind, USERS, &request("a", "GET", "")));
+        let error = made(&text).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(named) && error.contains("none of its 1 request"), "{error}");
+    }
+}
