@@ -1,0 +1,3 @@
+//! The integration runtime: documents in, rows out.
+
+pub mod rows;
