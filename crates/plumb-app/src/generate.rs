@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, show_ns};
 use plumb_serve::ServeError;
 
@@ -106,7 +106,7 @@ fn database_error(target: &DatabaseTarget, cause: String) -> AppError {
     ServeError::Database { url: target.to_string(), cause, remedy }.into()
 }
 
-impl Server for Generate {
+impl Verb for Generate {
     fn run(&mut self, out: Output<'_>, _log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.generate(out, stop)?)
     }

@@ -62,10 +62,10 @@ impl Layer for App {
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("serve", words)) => {
-                Ok(Job::Serve(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
             }
             Some(("generate", words)) => {
-                Ok(Job::Serve(Box::new(Generate::new(&GenerateOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Generate::new(&GenerateOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(AppError::NoVerb.into()),
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
 use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
 
@@ -67,7 +67,7 @@ impl Serve {
     }
 }
 
-impl Server for Serve {
+impl Verb for Serve {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }

@@ -1,7 +1,7 @@
 //! The rules of a column against one of its figures.
 
 use crate::figure::Figure;
-use crate::finding::{Finding, Kind, Report};
+use crate::finding::{Disagreement, Finding, Report};
 use crate::formula::Formula;
 use crate::interval::Interval;
 use crate::likely::{cause, range, shown};
@@ -31,12 +31,12 @@ impl At<'_> {
     }
 
     fn is_data(&self) -> bool {
-        self.unit(self.column).is_some_and(|unit| unit.kind == unit::Kind::Data)
+        self.unit(self.column).is_some_and(|unit| unit.kind == unit::Quantity::Data)
     }
 
     pub(crate) fn finding(
         &self,
-        kind: Kind,
+        kind: Disagreement,
         printed: &str,
         expected: &str,
         formula: &str,
@@ -59,7 +59,7 @@ impl At<'_> {
         match rule {
             Rule::PartOf(_) => {} // looked at once a row
             Rule::Is(formula) => {
-                self.is(figure, Kind::Formula, value(formula), &formula.text, report);
+                self.is(figure, Disagreement::Formula, value(formula), &formula.text, report);
             }
             Rule::AtMost(formula) => {
                 let bound = value(formula).map(|most| (f64::NEG_INFINITY, most.high));
@@ -75,7 +75,7 @@ impl At<'_> {
                 let expected = self.row.interval(*other).map(|other| other.times(factor));
                 let unit = self.unit(*other).map_or("", |unit| unit.text.as_str());
                 let formula = format!("{} in {unit}", self.name(*other));
-                self.is(figure, Kind::Units, expected, &formula, report);
+                self.is(figure, Disagreement::Units, expected, &formula, report);
             }
             Rule::Between(min, max) => {
                 self.between(self.row.interval(*min), self.row.interval(*max), report);
@@ -88,7 +88,7 @@ impl At<'_> {
     fn is(
         &self,
         figure: &Figure,
-        kind: Kind,
+        kind: Disagreement,
         expected: Option<Interval>,
         formula: &str,
         report: &mut Report,
@@ -112,7 +112,8 @@ impl At<'_> {
         report.checked();
         if !figure.interval.meets(Interval { low, high }) {
             let expected = if low.is_finite() { low } else { high };
-            let finding = self.finding(Kind::Bound, &figure.text, &shown(expected), formula, None);
+            let finding =
+                self.finding(Disagreement::Bound, &figure.text, &shown(expected), formula, None);
             report.add(finding);
         }
     }
@@ -132,7 +133,7 @@ impl At<'_> {
         let expected = self.row.interval(rate).zip(seconds);
         let expected = expected.map(|(rate, seconds)| rate.by(seconds).times(factor));
         let formula = format!("{} x {words}", self.name(rate));
-        self.is(figure, Kind::Total, expected, &formula, report);
+        self.is(figure, Disagreement::Total, expected, &formula, report);
     }
 
     /// A rate must not be more than the link carries.
@@ -164,7 +165,7 @@ impl At<'_> {
         let printed = format!("{} ({} times the link)", figure.text, shown(times));
         let expected = format!("at most {} {}", shown(most), unit.text);
         let formula = format!("the link of {text}, {directions} way(s)");
-        report.add(self.finding(Kind::Link, &printed, &expected, &formula, likely));
+        report.add(self.finding(Disagreement::Link, &printed, &expected, &formula, likely));
     }
 
     pub(crate) fn between(
@@ -183,7 +184,13 @@ impl At<'_> {
             let likely = cause(figure, bounds, self.is_data());
             let expected = range(Interval { low: min.middle(), high: max.middle() });
             let formula = "minimum and maximum";
-            report.add(self.finding(Kind::Extremes, &figure.text, &expected, formula, likely));
+            report.add(self.finding(
+                Disagreement::Extremes,
+                &figure.text,
+                &expected,
+                formula,
+                likely,
+            ));
         }
     }
 
@@ -215,8 +222,13 @@ impl At<'_> {
             self.name(rule.candidate),
             self.name(rule.baseline)
         );
-        let finding =
-            self.finding(Kind::Improvement, &figure.text, &range(expected), &formula, likely);
+        let finding = self.finding(
+            Disagreement::Improvement,
+            &figure.text,
+            &range(expected),
+            &formula,
+            likely,
+        );
         report.add(finding);
     }
 }

@@ -15,7 +15,7 @@ pub struct Finding {
     /// The column, or the columns added up.
     pub column: String,
     /// What kind of disagreement it is.
-    pub kind: Kind,
+    pub kind: Disagreement,
     /// The figure as it is printed.
     pub printed: String,
     /// What it should be.
@@ -28,7 +28,7 @@ pub struct Finding {
 
 /// The kinds of disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum Disagreement {
     /// Shares do not add up to their whole.
     Shares,
     /// A figure is not the value of its formula.

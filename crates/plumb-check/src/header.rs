@@ -8,7 +8,7 @@ use crate::formula::Formula;
 use crate::table::{
     Base, Better, COLUMNS_MAX, Column, Extremes, Improvement, Row, Rule, Table, Time,
 };
-use crate::unit::{Kind, Unit, quantity};
+use crate::unit::{Quantity, Unit, quantity};
 
 /// The header while it is read: the columns are known only at its end.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl Header {
                 let time = match names.place(time, *line) {
                     Ok(column) => Time::Column(column),
                     Err(error) => match quantity(time) {
-                        Some((value, unit)) if unit.kind == Kind::Time => {
+                        Some((value, unit)) if unit.kind == Quantity::Time => {
                             Time::Fixed(value * unit.to_base())
                         }
                         _ => return Err(error),

@@ -31,6 +31,6 @@ mod unit;
 
 pub use error::ReadError;
 pub use file::{open, read_csv, read_json};
-pub use finding::{Finding, Kind, Report};
+pub use finding::{Disagreement, Finding, Report};
 pub use recording::{of_file, of_nmon};
 pub use table::Table;

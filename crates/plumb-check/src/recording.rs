@@ -3,7 +3,7 @@
 use plumb_nmon::{Doubt, HALF_DECIMAL, Nmon, Recording, Rule, TroubleKind};
 
 use crate::figure::{Figure, Style};
-use crate::finding::{Finding, Kind, Report};
+use crate::finding::{Disagreement, Finding, Report};
 use crate::interval::Interval;
 use crate::likely::{cause, range, shown};
 
@@ -21,7 +21,7 @@ pub fn of_file(file: &Nmon) -> Vec<Report> {
                 line: trouble.line,
                 row: "AAA".to_owned(),
                 column: "host".to_owned(),
-                kind: Kind::Hosts,
+                kind: Disagreement::Hosts,
                 printed: other.clone(),
                 expected: known.clone(),
                 formula: "one host a recording".to_owned(),
@@ -53,12 +53,13 @@ pub fn of_nmon(recording: &Recording) -> Report {
 fn finding(doubt: &Doubt) -> Finding {
     let expected = Interval { low: doubt.expected.0, high: doubt.expected.1 };
     let (kind, formula) = match doubt.rule {
-        Rule::Shares => (Kind::Shares, "parts of 100"),
-        Rule::Singles => (Kind::Shares, "the mean of the single processors"),
-        Rule::Share => (Kind::Bound, "a share of 100 %"),
-        Rule::Whole(whole) => (Kind::Bound, whole),
+        Rule::Shares => (Disagreement::Shares, "parts of 100"),
+        Rule::Singles => (Disagreement::Shares, "the mean of the single processors"),
+        Rule::Share => (Disagreement::Bound, "a share of 100 %"),
+        Rule::Whole(whole) => (Disagreement::Bound, whole),
     };
-    let place = Place { line: doubt.line, section: &doubt.section, snapshot: Some(doubt.id) };
+    let place =
+        FigurePosition { line: doubt.line, section: &doubt.section, snapshot: Some(doubt.id) };
     found(&place, &doubt.column, kind, doubt.value, expected, formula)
 }
 
@@ -77,23 +78,23 @@ fn processors(recording: &Recording, report: &mut Report) {
         let snapshot = busy.stat.max_at();
         // the line of its time, since the figure is made of several
         let line = snapshot.and_then(|id| recording.timeline.line_of(id)).unwrap_or(recording.line);
-        let place = Place { line, section: "cores busy", snapshot };
+        let place = FigurePosition { line, section: "cores busy", snapshot };
         let rule = busy.rule.to_string();
-        report.add(found(&place, &rule, Kind::Bound, value, expected, "processors online"));
+        report.add(found(&place, &rule, Disagreement::Bound, value, expected, "processors online"));
     }
 }
 
 /// Where a figure stands.
-struct Place<'a> {
+struct FigurePosition<'a> {
     line: u64,
     section: &'a str,
     snapshot: Option<u64>,
 }
 
 fn found(
-    place: &Place<'_>,
+    place: &FigurePosition<'_>,
     column: &str,
-    kind: Kind,
+    kind: Disagreement,
     value: f64,
     expected: Interval,
     formula: &str,

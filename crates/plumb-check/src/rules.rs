@@ -2,7 +2,7 @@
 
 use crate::cell::At;
 use crate::figure::Figure;
-use crate::finding::{Finding, Kind, Report};
+use crate::finding::{Disagreement, Finding, Report};
 use crate::formula::Formula;
 use crate::interval::Interval;
 use crate::likely::{cause, range, shown};
@@ -33,7 +33,7 @@ impl Table {
             Some(Cell::Figure(figure)) => figure,
             Some(Cell::Words(words)) if needs_figure => {
                 let at = At { table: self, row, column };
-                report.add(at.finding(Kind::Words, words, "a figure", "the header", None));
+                report.add(at.finding(Disagreement::Words, words, "a figure", "the header", None));
                 return;
             }
             _ => return,
@@ -42,8 +42,13 @@ impl Table {
         if figure.odd && needs_figure {
             let expected = shown(figure.value);
             let likely = Some("the other separator is meant".to_owned());
-            let finding =
-                at.finding(Kind::Separator, &figure.text, &expected, "the decimal sign", likely);
+            let finding = at.finding(
+                Disagreement::Separator,
+                &figure.text,
+                &expected,
+                "the decimal sign",
+                likely,
+            );
             report.add(finding);
         }
         at.link(figure, report);
@@ -97,7 +102,7 @@ impl Table {
             line: row.line,
             row: row.name(),
             column: names.join(" + "),
-            kind: Kind::Shares,
+            kind: Disagreement::Shares,
             printed: format!("{} = {}", texts.join(" + "), shown(total)),
             expected: range(expected),
             formula: format!("parts of {}", whole.text),

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) text: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Quantity,
     /// Bytes, seconds, or one: what one unit is of its base.
     pub(crate) factor: f64,
     /// Seconds of the time it is counted by, for rates.
@@ -13,7 +13,7 @@ pub(crate) struct Unit {
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Quantity {
     /// Bits or bytes.
     Data,
     /// Time.
@@ -31,9 +31,9 @@ impl Unit {
             None => (text, None),
         };
         let (kind, factor) = bytes(counted)
-            .map(|factor| (Kind::Data, factor))
-            .or_else(|| seconds(counted).map(|factor| (Kind::Time, factor)))
-            .unwrap_or((Kind::Count, 1.0));
+            .map(|factor| (Quantity::Data, factor))
+            .or_else(|| seconds(counted).map(|factor| (Quantity::Time, factor)))
+            .unwrap_or((Quantity::Count, 1.0));
         Self { text: text.to_owned(), kind, factor, per_s: per }
     }
 
@@ -44,7 +44,7 @@ impl Unit {
 
     /// True for bits or bytes by time.
     pub(crate) fn is_data_rate(&self) -> bool {
-        self.kind == Kind::Data && self.per_s.is_some()
+        self.kind == Quantity::Data && self.per_s.is_some()
     }
 }
 

@@ -9,30 +9,15 @@
     reason = "a test that cannot go on should end, and its figures are exact"
 )]
 
-#[path = "../../plumb-nmon/tests/cases/mod.rs"]
+#[path = "../../plumb-wire/tests/cases/mod.rs"]
 mod cases;
-
-use std::fs;
-use std::path::Path;
+#[path = "../../plumb-wire/tests/cases/corpus.rs"]
+mod corpus;
 
 use cases::cases;
+use corpus::files_of;
 use plumb_nmon::Options;
 use proptest::prelude::*;
-
-/// The files of these folders, as the folders are named below `tests`.
-fn corpus(folders: [&str; 2]) -> Vec<(String, Vec<u8>)> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut files: Vec<_> = folders
-        .iter()
-        .flat_map(|folder| fs::read_dir(tests.join(folder)).unwrap())
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap())
-        })
-        .collect();
-    files.sort();
-    files
-}
 
 const TABLES: [&str; 2] = ["corpus", "../../../examples/published"];
 const RECORDINGS: [&str; 2] = ["../../plumb-nmon/tests/corpus", "../../plumb-nmon/tests/fixtures"];
@@ -78,7 +63,7 @@ fn judge(text: &str) -> bool {
 
 #[test]
 fn the_corpus_reads_as_it_is_meant() {
-    for (name, bytes) in corpus(TABLES) {
+    for (name, bytes) in files_of(&TABLES) {
         assert_eq!(judge(&String::from_utf8(bytes).unwrap()), !name.starts_with("bad-"), "{name}");
     }
 }
@@ -116,7 +101,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
     ) {
-        let bytes = changed(&corpus(TABLES), which, changes, cut);
+        let bytes = changed(&files_of(&TABLES), which, changes, cut);
         judge(&String::from_utf8_lossy(&bytes));
     }
 
@@ -126,7 +111,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
         cut in any::<prop::sample::Index>(),
     ) {
-        let bytes = changed(&corpus(RECORDINGS), which, changes, cut);
+        let bytes = changed(&files_of(&RECORDINGS), which, changes, cut);
         if let Ok(file) = plumb_nmon::read(&bytes, &Options::default()) {
             for report in plumb_check::of_file(&file) {
                 assert!(report.findings().len() <= 1_000, "findings are bounded");

@@ -12,7 +12,7 @@
 
 use std::fmt::Write as _;
 
-use plumb_check::{Kind, Report};
+use plumb_check::{Disagreement, Report};
 
 /// What is wrong with a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +46,19 @@ const FAULTS: [Fault; 11] = [
 
 impl Fault {
     /// The finding that names it: its column and kind.
-    fn found_as(self) -> (&'static str, Kind) {
+    fn found_as(self) -> (&'static str, Disagreement) {
         match self {
-            Self::Share => ("user + sys + idle", Kind::Shares),
-            Self::Processor => ("cpu", Kind::Formula),
-            Self::ThousandsInRate | Self::BitsAndBytes => ("tr", Kind::Formula),
-            Self::DecimalComma => ("user", Kind::Separator),
-            Self::BaseOfImprovement | Self::SignOfImprovement => ("gain", Kind::Improvement),
-            Self::Total => ("total", Kind::Total),
-            Self::Average => ("avg", Kind::Extremes),
-            Self::Thousands1024 => ("total_mb", Kind::Units),
-            Self::Link => ("wire", Kind::Link),
+            Self::Share => ("user + sys + idle", Disagreement::Shares),
+            Self::Processor => ("cpu", Disagreement::Formula),
+            Self::ThousandsInRate | Self::BitsAndBytes => ("tr", Disagreement::Formula),
+            Self::DecimalComma => ("user", Disagreement::Separator),
+            Self::BaseOfImprovement | Self::SignOfImprovement => {
+                ("gain", Disagreement::Improvement)
+            }
+            Self::Total => ("total", Disagreement::Total),
+            Self::Average => ("avg", Disagreement::Extremes),
+            Self::Thousands1024 => ("total_mb", Disagreement::Units),
+            Self::Link => ("wire", Disagreement::Link),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, Part, PartKind, PartShare, Reading, Series, show_ns,
+    FasterCalls, Histogram, PartKind, PartShare, Reading, Series, TimePart, show_ns,
 };
 
 use crate::ledger::Observations;
@@ -62,17 +62,17 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
 }
 
 /// The parts that were measured, each with what `known_as` makes of its times.
-fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<Part> {
+fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<TimePart> {
     let found = known.found;
     let mut parts = vec![
-        Part {
+        TimePart {
             kind: PartKind::Server,
             time: known_as(&found.statement).less(&[known_as(&found.empty)]),
             how: "between two readings of the server's clock, sent at once with the statement in \
                   between, less two readings with a message in between that asks for no work (Sync)"
                 .into(),
         },
-        Part {
+        TimePart {
             kind: PartKind::Wire,
             time: known_as(&found.wire),
             how: "a message that asks for no work (Sync), there and back in the place of a call"
@@ -81,7 +81,7 @@ fn parts(known: &Known<'_>, known_as: fn(&Series) -> Estimate) -> Vec<Part> {
     ];
     let mut add = |wanted: bool, kind, series: &Series, how: &str| {
         if wanted {
-            parts.push(Part { kind, time: known_as(series), how: how.into() });
+            parts.push(TimePart { kind, time: known_as(series), how: how.into() });
         }
     };
     add(known.open, PartKind::Due, &found.due, "from the due time until a caller began");

@@ -19,8 +19,8 @@ use rustix::net::{
 
 use crate::EngineError;
 use crate::address::Endpoint;
+use crate::kernel_time::timespec;
 use crate::plan::Nagle;
-use crate::poll::timespec;
 use crate::proof::proven;
 use crate::stop::Stop;
 
@@ -123,8 +123,9 @@ impl Connection {
         options: &SocketOptions,
     ) -> Result<Self, EngineError> {
         let (endpoint, socket) = connect_first(candidates, limit, options, None)?;
-        rustix::io::ioctl_fionbio(&socket, false)
-            .map_err(|error| EngineError::connect_within(&endpoint, &error.into(), limit))?;
+        rustix::io::ioctl_fionbio(&socket, false).map_err(|error| {
+            EngineError::connect_within(endpoint.to_string(), &error.into(), limit)
+        })?;
         Ok(Self { socket })
     }
 
@@ -182,7 +183,9 @@ fn connect_first(
     for endpoint in candidates {
         match connect_within(endpoint, limit, options, stop) {
             Ok(socket) => return Ok((endpoint.clone(), socket)),
-            Err(error) => failures.push(EngineError::connect_within(endpoint, &error, limit)),
+            Err(error) => {
+                failures.push(EngineError::connect_within(endpoint.to_string(), &error, limit))
+            }
         }
         if stop.is_some_and(Stop::asked) {
             break;

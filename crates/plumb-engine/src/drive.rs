@@ -1,9 +1,12 @@
 //! The loop that drives one thread's share of a load: when work begins, and when the run is over.
 //!
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
-//! `drive/script.rs` says who takes part in a load of scripts.
+//! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
+//! load of scripts.
 
 mod connect;
+mod driven;
+mod due;
 mod script;
 #[cfg(test)]
 mod script_tests;
@@ -14,8 +17,7 @@ mod traffic;
 
 use std::collections::VecDeque;
 
-use plumb_measure::{Recorder, Shape, Slowest, TcpTotals, Transports};
-use serde::{Deserialize, Serialize};
+use plumb_measure::{Recorder, Shape};
 
 use crate::channel::READ_BYTES;
 use crate::clock;
@@ -32,6 +34,7 @@ use crate::stop::Stop;
 use crate::timer::Timers;
 use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
+pub use driven::{Driven, Ending};
 use script::Dues;
 use slow::Watch;
 
@@ -41,8 +44,6 @@ const RECEIVE_MAX_NS: u64 = 100_000_000;
 /// taken from a sample.
 const WAITS_A_LOOK: u32 = 8;
 const WAITING: &str = "wait for sockets";
-/// Due operations that are remembered: 8 MB of due times.
-const BACKLOG_MAX: usize = 1 << 20;
 /// Wake-ups in one pass; then the sockets are looked at, so that thousands of users who begin at
 /// once do not hold up each other's answers.
 const WAKES_A_PASS: usize = 64;
@@ -61,41 +62,6 @@ pub(crate) struct Job<'a, L> {
     pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
-}
-
-/// How a load ended; of several, the last in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ending {
-    /// The plan came to its end.
-    Complete,
-    /// It was told to stop; operations under way are left out.
-    Interrupted,
-    /// No connection stood for as long as the connect time-out.
-    GaveUp,
-}
-
-/// What one thread reports beside its records.
-#[derive(Debug)]
-pub struct Driven<P> {
-    /// The protocol as the thread leaves it.
-    pub protocol: P,
-    /// How it ended.
-    pub ending: Ending,
-    /// Start of the recorded part, on the clock of the run.
-    pub began_ns: u64,
-    /// From the start of the recorded part to its end, nanoseconds.
-    pub duration_ns: u64,
-    /// Operations of the warm-up.
-    pub warm_up_operations: u64,
-    /// Processor time of the recorded part, nanoseconds.
-    pub cpu_ns: u64,
-    /// Its slowest correct answers.
-    pub slowest: Slowest,
-    /// What its connections did; `None` without connections of TCP.
-    pub tcp: Option<TcpTotals>,
-    /// What its connections really used.
-    pub transports: Transports,
 }
 
 /// The recorded part of a run, on the clock of the run.
@@ -391,60 +357,6 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         self.outlet.begin(self.proofs.transports().first().cloned());
         for index in 0..self.conns.len() {
             self.ready_for_work(index);
-        }
-    }
-
-    /// Open load: begins what is due on the connections that are free.
-    fn release_due(&mut self) {
-        let Some(mut pacer) = self.pacer.take() else {
-            return;
-        };
-        while self.backlog.len() < BACKLOG_MAX
-            && self.may_begin(pacer.next_due())
-            && let Some(due) = pacer.take(self.now)
-        {
-            self.begun += u64::from(self.counts(due));
-            self.backlog.push_back(due);
-        }
-        if self.backlog.len() == BACKLOG_MAX {
-            self.drop_due(&mut pacer);
-        }
-        self.pacer = Some(pacer);
-        self.work_off_backlog();
-    }
-
-    /// A rate far beyond reach: what is due beside a full backlog is dropped at once, so that
-    /// neither memory nor the loop drowns in it.
-    fn drop_due(&mut self, pacer: &mut Dues) {
-        let first = pacer.next_due();
-        let Some(window) = self.window.filter(|_| self.may_begin(first)) else {
-            return;
-        };
-        if first < window.from {
-            pacer.skip(self.now.min(window.from - 1)); // the warm-up counts nothing
-            return;
-        }
-        let last = window.until.map_or(self.now, |until| self.now.min(until - 1));
-        let missed = pacer.skip(last);
-        let left = window.count.map_or(missed, |count| missed.min(count - self.begun));
-        self.begun += left;
-        self.recorder.dropped += left;
-    }
-
-    fn work_off_backlog(&mut self) {
-        while let Some(due) = self.backlog.front().copied() {
-            let late = self.now.saturating_sub(due) > self.job.plan.operation_timeout.ns();
-            if !late {
-                let Some(index) = self.take_free() else {
-                    self.starved = self.backlog.len();
-                    return;
-                };
-                self.begin_due(index, due);
-            } else if self.counts(due) {
-                self.recorder.dropped += 1;
-            }
-            self.backlog.pop_front();
-            self.starved = self.starved.saturating_sub(1);
         }
     }
 

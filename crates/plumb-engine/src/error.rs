@@ -4,7 +4,6 @@ use std::io;
 
 use plumb_measure::{FailureKind, Span};
 
-use crate::Endpoint;
 use crate::tls::TlsError;
 
 /// Why a load could not begin, or a server could not serve. Each message names the place, the
@@ -105,8 +104,8 @@ impl EngineError {
     }
 
     /// The error of a connection that could not be made within `limit`.
-    pub(crate) fn connect_within(endpoint: &Endpoint, error: &io::Error, limit: Span) -> Self {
-        let mut failure = Self::connect(endpoint.to_string(), error);
+    pub(crate) fn connect_within(address: String, error: &io::Error, limit: Span) -> Self {
+        let mut failure = Self::connect(address, error);
         if let Self::Connect { cause, kind: FailureKind::ConnectTimedOut, .. } = &mut failure {
             *cause = format!("no answer within {limit}");
         }

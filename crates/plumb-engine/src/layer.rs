@@ -48,15 +48,15 @@ pub trait Layer: Sync {
 pub enum Job {
     /// Measures something and leaves a run.
     Measure(Box<dyn Measure>),
-    /// Serves until it is told to stop.
-    Serve(Box<dyn Server>),
+    /// Does something else: serves until it is told to stop, writes a file, shows what is there.
+    Verb(Box<dyn Verb>),
 }
 
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Measure(_) => "Measure",
-            Self::Serve(_) => "Serve",
+            Self::Verb(_) => "Verb",
         })
     }
 }
@@ -132,13 +132,13 @@ pub trait Watch {
     fn result(&mut self, result: ResultRecord, began_ns: u64) -> Result<(), JobError>;
 }
 
-/// A verb that serves.
-pub trait Server {
-    /// Serves until `stop` is asked. `out` is standard output, for `listening on ADDRESS`; `log` is
-    /// standard error.
+/// A verb that leaves no run: it serves, or does a thing of its own.
+pub trait Verb {
+    /// Does what it is for; a server, until `stop` is asked. `out` is standard output, of a server
+    /// for `listening on ADDRESS`; `log` is standard error.
     ///
     /// # Errors
-    /// When it cannot listen or its loop cannot go on.
+    /// When it cannot begin or cannot go on.
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError>;
 
     /// True when it was to end by itself, and was asked to stop before it did.

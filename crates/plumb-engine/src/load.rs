@@ -17,7 +17,7 @@ use crate::gate::{Gate, StartLine};
 use crate::link::Link;
 use crate::operations::Tap;
 use crate::outlet::{Message, Outlet, Slice};
-use crate::place::Place;
+use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
@@ -166,7 +166,7 @@ where
                 shape,
             };
             let protocol = protocol(number);
-            let place = Place::of(plan, thread);
+            let place = ThreadContext::of(plan, thread);
             threads.push(Thread::new(number, empty));
             handles.push(scope.spawn(move || drive(job, protocol, outlet, place)));
         }
@@ -201,7 +201,7 @@ where
     let (full, messages) = mpsc::channel();
     let (empty, refill) = mpsc::channel();
     let outlet = Outlet::new(0, plan.interval.ns(), full, refill);
-    let place = Place::of(plan, 0);
+    let place = ThreadContext::of(plan, 0);
     thread::scope(|scope| {
         let handle = scope.spawn(move || {
             place.settle()?;
@@ -234,7 +234,7 @@ fn drive<P: Protocol, L: Link>(
     job: Job<'_, L>,
     protocol: P,
     outlet: Outlet,
-    place: Place<'_>,
+    place: ThreadContext<'_>,
 ) -> Result<Driven<P>, EngineError> {
     let line = job.line;
     let driven = place

@@ -1,16 +1,19 @@
 //! The options that mean the same in every layer.
 
+mod host;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use plumb_measure::{ForeignLimit, LimitSource, Rate, Share, Span, Tick};
+use clap::{Args, ValueEnum};
+use plumb_measure::{Rate, Span, Tick};
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::{Address, Endpoint, EngineError, Family};
+
+pub use host::HostOptions;
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]
@@ -333,111 +336,11 @@ pub struct OutputOptions {
     pub host: HostOptions,
 }
 
-/// How this machine, and one at the other end, are watched while it is measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostOptions {
-    /// Time between two samples of this machine; zero: none are taken.
-    pub host_interval: Span,
-    /// Processor time that others or the hypervisor may take, and who said so.
-    pub foreign_limit: ForeignLimit,
-    /// The address of a machine at the other end that is recorded too.
-    pub far_host: Option<String>,
-}
-
-/// The words of [`HostOptions`].
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Host")]
-struct HostWords {
-    /// Sample this machine so often while it measures; 0s: not at all, and what other programs
-    /// took is then not known
-    #[arg(long, value_name = "TIME", default_value = "250ms")]
-    host_interval: Span,
-
-    /// Processor time, of all processors, that others or the hypervisor may take before the
-    /// figures are not valid; 100%: whatever they take
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value = "5%",
-        env = "PLUMB_FOREIGN_LIMIT",
-        hide_env_values = true
-    )]
-    foreign_limit: Share,
-
-    /// Who set that limit, in words that were made of other words
-    #[arg(long, value_name = "SOURCE", hide = true)]
-    foreign_limit_from: Option<LimitSource>,
-
-    /// Record the machine at the other end too: HOST:PORT or unix:PATH of its `plumb host serve`
-    #[arg(long, value_name = "ADDRESS")]
-    far_host: Option<String>,
-}
-
-impl Args for HostOptions {
-    fn augment_args(command: Command) -> Command {
-        HostWords::augment_args(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        HostWords::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for HostOptions {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let words = HostWords::from_arg_matches(matches)?;
-        let source = match matches.value_source("foreign_limit") {
-            Some(ValueSource::CommandLine) => LimitSource::Option,
-            Some(ValueSource::EnvVariable) => LimitSource::Environment,
-            _ => LimitSource::Default,
-        };
-        Ok(Self {
-            host_interval: words.host_interval,
-            foreign_limit: ForeignLimit {
-                share: words.foreign_limit,
-                source: words.foreign_limit_from.unwrap_or(source),
-            },
-            far_host: words.far_host,
-        })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Default for HostOptions {
-    fn default() -> Self {
-        Self {
-            host_interval: Span::from_ms(250),
-            foreign_limit: ForeignLimit::default(),
-            far_host: None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::{Command, FromArgMatches as _};
+
     use super::*;
-
-    fn limit(words: &[&str]) -> ForeignLimit {
-        // whatever the environment of the tests says
-        let command = HostOptions::augment_args(Command::new("x"))
-            .mut_arg("foreign_limit", |argument| argument.env(None::<&str>));
-        let words = [&["x"], words].concat();
-        let matches = command.try_get_matches_from(words).unwrap();
-        HostOptions::from_arg_matches(&matches).unwrap().foreign_limit
-    }
-
-    #[test]
-    fn a_limit_knows_who_set_it() {
-        assert_eq!(limit(&[]), ForeignLimit::default());
-        assert_eq!(limit(&["--foreign-limit", "5%"]).source, LimitSource::Option);
-        let words = ["--foreign-limit=100%", "--foreign-limit-from=environment"];
-        assert_eq!(limit(&words).source, LimitSource::Environment);
-        assert!(limit(&words).accepts_all());
-    }
 
     fn driver(words: &[&str]) -> Result<DriverOptions, clap::Error> {
         let command = DriverOptions::augment_args(Command::new("load").no_binary_name(true));

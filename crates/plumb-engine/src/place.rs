@@ -18,14 +18,14 @@ const NAMED: &str = "/run/netns";
 
 /// Where one thread runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct ThreadContext<'a> {
     /// The processor; `None`: wherever the kernel puts it.
     pub cpu: Option<usize>,
     /// The network namespace, by its name or path; `None`: that of the program.
     pub netns: Option<&'a str>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ThreadContext<'a> {
     /// The place that `plan` gives to its thread `number`.
     #[must_use]
     pub fn of(plan: &'a LoadPlan, number: usize) -> Self {
@@ -80,10 +80,12 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_is_named() {
-        let nowhere = Place { netns: Some("no-such-namespace"), ..Place::default() };
+        let nowhere =
+            ThreadContext { netns: Some("no-such-namespace"), ..ThreadContext::default() };
         let error = nowhere.settle().unwrap_err().to_string();
         assert!(error.contains("no-such-namespace") && error.contains("ip netns"), "{error}");
-        let error = Place { cpu: Some(1 << 20), netns: None }.settle().unwrap_err().to_string();
+        let error =
+            ThreadContext { cpu: Some(1 << 20), netns: None }.settle().unwrap_err().to_string();
         assert!(error.contains("choose another with --pin"), "{error}");
     }
 }

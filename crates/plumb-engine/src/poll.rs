@@ -5,12 +5,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use plumb_measure::{Clock, Tick};
 use rustix::event::epoll;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::time::{TimerfdClockId, TimerfdFlags, Timespec, timerfd_create};
 
 use crate::clock::MonotonicClock;
+use crate::kernel_time::{set_timer, timespec};
 use crate::stop::Stop;
 use crate::tick::HeldTick;
 
@@ -173,20 +171,6 @@ impl Poll {
             self.alarm_at = deadline;
         }
         self.wait(None)
-    }
-}
-
-/// Lets `timer` go off once, at nanoseconds of the monotonic clock.
-pub(crate) fn set_timer(timer: &OwnedFd, at_ns: u64) -> io::Result<()> {
-    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(at_ns) };
-    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &time)?;
-    Ok(())
-}
-
-pub(crate) fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
     }
 }
 

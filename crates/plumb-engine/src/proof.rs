@@ -23,7 +23,7 @@ const PROTOCOL_SMC: u32 = 256;
 /// When the kernel does not tell, as of a socket whose peer is gone already.
 pub fn proven(socket: impl AsFd, tls: Option<String>) -> io::Result<Transport> {
     let socket = socket.as_fd();
-    Ok(Seen::on(socket, tls)?.transport(getsockname(socket)?))
+    Ok(TransportTraits::on(socket, tls)?.transport(getsockname(socket)?))
 }
 
 /// The proofs of many connections, each asked as it stands.
@@ -31,14 +31,14 @@ pub fn proven(socket: impl AsFd, tls: Option<String>) -> io::Result<Transport> {
 pub(crate) struct Proofs {
     transports: Transports,
     /// The connection before: those that are alike are only counted.
-    before: Option<(Seen, Transport)>,
+    before: Option<(TransportTraits, Transport)>,
 }
 
 impl Proofs {
     /// Adds a connection that stands, with `tls` of its session. One whose peer is gone already has
     /// carried nothing, and is left out.
     pub(crate) fn note(&mut self, socket: BorrowedFd<'_>, tls: Option<String>) {
-        let Ok(seen) = Seen::on(socket, tls) else { return };
+        let Ok(seen) = TransportTraits::on(socket, tls) else { return };
         let transport = match self.before.take() {
             Some((before, transport)) if before == seen => transport,
             _ => match getsockname(socket) {
@@ -61,14 +61,14 @@ impl Proofs {
 
 /// What tells one transport from another.
 #[derive(Debug, PartialEq, Eq)]
-struct Seen {
+struct TransportTraits {
     domain: AddressFamily,
     protocol: Option<Protocol>,
     peer: Option<SocketAddrAny>,
     tls: Option<String>,
 }
 
-impl Seen {
+impl TransportTraits {
     fn on(socket: BorrowedFd<'_>, tls: Option<String>) -> io::Result<Self> {
         Ok(Self {
             domain: sockopt::socket_domain(socket)?,

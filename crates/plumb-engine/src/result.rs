@@ -65,17 +65,6 @@ pub fn result_record<P>(
             .checked_div(attempts)
             .filter(|ns| *ns > 0)
             .map(|client_ns_per_op| CpuUse { client_ns_per_op, ..CpuUse::default() }),
-        niping: None,
-        parts: Vec::new(),
-        groups: Vec::new(),
-        scenarios: Vec::new(),
-        thresholds: Vec::new(),
-        pair: None,
-        clients: Vec::new(),
-        overlap: None,
-        stream: None,
-        figures: Vec::new(),
-        attribution: None,
         validity: Validity::of_load(recorder, facts)
             .with_stalls(&StallEvidence {
                 service: &service,
@@ -87,20 +76,7 @@ pub fn result_record<P>(
             })
             .with(load.transports.mixed()),
         transports: load.transports.uses().to_vec(),
-        driver: DriverFacts {
-            name: None,
-            wait: plan.waiting.describe().into(),
-            tick: Some(Ticks::of_client(plan.tick)),
-            threads: plan.threads.get() as u64,
-            passes: recorder.passes,
-            idle_passes: recorder.idle_passes,
-            lag_ns: Distribution::of(&recorder.lag),
-            start_up_ns: Distribution::of(&recorder.start_up),
-            quiet_closes: recorder.quiet_closes,
-            warm_up_operations: load.warm_up_operations,
-        },
-        host: None,
-        far: None,
+        driver: driver_facts(plan, load),
         tcp: load.tcp,
         slowest,
         intervals: load.intervals.clone(),
@@ -108,6 +84,24 @@ pub fn result_record<P>(
             [row] => row.batches.means(),
             _ => None, // operations of different kinds have no common order
         },
+        ..ResultRecord::default()
+    }
+}
+
+/// How busy the load generator was.
+fn driver_facts<P>(plan: &LoadPlan, load: &LoadResult<P>) -> DriverFacts {
+    let recorder = &load.recorder;
+    DriverFacts {
+        name: None,
+        wait: plan.waiting.describe().into(),
+        tick: Some(Ticks::of_client(plan.tick)),
+        threads: plan.threads.get() as u64,
+        passes: recorder.passes,
+        idle_passes: recorder.idle_passes,
+        lag_ns: Distribution::of(&recorder.lag),
+        start_up_ns: Distribution::of(&recorder.start_up),
+        quiet_closes: recorder.quiet_closes,
+        warm_up_operations: load.warm_up_operations,
     }
 }
 

@@ -18,21 +18,16 @@ use crate::link::Link;
 use crate::listener::Listener;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
+use crate::reception::{ACCEPTS_A_TURN, Arrival, Reception};
 use crate::service::{ConnectionId, Ended, Peer, Service, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use lone::Lone;
 
-/// Connections taken in one turn.
-const ACCEPTS_A_TURN: usize = 64;
 /// How long a client may take to read a farewell.
 const FAREWELL_NS: u64 = 1_000_000_000;
 /// Clients that may be reading a farewell beside those that are served.
 const FAREWELLS_MAX: usize = 64;
-/// How long the listeners rest when the kernel hands over no more connections.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// Indices from here on are listeners.
-const FIRST_LISTENER: usize = 1 << 31;
 
 /// What a server allows its clients.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +83,7 @@ pub fn serve<S: Service, L: Link>(
     link: impl Fn() -> L,
     stop: &Stop,
 ) -> Result<(), EngineError> {
-    crate::Place { cpu: plan.pin, netns: None }.settle()?;
+    crate::ThreadContext { cpu: plan.pin, netns: None }.settle()?;
     Serve::new(plan, listeners, service, &link, MonotonicClock, stop)?.run()
 }
 
@@ -120,7 +115,7 @@ struct Slot<C, L> {
 /// The state of the loop.
 pub(crate) struct Serve<'a, S: Service, L, T> {
     plan: &'a ServePlan,
-    listeners: &'a [Listener],
+    reception: Reception<'a>,
     service: &'a mut S,
     link: &'a dyn Fn() -> L,
     time: T,
@@ -136,8 +131,6 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     unsettled: Vec<usize>,
     buffer: Vec<u8>,
     reply: Vec<u8>,
-    accept_again_at: Option<u64>,
-    short_of_descriptors: bool,
     last_heard: u64,
     lone: Lone,
 }
@@ -151,16 +144,20 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         time: T,
         stop: &'a Stop,
     ) -> Result<Self, EngineError> {
-        let serve = Self {
+        let poll =
+            Poll::new(stop, plan.tick).map_err(EngineError::system("create an epoll set"))?;
+        let reception = Reception::new(listeners, &poll)
+            .map_err(EngineError::system("wait for connections"))?;
+        Ok(Self {
             plan,
-            listeners,
+            reception,
             service,
             link,
             now: time.now_ns(),
             last_heard: time.now_ns(),
             time,
             stop,
-            poll: Poll::new(stop, plan.tick).map_err(EngineError::system("create an epoll set"))?,
+            poll,
             slots: Vec::new(),
             free: Vec::new(),
             clients: 0,
@@ -169,12 +166,8 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             unsettled: Vec::new(),
             buffer: Vec::with_capacity(READ_BYTES),
             reply: Vec::new(),
-            accept_again_at: None,
-            short_of_descriptors: false,
             lone: Lone::default(),
-        };
-        serve.listen().map_err(EngineError::system("wait for connections"))?;
-        Ok(serve)
+        })
     }
 
     pub(crate) fn run(mut self) -> Result<(), EngineError> {
@@ -221,7 +214,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         }
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
-            match ready.token.index.checked_sub(FIRST_LISTENER) {
+            match Reception::listener(ready.token) {
                 Some(listener) => self.accept(listener),
                 None => self.on_ready(ready),
             }
@@ -241,46 +234,31 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             return Some(0);
         }
         let service = if S::WAITS { self.service.wake_at() } else { None };
-        [self.timers.next(), self.quit_at(), self.accept_again_at, service]
+        [self.timers.next(), self.quit_at(), self.reception.again_at(), service]
             .into_iter()
             .flatten()
             .min()
     }
 
-    fn listen(&self) -> io::Result<()> {
-        for (number, listener) in self.listeners.iter().enumerate() {
-            let token = Token { index: FIRST_LISTENER + number, generation: 0 };
-            self.poll.add_listener(listener.socket(), token)?;
-        }
-        Ok(())
-    }
-
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
-            match self.listeners[listener].accept(self.plan.nagle) {
-                Ok((socket, peer)) => {
-                    self.short_of_descriptors = false;
+            match self.reception.accept(listener, self.plan.nagle) {
+                Arrival::Connection(socket, peer) => {
                     let channel = Channel::new(socket, (self.link)());
                     self.welcome(channel, &peer);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // the client gave up while it waited
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return self.rest_listeners(&error),
+                Arrival::GaveUp => {}
+                Arrival::Nobody => return,
+                Arrival::Failed(error) => return self.rest_listeners(&error),
             }
         }
     }
 
     /// No descriptors or memory are left: the listeners rest, so that the loop does not spin.
     fn rest_listeners(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.short_of_descriptors, true) {
+        if self.reception.rest(&self.poll, self.now) {
             self.service.cannot_accept(error); // once, until it goes on
         }
-        for listener in self.listeners {
-            // one that is not in the set needs no removal
-            let _ = self.poll.remove(listener.socket());
-        }
-        self.accept_again_at = Some(self.now + ACCEPT_PAUSE_NS);
     }
 
     fn welcome(&mut self, channel: Channel<L>, peer: &Peer) {
@@ -295,7 +273,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             None => self.service.open(peer),
             Some(why) => Err(self.service.turn_away(peer, why)),
         };
-        let index = self.connection_id(channel);
+        let index = self.occupy_slot(channel);
         let generation = self.slots[index].generation;
         let Some(client) = &mut self.slots[index].client else {
             return;
@@ -304,7 +282,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             Ok(conn) => {
                 let conn = client.conn.insert(conn);
                 if S::WAITS {
-                    self.service.seated(conn, ConnectionId { index, generation });
+                    self.service.accepted(conn, ConnectionId { index, generation });
                 }
                 self.clients += 1;
             }
@@ -335,7 +313,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         }
     }
 
-    fn connection_id(&mut self, channel: Channel<L>) -> usize {
+    fn occupy_slot(&mut self, channel: Channel<L>) -> usize {
         let client = Client {
             channel,
             conn: None,
@@ -422,9 +400,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
                 _ => self.ask_wake(index),
             }
         }
-        if self.accept_again_at.is_some_and(|at| at <= self.now) && self.listen().is_ok() {
-            self.accept_again_at = None;
-        }
+        self.reception.resume(&self.poll, self.now);
     }
 
     fn ask_wake(&mut self, index: usize) {

@@ -113,7 +113,7 @@ pub trait Service {
     }
 
     /// Where a connection that was just opened sits, where [`WAITS`](Self::WAITS).
-    fn seated(&mut self, conn: &mut Self::Conn, connection_id: ConnectionId) {
+    fn accepted(&mut self, conn: &mut Self::Conn, connection_id: ConnectionId) {
         let _ = (conn, connection_id);
     }
 

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
 use crate::clock::MonotonicClock;
-use crate::poll::timespec;
+use crate::kernel_time::timespec;
 
 /// A request to stop. Every loop that waits is woken by it, and stays awake.
 #[derive(Debug)]

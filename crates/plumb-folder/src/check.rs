@@ -2,53 +2,24 @@
 //! part.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use plumb_measure::{Checkup, PathCheck};
 
 use crate::error::FolderError;
+use crate::folder_of::FolderOf;
 use crate::names::{CHECK, CHECKUP, REPORT};
-use crate::place::Place;
 
 const PARTS: &str = "parts";
 
 /// The folder of one check, made by this process or an earlier one.
+pub type CheckFolder = FolderOf<Check>;
+
+/// What stands in a [`CheckFolder`].
 #[derive(Debug)]
-pub struct CheckFolder {
-    place: Place,
-}
+pub struct Check;
 
-impl CheckFolder {
-    /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
-    ///
-    /// # Errors
-    /// [`FolderError::NotEmpty`] and its like when something is in it, [`FolderError::Create`] when
-    /// it cannot be made.
-    pub fn create_new(path: &Path) -> Result<Self, FolderError> {
-        Place::create_new(path).map(|place| Self { place })
-    }
-
-    /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.
-    ///
-    /// # Errors
-    /// [`FolderError::NamesTaken`] after a thousand names, [`FolderError::Create`] when a folder
-    /// cannot be made.
-    pub fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
-        Place::create_in(parent, stem).map(|place| Self { place })
-    }
-
-    /// The folder `path` of a check that goes on.
-    #[must_use]
-    pub fn again(path: &Path) -> Self {
-        Self { place: Place::of_another(path) }
-    }
-
-    /// Where the folder is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.place.path()
-    }
-
+impl FolderOf<Check> {
     /// A path for the run of a part, which is not there yet: `parts/<name>`, or
     /// `parts/<name>-2` and so on behind attempts that came to no end. Relative to the folder of
     /// the check, and whole.

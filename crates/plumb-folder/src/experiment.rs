@@ -7,8 +7,8 @@ use plumb_measure::Comparison;
 
 use crate::digest;
 use crate::error::FolderError;
+use crate::folder_of::FolderOf;
 use crate::names::{COMPARISON, EXPERIMENT, ORDER, REPORT};
-use crate::place::Place;
 
 const BLOCKS: &str = "blocks";
 /// What the commands of an experiment leave beside its runs.
@@ -17,43 +17,13 @@ const FILES: &str = "files";
 const NAME_MAX: usize = 40;
 
 /// The folder of one experiment, made by this process or an earlier one.
+pub type ExperimentFolder = FolderOf<Experiment>;
+
+/// What stands in a [`ExperimentFolder`].
 #[derive(Debug)]
-pub struct ExperimentFolder {
-    place: Place,
-}
+pub struct Experiment;
 
-impl ExperimentFolder {
-    /// Makes the folder `path` and its parents. A folder that is there and empty is taken.
-    ///
-    /// # Errors
-    /// [`FolderError::HoldsRun`], [`FolderError::HoldsExperiment`] or [`FolderError::NotEmpty`]
-    /// when something is in it, [`FolderError::Create`] when it cannot be made.
-    pub fn create_new(path: &Path) -> Result<Self, FolderError> {
-        Place::create_new(path).map(|place| Self { place })
-    }
-
-    /// Makes `parent/stem`, or `parent/stem-2`, `parent/stem-3` and so on where that is taken.
-    /// Two processes that ask at once get two folders.
-    ///
-    /// # Errors
-    /// [`FolderError::NamesTaken`] after a thousand names, [`FolderError::Create`] when a folder
-    /// cannot be made.
-    pub fn create_in(parent: &Path, stem: &str) -> Result<Self, FolderError> {
-        Place::create_in(parent, stem).map(|place| Self { place })
-    }
-
-    /// The folder `path` of an experiment that goes on.
-    #[must_use]
-    pub fn again(path: &Path) -> Self {
-        Self { place: Place::of_another(path) }
-    }
-
-    /// Where the folder is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.place.path()
-    }
-
+impl FolderOf<Experiment> {
     /// Where the run folder of a block belongs: `blocks/NNN-<variant>`, or `blocks/NNN-<variant>-2`
     /// and so on behind attempts that came to no end; it is not there yet.
     /// Hand it to [`RunFolder::create_new`](crate::RunFolder::create_new), or to a program as its

@@ -86,13 +86,13 @@ impl Layer for Host {
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("watch", words)) => {
-                Ok(Job::Serve(Box::new(Watch::new(WatchOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Watch::new(WatchOptions::from_arg_matches(words)?)?)))
             }
             Some(("record", words)) => {
-                Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
             }
             Some(("serve", words)) => {
-                Ok(Job::Serve(Box::new(FarServe::new(FarServeOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(FarServe::new(FarServeOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(HostError::NoVerb.into()),
         }

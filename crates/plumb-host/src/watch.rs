@@ -6,7 +6,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Span};
 
 use crate::HostError;
@@ -168,13 +168,8 @@ impl Show<'_> {
     }
 }
 
-impl Server for Watch {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+impl Verb for Watch {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.watch(out, log, stop)?)
     }
 

@@ -72,7 +72,7 @@ impl Layer for Http {
                 let dry_run = options.dry_run;
                 let load = ScenarioLoad::new(options)?;
                 Ok(match dry_run {
-                    true => Job::Serve(Box::new(DryRun::new(load))),
+                    true => Job::Verb(Box::new(DryRun::new(load))),
                     false => Job::Measure(Box::new(load)),
                 })
             }

@@ -1,6 +1,6 @@
 //! Bodies and queries without the secrets in them: forms, JSON, XML and multipart.
 
-use plumb_wire::secret::{Found, Kind, in_url, replaced};
+use plumb_wire::secret::{Found, Notation, in_url, replaced};
 
 use super::secrets::Secrets;
 use super::template::literal;
@@ -10,7 +10,7 @@ const IN_URL: &str = " percent-encoded";
 
 /// The body `text` of the type `mime` as a template; secrets are variables.
 pub(crate) fn masked(mime: &str, text: &str, secrets: &mut Secrets) -> String {
-    let kind = Kind::of(mime, text);
+    let kind = Notation::of(mime, text);
     let template =
         |secret: &Found| secrets.template(&secret.name, &text[secret.at.clone()], how(kind));
     replaced(text, &kind.secrets(text), literal, template)
@@ -18,7 +18,7 @@ pub(crate) fn masked(mime: &str, text: &str, secrets: &mut Secrets) -> String {
 
 /// The template `text` of the type `mime`; secrets that are written out are variables.
 pub(crate) fn masked_template(mime: &str, text: &str, secrets: &mut Secrets) -> String {
-    let kind = Kind::of(mime, text);
+    let kind = Notation::of(mime, text);
     written_out(text, kind.secrets(text), how(kind), secrets)
 }
 
@@ -47,12 +47,12 @@ fn written_out(
 }
 
 /// How a secret must be written in a body of a kind.
-fn how(kind: Kind) -> &'static str {
+fn how(kind: Notation) -> &'static str {
     match kind {
-        Kind::Form => IN_URL,
-        Kind::Json => " as it stands between quotation marks of JSON",
-        Kind::Xml => " as XML writes it",
-        Kind::Multipart | Kind::Other => "",
+        Notation::Form => IN_URL,
+        Notation::Json => " as it stands between quotation marks of JSON",
+        Notation::Xml => " as XML writes it",
+        Notation::Multipart | Notation::Other => "",
     }
 }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::order::Turn;
-use crate::schedule::BlockStatus;
 
 /// Name and version of the form of `order.json`.
 pub const ORDER_SCHEMA: &str = "plumb.order/2";
@@ -159,16 +158,6 @@ pub enum Failure {
     Measurement,
     /// The system could not be switched to its variant.
     Switch,
-}
-
-impl From<Failure> for BlockStatus {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Disturbed => Self::Disturbed,
-            Failure::Measurement => Self::Failed,
-            Failure::Switch => Self::NotSwitched,
-        }
-    }
 }
 
 impl OrderRecord {

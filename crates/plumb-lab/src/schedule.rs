@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::experiment::Extent;
+use crate::experiment::{Extent, Failure};
 use crate::order::Turn;
 
 /// A block that failed so often and never worked is not tried again.
@@ -26,6 +26,16 @@ pub enum BlockStatus {
     Failed,
     /// The system could not be switched to its variant.
     NotSwitched,
+}
+
+impl From<Failure> for BlockStatus {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Disturbed => Self::Disturbed,
+            Failure::Measurement => Self::Failed,
+            Failure::Switch => Self::NotSwitched,
+        }
+    }
 }
 
 /// What is known of one variant in one cell.

@@ -3,7 +3,6 @@
 use plumb_measure::{RunRecord, Ticks};
 
 use crate::LabError;
-use crate::compare::VariantBlocks;
 
 /// The option that declares the tick to be what is compared.
 const OPTION: &str = "hold-tick";
@@ -46,18 +45,6 @@ pub(crate) fn same_tick<'a>(runs: impl IntoIterator<Item = TickOf<'a>>) -> Resul
             other: format!("{} ({ticks})", other.name),
         }),
     }
-}
-
-/// Refuses an experiment whose blocks differ in the tick where they are compared: within a cell.
-///
-/// # Errors
-/// As [`same_tick`].
-pub(crate) fn same_tick_in(cell: usize, variants: &[VariantBlocks]) -> Result<(), LabError> {
-    let blocks = variants.iter().flat_map(|variant| {
-        let of_cell = variant.blocks.iter().filter(move |block| block.turn.cell == cell);
-        of_cell.map(|block| TickOf::of(&variant.name, &variant.command, &block.record))
-    });
-    same_tick(blocks)
 }
 
 #[cfg(test)]

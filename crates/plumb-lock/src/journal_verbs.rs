@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use plumb_engine::Stop;
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 
 use crate::LockError;
 use crate::journal::{self, Kind, Outlook, Report};
@@ -106,7 +106,7 @@ fn print(out: &mut dyn Write, reports: &[Report]) -> Result<(), LockError> {
     Ok(())
 }
 
-impl Server for JournalJob {
+impl Verb for JournalJob {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
         Ok(self.work(out)?)
     }

@@ -78,17 +78,17 @@ impl Layer for Locks {
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
         match matches.subcommand() {
             Some(("serve", words)) => {
-                Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
             }
             Some(("load", words)) => job_of(LoadVerb::from_arg_matches(words)?),
             Some(("status", words)) => {
-                Ok(Job::Serve(Box::new(Status::new(StatusOptions::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(Status::new(StatusOptions::from_arg_matches(words)?))))
             }
             Some(("show", words)) => {
-                Ok(Job::Serve(Box::new(Show::new(ShowOptions::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(Show::new(ShowOptions::from_arg_matches(words)?))))
             }
             Some(("journal", words)) => {
-                Ok(Job::Serve(Box::new(JournalJob::new(JournalVerb::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(JournalJob::new(JournalVerb::from_arg_matches(words)?))))
             }
             _ => Err(LockError::NoVerb.into()),
         }
@@ -102,7 +102,7 @@ fn job_of(verb: LoadVerb) -> Result<Job, JobError> {
         LoadVerb::Create(options) => LoadJob::create(options)?,
         LoadVerb::Destroy(options) => LoadJob::destroy(options)?,
         LoadVerb::Verify(options) => LoadJob::verify(options)?,
-        LoadVerb::Live(options) => return Ok(Job::Serve(Box::new(Live::new(options)?))),
+        LoadVerb::Live(options) => return Ok(Job::Verb(Box::new(Live::new(options)?))),
     };
     Ok(Job::Measure(Box::new(job)))
 }

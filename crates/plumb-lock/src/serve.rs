@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Output, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::tls::ServerTlsOptions;
 use plumb_engine::{Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Clock as _, Span, Tick};
@@ -233,7 +233,7 @@ impl Serve {
     }
 }
 
-impl Server for Serve {
+impl Verb for Serve {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd as _;
 
 use clap::Args;
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::{Stop, clock};
 use plumb_measure::Span;
 use serde_json::{Value, json};
@@ -282,7 +282,7 @@ fn table(out: &mut dyn Write, locks: &[Shown]) -> Result<(), LockError> {
     Ok(())
 }
 
-impl Server for Show {
+impl Verb for Show {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.show(out, log, stop)?)
     }

@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Share, Span};
 use serde_json::json;
 
@@ -168,7 +168,7 @@ fn share(used: u64, maximum: u64) -> f64 {
     used as f64 / maximum.max(1) as f64
 }
 
-impl Server for Status {
+impl Verb for Status {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.look(out, stop)?)
     }

@@ -5,127 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::faster::{LEFT_OUT, left_out_elsewhere_ns};
-use crate::statistics::half_width;
-use crate::{BatchMeans, Batches, CannotBeSplit, Distribution, Histogram, Split};
-
-/// Times of one kind, as a distribution and in their order.
-#[derive(Clone, Debug, Default)]
-pub struct Series {
-    /// The distribution, nanoseconds.
-    pub times: Histogram,
-    batches: Batches,
-    /// The first times one by one: batches of few times would be too few.
-    first: Vec<u64>, // at most FIRST_MAX
-}
-
-/// Times of a series that are kept one by one.
-const FIRST_MAX: usize = 200;
-
-impl Series {
-    /// Adds the next time, nanoseconds.
-    pub fn record(&mut self, ns: u64) {
-        self.times.record(ns);
-        self.batches.record(ns);
-        if self.first.len() < FIRST_MAX {
-            self.first.push(ns);
-        }
-    }
-
-    /// Its mean, and how well that is known.
-    #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        self.known_by(Estimate::around)
-    }
-
-    /// The mean of its faster nine tenths: [`Estimate::of_the_faster`].
-    #[must_use]
-    pub fn faster(&self) -> Estimate {
-        self.known_by(Estimate::faster_around)
-    }
-
-    fn known_by(&self, estimate: fn(&Histogram, &[u64]) -> Estimate) -> Estimate {
-        if self.times.count() <= self.first.len() as u64 {
-            return estimate(&self.times, &self.first);
-        }
-        let batches = self.batches.means();
-        estimate(&self.times, batches.as_ref().map_or(&[], |batches| &batches.mean_ns))
-    }
-}
-
-/// A mean in nanoseconds, and half the width of its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// The mean; a difference of means may lie below zero.
-    pub mean_ns: i64,
-    /// Half the width of the 95 % interval; absent with too few operations.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub half_width_ns: Option<u64>,
-    /// Operations behind it; of a difference, the fewest behind one of its terms.
-    pub count: u64,
-}
-
-impl Estimate {
-    /// The mean of `times`, with the interval that the means of their batches, in order, allow.
-    #[must_use]
-    pub fn of(times: &Histogram, batches: Option<&BatchMeans>) -> Self {
-        Self::around(times, batches.map_or(&[], |batches| &batches.mean_ns))
-    }
-
-    /// The mean of `times`, with the interval that `values`, in order, allow.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        reason = "nanoseconds of seconds"
-    )]
-    fn around(times: &Histogram, values: &[u64]) -> Self {
-        let values: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
-        Self {
-            mean_ns: times.mean().round() as i64,
-            half_width_ns: half_width(&values).map(whole),
-            count: times.count(),
-        }
-    }
-
-    /// A mean over `count` operations that is told by these operations themselves, the very ones of
-    /// the whole: it is as exact as the whole.
-    #[must_use]
-    pub fn exact(mean_ns: u64, count: u64) -> Self {
-        let mean_ns = i64::try_from(mean_ns).unwrap_or(i64::MAX);
-        Self { mean_ns, half_width_ns: Some(0), count }
-    }
-
-    /// The lower end of the interval, nanoseconds; `None` where it is not known.
-    #[must_use]
-    pub fn low_ns(self) -> Option<i64> {
-        let half = i64::try_from(self.half_width_ns?).unwrap_or(i64::MAX);
-        Some(self.mean_ns.saturating_sub(half))
-    }
-
-    /// What is left of this when the others are taken away. The terms are measured on different
-    /// operations, so the squares of their half widths add up.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
-    pub fn less(self, others: &[Self]) -> Self {
-        let all = || std::iter::once(&self).chain(others);
-        let squares: Option<f64> =
-            all().map(|it| it.half_width_ns.map(|half| (half as f64).powi(2))).sum();
-        let taken: i64 = others.iter().map(|it| it.mean_ns).sum();
-        Self {
-            mean_ns: self.mean_ns.saturating_sub(taken),
-            half_width_ns: squares.map(|squares| whole(squares.sqrt())),
-            count: all().map(|it| it.count).min().unwrap_or(0),
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a width is not negative; a float is cast to the nearest integer in range"
-)]
-fn whole(ns: f64) -> u64 {
-    ns.round() as u64
-}
+use crate::{BatchMeans, CannotBeSplit, Distribution, Estimate, Histogram, Split};
 
 /// What a part of the time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -162,7 +42,7 @@ impl PartKind {
 
 /// One part of the time of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct TimePart {
     /// What it was spent on.
     pub kind: PartKind,
     /// Its mean over the operations.
@@ -218,11 +98,11 @@ pub struct FasterCalls {
     /// The mean of the faster nine tenths of the calls.
     pub client: Estimate,
     /// Means of the faster nine tenths, a part each; the rest is the last.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
 }
 
 impl FasterCalls {
-    /// What of these `parts`, estimates of [`Series::faster`], follows for calls of `times` and
+    /// What of these `parts`, estimates of [`Series::faster`](crate::Series::faster), follows for calls of `times` and
     /// `batches`; the rest was found out like `how`.
     ///
     /// # Errors
@@ -230,14 +110,14 @@ impl FasterCalls {
     pub fn of(
         times: &Histogram,
         batches: Option<&BatchMeans>,
-        parts: Vec<Part>,
+        parts: Vec<TimePart>,
         how: &str,
     ) -> Result<Self, CannotBeSplit> {
         let fewest = parts.iter().map(|part| part.time.count).min().unwrap_or(0);
         let elsewhere_ns = left_out_elsewhere_ns(times, fewest, parts.len() + 1);
         let client = Estimate::of_the_faster(times, batches).known_less_by(elsewhere_ns);
         let mut found = Self { client, parts };
-        let rest = Part {
+        let rest = TimePart {
             kind: PartKind::Rest,
             time: split(client, &found.parts)?.rest.time,
             how: how.into(),
@@ -288,7 +168,7 @@ pub struct Attribution {
     pub client: Estimate,
     /// The parts that were measured; where they can be parts of the whole, the rest is the last, and
     /// their means add up to that of the whole.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TimePart>,
     /// Why the whole cannot be split into these parts; absent where it can.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cannot_be_split: Option<String>,
@@ -342,7 +222,8 @@ impl Attribution {
         self.parts.retain(|part| part.kind != PartKind::Rest);
         match split(self.client, &self.parts) {
             Ok(split) => {
-                let rest = Part { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
+                let rest =
+                    TimePart { kind: PartKind::Rest, time: split.rest.time, how: how.into() };
                 self.parts.push(rest);
                 self.cannot_be_split = None;
             }
@@ -372,31 +253,7 @@ impl Attribution {
 }
 
 /// `client` as the sum of `parts` and of the rest that they leave.
-fn split(client: Estimate, parts: &[Part]) -> Result<Split<PartKind>, CannotBeSplit> {
+fn split(client: Estimate, parts: &[TimePart]) -> Result<Split<PartKind>, CannotBeSplit> {
     let measured = parts.iter().filter(|part| part.kind != PartKind::Rest);
     Split::of(client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_is_known_less_well_than_its_terms() {
-        let of = |mean_ns, half, count| Estimate { mean_ns, half_width_ns: Some(half), count };
-        let left = of(100, 3, 50).less(&[of(30, 4, 10)]);
-        assert_eq!(left, of(70, 5, 10));
-        assert_eq!(of(1, 0, 9).less(&[of(3, 0, 9)]).mean_ns, -2);
-        let unknown = Estimate { half_width_ns: None, ..left };
-        assert_eq!(left.less(&[unknown]).half_width_ns, None);
-    }
-
-    #[test]
-    fn a_series_knows_its_mean_and_how_well() {
-        let mut series = Series::default();
-        (0..100).for_each(|at| series.record(1_000 + at % 10));
-        let estimate = series.estimate();
-        assert_eq!((estimate.mean_ns, estimate.count), (1_005, 100));
-        assert!(estimate.half_width_ns.is_some_and(|half| half < 5), "{estimate:?}");
-    }
 }

@@ -186,7 +186,7 @@ fn signed(ns: f64) -> i64 {
 mod tests {
     use super::*;
     use crate::statistics::SplitMix64;
-    use crate::{Batches, CannotBeSplit, FasterCalls, Part, PartKind, Series};
+    use crate::{Batches, CannotBeSplit, FasterCalls, PartKind, Series, TimePart};
 
     const US: f64 = 1_000.0;
 
@@ -341,7 +341,7 @@ mod tests {
             let wire = recorded((0..looks).map(|_| self.wire()));
             let statement = recorded((0..looks).map(|_| self.server() + self.time(20.0)));
             let empty = recorded((0..looks).map(|_| self.time(20.0)));
-            let part = |kind, time| Part { kind, time, how: String::new() };
+            let part = |kind, time| TimePart { kind, time, how: String::new() };
             let parts = vec![
                 part(PartKind::Server, statement.faster().less(&[empty.faster()])),
                 part(PartKind::Wire, wire.faster()),

@@ -57,8 +57,8 @@ pub struct HostUse {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub receive: Option<ReceiveUse>,
     /// On which processors the work was done; absent when nobody looked.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub seats: Option<Placement>,
+    #[serde(rename = "seats", skip_serializing_if = "Option::is_none", default)]
+    pub placement: Option<Placement>,
     /// Processor time that this watching took, percent of one processor.
     pub watching_pct: f64,
 }

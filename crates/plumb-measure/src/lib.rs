@@ -16,7 +16,10 @@ mod clock;
 mod codes;
 mod comparison;
 mod consistency;
+mod estimate;
 mod faster;
+mod figures;
+mod finding;
 mod foreign_limit;
 pub mod hdr;
 pub mod hgrm;
@@ -34,6 +37,7 @@ mod record;
 mod result;
 mod run;
 mod scenario;
+mod series;
 mod split;
 mod stalls;
 pub mod statistics;
@@ -46,7 +50,7 @@ mod units;
 mod validity;
 
 pub use attribution::{
-    Account, Advice, Attribution, Calls, Estimate, FasterCalls, Part, PartKind, Reading, Series,
+    Account, Advice, Attribution, Calls, FasterCalls, PartKind, Reading, TimePart,
 };
 pub use batches::{BatchMeans, Batches};
 pub use checkup::{
@@ -61,6 +65,9 @@ pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
     DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
 };
+pub use estimate::Estimate;
+pub use figures::{Distribution, Figure, Interval, LengthFigures};
+pub use finding::{Finding, FindingKind, Scope};
 pub use foreign_limit::{ForeignLimit, LimitSource};
 pub use histogram::Histogram;
 pub use host_use::{FarHost, ForeignProcess, ForeignSource, HostUse, ReceiveUse};
@@ -78,11 +85,10 @@ pub use path_check::{
 };
 pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Moments, Recorder, Row, Shape};
-pub use result::{
-    CpuSplit, CpuUse, Distribution, DriverFacts, Figure, Interval, LengthFigures, ResultRecord,
-};
+pub use result::{CpuSplit, CpuUse, DriverFacts, ResultRecord};
 pub use run::{Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target};
 pub use scenario::{ScenarioFigures, ThresholdRecord};
+pub use series::Series;
 pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::StallEvidence;
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
@@ -91,4 +97,4 @@ pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;
 pub use transport::{Network, Transport, TransportUse, Transports};
 pub use units::{BitRate, ByteSize, Rate, Share, Span, UnitError, grouped, show_count, show_ns};
-pub use validity::{Finding, FindingKind, LoadFacts, Scope, Validity};
+pub use validity::{LoadFacts, Validity};

@@ -34,8 +34,8 @@ impl Placement {
     /// they are one core.
     #[must_use]
     pub fn judged(mut self, is_one: impl Fn(u32, u32) -> bool) -> Self {
-        let kept = |seats: &[ProcessorShare]| {
-            seats.first().filter(|it| it.share_pct >= KEEPS_PCT).copied()
+        let kept = |shares: &[ProcessorShare]| {
+            shares.first().filter(|it| it.share_pct >= KEEPS_PCT).copied()
         };
         let both = kept(&self.client).zip(kept(&self.server));
         self.same_core = both.map(|(client, server)| is_one(client.cpu, server.cpu));
@@ -49,14 +49,14 @@ mod tests {
 
     #[test]
     fn who_moved_about_shares_no_core() {
-        let seats = |client_pct| Placement {
+        let placement = |client_pct| Placement {
             client: vec![ProcessorShare { cpu: 0, share_pct: client_pct }],
             server: vec![ProcessorShare { cpu: 1, share_pct: 99.0 }],
             ..Placement::default()
         };
-        assert_eq!(seats(95.0).judged(|one, other| one == other).same_core, Some(false));
-        assert_eq!(seats(95.0).judged(|_, _| true).same_core, Some(true));
-        assert_eq!(seats(60.0).judged(|_, _| true).same_core, None);
+        assert_eq!(placement(95.0).judged(|one, other| one == other).same_core, Some(false));
+        assert_eq!(placement(95.0).judged(|_, _| true).same_core, Some(true));
+        assert_eq!(placement(60.0).judged(|_, _| true).same_core, None);
         assert_eq!(Placement::default().judged(|_, _| true).same_core, None);
     }
 }

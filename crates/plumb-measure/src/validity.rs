@@ -7,85 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use load::LoadFacts;
 
 use crate::units::counted;
-use crate::{ForeignLimit, HostUse, ServerTimes, StallEvidence};
-
-/// Which figures a finding takes away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Nothing may be concluded from the run.
-    Everything,
-    /// Something that can take every figure away could not be checked: unknown is not valid.
-    Unchecked,
-    /// Throughput stands as a lower bound, latency does not.
-    Latency,
-    /// Every figure stands; the reader should know.
-    Nothing,
-}
-
-/// What was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
-    /// Answers had a status that the plan does not expect.
-    UnexpectedStatus,
-    /// No operation succeeded.
-    NoOperations,
-    /// Operations or connections failed.
-    Failures,
-    /// Work could not begin in time and was given up.
-    Dropped,
-    /// The load generator, not the target, was the limit.
-    DriverLimited,
-    /// Work began later than the plan allows although a connection was free.
-    SchedulingLag,
-    /// The content of the answers varied in length.
-    LengthVaries,
-    /// The run ended before the plan did.
-    CutShort,
-    /// Processes that were not part of the measurement took processor time, or nobody knows
-    /// whether they did.
-    ForeignLoad,
-    /// The hypervisor took processor time.
-    Steal,
-    /// Memory was short: pages were swapped.
-    Paging,
-    /// Two sides counted the same thing differently.
-    CountsDiffer,
-    /// The far machine could not be recorded to the end.
-    FarHostLost,
-    /// What the first wrong answer said.
-    Complaint,
-    /// Times that the target told of itself were not kept.
-    Untold,
-    /// Operations are missing in the file of single operations.
-    SamplesLeftOut,
-    /// Messages waited for an acknowledgement that the other side delayed.
-    DelayedAcknowledgement,
-    /// Operations waited until lost segments were sent again.
-    Retransmission,
-    /// Connects waited until their first segment was sent again.
-    ConnectRetransmission,
-    /// Too few samples for the tail that is printed.
-    FewSamples,
-    /// A threshold of the plan was missed.
-    ThresholdMissed,
-    /// Users ended before the load did.
-    UsersEnded,
-    /// The connections did not all use the same transport.
-    MixedTransport,
-}
-
-/// One reason to doubt a result, in words that name the figures behind it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// What was found.
-    pub kind: FindingKind,
-    /// Which figures it takes away.
-    pub scope: Scope,
-    /// One sentence with the figures.
-    pub text: String,
-}
+use crate::{Finding, FindingKind, ForeignLimit, HostUse, Scope, ServerTimes, StallEvidence};
 
 /// The verdict on a run or on one of its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -161,7 +83,7 @@ impl Validity {
     #[must_use]
     pub fn unwatched(self, cause: &str, limit: ForeignLimit) -> Self {
         let text = format!(
-            "this machine was not watched ({cause}), so nobody knows what other processes took; \
+            "this machine was not watched ({cause}), so what other processes took is not known; \
              watch it, or accept whatever they take with --foreign-limit 100%"
         );
         let found = finding(FindingKind::ForeignLoad, Scope::Unchecked, text);

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Endpoint, Place, Sampler, Stop};
+use plumb_engine::{Endpoint, Sampler, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
@@ -114,7 +114,7 @@ impl Carriage<'_> {
             sends: self.direction.to_server().then_some(self.bytes),
             receives: self.direction.from_server(),
         };
-        let settled = Place { cpu: pin, netns: None }
+        let settled = ThreadContext { cpu: pin, netns: None }
             .settle()
             .map_err(std::io::Error::other)
             .and_then(|()| pump::make_patient(socket, self.patience));

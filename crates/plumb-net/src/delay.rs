@@ -1,7 +1,7 @@
 //! `plumb net delay`: a line of known delay between any client and any server.
 
 use clap::{Args, ValueEnum};
-use plumb_engine::layer::{JobError, Output, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{
     Address, Cidr, Endpoint, Family, Idle, Limit, Listener, LossPlan, PathPlan, PathTotals,
     RelayEvent, RelayPlan, RelayTotals, Stop, clock, relay,
@@ -174,7 +174,7 @@ impl Delay {
     }
 }
 
-impl Server for Delay {
+impl Verb for Delay {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let listeners = Listener::bind_all(&self.options.listen, 0)?;
         announce(&listeners, out)?;

@@ -4,9 +4,10 @@ use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::ByteSize;
 use plumb_wire::route::RouteError;
 
-use crate::password::PASSWORD_VARIABLE;
-
 use crate::talk::TalkError;
+
+/// The environment variable that holds the passwords of a route, a line for each `-` of it.
+pub const PASSWORD_VARIABLE: &str = "PLUMB_ROUTE_PASSWORD";
 
 /// Why there is no measurement, or no server. Each message says what to try.
 #[derive(Debug, thiserror::Error)]

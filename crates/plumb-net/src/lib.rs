@@ -31,10 +31,10 @@ use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use delay::{Delay, DelayOptions, IdleCut};
 pub use echo::{Client, EchoLimits, EchoServer, Event, Extension, Manner};
-pub use error::NetError;
+pub use error::{NetError, PASSWORD_VARIABLE};
 pub use exchange::Exchange;
 pub use ledger::Ledger;
-pub use password::{Literal, PASSWORD_VARIABLE, route_of};
+pub use password::{Literal, route_of};
 pub use ping::{Ping, PingOptions};
 pub use probe::Probe;
 pub use routed::{RouteState, Routed};
@@ -85,10 +85,10 @@ impl Layer for Net {
                 Ok(Job::Measure(Box::new(Stream::new(StreamOptions::from_arg_matches(words)?)?)))
             }
             Some(("serve", words)) => {
-                Ok(Job::Serve(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
+                Ok(Job::Verb(Box::new(Serve::new(ServeOptions::from_arg_matches(words)?))))
             }
             Some(("delay", words)) => {
-                Ok(Job::Serve(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Delay::new(DelayOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(NetError::NoVerb.into()),
         }

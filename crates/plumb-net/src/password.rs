@@ -4,10 +4,7 @@
 use plumb_engine::terminal::Terminal;
 use plumb_wire::route::{Route, Secret};
 
-use crate::NetError;
-
-/// The environment variable that holds the passwords, a line for each `-` of the route.
-pub const PASSWORD_VARIABLE: &str = "PLUMB_ROUTE_PASSWORD";
+use crate::error::{NetError, PASSWORD_VARIABLE};
 
 /// What becomes of a password that stands in the command line itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::thread;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Output, Server, announce};
+use plumb_engine::layer::{JobError, Output, Verb, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
 use plumb_engine::{Cidr, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::{ByteSize, Span, Tick, UnitError, show_ns};
@@ -151,7 +151,7 @@ impl Serve {
     }
 }
 
-impl Server for Serve {
+impl Verb for Serve {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
         let listeners = listeners(&self.options.listen)?;

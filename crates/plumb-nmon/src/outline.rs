@@ -19,7 +19,7 @@ const COLUMNS_MAX: usize = 200_000;
 
 /// One recording as the first pass leaves it.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct RecordingOutline {
     /// Its first line.
     pub(crate) line: u64,
     pub(crate) facts: Facts,
@@ -38,7 +38,7 @@ pub(crate) struct Part {
 /// All recordings of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<RecordingOutline>,
     /// Lines read.
     pub(crate) lines: u64,
     /// The last line did not end.
@@ -73,9 +73,9 @@ impl Outline {
     }
 
     /// The recording that lines belong to now.
-    fn part(&mut self, number: u64) -> &mut Part {
+    fn part(&mut self, number: u64) -> &mut RecordingOutline {
         if self.parts.is_empty() {
-            self.parts.push(Part { line: number, ..Part::default() });
+            self.parts.push(RecordingOutline { line: number, ..RecordingOutline::default() });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -87,7 +87,7 @@ impl Outline {
         let value = value.unwrap_or_default();
         let starts = key == b"progname" && self.part(number).begun;
         if starts && self.parts.len() < PARTS_MAX {
-            self.parts.push(Part { line: number, ..Part::default() });
+            self.parts.push(RecordingOutline { line: number, ..RecordingOutline::default() });
         } else if starts {
             troubles.add(number, TroubleKind::TooMany("recordings"));
         }
@@ -119,7 +119,7 @@ impl Outline {
     }
 }
 
-impl Part {
+impl RecordingOutline {
     /// Books a line that is no fact.
     fn book(&mut self, line: &Line<'_>, number: u64, troubles: &mut Troubles) {
         if line.section.starts_with(b"BBB") {

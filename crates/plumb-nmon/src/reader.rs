@@ -7,7 +7,7 @@ use std::thread::{self, Scope};
 
 use crate::cell::Line;
 use crate::input::{Lines, Next, Text};
-use crate::outline::{Outline, Part};
+use crate::outline::{Outline, RecordingOutline};
 use crate::reading::Reading;
 use crate::recording::Recording;
 use crate::series::Series;
@@ -144,8 +144,9 @@ pub(crate) fn read_from<R: Read + Send>(
 }
 
 /// Refuses a part of the time in which nothing was recorded.
-fn within(parts: &[Part]) -> Result<(), ReadError> {
-    let is_empty = |part: &Part| part.timeline.is_part() && part.timeline.stamps().is_empty();
+fn within(parts: &[RecordingOutline]) -> Result<(), ReadError> {
+    let is_empty =
+        |part: &RecordingOutline| part.timeline.is_part() && part.timeline.stamps().is_empty();
     let ends = parts.iter().filter_map(|part| part.timeline.ends());
     let ends = ends.reduce(|[first, _], [_, last]| [first, last]);
     match ends.filter(|_| parts.iter().all(is_empty)) {
@@ -196,7 +197,7 @@ struct Pass<'t> {
 }
 
 impl<'t> Pass<'t> {
-    fn over(parts: Vec<Part>, options: &Options, troubles: &'t mut Troubles) -> Self {
+    fn over(parts: Vec<RecordingOutline>, options: &Options, troubles: &'t mut Troubles) -> Self {
         let mut room = SERIES_FIGURES_MAX;
         let parts = parts
             .into_iter()

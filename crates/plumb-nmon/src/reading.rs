@@ -2,7 +2,7 @@
 
 use crate::cell::{Line, snapshot_id};
 use crate::doubt::{Doubts, Questions, Read};
-use crate::outline::Part;
+use crate::outline::RecordingOutline;
 use crate::process::{Commands, snapshot_of};
 use crate::recording::Recording;
 use crate::role::{Gauges, Role};
@@ -12,8 +12,8 @@ use crate::trouble::{TroubleKind, Troubles, excerpt};
 
 /// One recording while its figures are read.
 pub(crate) struct Reading {
-    pub(crate) part: Part,
-    places: Vec<Place>,
+    pub(crate) part: RecordingOutline,
+    places: Vec<SectionState>,
     gauges: Gauges,
     doubts: Doubts,
     commands: Commands,
@@ -25,7 +25,7 @@ pub(crate) struct Reading {
 
 /// What is known of a section beside its columns.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct SectionState {
     role: Role,
     questions: Questions,
     series: bool,
@@ -36,7 +36,7 @@ struct Place {
 
 impl Reading {
     pub(crate) fn new(
-        mut part: Part,
+        mut part: RecordingOutline,
         series: &Series,
         room: &mut usize,
         troubles: &mut Troubles,
@@ -65,7 +65,7 @@ impl Reading {
             }
             let role = Role::of(&draft.section, system, cpus, &mut gauges);
             let questions = Questions::of(&draft.section, system);
-            places.push(Place { role, questions, series: kept, ..Place::default() });
+            places.push(SectionState { role, questions, series: kept, ..SectionState::default() });
         }
         let commands = Commands::default();
         let doubts = Doubts::default();
@@ -145,7 +145,7 @@ impl Reading {
             return None;
         };
         troubles.add(number, TroubleKind::DataWithoutHeader(draft.section.name.clone()));
-        self.places.push(Place::default());
+        self.places.push(SectionState::default());
         Some(self.places.len() - 1)
     }
 
@@ -197,7 +197,7 @@ impl Reading {
     }
 }
 
-impl Place {
+impl SectionState {
     /// Says once what is remarkable about the rows of a section.
     fn note(
         &mut self,

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::document::Document;
 use crate::doubt::Doubts;
 use crate::facts::{Facts, System};
-use crate::outline::Part;
+use crate::outline::RecordingOutline;
 use crate::process::{Commands, Process};
 use crate::role::{Gauges, Name, counted_disks, counted_interfaces, interfaces};
 use crate::section::{Column, Section};
@@ -106,7 +106,12 @@ impl Traffic {
 }
 
 impl Recording {
-    pub(crate) fn of(part: Part, gauges: Gauges, commands: Commands, doubts: Doubts) -> Self {
+    pub(crate) fn of(
+        part: RecordingOutline,
+        gauges: Gauges,
+        commands: Commands,
+        doubts: Doubts,
+    ) -> Self {
         let mut processes = commands.list;
         processes.sort_by(|one, other| {
             other.cpu_s.total_cmp(&one.cpu_s).then_with(|| one.command.cmp(&other.command))

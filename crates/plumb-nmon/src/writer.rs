@@ -43,7 +43,7 @@ pub struct Writer<W> {
     out: W,
     host: Host,
     name: String,
-    sections: Vec<Kept>,
+    sections: Vec<SectionHeader>,
     snapshots: u64,
     left_out: u64,
     text: String,
@@ -51,7 +51,7 @@ pub struct Writer<W> {
 
 /// A section as its header announced it.
 #[derive(Debug)]
-struct Kept {
+struct SectionHeader {
     section: String,
     columns: Vec<String>,
 }
@@ -153,7 +153,7 @@ impl<W: Write> Writer<W> {
                 let _ = write!(self.text, ",{}", clean(column));
             }
             self.text.push('\n');
-            self.sections.push(Kept { section, columns: table.columns.clone() });
+            self.sections.push(SectionHeader { section, columns: table.columns.clone() });
         }
         self.text.push_str(TOP_HEADER);
     }

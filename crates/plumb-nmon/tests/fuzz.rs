@@ -8,28 +8,18 @@
     reason = "a test that cannot go on should end, and its figures are exact"
 )]
 
+#[path = "../../plumb-wire/tests/cases/mod.rs"]
 mod cases;
-
-use std::fs;
-use std::path::Path;
+#[path = "../../plumb-wire/tests/cases/corpus.rs"]
+mod corpus;
 
 use cases::cases;
+use corpus::files_of;
 use plumb_nmon::{Nmon, Options, ReadError, Series};
 use proptest::prelude::*;
 
-fn corpus() -> Vec<(String, Vec<u8>)> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let mut files: Vec<_> = ["corpus", "fixtures"]
-        .iter()
-        .flat_map(|folder| fs::read_dir(tests.join(folder)).unwrap())
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap())
-        })
-        .collect();
-    files.sort();
-    files
-}
+/// Where recordings lie that are read as they are, and changed.
+const RECORDINGS: [&str; 2] = ["corpus", "fixtures"];
 
 /// Reads, and asks for everything that can be asked.
 fn judge(bytes: &[u8]) -> Option<Nmon> {
@@ -68,7 +58,7 @@ fn judge(bytes: &[u8]) -> Option<Nmon> {
 #[test]
 fn the_corpus_reads_as_it_is_meant() {
     let read: Vec<(String, Option<Nmon>)> =
-        corpus().into_iter().map(|(name, bytes)| (name, judge(&bytes))).collect();
+        files_of(&RECORDINGS).into_iter().map(|(name, bytes)| (name, judge(&bytes))).collect();
     let of = |name: &str| read.iter().find(|(other, _)| other == name).unwrap().1.as_ref();
     assert!(read.len() >= 15, "{}", read.len());
     for none in ["empty", "prose", "gzip-of-nothing"] {
@@ -130,7 +120,7 @@ proptest! {
         moved in any::<(prop::sample::Index, prop::sample::Index)>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let files = corpus();
+        let files = files_of(&RECORDINGS);
         let mut bytes = which.get(&files).1.clone();
         bytes.push(b'\n');
         for (place, byte) in changes {

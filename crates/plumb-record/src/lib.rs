@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use clap::{Args as _, Command};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Output, Server, announce, note_all};
+use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
 use plumb_engine::{Address, Endpoint, Family, Listener, Stop, tls};
 use plumb_measure::{Clock as _, Span};
 use plumb_serve::accept::take_all;
@@ -236,7 +236,7 @@ impl Record {
     }
 }
 
-impl Server for Record {
+impl Verb for Record {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         let Some(path) = self.options.out.clone() else {
             write!(out, "{}", self.authority()?.introduction())?;

@@ -3,7 +3,7 @@
 //! Tokens against forged requests stay: nobody can use one without the cookie, and a scenario made
 //! of the recording needs to find where they come from.
 
-use plumb_wire::secret::{self, Found, Kind, is_forgery_token};
+use plumb_wire::secret::{self, Found, Notation, is_forgery_token};
 
 /// What is done with secrets before they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Secrets {
 
     /// The text of a body of the content type `mime`.
     pub(crate) fn body(self, mime: &str, text: &str) -> String {
-        self.written(text, |text| Kind::of(mime, text).secrets(text))
+        self.written(text, |text| Notation::of(mime, text).secrets(text))
     }
 
     fn written(self, text: &str, find: impl Fn(&str) -> Vec<Found>) -> String {

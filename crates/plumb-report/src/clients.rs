@@ -5,7 +5,7 @@ use plumb_measure::{ClientFigures, NipingFigures, ResultRecord, RunRecord, show_
 use crate::figures::{ABSENT, grouped, milliseconds, total, with_unit};
 use crate::noun::Noun;
 use crate::points::Points;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// One row a client of every result; `None` when each had only one.
@@ -21,7 +21,7 @@ pub(crate) fn table(record: &RunRecord) -> Option<Table> {
     columns.push(Column::words("client"));
     columns.push(Column::figure("count").giving_way(2));
     columns.push(Column::figure("failed").giving_way(4));
-    columns.push(Column::new(Kind::Rate, Noun::of(record).rate));
+    columns.push(Column::new(ColumnKind::Rate, Noun::of(record).rate));
     columns.extend(["p50", "p99"].map(Column::latency));
     if niping {
         columns.push(Column::latency("avg").giving_way(3));

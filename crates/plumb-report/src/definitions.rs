@@ -94,7 +94,7 @@ const ATTRIBUTION: Definition = Definition {
     term: "Server, wire, queue, connecting, rest",
     meaning: "Parts of the mean response time, which add up to it; medians do not. Wire is a \
               message there and back that asks for no work, server what the statement takes longer \
-              by the server's own clock, rest what nobody measured. They are measured by looks in \
+              by the server's own clock, rest what was not measured. They are measured by looks in \
               the place of calls, which are in no distribution. A rest whose interval contains \
               zero is not told apart from it. Parts that exceed the whole by more than their \
               intervals are no parts of it: the time cannot be split.",

@@ -6,8 +6,8 @@ use plumb_measure::{FarHost, RunRecord, show_ns};
 use serde_json::Value;
 
 use crate::figures::grouped;
+use crate::placement;
 use crate::points::Points;
-use crate::seats;
 
 /// A name and what is known under it.
 pub(crate) struct Fact {
@@ -26,7 +26,7 @@ impl Fact {
 /// transport proven.
 pub(crate) fn setting(record: &RunRecord) -> Vec<Fact> {
     let mut facts = vec![Fact::new("placement", &record.host.placement)];
-    facts.extend(seats::all(record).map(|seats| Fact::new("cores", seats)));
+    facts.extend(placement::all(record).map(|cores| Fact::new("cores", cores)));
     facts.extend([
         Fact::new("clock", clock(record)),
         Fact::new("floor", floor(record)),

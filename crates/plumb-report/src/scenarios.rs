@@ -8,7 +8,7 @@ use crate::figures::{ABSENT, failures_of, grouped, real, time_of, with_unit};
 use crate::noun::Noun;
 use crate::points::Points;
 use crate::section::Section;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// True for a load of scenarios.
@@ -85,7 +85,7 @@ fn totals(record: &RunRecord) -> Table {
         Column::figure("total time"),
         Column::figure("requests"),
         Column::figure("failed"),
-        Column::new(Kind::Rate, Noun::of(record).rate),
+        Column::new(ColumnKind::Rate, Noun::of(record).rate),
         Column::figure("received").giving_way(1),
     ]);
     columns.extend(["p50", "p95"].map(Column::latency));

@@ -6,7 +6,7 @@ use plumb_measure::{
 
 use crate::figures::{ABSENT, grouped, real, with_unit};
 use crate::points::Points;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// Intervals that a table shows; a longer run has the rest in its record.
@@ -23,9 +23,9 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     let doubted = points.results.iter().any(|result| Trust::of(&result.validity) != Trust::Full);
     let (there, back) = ways(&points);
     let mut columns = points.columns();
-    columns.extend(doubted.then(|| Column::new(Kind::Verdict, "verdict")));
-    columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
-    columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
+    columns.extend(doubted.then(|| Column::new(ColumnKind::Verdict, "verdict")));
+    columns.extend(there.then(|| Column::new(ColumnKind::Rate, "to server")));
+    columns.extend(back.then(|| Column::new(ColumnKind::Rate, "from server")));
     columns.push(Column::figure("received").giving_way(4));
     columns.push(Column::figure("sent again").giving_way(2));
     columns.push(Column::figure("client CPU/GB").giving_way(1));
@@ -56,8 +56,8 @@ pub(crate) fn intervals(record: &RunRecord) -> Option<(Table, String)> {
     let (there, back) = ways(&points);
     let mut columns = points.columns();
     columns.push(Column::figure("from"));
-    columns.extend(there.then(|| Column::new(Kind::Rate, "to server")));
-    columns.extend(back.then(|| Column::new(Kind::Rate, "from server")));
+    columns.extend(there.then(|| Column::new(ColumnKind::Rate, "to server")));
+    columns.extend(back.then(|| Column::new(ColumnKind::Rate, "from server")));
     let mut table = Table::new(columns);
     let rows = points.results.iter().flat_map(|result| {
         let stream = result.stream.iter();

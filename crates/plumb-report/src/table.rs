@@ -4,7 +4,7 @@ use crate::trust::Trust;
 
 /// What stands in a column: to which side, and which verdict takes it away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     /// Words, on the left.
     Words,
     /// The verdict on a row, on the left.
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Latency,
 }
 
-impl Kind {
+impl ColumnKind {
     /// True when the cells stand on the left.
     pub(crate) fn left(self) -> bool {
         matches!(self, Self::Words | Self::Verdict)
@@ -28,30 +28,30 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) title: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     /// A narrow table leaves out the highest rank first; rank 0 always stays.
     pub(crate) rank: u8,
 }
 
 impl Column {
     /// A column of its kind that never gives way.
-    pub(crate) fn new(kind: Kind, title: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ColumnKind, title: impl Into<String>) -> Self {
         Self { title: title.into(), kind, rank: 0 }
     }
 
     /// Words, such as the value of a label.
     pub(crate) fn words(title: impl Into<String>) -> Self {
-        Self::new(Kind::Words, title)
+        Self::new(ColumnKind::Words, title)
     }
 
     /// A fact.
     pub(crate) fn figure(title: impl Into<String>) -> Self {
-        Self::new(Kind::Figure, title)
+        Self::new(ColumnKind::Figure, title)
     }
 
     /// A time.
     pub(crate) fn latency(title: impl Into<String>) -> Self {
-        Self::new(Kind::Latency, title)
+        Self::new(ColumnKind::Latency, title)
     }
 
     /// The same, giving way at `rank`.

@@ -9,7 +9,7 @@ use crate::notes::{in_pieces, waited};
 use crate::noun::Noun;
 use crate::points::Points;
 use crate::streams;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// One row a result: what was asked first of any run.
@@ -26,14 +26,14 @@ pub(crate) fn results(record: &RunRecord) -> Table {
 
     let mut columns = points.columns();
     if doubted {
-        columns.push(Column::new(Kind::Verdict, "verdict"));
+        columns.push(Column::new(ColumnKind::Verdict, "verdict"));
     }
     columns.push(Column::figure("count").giving_way(4));
     columns.push(Column::figure("failed").giving_way(if failed { 0 } else { 6 }));
     if dropped {
         columns.push(Column::figure("dropped"));
     }
-    columns.push(Column::new(Kind::Rate, noun.rate));
+    columns.push(Column::new(ColumnKind::Rate, noun.rate));
     columns.extend(RESPONSE.map(|(title, _, rank)| Column::latency(title).giving_way(rank)));
     if niping {
         columns.push(Column::latency("av2").giving_way(3));

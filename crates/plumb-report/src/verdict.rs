@@ -100,9 +100,9 @@ pub(crate) fn meaning(record: &RunRecord) -> String {
             ),
         },
         Trust::Unchecked => match touched(Trust::Unchecked) {
-            None => "Nobody knows whether its figures may be quoted.".into(),
+            None => "It is not known whether its figures may be quoted.".into(),
             Some(some) => format!(
-                "Nobody knows whether the figures of {some} of {all} results may be quoted."
+                "It is not known whether the figures of {some} of {all} results may be quoted."
             ),
         },
         Trust::Nothing => match touched(Trust::Nothing) {

@@ -1,6 +1,6 @@
 //! A scenario as it is written into a record: without what only its owner should know.
 
-use plumb_wire::secret::{Found, Kind, in_header, in_url, masked};
+use plumb_wire::secret::{Found, Notation, in_header, in_url, masked};
 use toml::Spanned;
 
 use crate::file::{Pairs, ScenarioFile, Step};
@@ -26,7 +26,7 @@ fn step(step: &mut Step) {
     }
     if let Some(body) = &mut step.body {
         let mime = step.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        let kind = Kind::of(mime.map_or("", |(_, mime)| mime), body.get_ref());
+        let kind = Notation::of(mime.map_or("", |(_, mime)| mime), body.get_ref());
         *body = Spanned::new(body.span(), without(body.get_ref(), kind.secrets(body.get_ref())));
     }
     step.step.iter_mut().for_each(self::step);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plumb_wire::document::{self, Place, Wrong};
+use plumb_wire::document::{self, Position, Wrong};
 
 use crate::ScenarioError;
 use crate::file::{Scenario, ScenarioFile, Step};
@@ -78,7 +78,7 @@ impl ScenarioSource {
 
     /// Where the bytes `at` stand: `line 12`.
     pub fn line(&self, at: &Range<usize>) -> String {
-        format!("line {}", Place::of(&self.text, at).line)
+        format!("line {}", Position::of(&self.text, at).line)
     }
 
     /// Where `scenario` stands: at its name.

@@ -29,7 +29,7 @@ impl Wrong {
     /// `problem` at the bytes `at` of `text`.
     #[must_use]
     pub fn at(text: &str, at: &Range<usize>, problem: impl Into<String>) -> Self {
-        let place = Place::of(text, at);
+        let place = Position::of(text, at);
         Self {
             line: place.line,
             column: place.column,
@@ -74,7 +74,7 @@ fn explained(message: &str) -> String {
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Position<'a> {
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
@@ -85,7 +85,7 @@ pub struct Place<'a> {
     shown: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Position<'a> {
     /// The place of the bytes `at` of `text`; what lies behind its end counts as its end.
     #[must_use]
     pub fn of(text: &'a str, at: &Range<usize>) -> Self {
@@ -156,7 +156,7 @@ mod tests {
 
         #[test]
         fn any_place_can_be_shown(text in "(\\PC|\n){0,60}", from in 0usize..99, long in 0usize..99) {
-            let place = Place::of(&text, &(from..from + long));
+            let place = Position::of(&text, &(from..from + long));
             prop_assert!(place.line >= 1 && place.column >= 1);
             prop_assert!(!place.excerpt().is_empty());
         }

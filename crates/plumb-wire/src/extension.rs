@@ -13,13 +13,18 @@
 //! | 4 | what the streams under a token have carried | the same question again, at will |
 //! | 5 | whether the server holds its processor's tick | the same question again, at will |
 
+mod fields;
 mod replies;
+mod totals;
 
 use std::fmt;
 
 use crate::ni::{self, HEADER_BYTES};
 
 pub use replies::{Replies, blank, noise, set_stamp, stamp_of};
+pub use totals::{Carried, ClientTotals, Cpu, Totals, Traffic};
+
+use fields::opened;
 
 /// How the first message of such a connection starts.
 pub const EYE_CATCHER: &[u8] = b"PLUMB\0";
@@ -249,135 +254,6 @@ impl TickState {
     }
 }
 
-/// Processor time, nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cpu {
-    /// In the program.
-    pub user_ns: u64,
-    /// In the kernel, in its name.
-    pub system_ns: u64,
-}
-
-/// Messages and their payload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Messages that came.
-    pub messages_in: u64,
-    /// Bytes that came.
-    pub bytes_in: u64,
-    /// Messages that went.
-    pub messages_out: u64,
-    /// Bytes that went.
-    pub bytes_out: u64,
-}
-
-impl Traffic {
-    /// Adds what another counted.
-    pub fn add(&mut self, other: Self) {
-        self.messages_in += other.messages_in;
-        self.bytes_in += other.bytes_in;
-        self.messages_out += other.messages_out;
-        self.bytes_out += other.bytes_out;
-    }
-}
-
-/// What a server has served since it began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Processor time of its process.
-    pub cpu: Cpu,
-    /// Clients that came.
-    pub clients: u64,
-    /// Clients that are gone.
-    pub gone: u64,
-    /// What all of them were served, those that are connected included.
-    pub served: Traffic,
-    /// The latest that are gone, in the order in which they went.
-    pub rows: Vec<ClientTotals>,
-}
-
-/// One client of a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientTotals {
-    /// The number of the client, from one.
-    pub handle: u64,
-    /// How long it was connected, nanoseconds.
-    pub connected_ns: u64,
-    /// What it was served.
-    pub served: Traffic,
-    /// Where it is; empty when that takes more than 255 bytes.
-    pub peer: String,
-}
-
-/// What the streams under one token have carried so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// Streams that began.
-    pub began: u32,
-    /// Streams that are over.
-    pub ended: u32,
-    /// Streams among them that broke.
-    pub broken: u32,
-    /// The server's clock at this moment, nanoseconds.
-    pub now_ns: u64,
-    /// The first byte that came, by the server's clock, nanoseconds; 0 before there was one.
-    pub first_ns: u64,
-    /// The last byte that came of the streams that are over, by the server's clock, nanoseconds.
-    pub last_ns: u64,
-    /// Bytes that came.
-    pub bytes_in: u64,
-    /// Bytes that went.
-    pub bytes_out: u64,
-    /// Segments sent again, of the streams that are over.
-    pub retransmits: u64,
-    /// Processor time of the threads that carried the streams that are over.
-    pub cpu: Cpu,
-}
-
-impl Totals {
-    fn push(&self, out: &mut Vec<u8>) {
-        self.cpu.push(out);
-        push_all(out, [self.clients, self.gone]);
-        self.served.push(out);
-        for row in &self.rows {
-            out.extend_from_slice(&row.handle.to_be_bytes());
-            out.extend_from_slice(&row.connected_ns.to_be_bytes());
-            row.served.push(out);
-            let shown = if row.peer.len() > 255 { "" } else { &row.peer };
-            out.push(u8::try_from(shown.len()).unwrap_or(u8::MAX));
-            out.extend_from_slice(shown.as_bytes());
-        }
-    }
-}
-
-impl Cpu {
-    fn push(self, out: &mut Vec<u8>) {
-        push_all(out, [self.user_ns, self.system_ns]);
-    }
-}
-
-impl Traffic {
-    fn push(self, out: &mut Vec<u8>) {
-        push_all(out, [self.messages_in, self.bytes_in, self.messages_out, self.bytes_out]);
-    }
-}
-
-impl Carried {
-    fn push(self, out: &mut Vec<u8>) {
-        for count in [self.began, self.ended, self.broken] {
-            out.extend_from_slice(&count.to_be_bytes());
-        }
-        let (times, bytes) = ([self.now_ns, self.first_ns, self.last_ns], self.bytes_in);
-        push_all(out, times);
-        push_all(out, [bytes, self.bytes_out, self.retransmits]);
-        self.cpu.push(out);
-    }
-}
-
-fn push_all<const N: usize>(out: &mut Vec<u8>, numbers: [u64; N]) {
-    numbers.iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
-}
-
 fn push_head(out: &mut Vec<u8>, kind: u8) {
     out.extend_from_slice(EYE_CATCHER);
     out.extend_from_slice(&[VERSION, kind]);
@@ -400,121 +276,6 @@ fn framed(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut payload = Vec::new();
     fill(&mut payload);
     ni::push_frame(out, &payload);
-}
-
-/// Kind and fields of a message that starts with the eye-catcher.
-fn opened(payload: &[u8]) -> Result<Option<(u8, Fields<'_>)>, Misunderstood> {
-    if !payload.starts_with(EYE_CATCHER) {
-        return Ok(None);
-    }
-    let Some((head, fields)) = payload.split_at_checked(HEAD_BYTES) else {
-        return Err(Misunderstood::Fields(payload.len()));
-    };
-    match head[EYE_CATCHER.len()..] {
-        [VERSION, kind] => Ok(Some((kind, Fields(fields)))),
-        [version, ..] => Err(Misunderstood::Version(version)),
-        [] => Err(Misunderstood::Fields(payload.len())),
-    }
-}
-
-/// What stands behind the kind.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn at_end(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.bytes(N)?.try_into().ok()
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_be_bytes)
-    }
-
-    fn exchange(&mut self) -> Option<Exchange> {
-        let terms = Exchange { response_bytes: self.u32()?, replies: self.u32()? };
-        (terms.replies > 0).then_some(terms)
-    }
-
-    fn stream(&mut self) -> Option<Stream> {
-        let direction = match self.u8()? {
-            1 => Direction::ToServer,
-            2 => Direction::FromServer,
-            3 => Direction::Both,
-            _ => return None,
-        };
-        Some(Stream { direction, token: self.u64()? })
-    }
-
-    fn tick(&mut self) -> Option<TickState> {
-        match self.u8()? {
-            0 => Some(TickState::Free),
-            1 => Some(TickState::Held),
-            _ => None,
-        }
-    }
-
-    fn cpu(&mut self) -> Option<Cpu> {
-        Some(Cpu { user_ns: self.u64()?, system_ns: self.u64()? })
-    }
-
-    fn traffic(&mut self) -> Option<Traffic> {
-        Some(Traffic {
-            messages_in: self.u64()?,
-            bytes_in: self.u64()?,
-            messages_out: self.u64()?,
-            bytes_out: self.u64()?,
-        })
-    }
-
-    fn totals(&mut self) -> Option<Totals> {
-        let (cpu, clients, gone) = (self.cpu()?, self.u64()?, self.u64()?);
-        let served = self.traffic()?;
-        let mut rows = Vec::new();
-        while !self.at_end() {
-            rows.push(self.row()?);
-        }
-        Some(Totals { cpu, clients, gone, served, rows })
-    }
-
-    fn row(&mut self) -> Option<ClientTotals> {
-        let handle = self.u64()?;
-        let (connected_ns, served) = (self.u64()?, self.traffic()?);
-        let length = usize::from(self.u8()?);
-        let peer = str::from_utf8(self.bytes(length)?).ok()?.to_owned();
-        Some(ClientTotals { handle, connected_ns, served, peer })
-    }
-
-    fn carried(&mut self) -> Option<Carried> {
-        Some(Carried {
-            began: self.u32()?,
-            ended: self.u32()?,
-            broken: self.u32()?,
-            now_ns: self.u64()?,
-            first_ns: self.u64()?,
-            last_ns: self.u64()?,
-            bytes_in: self.u64()?,
-            bytes_out: self.u64()?,
-            retransmits: self.u64()?,
-            cpu: self.cpu()?,
-        })
-    }
 }
 
 #[cfg(test)]

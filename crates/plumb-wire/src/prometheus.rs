@@ -11,7 +11,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only grows.
     Counter,
     /// Goes up and down.
@@ -42,23 +42,23 @@ impl Exposition {
 
     /// A metric that only grows, without labels.
     pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.about(name, Kind::Counter, help);
+        self.about(name, MetricKind::Counter, help);
         self.sample(name, &[], value);
     }
 
     /// A metric that goes up and down, without labels.
     pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.about(name, Kind::Gauge, help);
+        self.about(name, MetricKind::Gauge, help);
         self.sample(name, &[], value);
     }
 
     /// Says what the samples that follow are.
-    pub fn about(&mut self, name: &str, kind: Kind, help: &str) {
+    pub fn about(&mut self, name: &str, kind: MetricKind, help: &str) {
         let prefix = self.prefix;
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Summary => "summary",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Summary => "summary",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // a String takes everything
@@ -184,7 +184,7 @@ mod tests {
     fn a_document_has_its_metrics_one_after_the_other() {
         let mut page = Exposition::new("plumb_");
         page.counter("steps_total", "Steps done.", 3);
-        page.about("wait_seconds", Kind::Summary, "Time of waiting.");
+        page.about("wait_seconds", MetricKind::Summary, "Time of waiting.");
         page.sample("wait_seconds", &[("row", "a \"b\"\\\n"), ("far-host", "x")], seconds(1_500));
         page.gauge("locks", "Locks.", 0);
         assert_eq!(

@@ -22,7 +22,7 @@ pub(crate) fn command() -> Command {
             "Find figures of a table that cannot be true beside the others: shares that do not add \
              up, totals that are not rate times time, separators read the wrong way, improvements \
              relative to the wrong side. The head of a CSV or JSON file says what its columns mean; \
-             a recording of nmon needs no head. Rounding never raises an alarm.",
+             a recording of nmon needs no head. Rounding alone is never reported.",
         )
         .after_help(
             "Exit codes: 0 nothing was found; 1 a figure cannot be true; 2 a file cannot be read \

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
-use plumb_engine::options::OutputOptions;
 use plumb_folder::{is_experiment, read_order, read_record};
 use plumb_lab::{
-    Admission, Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
+    Experiment, Faults, OrderRecord, SeparateRun, VariantBlocks, interleaved, separate,
 };
 use plumb_measure::Comparison;
 use plumb_report::comparison;
 
 use crate::exit::Exit;
-use crate::experiment::{self, FailOn};
+use crate::experiment::{self, AdmissionOptions, FailOn};
+use crate::form::FormOptions;
 
 #[derive(Args, Clone, Debug)]
 struct CompareOptions {
@@ -22,13 +22,8 @@ struct CompareOptions {
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 
-    /// Compare runs that are not valid; the report says so
-    #[arg(long)]
-    accept_invalid: bool,
-
-    /// Compare runs whose validity is not checked; the report says so
-    #[arg(long)]
-    accept_unchecked: bool,
+    #[command(flatten)]
+    admission: AdmissionOptions,
 
     /// Exit with 1 when a candidate is worse, with 3 when that cannot be told
     #[arg(long, value_name = "WHAT")]
@@ -38,13 +33,8 @@ struct CompareOptions {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Print the comparison as one JSON document, and nothing else
-    #[arg(long)]
-    json: bool,
-
-    /// Print Markdown, to paste into a ticket
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormOptions,
 }
 
 /// The command line of `plumb compare`.
@@ -65,9 +55,7 @@ pub(crate) fn command() -> Command {
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CompareOptions::from_arg_matches(words)?;
-    let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
-    let (invalid, unchecked) = (admit(options.accept_invalid), admit(options.accept_unchecked));
-    let faults = Faults { invalid, unchecked };
+    let faults = Faults::from(options.admission);
     let compared = match options.runs.as_slice() {
         [only] => {
             ensure!(
@@ -84,9 +72,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
-    let output =
-        OutputOptions { json: options.json, markdown: options.markdown, ..Default::default() };
-    experiment::print(&compared, &output, None)?;
+    experiment::print(&compared, options.form.into(), None)?;
     Ok(match options.fail_on {
         None => Exit::Ran,
         Some(fail_on) => experiment::exit(&compared, Some(fail_on)),

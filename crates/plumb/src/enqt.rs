@@ -82,9 +82,9 @@ fn run(words: &[String], out: &mut (impl Write + Send)) -> anyhow::Result<Exit> 
     })?;
     let stop = signals::stop()?;
     match Locks.job(&matches).map_err(plain)? {
-        Job::Serve(mut server) => {
-            server.run(out, &mut io::stderr(), &stop).map_err(plain)?;
-            Ok(if server.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
+        Job::Verb(mut verb) => {
+            verb.run(out, &mut io::stderr(), &stop).map_err(plain)?;
+            Ok(if verb.was_interrupted() { Exit::Interrupted } else { Exit::Ran })
         }
         Job::Measure(mut job) => {
             let mut lines = Lines { out, opcode, valid: true };

@@ -7,7 +7,7 @@ use plumb_engine::options::HostOptions;
 use plumb_host::{FarHost, FarRecorder, HostFacts};
 use plumb_measure::{ForeignLimit, ResultRecord, Span};
 
-use crate::host_watch;
+use crate::host_record;
 
 /// A far machine that answers, before it is recorded.
 pub(crate) struct FarHostWatch {
@@ -41,7 +41,7 @@ impl FarHostWatch {
     pub(crate) fn facts(&self) -> plumb_measure::FarHost {
         let hello = self.host.hello();
         let facts = &hello.facts;
-        let mut known = host_watch::known(facts.clone());
+        let mut known = host_record::known(facts.clone());
         if !hello.not_watched.is_empty() {
             known.insert("not watched".into(), hello.not_watched.join("; "));
         }
@@ -79,7 +79,7 @@ impl FarRecording {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
         let mut validity = std::mem::take(&mut result.validity);
         if usage.samples > 0 {
-            let far = host_watch::of_usage(&usage, &self.facts);
+            let far = host_record::of_usage(&usage, &self.facts);
             validity = validity.with_far(&far, limit, &self.name);
             result.far = Some(far);
         }

@@ -3,7 +3,7 @@
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::HostFacts;
 
-use crate::host_watch;
+use crate::host_record;
 
 /// The facts of this machine, for a load pinned to `pin`.
 pub(crate) fn facts(pin: &[usize]) -> HostFacts {
@@ -17,7 +17,7 @@ pub(crate) fn facts(pin: &[usize]) -> HostFacts {
         placement: placement(pin),
         clock: "CLOCK_MONOTONIC".into(),
         clock_read_ns: clock::read_cost_ns(&MonotonicClock),
-        facts: host_watch::facts(),
+        facts: host_record::facts(),
     }
 }
 

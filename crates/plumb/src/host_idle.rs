@@ -8,6 +8,7 @@ use plumb_measure::IdleFinding;
 use plumb_report::idle;
 
 use crate::exit::Exit;
+use crate::form::{Form, FormOptions};
 use crate::signals;
 
 #[derive(Args, Clone, Debug)]
@@ -15,13 +16,8 @@ struct HostIdleOptions {
     #[command(flatten)]
     idle: IdleOptions,
 
-    /// Print one JSON document, and nothing else
-    #[arg(long)]
-    json: bool,
-
-    /// Print Markdown, to paste into a ticket
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormOptions,
 }
 
 /// The command line of `plumb host idle`.
@@ -49,13 +45,12 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     };
     let mut out = io::stdout().lock();
-    if options.json {
-        write!(out, "{}", cost.to_json())?;
-    } else if options.markdown {
-        write!(out, "{}", idle::markdown(&cost))?;
-    } else {
-        write!(out, "{}", idle::terminal(&cost))?;
-    }
+    let text = match options.form.into() {
+        Form::Json => cost.to_json(),
+        Form::Markdown => idle::markdown(&cost),
+        Form::Text => idle::terminal(&cost),
+    };
+    write!(out, "{text}")?;
     out.flush()?;
     Ok(match cost.finding {
         IdleFinding::Shown | IdleFinding::NotShown => Exit::Ran,

@@ -9,15 +9,15 @@ use plumb_host::process::{
     Owners, ThreadPlacement, owners_of_tcp, owners_of_unix, share_a_core, shares,
 };
 use plumb_host::{
-    ForeignLoad, ForeignWork, HostError, HostFacts, Ledger, MonitorPlan, Recorder, RecorderPlan,
-    Root, Side, Usage, not_watched,
+    ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Side,
+    Usage, not_watched,
 };
 use plumb_measure::{
-    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ReceiveUse, ResultRecord,
-    Transport,
+    CpuSplit, ForeignLimit, ForeignProcess, HostUse, ProcessorShare, ResultRecord, Transport,
 };
 
 use crate::far::{FarHostWatch, FarRecording};
+use crate::host_record;
 
 /// A process that took less of all processors is named nowhere, percent.
 const NAMED_MIN_PCT: f64 = 0.05;
@@ -56,7 +56,7 @@ impl Began {
     }
 }
 
-/// NoWatcher watches this machine.
+/// This machine is not watched, and why.
 pub(crate) struct Unwatched {
     cause: String,
     limit: ForeignLimit,
@@ -124,12 +124,12 @@ impl HostWatch {
     /// Adds what happened while `result`, whose recorded part began at `began_ns`, was measured.
     pub(crate) fn testify(&mut self, result: &mut ResultRecord, began_ns: u64) {
         let usage = self.recorder.window(began_ns, began_ns + result.duration_ns);
-        let mut host = of_usage(&usage, self.recorder.facts());
+        let mut host = host_record::of_usage(&usage, self.recorder.facts());
         if let Some(mut began) = self.began.take()
             && let Some(after) = Ledger::take(&self.root)
         {
             began.server.look();
-            host.seats = Some(self.seats(&began, &usage));
+            host.placement = Some(self.placement(&began, &usage));
             let load = began.ledger.foreign_until(&after, &began.known);
             host.foreign_pct = load.share_pct();
             host.foreign_source = load.source;
@@ -144,17 +144,17 @@ impl HostWatch {
         }
     }
 
-    /// On which processors everybody sat.
-    fn seats(&self, began: &Began, usage: &Usage) -> plumb_measure::Placement {
-        let seat = |(cpu, share_pct): (u32, f64)| ProcessorShare { cpu, share_pct };
-        let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(seat).collect();
-        let seats = plumb_measure::Placement {
+    /// On which processors the work was done.
+    fn placement(&self, began: &Began, usage: &Usage) -> plumb_measure::Placement {
+        let share = |(cpu, share_pct): (u32, f64)| ProcessorShare { cpu, share_pct };
+        let all = |shares: Vec<(u32, f64)>| shares.into_iter().map(share).collect();
+        let placement = plumb_measure::Placement {
             client: all(shares(&began.client.clone().into_iter().collect::<Vec<_>>())),
             server: all(began.server.shares()),
             receive: all(shares(&usage.receive_work())),
             same_core: None,
         };
-        seats.judged(|one, other| share_a_core(&self.root, one, other))
+        placement.judged(|one, other| share_a_core(&self.root, one, other))
     }
 
     /// What is not watched of this machine, each with the reason.
@@ -184,37 +184,6 @@ fn under_test(root: &Root, transport: &Transport) -> Vec<u32> {
     match owners {
         Owners::Found(processes) => processes,
         Owners::NotHere | Owners::Hidden => Vec::new(),
-    }
-}
-
-/// A window of samples of the machine of these `facts`, as the record has it.
-pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
-    // as many processors can be interrupted as the interface under the load has queues
-    let queues = usage.busiest_interface().and_then(|name| facts.receive_queues(name));
-    let swapped = [usage.swapped_in, usage.swapped_out].into_iter().flatten();
-    HostUse {
-        samples: usage.samples,
-        covered_ns: usage.covered_ns,
-        busy_pct: usage.cpu_busy_pct.map(|it| it.mean),
-        busy_max_pct: usage.cpu_busy_pct.map(|it| it.max),
-        interrupt_pct: usage.cpu_interrupt_pct.map(|it| it.mean),
-        iowait_pct: usage.cpu_iowait_pct.map(|it| it.mean),
-        steal_pct: usage.steal_pct.map(|it| it.mean),
-        foreign_pct: None,
-        foreign_source: None,
-        foreign: Vec::new(),
-        tested: Vec::new(),
-        seats: None,
-        swapped_pages: swapped.reduce(u64::saturating_add),
-        major_faults: usage.major_faults,
-        retransmitted: usage.retransmitted,
-        receive: usage.receive().map(|it| ReceiveUse {
-            effective_cpus: it.effective_cpus,
-            cpus: it.cpus,
-            hottest_cpu: it.hottest_cpu,
-            findings: it.findings(queues).iter().map(ToString::to_string).collect(),
-        }),
-        watching_pct: usage.own_cost_pct,
     }
 }
 
@@ -256,33 +225,4 @@ fn add_cpu(result: &mut ResultRecord, began: &Began, after: &Ledger, load: &Fore
         cpu.server_ns_per_op = began.ledger.cpu_ns_per_operation(after, server, operations);
     }
     cpu.interrupt_ns_per_op = after.interrupt_ns_per_operation(load, operations);
-}
-
-/// What else is known of this machine, for the record.
-pub(crate) fn facts() -> BTreeMap<String, String> {
-    known(HostFacts::read(&Root::of_this_machine()))
-}
-
-/// The facts of a machine that a record keeps by name.
-pub(crate) fn known(facts: HostFacts) -> BTreeMap<String, String> {
-    let mut known = BTreeMap::new();
-    let mut put = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            known.insert(name.to_owned(), value);
-        }
-    };
-    put("cpu model", facts.cpu_model);
-    put("hypervisor", facts.hypervisor);
-    put("governor", (!facts.governors.is_empty()).then(|| facts.governors.join(", ")));
-    put("clock source", facts.clock_source);
-    put("memory", Some(format!("{} MiB", facts.memory_bytes >> 20)));
-    put("huge pages", (facts.huge_bytes > 0).then(|| format!("{} MiB", facts.huge_bytes >> 20)));
-    put("transparent huge pages", facts.transparent_huge_pages);
-    put("IPsec", facts.ipsec.map(|ipsec| ipsec.to_string()));
-    put("not read", (!facts.not_read.is_empty()).then(|| facts.not_read.join("; ")));
-    for interface in facts.interfaces {
-        let name = format!("interface {}", interface.name);
-        put(&name, Some(interface.to_string()));
-    }
-    known
 }

@@ -17,8 +17,8 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
     let layer = layers::find(&name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(&matches).map_err(plain)? {
         Job::Measure(job) => Ok(job),
-        Job::Serve(_) => {
-            bail!("a server measures nothing: start it yourself and name commands that drive it")
+        Job::Verb(_) => {
+            bail!("this command measures nothing: name one that does, such as `net ping`; start servers yourself")
         }
     }
 }

@@ -13,8 +13,10 @@ mod exit;
 mod experiment;
 mod far;
 mod findings;
+mod form;
 mod host;
 mod host_idle;
+mod host_record;
 mod host_watch;
 mod job;
 mod lab;
@@ -97,8 +99,8 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("check", words)) => check::run(words),
-        Some(("man", words)) => manual::man(words),
-        Some(("complete", words)) => manual::complete(words),
+        Some(("man", words)) => manual::man(commands::all(), words),
+        Some(("complete", words)) => manual::complete(commands::all(), words),
         Some((layer, words)) => measure::run_layer(layer, words, command),
         None => Ok(Exit::DidNotRun),
     }

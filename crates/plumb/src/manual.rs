@@ -6,7 +6,6 @@ use anyhow::anyhow;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 
-use crate::commands;
 use crate::exit::Exit;
 
 /// The command lines of `plumb man` and `plumb complete`.
@@ -25,9 +24,8 @@ pub(crate) fn commands() -> [Command; 2] {
     [man, complete]
 }
 
-/// Prints a manual page.
-pub(crate) fn man(words: &ArgMatches) -> anyhow::Result<Exit> {
-    let mut all = commands::all();
+/// Prints the manual page of one of `all` commands.
+pub(crate) fn man(mut all: Command, words: &ArgMatches) -> anyhow::Result<Exit> {
     all.build(); // so that subcommands know their full names
     let mut command = &all;
     for word in words.get_many::<String>("command").into_iter().flatten() {
@@ -41,11 +39,11 @@ pub(crate) fn man(words: &ArgMatches) -> anyhow::Result<Exit> {
     Ok(Exit::Ran)
 }
 
-/// Prints completions.
-pub(crate) fn complete(words: &ArgMatches) -> anyhow::Result<Exit> {
+/// Prints completions of `all` commands.
+pub(crate) fn complete(mut all: Command, words: &ArgMatches) -> anyhow::Result<Exit> {
     if let Some(shell) = words.get_one::<Shell>("shell") {
         let mut script = Vec::new();
-        clap_complete::generate(*shell, &mut commands::all(), "plumb", &mut script);
+        clap_complete::generate(*shell, &mut all, "plumb", &mut script);
         io::stdout().write_all(&script)?;
     }
     Ok(Exit::Ran)

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{Job, JobError, Measure, Outline, Server, Watch};
+use plumb_engine::layer::{Job, JobError, Measure, Outline, Verb, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{IntervalRecords, Sampler, Stop};
 use plumb_folder::RunFolder;
@@ -33,7 +33,7 @@ pub(crate) fn run_layer(
 ) -> anyhow::Result<Exit> {
     let layer = layers::find(name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(matches).map_err(plain)? {
-        Job::Serve(server) => serve(server),
+        Job::Verb(verb) => carry_out(verb),
         Job::Measure(mut job) => {
             let stop = signals::stop()?;
             let run = measure(job.as_mut(), command, "", &stop)?;
@@ -43,12 +43,12 @@ pub(crate) fn run_layer(
     }
 }
 
-fn serve(mut server: Box<dyn Server>) -> anyhow::Result<Exit> {
+fn carry_out(mut verb: Box<dyn Verb>) -> anyhow::Result<Exit> {
     raise_descriptor_limit();
     let stop = signals::stop()?;
     signals::end_with_parent(&stop)?;
-    server.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
-    Ok(match (server.was_interrupted(), server.has_findings()) {
+    verb.run(&mut io::stdout(), &mut io::stderr(), &stop).map_err(plain)?;
+    Ok(match (verb.was_interrupted(), verb.has_findings()) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Finding,
         (false, false) => Exit::Ran,

@@ -25,7 +25,7 @@ use crate::signals;
 
 /// The largest payload a server takes: what NI peers accept by default.
 const LIMITS: EchoLimits = EchoLimits { message_bytes_max: 16 << 20, service_ns: 0 };
-/// NoWatcher waits longer for a round trip.
+/// The longest wait for a round trip.
 const PATIENCE: Span = Span::from_ms(60_000);
 
 /// Network round trips as niping measures them (Plumbline's own implementation)

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command, FromArgMatches as _};
 use plumb_engine::Stop;
-use plumb_engine::layer::{Job, JobError, Layer, Output, Server};
+use plumb_engine::layer::{Job, JobError, Layer, Output, Verb};
 use plumb_http::Http;
 use plumb_import::{Import, ImportOptions};
 use plumb_record::{Record, RecordOptions};
@@ -20,10 +20,10 @@ impl Layer for Pages {
         match matches.subcommand() {
             Some(("import", words)) => {
                 let import = Import::new(ImportOptions::from_arg_matches(words)?);
-                Ok(Job::Serve(Box::new(Importing(import))))
+                Ok(Job::Verb(Box::new(Importing(import))))
             }
             Some(("record", words)) => {
-                Ok(Job::Serve(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
+                Ok(Job::Verb(Box::new(Record::new(RecordOptions::from_arg_matches(words)?)?)))
             }
             _ => Http.job(matches),
         }
@@ -37,7 +37,7 @@ impl Layer for Pages {
 /// An import knows nothing of the engine; it is over before anybody could stop it.
 struct Importing(Import);
 
-impl Server for Importing {
+impl Verb for Importing {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, _stop: &Stop) -> Result<(), JobError> {
         Ok(self.0.run(out, log)?)
     }

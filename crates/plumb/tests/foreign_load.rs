@@ -79,7 +79,7 @@ fn a_run_that_nobody_watched_is_not_checked() {
         "Whether this run is valid could not be checked. This machine was not watched",
         "(--host-interval 0s)",
         "with --foreign-limit 100%",
-        "NOT CHECKED. Nobody knows whether its figures may be quoted.",
+        "NOT CHECKED. It is not known whether its figures may be quoted.",
         "not checked: this machine was not watched",
     ] {
         assert!(said.contains(part), "{part}: {said}");

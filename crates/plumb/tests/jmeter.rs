@@ -6,7 +6,7 @@ mod kit;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kit::http::Site;
+use kit::http::ReplyServer;
 use kit::operations::{page, run};
 use kit::scenario::{play_in, scenario, with_base};
 use kit::{Program, read};
@@ -55,7 +55,7 @@ fn the_report_generator_of_jmeter_counts_the_same() {
 
 #[test]
 fn the_report_generator_of_jmeter_tells_the_steps_of_users_apart() {
-    let site = Site::start(page);
+    let site = ReplyServer::start(page);
     let folder = scenario(&with_base(
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 3\n[[scenario.step]]\nget = \"/1\"\n\

@@ -1,6 +1,6 @@
 //! The text format of Prometheus: counters and gauges in base units.
 
-use plumb_wire::prometheus::{Exposition, Kind, seconds};
+use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
 
 use super::Status;
 
@@ -11,7 +11,7 @@ pub(crate) fn metrics(status: &Status) -> String {
     out.counter("steps_total", "Dialog steps done.", steps.count);
     out.counter("step_errors_total", "Steps that ended with a server error.", steps.errors);
     out.counter("step_dumps_total", "Steps that broke off.", steps.dumps);
-    out.about("step_seconds_total", Kind::Counter, "Time of steps by where it went.");
+    out.about("step_seconds_total", MetricKind::Counter, "Time of steps by where it went.");
     for (part, ns) in [
         ("queue", steps.queue_ns),
         ("load", steps.load_ns),

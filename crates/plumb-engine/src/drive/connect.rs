@@ -214,7 +214,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
         if self.never_stood() {
             let limit = self.job.plan.connect_timeout;
-            return Err(EngineError::connect_within(self.job.endpoint, error, limit));
+            return Err(EngineError::connect_within(self.job.endpoint.to_string(), error, limit));
         }
         self.recorder.connect_failures.count(connect_failure(error));
         self.drop_connection(index);

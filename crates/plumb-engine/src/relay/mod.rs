@@ -3,6 +3,7 @@
 
 mod fate;
 mod line;
+mod overdue;
 mod pair;
 mod plan;
 mod tally;
@@ -20,24 +21,20 @@ use crate::connect::{SocketOptions, start_connect};
 use crate::listener::Listener;
 use crate::plan::Nagle;
 use crate::poll::{Poll, Readiness, Time, Token};
+use crate::reception::{ACCEPTS_A_TURN, Arrival, Reception};
 use crate::service::{Peer, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::{Endpoint, EngineError};
 use fate::{Fate, Fates};
 use line::{Line, Shaper};
-use pair::{Common, FAR, NEAR, Pair, Side, Turn};
+use overdue::{Overdue, overdue};
+use pair::{Common, FAR, NEAR, Pair, PairProgress, Side};
 pub use plan::{Idle, Limit, LossPlan, PathPlan, RelayPlan};
 pub use tally::{Parted, Passage, PathTotals, RelayEvent, RelayTotals};
 
 /// Bytes one read asks for.
 const READ_BYTES: usize = crate::channel::READ_BYTES;
-/// Connections taken in one turn.
-const ACCEPTS_A_TURN: usize = 64;
-/// How long the listeners rest when the kernel hands over no more connections.
-const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// Indices from here on are listeners.
-const FIRST_LISTENER: usize = 1 << 31;
 
 /// Passes connections of `listeners` on to the first of `target` that takes them, until `stop` is
 /// asked or the plan's time is over. `tell` hears who comes and goes.
@@ -53,7 +50,7 @@ pub fn relay(
     stop: &Stop,
 ) -> Result<RelayTotals, EngineError> {
     plan.check()?;
-    crate::Place::default().settle()?;
+    crate::ThreadContext::default().settle()?;
     Relay::new(plan, Ends { listeners, target }, tell, MonotonicClock, stop)?.run()
 }
 
@@ -72,7 +69,8 @@ struct Slot {
 /// The state of the loop.
 struct Relay<'a, T> {
     plan: &'a RelayPlan,
-    ends: Ends<'a>,
+    reception: Reception<'a>,
+    target: &'a [Endpoint],
     tell: &'a mut dyn FnMut(RelayEvent<'_>),
     time: T,
     stop: &'a Stop,
@@ -91,8 +89,6 @@ struct Relay<'a, T> {
     fates: Fates,
     totals: RelayTotals,
     buffer: Vec<u8>,
-    accept_again_at: Option<u64>,
-    short_of_descriptors: bool,
 }
 
 impl<'a, T: Time> Relay<'a, T> {
@@ -104,16 +100,20 @@ impl<'a, T: Time> Relay<'a, T> {
         stop: &'a Stop,
     ) -> Result<Self, EngineError> {
         let now = time.now_ns();
-        let relay = Self {
+        let poll =
+            Poll::new(stop, Tick::Free).map_err(EngineError::system("create an epoll set"))?;
+        let reception = Reception::new(ends.listeners, &poll)
+            .map_err(EngineError::system("wait for connections"))?;
+        Ok(Self {
             plan,
-            ends,
+            reception,
+            target: ends.target,
             tell,
             now,
             until: plan.for_time.map(|time| now + time.ns()),
             time,
             stop,
-            poll: Poll::new(stop, Tick::Free)
-                .map_err(EngineError::system("create an epoll set"))?,
+            poll,
             slots: Vec::new(),
             free: Vec::new(),
             dues: Timers::default(),
@@ -132,11 +132,7 @@ impl<'a, T: Time> Relay<'a, T> {
                 back: PathTotals::new(plan.back),
             },
             buffer: vec![0; READ_BYTES],
-            accept_again_at: None,
-            short_of_descriptors: false,
-        };
-        relay.listen().map_err(EngineError::system("wait for connections"))?;
-        Ok(relay)
+        })
     }
 
     fn run(mut self) -> Result<RelayTotals, EngineError> {
@@ -157,7 +153,7 @@ impl<'a, T: Time> Relay<'a, T> {
         self.now = self.time.now_ns();
         for at in 0..self.poll.found() {
             let ready = self.poll.ready(at);
-            match ready.token.index.checked_sub(FIRST_LISTENER) {
+            match Reception::listener(ready.token) {
                 Some(listener) => self.accept(listener),
                 None => self.on_ready(ready),
             }
@@ -176,45 +172,28 @@ impl<'a, T: Time> Relay<'a, T> {
         if !self.again.is_empty() {
             return Some(0);
         }
-        [self.dues.next(), self.limits.next(), self.until, self.accept_again_at]
+        [self.dues.next(), self.limits.next(), self.until, self.reception.again_at()]
             .into_iter()
             .flatten()
             .min()
     }
 
-    fn listen(&self) -> io::Result<()> {
-        for (number, listener) in self.ends.listeners.iter().enumerate() {
-            let token = Token { index: FIRST_LISTENER + number, generation: 0 };
-            self.poll.add_listener(listener.socket(), token)?;
-        }
-        Ok(())
-    }
-
     fn accept(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_A_TURN {
-            match self.ends.listeners[listener].accept(Nagle::Off) {
-                Ok((socket, peer)) => {
-                    self.short_of_descriptors = false;
-                    self.welcome(socket, peer);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // the client gave up while it waited
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return self.rest_listeners(&error),
+            match self.reception.accept(listener, Nagle::Off) {
+                Arrival::Connection(socket, peer) => self.welcome(socket, peer),
+                Arrival::GaveUp => {}
+                Arrival::Nobody => return,
+                Arrival::Failed(error) => return self.rest_listeners(&error),
             }
         }
     }
 
     /// No descriptors or memory are left: the listeners rest, so that the loop does not spin.
     fn rest_listeners(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.short_of_descriptors, true) {
+        if self.reception.rest(&self.poll, self.now) {
             (self.tell)(RelayEvent::CannotAccept(error)); // once, until it goes on
         }
-        for listener in self.ends.listeners {
-            // one that is not in the set needs no removal
-            let _ = self.poll.remove(listener.socket());
-        }
-        self.accept_again_at = Some(self.now + ACCEPT_PAUSE_NS);
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer) {
@@ -237,7 +216,7 @@ impl<'a, T: Time> Relay<'a, T> {
         // the first address that can be tried at all; the others follow if it does not answer
         let mut attempt = 0;
         let mut failure = io::Error::from(io::ErrorKind::NotFound);
-        while let Some(endpoint) = self.ends.target.get(attempt) {
+        while let Some(endpoint) = self.target.get(attempt) {
             match start_connect(endpoint, &SocketOptions::default()) {
                 Ok(far) => {
                     let (there, back) = (self.plan.there, self.plan.back);
@@ -258,7 +237,7 @@ impl<'a, T: Time> Relay<'a, T> {
                         wake: Wake::default(),
                         limit_wake: Wake::default(),
                     };
-                    return self.connection_id(pair);
+                    return self.occupy_slot(pair);
                 }
                 Err(error) => failure = error,
             }
@@ -280,7 +259,7 @@ impl<'a, T: Time> Relay<'a, T> {
         }
     }
 
-    fn connection_id(&mut self, pair: Pair) {
+    fn occupy_slot(&mut self, pair: Pair) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index].pair = Some(pair);
@@ -334,7 +313,7 @@ impl<'a, T: Time> Relay<'a, T> {
         let Some(pair) = &mut self.slots[index].pair else {
             return;
         };
-        while let Some(endpoint) = self.ends.target.get(pair.attempt + 1) {
+        while let Some(endpoint) = self.target.get(pair.attempt + 1) {
             match start_connect(endpoint, &SocketOptions::default()) {
                 Ok(socket) => {
                     pair.try_far(socket, self.time.now_ns());
@@ -363,9 +342,9 @@ impl<'a, T: Time> Relay<'a, T> {
             buffer: &mut self.buffer,
         });
         match turn {
-            Turn::Over(parted) => return self.close(index, parted),
-            Turn::Again => self.again.push_back(index),
-            Turn::Done => {}
+            PairProgress::Over(parted) => return self.close(index, parted),
+            PairProgress::Again => self.again.push_back(index),
+            PairProgress::Done => {}
         }
         if let Some(at) = pair.next_due() {
             self.dues.ask(&mut pair.wake, index, at);
@@ -385,9 +364,7 @@ impl<'a, T: Time> Relay<'a, T> {
                 self.enforce(index);
             }
         }
-        if self.accept_again_at.is_some_and(|at| at <= self.now) && self.listen().is_ok() {
-            self.accept_again_at = None;
-        }
+        self.reception.resume(&self.poll, self.now);
     }
 
     /// Looks whether a limit on a connection's life is reached.
@@ -445,31 +422,6 @@ impl<'a, T: Time> Relay<'a, T> {
         let lasted_ns = self.time.now_ns().saturating_sub(pair.since);
         (self.tell)(RelayEvent::Closed(&pair.passage, lasted_ns, parted));
     }
-}
-
-/// Which limit of a connection's life comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Overdue {
-    Connect,
-    Cut,
-    Idle(Idle),
-}
-
-fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
-    let connect = pair.sides[FAR]
-        .connected_at
-        .is_none()
-        .then(|| (pair.attempt_since + plan.connect_timeout.ns(), Overdue::Connect));
-    let cut = match pair.cut {
-        Some(Limit::After(time)) => Some((pair.since + time.ns(), Overdue::Cut)),
-        Some(Limit::Bytes(_)) | None => None,
-    };
-    let idle = plan
-        .loss
-        .idle
-        .filter(|_| !pair.forgotten)
-        .map(|(time, how)| (pair.last_heard + time.ns(), Overdue::Idle(how)));
-    [connect, cut, idle].into_iter().flatten().min_by_key(|(at, _)| *at)
 }
 
 impl<T> std::fmt::Debug for Relay<'_, T> {

@@ -84,7 +84,7 @@ impl Passage {
 
 /// Whether there is more to do at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum PairProgress {
     /// Nothing, until something happens.
     Done,
     /// One side has more to read than its turn allows.
@@ -132,7 +132,7 @@ impl Pair {
     }
 
     /// Reads, lets go what is due, and passes ends on.
-    pub(super) fn turn<T: Clock>(&mut self, common: &mut Common<'_, T>) -> Turn {
+    pub(super) fn turn<T: Clock>(&mut self, common: &mut Common<'_, T>) -> PairProgress {
         if self.forgotten {
             return self.ignore(common.buffer);
         }
@@ -140,13 +140,13 @@ impl Pair {
         for from in [NEAR, FAR] {
             again |= self.receive(from, common);
             if self.cut_by_size() {
-                return Turn::Over(Parted::Cut);
+                return PairProgress::Over(Parted::Cut);
             }
             if let Some(parted) = self.deliver(from, common) {
-                return Turn::Over(parted);
+                return PairProgress::Over(parted);
             }
         }
-        if again { Turn::Again } else { Turn::Done }
+        if again { PairProgress::Again } else { PairProgress::Done }
     }
 
     /// Reads what side `from` has sent, as far as the window allows; true when its turn ended
@@ -245,7 +245,7 @@ impl Pair {
     }
 
     /// Throws away what comes in, until one side has gone.
-    fn ignore(&mut self, buffer: &mut [u8]) -> Turn {
+    fn ignore(&mut self, buffer: &mut [u8]) -> PairProgress {
         for side in self.sides.iter_mut().filter(|side| side.readable) {
             for _ in 0..READS_A_TURN {
                 match recv(&side.socket, &mut buffer[..], RecvFlags::empty()) {
@@ -254,11 +254,15 @@ impl Pair {
                         side.readable = false;
                         break;
                     }
-                    Ok(_) | Err(_) => return Turn::Over(Parted::Forgotten),
+                    Ok(_) | Err(_) => return PairProgress::Over(Parted::Forgotten),
                 }
             }
         }
-        if self.sides.iter().any(|side| side.readable) { Turn::Again } else { Turn::Done }
+        if self.sides.iter().any(|side| side.readable) {
+            PairProgress::Again
+        } else {
+            PairProgress::Done
+        }
     }
 
     /// When bytes are due, or a full window opens.

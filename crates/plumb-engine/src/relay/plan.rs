@@ -101,10 +101,10 @@ impl RelayPlan {
     pub fn check(&self) -> Result<(), EngineError> {
         let wrong = |text: &str| Err(EngineError::Plan(text.into()));
         if self.max_connections == 0 {
-            return wrong("--max-connections 0 lets nobody through: write 1 or more");
+            return wrong("--max-connections 0 lets no connection through: write 1 or more");
         }
         if self.connect_timeout.ns() == 0 {
-            return wrong("--connect-timeout 0s reaches nobody: write for example 5s");
+            return wrong("--connect-timeout 0s leaves no time to connect: write for example 5s");
         }
         if self.loss.idle.is_some_and(|(time, _)| time.ns() == 0) {
             return wrong("--idle-cut 0s cuts everything: write for example 2s");

@@ -1,5 +1,8 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
+mod late;
+mod settle;
+
 use plumb_measure::Span;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,7 +10,7 @@ use std::os::unix::net::UnixStream;
 
 use super::{Serve, ServePlan};
 use crate::channel::READS_A_TURN;
-use crate::service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
+use crate::service::{Ended, Peer, Served, Service, TurnedAway};
 use crate::testing::{HeldTime, MS};
 use crate::{Endpoint, Link, Listener, Plain, Received, Stop};
 
@@ -294,49 +297,6 @@ fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
     panic!("the modest client was never served");
 }
 
-/// Notes the order of serving and settling.
-#[derive(Default)]
-struct Ledger {
-    events: Vec<&'static str>,
-}
-
-impl Service for Ledger {
-    type Conn = ();
-    const SETTLES: bool = true;
-
-    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
-        Ok(())
-    }
-
-    fn serve(&mut self, (): &mut (), bytes: &[u8], out: &mut Vec<u8>) -> Served {
-        self.events.push("serve");
-        out.extend_from_slice(b"kept\n");
-        Served { consumed: bytes.len(), echo: 0, close: false }
-    }
-
-    fn settle(&mut self) -> std::io::Result<()> {
-        self.events.push("settle");
-        Ok(())
-    }
-
-    fn close(&mut self, (): (), _: Ended) {}
-}
-
-#[test]
-fn replies_wait_until_the_service_has_settled_once_for_all() {
-    let stand = Stand::new();
-    let mut clients: Vec<UnixStream> = (0..3).map(|_| stand.connect()).collect();
-    clients.iter_mut().for_each(|client| client.write_all(b"x").unwrap());
-    let mut service = Ledger::default();
-    let (tell, told) = std::sync::mpsc::channel();
-    stand.serve(&plan(), &mut service, move |_| {
-        clients.iter_mut().for_each(|client| tell.send(said(client)).unwrap());
-        None
-    });
-    assert_eq!(service.events, ["serve", "serve", "serve", "settle"]);
-    assert_eq!(told.iter().filter(|text| text == "kept\n").count(), 3);
-}
-
 /// Answers each byte with a thousand times a thousand.
 #[derive(Default)]
 struct Generous {
@@ -423,161 +383,4 @@ fn a_connection_that_leaves_the_loop_takes_along_what_was_not_served() {
     });
     assert_eq!(service.taken_over, [b"rest".to_vec()]);
     assert_eq!(told.iter().collect::<String>(), "!yours");
-}
-
-/// Fails to settle.
-struct Torn(Ledger);
-
-impl Service for Torn {
-    type Conn = ();
-    const SETTLES: bool = true;
-
-    fn open(&mut self, _: &Peer) -> Result<(), Vec<u8>> {
-        Ok(())
-    }
-
-    fn serve(&mut self, conn: &mut (), bytes: &[u8], out: &mut Vec<u8>) -> Served {
-        self.0.serve(conn, bytes, out)
-    }
-
-    fn settle(&mut self) -> std::io::Result<()> {
-        Err(std::io::Error::other("disk full"))
-    }
-
-    fn close(&mut self, (): (), _: Ended) {}
-}
-
-#[test]
-fn what_cannot_be_made_to_last_is_not_acknowledged() {
-    let stand = Stand::new();
-    let mut client = stand.connect();
-    client.write_all(b"x").unwrap();
-    let (plan, mut service) = (plan(), Torn(Ledger::default()));
-    let listeners = std::slice::from_ref(&stand.listener);
-    let time = HeldTime::with(|_| None);
-    let stop = Stop::new().unwrap();
-    let serve = Serve::new(&plan, listeners, &mut service, &Plain::default, time, &stop).unwrap();
-    let error = serve.run().unwrap_err().to_string();
-    assert!(error.contains("disk full"), "{error}");
-    assert_eq!(said(&mut client), "");
-}
-
-/// Lets every client wait until it is time, or until another says `go`.
-#[derive(Default)]
-struct Waiter {
-    waiting: Vec<(ConnectionId, u64)>,
-    now: u64,
-    go: bool,
-    ended: Vec<Ended>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    connection_id: Option<ConnectionId>,
-    waits: bool,
-}
-
-impl Service for Waiter {
-    type Conn = Waiting;
-    const SETTLES: bool = true;
-    const WAITS: bool = true;
-
-    fn open(&mut self, _: &Peer) -> Result<Waiting, Vec<u8>> {
-        Ok(Waiting::default())
-    }
-
-    fn seated(&mut self, conn: &mut Waiting, connection_id: ConnectionId) {
-        conn.connection_id = Some(connection_id);
-    }
-
-    /// `w` waits for a second, `g` lets all go, anything else is answered at once.
-    fn serve(&mut self, conn: &mut Waiting, bytes: &[u8], out: &mut Vec<u8>) -> Served {
-        conn.waits = bytes[0] == b'w';
-        match bytes[0] {
-            b'w' => self.waiting.push((conn.connection_id.unwrap(), self.now + 1_000 * MS)),
-            b'g' => self.go = true,
-            byte => out.push(byte),
-        }
-        Served { consumed: 1, echo: 0, close: false }
-    }
-
-    fn waits(&self, conn: &Waiting) -> bool {
-        conn.waits
-    }
-
-    fn wake_at(&self) -> Option<u64> {
-        self.waiting.iter().map(|(_, until)| *until).min()
-    }
-
-    fn due(&mut self, now: u64) {
-        self.now = now;
-    }
-
-    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
-        let over = self.waiting.iter().position(|(_, until)| self.go || *until <= self.now)?;
-        out.extend_from_slice(if self.go { b"gone" } else { b"late" });
-        Some(self.waiting.remove(over).0)
-    }
-
-    fn close(&mut self, _: Waiting, ended: Ended) {
-        self.ended.push(ended);
-    }
-}
-
-#[test]
-fn a_client_that_waits_is_answered_in_time_and_only_then_served_again() {
-    let stand = Stand::new();
-    let mut client = stand.connect();
-    client.write_all(b"1w2w3").unwrap();
-    let mut service = Waiter::default();
-    let (tell, told) = std::sync::mpsc::channel();
-    stand.serve(&plan(), &mut service, move |now| {
-        let text = said(&mut client);
-        if !text.is_empty() {
-            tell.send((now / MS, text)).unwrap();
-        }
-        None
-    });
-    let told: Vec<(u64, String)> = told.iter().collect();
-    let start = told[0].0;
-    let told: Vec<(u64, &str)> =
-        told.iter().map(|(at, text)| (at - start, text.as_str())).collect();
-    assert_eq!(told, [(0, "1"), (1_000, "late2"), (2_000, "late3")]);
-}
-
-#[test]
-fn one_client_ends_the_wait_of_another() {
-    let stand = Stand::new();
-    let (mut client, mut other) = (stand.connect(), stand.connect());
-    client.write_all(b"w1").unwrap();
-    let mut service = Waiter::default();
-    let (tell, told) = std::sync::mpsc::channel();
-    let mut looks = 0;
-    stand.serve(&plan(), &mut service, move |_| {
-        looks += 1;
-        if looks == 2 {
-            other.write_all(b"g").unwrap();
-        }
-        tell.send(said(&mut client)).unwrap();
-        None
-    });
-    assert_eq!(told.iter().collect::<String>(), "gone1");
-}
-
-#[test]
-fn a_client_that_hangs_up_does_not_wait() {
-    let stand = Stand::new();
-    let mut client = stand.connect();
-    client.write_all(b"w").unwrap();
-    let mut client = Some(client);
-    let mut service = Waiter::default();
-    let mut looks = 0;
-    stand.serve(&plan(), &mut service, move |_| {
-        looks += 1;
-        if looks == 2 {
-            drop(client.take());
-        }
-        None
-    });
-    assert_eq!(service.ended, [Ended::ByClient]);
 }

@@ -157,9 +157,6 @@ impl Load {
         let passes = self.operations * 2;
         let rate = self.operations as f64 / (self.duration_ns as f64 / 1e9);
         ResultRecord {
-            groups: Vec::new(),
-            scenarios: Vec::new(),
-            thresholds: Vec::new(),
             operations: self.operations,
             failures: self.failures.iter().map(|(kind, n)| ((*kind).to_owned(), *n)).collect(),
             dropped: self.dropped,
@@ -174,12 +171,7 @@ impl Load {
                 .tls
                 .then(|| distribution(&self.shape.part(320).histogram(self.connections()))),
             tls_resumed: self.tls.then_some(0),
-            transports: Vec::new(),
-            tcp: None,
-            slowest: Vec::new(),
-            failed_ns: None,
             codes: self.codes.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
-            unexpected_codes: BTreeMap::new(),
             length: self.length_bytes.map(|(min, p50, max)| LengthFigures { min, p50, max }),
             bytes_sent: self.operations * self.payload_bytes.unwrap_or(310),
             bytes_received: self.operations * self.payload_bytes.unwrap_or(18_700),
@@ -194,15 +186,9 @@ impl Load {
                 server: None,
                 interrupt_ns_per_op: self.watched().then_some(2_300),
             }),
-            clients: Vec::new(),
-            overlap: None,
-            stream: None,
             niping: self.payload_bytes.and_then(|bytes| NipingFigures::of(&service, bytes)),
-            parts: Vec::new(),
-            pair: None,
             figures: self.payload_bytes.map(|bytes| bits(bytes, rate)).unwrap_or_default(),
             validity: validity(&self.reasons),
-            attribution: None,
             driver: DriverFacts {
                 start_up_ns: None,
                 name: None,
@@ -218,10 +204,9 @@ impl Load {
                 warm_up_operations: self.operations / 20,
             },
             host: self.watched().then(machine),
-            far: None,
             intervals: self.timeline(),
-            batches: None,
             labels: self.labels,
+            ..ResultRecord::default()
         }
     }
 

@@ -10,8 +10,8 @@ mod several;
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, Part, PartKind,
-    Reading, ReceiveUse, RunRecord, Scope, Status, Target, Transport, Validity,
+    Advice, Attribution, Estimate, FarHost, FasterCalls, FindingKind, HostUse, PartKind, Reading,
+    ReceiveUse, RunRecord, Scope, Status, Target, TimePart, Transport, Validity,
 };
 use serde_json::json;
 
@@ -377,7 +377,7 @@ pub(crate) fn database_busy() -> RunRecord {
     record.results.truncate(1);
     let Some(attribution) = &mut record.results[0].attribution else { return record };
     let known = |mean_ns, half_ns| Estimate { mean_ns, half_width_ns: Some(half_ns), count: 47 };
-    let time = |kind, time| Part { kind, time, how: "as it says".into() };
+    let time = |kind, time| TimePart { kind, time, how: "as it says".into() };
     *attribution = Attribution {
         client: Estimate { count: 4_700, ..known(5_486_000, 231_000) },
         parts: vec![
@@ -410,7 +410,7 @@ fn attribution(whole_ns: i64, parts: &[(PartKind, i64)]) -> Attribution {
         client: time(whole_ns),
         parts: parts
             .iter()
-            .map(|(kind, ns)| Part { kind: *kind, time: time(*ns), how: "as it says".into() })
+            .map(|(kind, ns)| TimePart { kind: *kind, time: time(*ns), how: "as it says".into() })
             .collect(),
         cannot_be_split: None,
         faster: None,

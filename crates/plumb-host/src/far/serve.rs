@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::layer::{JobError, Server, announce, note};
+use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::{Cidr, Listener, Plain, ServePlan, Stop, serve};
 use plumb_measure::Span;
 
@@ -114,13 +114,8 @@ impl FarServe {
     }
 }
 
-impl Server for FarServe {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+impl Verb for FarServe {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.serve(out, log, stop)?)
     }
 }

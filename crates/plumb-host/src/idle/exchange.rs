@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Connection, Endpoint, HeldTick, Place, SocketOptions, Stop};
+use plumb_engine::{Connection, Endpoint, HeldTick, SocketOptions, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Clock as _, Histogram, IdleRound, Span, Tick};
 
@@ -52,7 +52,7 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<Exchange, HostError> {
     let (near, far) = pair().map_err(broken("make a pair of sockets"))?;
-    let [of_near, of_far] = processors.map(|cpu| Place { cpu: Some(cpu), netns: None });
+    let [of_near, of_far] = processors.map(|cpu| ThreadContext { cpu: Some(cpu), netns: None });
     thread::scope(|scope| {
         let echo = scope.spawn(move || {
             of_far.settle()?;

@@ -79,37 +79,25 @@ impl Counters for Diskstats {
 fn disk(line: &[u8]) -> Option<(Disk, bool)> {
     let mut words = Words::of(line);
     let (_major, _minor, name) = (words.number()?, words.number()?, words.next()?);
-    let mut columns = [0; 11];
-    for column in &mut columns {
+    let mut disk = Disk { name: Label::new(name), ..Disk::default() };
+    let (mut merged_reads, mut merged_writes) = (0, 0); // joined to others, and not used
+    for column in [
+        &mut disk.reads,
+        &mut merged_reads,
+        &mut disk.sectors_read,
+        &mut disk.read_ms,
+        &mut disk.writes,
+        &mut merged_writes,
+        &mut disk.sectors_written,
+        &mut disk.write_ms,
+        &mut disk.in_flight,
+        &mut disk.busy_ms,
+        &mut disk.queue_ms,
+    ] {
         *column = words.number()?;
     }
-    let [
-        reads,
-        _,
-        sectors_read,
-        read_ms,
-        writes,
-        _,
-        sectors_written,
-        write_ms,
-        in_flight,
-        busy_ms,
-        queue_ms,
-    ] = columns;
-    let disk = Disk {
-        name: Label::new(name),
-        kind: DiskKind::Whole,
-        reads,
-        sectors_read,
-        read_ms,
-        writes,
-        sectors_written,
-        write_ms,
-        in_flight,
-        busy_ms,
-        queue_ms,
-    };
-    Some((disk, reads > 0 || writes > 0 || in_flight > 0))
+    let was_used = disk.reads > 0 || disk.writes > 0 || disk.in_flight > 0;
+    Some((disk, was_used))
 }
 
 impl DiskKind {

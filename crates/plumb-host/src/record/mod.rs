@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Span, show_ns};
 use serde_json::json;
 
@@ -143,13 +143,8 @@ impl Record {
     }
 }
 
-impl Server for Record {
-    fn run(
-        &mut self,
-        out: &mut (dyn Write + Send),
-        log: &mut (dyn Write + Send),
-        stop: &Stop,
-    ) -> Result<(), JobError> {
+impl Verb for Record {
+    fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.record(out, log, stop)?)
     }
 

@@ -3,8 +3,8 @@
 use plumb_measure::{Better, Contrast, RunRecord};
 
 use super::differences::{Named, same_kind};
-use super::interleaved::{Experiment, VariantBlocks};
 use super::points::{Labels, common_labels, in_order, matched};
+use super::variant_blocks::{Experiment, VariantBlocks};
 use crate::LabError;
 use crate::block::{Block, Point};
 use crate::contrast::{Pair, Question, contrast};

@@ -6,7 +6,9 @@ mod interleaved;
 mod origin;
 mod points;
 mod separate;
+mod variant_blocks;
 mod warnings;
 
-pub use interleaved::{Experiment, FailedBlock, VariantBlocks, interleaved};
+pub use interleaved::interleaved;
 pub use separate::{SeparateRun, separate};
+pub use variant_blocks::{Experiment, FailedBlock, VariantBlocks};

@@ -6,7 +6,7 @@ use std::path::Path;
 use plumb_folder::record_digest;
 use plumb_measure::RunRecord;
 
-use super::interleaved::VariantBlocks;
+use super::variant_blocks::VariantBlocks;
 use crate::LabError;
 use crate::experiment::{BlockRecord, OrderRecord};
 

@@ -3,7 +3,7 @@
 use plumb_measure::{Contrast, RunRecord};
 
 use super::cell::Cell;
-use super::interleaved::{Experiment, VariantBlocks};
+use super::variant_blocks::{Experiment, VariantBlocks};
 use crate::block::{Block, BlockFault};
 use crate::contrast::Tests;
 use crate::driver::drivers_warning;

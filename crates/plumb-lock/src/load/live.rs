@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::{EngineError, Stop};
 use plumb_measure::{Clock as _, Span};
 
@@ -120,7 +120,7 @@ impl Live {
     }
 }
 
-impl Server for Live {
+impl Verb for Live {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         Ok(self.watch(out, stop)?)
     }

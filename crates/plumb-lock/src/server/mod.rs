@@ -365,7 +365,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         })
     }
 
-    fn seated(&mut self, conn: &mut usize, connection_id: ConnectionId) {
+    fn accepted(&mut self, conn: &mut usize, connection_id: ConnectionId) {
         if let Some(client) = &mut self.clients[*conn] {
             client.connection_id = Some(connection_id);
         }

@@ -6,6 +6,7 @@ mod judge;
 mod middle;
 mod outcome;
 mod sentence;
+mod verdict;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,9 @@ use crate::run::{read_versioned, written};
 use crate::{HostFacts, IdleCost, Program, RecordError, Status};
 
 pub use finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
-pub use judge::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 pub use middle::Middle;
 pub use outcome::{CheckupOutcome, Waited};
+pub use verdict::{CheckupVerdict, LayerState, LayerVerdict, OwnTime};
 
 /// Version of the form of [`Checkup`].
 pub const CHECKUP_SCHEMA: &str = "plumb.checkup/2";
@@ -138,6 +139,25 @@ fn one() -> u64 {
 }
 
 impl Checkup {
+    /// A checkup by `plumb` that began at `started`, RFC 3339 in UTC, and is to measure `parts`.
+    #[must_use]
+    pub fn begun(plumb: Program, started: String, parts: Vec<CheckupPart>) -> Self {
+        Self {
+            schema: CHECKUP_SCHEMA.into(),
+            plumb,
+            started,
+            status: Status::Running,
+            command: Vec::new(),
+            target: String::new(),
+            host: None,
+            parts,
+            left_out: Vec::new(),
+            troubles: Vec::new(),
+            idle: None,
+            verdict: CheckupVerdict::default(),
+        }
+    }
+
     /// Judges the layers by what is measured so far.
     pub fn judge(&mut self) {
         self.verdict = judge::judge(self);

@@ -270,7 +270,7 @@ fn host_of(transport: &Transport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Attribution, FasterCalls, Histogram, Part};
+    use crate::{Attribution, FasterCalls, Histogram, TimePart};
 
     fn times(values: impl IntoIterator<Item = u64>) -> Distribution {
         let mut histogram = Histogram::new();
@@ -312,7 +312,7 @@ mod tests {
             half_width_ns: Some(half_us * 1_000),
             count: 100,
         };
-        let part = |kind, time| Part { kind, time, how: String::new() };
+        let part = |kind, time| TimePart { kind, time, how: String::new() };
         let all = Attribution {
             client: time(486, 40),
             parts: vec![

@@ -117,7 +117,7 @@ fn idle(part: &PathPart, outcome: &PartOutcome) -> (Judgement, String) {
     }
     if outcome.failures.contains_key("timed-out") {
         let text = format!(
-            "after {silence} of silence the connection was dead and nobody said so: no answer \
+            "after {silence} of silence the connection was dead and neither side was told: no answer \
              within {timeout}. Something on the way, a firewall most likely, forgets silent \
              connections: raise its time-out, or use keep-alives that are more frequent."
         );
@@ -378,7 +378,7 @@ mod tests {
         let survived = PartOutcome { operations: 2, ..outcome() };
         says(&one(PathTest::Idle, survived), Judgement::Fine, "silent for 1h still works");
         let forgotten = PartOutcome { operations: 1, ..failed("timed-out", 1) };
-        says(&one(PathTest::Idle, forgotten), Judgement::Bad, "nobody said so");
+        says(&one(PathTest::Idle, forgotten), Judgement::Bad, "neither side was told");
         let reset = PartOutcome { operations: 1, ..failed("reset", 1) };
         says(&one(PathTest::Idle, reset), Judgement::Bad, "failed (reset)");
         let ended = PartOutcome { operations: 2, quiet_closes: 1, ..outcome() };

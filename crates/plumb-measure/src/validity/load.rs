@@ -1,8 +1,8 @@
 //! What the merged records of one load say against its figures.
 
-use super::{Finding, FindingKind, Scope, Validity, finding};
+use super::{Validity, finding};
 use crate::units::counted;
-use crate::{Codes, Recorder, Span, grouped, show_ns};
+use crate::{Codes, Finding, FindingKind, Recorder, Scope, Span, grouped, show_ns};
 
 /// What must be known of a load, beside its records, to judge it.
 #[derive(Clone, Copy, Debug)]

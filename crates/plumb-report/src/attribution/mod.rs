@@ -230,7 +230,7 @@ impl Scale {
 mod tests {
     use std::collections::BTreeMap;
 
-    use plumb_measure::{FasterCalls, Part};
+    use plumb_measure::{FasterCalls, TimePart};
     use proptest::prelude::*;
 
     use super::*;
@@ -247,7 +247,7 @@ mod tests {
             client: time(client_us),
             parts: parts
                 .iter()
-                .map(|(kind, us)| Part { kind: *kind, time: time(*us), how: String::new() })
+                .map(|(kind, us)| TimePart { kind: *kind, time: time(*us), how: String::new() })
                 .collect(),
             cannot_be_split: None,
             faster: None,

@@ -1,7 +1,8 @@
 //! The tables behind the sentence.
 
 use plumb_measure::{
-    Attribution, Calls, Distribution, Estimate, Part, PartKind, ResultRecord, RunRecord, show_ns,
+    Attribution, Calls, Distribution, Estimate, PartKind, ResultRecord, RunRecord, TimePart,
+    show_ns,
 };
 
 use super::{KINDS, high_ns, name, spread};
@@ -26,7 +27,7 @@ pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
 }
 
 /// The parts of all calls, and those of the faster ones.
-pub(super) fn every_part(attribution: &Attribution) -> impl Iterator<Item = &Part> {
+pub(super) fn every_part(attribution: &Attribution) -> impl Iterator<Item = &TimePart> {
     attribution.parts.iter().chain(attribution.faster.iter().flat_map(|faster| &faster.parts))
 }
 
@@ -67,7 +68,7 @@ pub(super) fn any_faster(record: &RunRecord) -> bool {
 struct Means<'a> {
     calls: &'static str,
     client: Estimate,
-    parts: &'a [Part],
+    parts: &'a [TimePart],
     /// What the parts leave; `None` where the time cannot be split.
     rest: Option<Estimate>,
 }

@@ -69,21 +69,21 @@ pub(crate) fn draw(caption: &str, groups: &[Group<'_>], margin: Option<f64>) -> 
 }
 
 /// Rows under one title.
-struct Part<'a> {
+struct ForestSection<'a> {
     title: &'a str,
     rows: Vec<(&'a str, &'a Endpoint)>, // with their names
 }
 
 /// A part a group; one part where a group is a single row, which then has the name of its group.
-fn rows<'a>(groups: &'a [Group<'a>]) -> Vec<Part<'a>> {
+fn rows<'a>(groups: &'a [Group<'a>]) -> Vec<ForestSection<'a>> {
     let single = |group: &Group<'_>| group.endpoints.len() == 1;
     if groups.len() > 1 && groups.iter().all(single) {
         let rows = groups
             .iter()
             .flat_map(|group| group.endpoints.iter().map(|one| (group.name.as_str(), *one)));
-        return vec![Part { title: "", rows: rows.collect() }];
+        return vec![ForestSection { title: "", rows: rows.collect() }];
     }
-    let part = |group: &'a Group<'a>| Part {
+    let part = |group: &'a Group<'a>| ForestSection {
         title: if groups.len() > 1 { &group.name } else { "" },
         rows: group.endpoints.iter().map(|one| (one.name.as_str(), *one)).collect(),
     };

@@ -3,7 +3,7 @@
 use plumb_measure::{CheckupOutcome, CheckupPart, show_ns};
 
 use crate::figures::{ABSENT, grouped, per_second, with_unit};
-use crate::table::{Column, Kind, Table, end_of};
+use crate::table::{Column, ColumnKind, Table, end_of};
 use crate::trust::Trust;
 
 /// Characters of an operation in a table: that of a page is its path.
@@ -17,10 +17,10 @@ pub(super) fn parts(parts: &[&CheckupPart]) -> Table {
         Column::words("asked for"),
         Column::latency("median"),
         Column::latency("p99"),
-        Column::new(Kind::Rate, "rate"),
+        Column::new(ColumnKind::Rate, "rate"),
     ];
     columns.extend(failed.then(|| Column::figure("failed")));
-    columns.push(Column::new(Kind::Verdict, "verdict"));
+    columns.push(Column::new(ColumnKind::Verdict, "verdict"));
     let mut table = Table::new(columns);
     for part in parts {
         let mut cells = vec![end_of(&format!("{}, {}", part.operation, part.how), NAME_MAX)];

@@ -4,7 +4,7 @@ use plumb_folder::FoundExperiment;
 use plumb_measure::{Contrast, show_ns};
 
 use super::cell::Cell;
-use super::kind::Kind;
+use super::kind::RunGroup;
 use super::{Collection, counted};
 use crate::comparison;
 use crate::figures::{grouped, per_second, real, with_unit};
@@ -123,8 +123,8 @@ fn of_one_experiment(found: &FoundExperiment) -> Vec<String> {
 }
 
 /// What stands before the sentences on a kind: nothing when it is the only one.
-fn whose(kind: &Kind, all: &[Kind]) -> String {
-    let alike = |other: &&Kind| (&other.layer, &other.verb) == (&kind.layer, &kind.verb);
+fn whose(kind: &RunGroup, all: &[RunGroup]) -> String {
+    let alike = |other: &&RunGroup| (&other.layer, &other.verb) == (&kind.layer, &kind.verb);
     match (all.len(), all.iter().filter(alike).count()) {
         (1, _) => String::new(),
         (_, 1) => format!("{} {}: ", kind.layer, kind.verb),
@@ -132,7 +132,7 @@ fn whose(kind: &Kind, all: &[Kind]) -> String {
     }
 }
 
-fn of_one_kind(kind: &Kind, number: usize, whose: &str) -> Vec<Claim> {
+fn of_one_kind(kind: &RunGroup, number: usize, whose: &str) -> Vec<Claim> {
     let labels = kind.labels();
     let noun = kind.noun();
     let name = |cell: &Cell| labels.name(&cell.labels);
@@ -207,7 +207,7 @@ fn of_one_kind(kind: &Kind, number: usize, whose: &str) -> Vec<Claim> {
 }
 
 /// The highest rate of streams; `None` of other loads.
-fn fastest_stream(kind: &Kind) -> Option<String> {
+fn fastest_stream(kind: &RunGroup) -> Option<String> {
     if !kind.is_stream() {
         return None;
     }
@@ -226,7 +226,7 @@ fn fastest_stream(kind: &Kind) -> Option<String> {
 }
 
 /// What the ends of a sweep have to do with each other.
-fn growth(kind: &Kind) -> Vec<String> {
+fn growth(kind: &RunGroup) -> Vec<String> {
     let labels = kind.labels();
     let Some(sweep) = kind.sweep(&labels).filter(|sweep| sweep.numbers.is_some()) else {
         return Vec::new();
@@ -273,7 +273,7 @@ fn factor(value: f64) -> String {
 }
 
 /// How far runs of one plan differ from each other.
-fn agreement(kind: &Kind) -> Option<String> {
+fn agreement(kind: &RunGroup) -> Option<String> {
     let labels = kind.labels();
     let apart = |cell: &Cell| {
         let (low, high) = cell.figures.medians?;
@@ -309,7 +309,7 @@ fn percent(share: f64) -> String {
 const BUSY_PCT: f64 = 90.0;
 
 /// What stood in the way on the machine; `None` when nothing did.
-fn machine(kind: &Kind) -> Option<String> {
+fn machine(kind: &RunGroup) -> Option<String> {
     let busiest = kind.cells.iter().filter_map(|cell| cell.figures.busy_pct).reduce(f64::max)?;
     let swapped: u64 = kind.cells.iter().filter_map(|cell| cell.figures.swapped_pages).sum();
     let mut words = Vec::new();

@@ -57,7 +57,7 @@ const VALID: Definition = Definition {
 /// The definitions that this report needs.
 pub(super) fn of(collection: &Collection) -> Vec<Definition> {
     let mut list = vec![VALID, PLAN, RANGE];
-    if collection.kinds.iter().any(super::kind::Kind::repeats) {
+    if collection.kinds.iter().any(super::kind::RunGroup::repeats) {
         list.extend([REPEATED, MERGED]);
     }
     if collection.plans.len() > 1 {

@@ -9,7 +9,7 @@ use super::Collection;
 use super::cell::{Cell, rounded};
 use super::claim::Claim;
 use super::entry::{Entry, Times};
-use super::kind::Kind;
+use super::kind::RunGroup;
 use super::naming::place_of;
 use super::plan::Plan;
 use crate::labels::LabelMap;
@@ -135,7 +135,8 @@ struct UnreadDocument<'a> {
 /// The collection as indented JSON with a line end.
 #[must_use]
 pub fn render(collection: &Collection) -> String {
-    let points = collection.kinds.iter().flat_map(|kind: &Kind| &kind.cells).map(point).collect();
+    let points =
+        collection.kinds.iter().flat_map(|kind: &RunGroup| &kind.cells).map(point).collect();
     let experiments = collection.experiments.iter().map(|found| ExperimentDocument {
         folder: place_of(&found.folder),
         variants: &found.variants,

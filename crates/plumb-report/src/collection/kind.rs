@@ -15,7 +15,7 @@ use crate::trust::Trust;
 
 /// The runs of one kind.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct RunGroup {
     pub(super) layer: String,
     pub(super) verb: String,
     /// `closed` or `open`.
@@ -26,7 +26,7 @@ pub(super) struct Kind {
     pub(super) cells: Vec<Cell>,
 }
 
-impl Kind {
+impl RunGroup {
     /// The kinds of `plans`, in the order in which they come first.
     pub(super) fn all(
         plans: &[Plan],

@@ -5,7 +5,7 @@ use plumb_folder::HostTrack;
 use plumb_measure::RunRecord;
 
 use super::entry::Entry;
-use super::kind::Kind;
+use super::kind::RunGroup;
 use crate::chart;
 use crate::points::spread;
 use crate::trust::Trust;
@@ -16,7 +16,7 @@ const RUNS_MAX: usize = 6;
 const PLACES_MAX: usize = 120;
 
 /// A run over time.
-pub(super) struct Look {
+pub(super) struct RunTimeline {
     /// Number of the run.
     pub(super) run: usize,
     /// Why it was chosen; empty when all are shown.
@@ -27,9 +27,9 @@ pub(super) struct Look {
     pub(super) notes: Vec<String>,
 }
 
-impl Look {
+impl RunTimeline {
     /// The runs that tell most, with their charts; a run that kept no intervals has none.
-    pub(super) fn all(kinds: &[Kind], entries: &[Entry]) -> Vec<Self> {
+    pub(super) fn all(kinds: &[RunGroup], entries: &[Entry]) -> Vec<Self> {
         chosen(kinds, entries)
             .into_iter()
             .filter_map(|(run, why)| {
@@ -64,7 +64,7 @@ fn over_time(record: &RunRecord, tracks: &[HostTrack]) -> (Vec<Markup>, Vec<Stri
 
 /// All runs when they are few; else the slowest and the fastest of each kind, one that is not valid,
 /// and others evenly spread over the time.
-fn chosen(kinds: &[Kind], entries: &[Entry]) -> Vec<(usize, &'static str)> {
+fn chosen(kinds: &[RunGroup], entries: &[Entry]) -> Vec<(usize, &'static str)> {
     if entries.len() <= RUNS_MAX {
         return (0..entries.len()).map(|run| (run, "")).collect();
     }

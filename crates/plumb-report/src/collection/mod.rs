@@ -37,7 +37,7 @@ pub use terminal::render as terminal;
 
 use crate::trust::Trust;
 use entry::Entry;
-use kind::Kind;
+use kind::RunGroup;
 use plan::Plan;
 
 /// Runs and experiments as one report shows them.
@@ -48,7 +48,7 @@ pub struct Collection {
     /// In order of time.
     entries: Vec<Entry>,
     plans: Vec<Plan>,
-    kinds: Vec<Kind>,
+    kinds: Vec<RunGroup>,
     experiments: Vec<FoundExperiment>,
     unread: Vec<Unread>,
 }
@@ -82,7 +82,7 @@ impl Collection {
             entries.push(Entry::of(&run.path, &record, run.block, number));
         }
         entries.sort_by(|a, b| (a.started_ns, &a.path).cmp(&(b.started_ns, &b.path)));
-        let kinds = Kind::all(&plans, &entries, &experiments);
+        let kinds = RunGroup::all(&plans, &entries, &experiments);
         let version = env!("CARGO_PKG_VERSION");
         Ok(Self { version, entries, plans, kinds, experiments, unread })
     }

@@ -8,7 +8,7 @@ use plumb_measure::Distribution;
 
 use super::cell::Cell;
 use super::entry::Entry;
-use super::kind::Kind;
+use super::kind::RunGroup;
 use crate::chart::{self, Curve, Panel};
 use crate::figures::grouped;
 use crate::merged::Merged;
@@ -36,7 +36,7 @@ impl<'a> Named<'a> {
 }
 
 /// The charts of curves of a kind, and what a reader must know of them.
-pub(super) fn charts(kind: &Kind, entries: &[Entry]) -> (Vec<Markup>, Vec<String>) {
+pub(super) fn charts(kind: &RunGroup, entries: &[Entry]) -> (Vec<Markup>, Vec<String>) {
     let outlines = outlines(kind);
     let cells: Vec<&Cell> =
         outlines.iter().flat_map(|(_, curves)| curves.iter().map(|named| named.cell)).collect();
@@ -85,7 +85,7 @@ pub(super) fn charts(kind: &Kind, entries: &[Entry]) -> (Vec<Markup>, Vec<String
 }
 
 /// Which curves share a chart: those at one value of the sweep, or all.
-fn outlines(kind: &Kind) -> Vec<Outline<'_>> {
+fn outlines(kind: &RunGroup) -> Vec<Outline<'_>> {
     const TITLE: &str = "Response time by percentile";
     let labels = kind.labels();
     let drawn = |cell: &&Cell| cell.figures.timed > 0;

@@ -4,13 +4,13 @@ use plumb_measure::{show_count, show_ns};
 
 use super::cell::{Cell, rounded};
 use super::entry::Measure;
-use super::kind::Kind;
+use super::kind::RunGroup;
 use super::plan::{self, Plan};
 use super::{Collection, counted};
 use crate::figures::{ABSENT, grouped, milliseconds, with_unit};
 use crate::labels::{Labels, by_value};
 use crate::points::spread;
-use crate::table::{Column, Kind as Shape, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// Rows of a table that a reader still goes through; of more, so many are shown evenly spread.
@@ -50,13 +50,13 @@ pub(super) fn runs(collection: &Collection) -> Cut {
     let mut columns = vec![Column::words("started").giving_way(6), Column::words("run")];
     columns.extend(several.then(|| Column::words("what").giving_way(4)));
     columns.extend(plans.then(|| Column::figure("plan").giving_way(3)));
-    columns.push(Column::new(Shape::Verdict, "verdict"));
+    columns.push(Column::new(ColumnKind::Verdict, "verdict"));
     columns.push(Column::figure("results").giving_way(5));
     columns.push(Column::figure("operations").giving_way(2));
     columns.push(Column::figure("failed").giving_way(1));
     let single = collection.entries.iter().all(|run| run.points.len() <= 1);
     if single {
-        columns.push(Column::new(Shape::Rate, "a second").giving_way(3));
+        columns.push(Column::new(ColumnKind::Rate, "a second").giving_way(3));
         columns.extend(["p50", "p99"].map(Column::latency));
     }
     let mut table = Table::new(columns);
@@ -90,7 +90,7 @@ fn verdict_of(heading: &str) -> String {
 }
 
 /// One row a cell: the figures over the runs that repeat it.
-pub(super) fn cells(kind: &Kind) -> Cut {
+pub(super) fn cells(kind: &RunGroup) -> Cut {
     let labels = kind.labels();
     let any = |which: fn(&Cell) -> bool| kind.cells.iter().any(which);
     let doubted =
@@ -102,10 +102,10 @@ pub(super) fn cells(kind: &Kind) -> Cut {
     let measures = measures(kind);
     let mut columns: Vec<Column> = labels.varying.iter().copied().map(Column::words).collect();
     columns.extend(repeated.then(|| Column::figure("runs")));
-    columns.extend(doubted.then(|| Column::new(Shape::Verdict, "verdict")));
+    columns.extend(doubted.then(|| Column::new(ColumnKind::Verdict, "verdict")));
     columns.push(Column::figure("failed").giving_way(5));
     columns.extend(dropped.then(|| Column::figure("dropped").giving_way(4)));
-    columns.push(Column::new(Shape::Rate, kind.noun().rate));
+    columns.push(Column::new(ColumnKind::Rate, kind.noun().rate));
     if timed {
         columns.push(Column::latency("p50"));
         columns.extend(repeated.then(|| Column::latency("p50 of the runs").giving_way(4)));
@@ -117,7 +117,7 @@ pub(super) fn cells(kind: &Kind) -> Cut {
     columns.push(Column::figure("client CPU/op").giving_way(8));
     columns.extend(server.then(|| Column::figure("server CPU/op").giving_way(8)));
     columns.extend(measures.iter().map(|measure| {
-        let shape = if measure.of_times { Shape::Latency } else { Shape::Rate };
+        let shape = if measure.of_times { ColumnKind::Latency } else { ColumnKind::Rate };
         Column::new(shape, &measure.name).giving_way(2)
     }));
     let mut table = Table::new(columns);
@@ -164,7 +164,7 @@ fn used(cell: &Cell) -> String {
 }
 
 /// The figures of the layer that have a column, each as the first cell has it.
-fn measures(kind: &Kind) -> Vec<&Measure> {
+fn measures(kind: &RunGroup) -> Vec<&Measure> {
     let mut found: Vec<&Measure> = Vec::new();
     for figure in kind.cells.iter().flat_map(|cell| &cell.figures.measures) {
         let known = |it: &&Measure| (&it.name, &it.unit) == (&figure.name, &figure.unit);
@@ -188,7 +188,7 @@ fn measure(cell: &Cell, name: &str, unit: &str) -> String {
 }
 
 /// What the machine that drove the load did, one row a cell; `None` when it was not watched.
-pub(super) fn machine(kind: &Kind) -> Option<Cut> {
+pub(super) fn machine(kind: &RunGroup) -> Option<Cut> {
     let watched = |cell: &&Cell| cell.figures.busy_pct.is_some();
     let cells: Vec<&Cell> = kind.cells.iter().filter(watched).collect();
     if cells.is_empty() {
@@ -274,7 +274,7 @@ pub(super) fn unread(collection: &Collection) -> Option<Cut> {
 }
 
 /// A line on a kind: its runs, plans and what all its points share.
-pub(super) fn about(kind: &Kind, collection: &Collection) -> String {
+pub(super) fn about(kind: &RunGroup, collection: &Collection) -> String {
     let plans: Vec<&Plan> = kind.plans.iter().map(|at| &collection.plans[*at]).collect();
     let runs: u64 = plans.iter().map(|plan| plan.runs).sum();
     let mut words = vec![

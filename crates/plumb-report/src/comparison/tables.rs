@@ -4,7 +4,7 @@ use plumb_measure::{Comparison, Contrast, Endpoint, Role, show_ns};
 
 use super::figures::{change, good, interval, level, probability, share, value, verdict};
 use crate::figures::{ABSENT, grouped};
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 
 /// The figures of one endpoint, as far as they are numbers.
 pub(super) fn number_columns() -> Vec<Column> {
@@ -34,7 +34,7 @@ pub(super) fn figures(contrasts: &[&Contrast], several_candidates: bool) -> Tabl
     columns.push(Column::words("figure"));
     columns.push(Column::words("good"));
     columns.extend(number_columns());
-    columns.push(Column::new(Kind::Verdict, "verdict"));
+    columns.push(Column::new(ColumnKind::Verdict, "verdict"));
     let mut table = Table::new(columns);
     for contrast in contrasts {
         for endpoint in &contrast.endpoints {

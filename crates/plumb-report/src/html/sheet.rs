@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::figures::typeset;
-use crate::table::{Column, Kind, Row, Table};
+use crate::table::{Column, ColumnKind, Row, Table};
 use crate::trust::Trust;
 
 /// Columns below which a table is no wider than it needs to be.
@@ -49,11 +49,11 @@ fn width(table: &Table) -> &'static str {
 
 fn class(column: &Column) -> &'static str {
     match column.kind {
-        Kind::Words => "words",
-        Kind::Verdict => "words verdict",
-        Kind::Figure => "figure",
-        Kind::Rate => "rate",
-        Kind::Latency => "latency",
+        ColumnKind::Words => "words",
+        ColumnKind::Verdict => "words verdict",
+        ColumnKind::Figure => "figure",
+        ColumnKind::Rate => "rate",
+        ColumnKind::Latency => "latency",
     }
 }
 

@@ -7,7 +7,7 @@ use crate::figures::{ABSENT, Pick, grouped, time_of, total};
 use crate::noun::Noun;
 use crate::points::Points;
 use crate::scenarios;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
 /// The times of the tables: the quartiles that a page is judged by, and the tail.
@@ -115,7 +115,7 @@ pub(super) fn hits(record: &RunRecord) -> Table {
     let mut columns = vec![
         Column::figure("hits"),
         Column::figure("failed"),
-        Column::new(Kind::Rate, Noun::of(record).rate),
+        Column::new(ColumnKind::Rate, Noun::of(record).rate),
         Column::figure("statuses"),
     ];
     let lengths = [("shortest", 2), ("median", 0), ("longest", 1)];

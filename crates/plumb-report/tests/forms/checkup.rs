@@ -1,9 +1,8 @@
 //! The checkup of a landscape in its three forms, whatever stands in it.
 
 use plumb_measure::{
-    CHECKUP_SCHEMA, Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, Finding,
-    FindingKind, HostFacts, LeftOutLayer, Middle, PairDifference, PairRecord, PartRole, Program,
-    Scope, Status, Validity,
+    Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Finding, FindingKind, HostFacts,
+    LeftOutLayer, Middle, PairDifference, PairRecord, PartRole, Program, Scope, Status, Validity,
 };
 use plumb_report::checkup::{html, markdown, terminal};
 
@@ -37,28 +36,20 @@ fn takes(part: CheckupPart, us: u64) -> CheckupPart {
 }
 
 fn judged(parts: Vec<CheckupPart>) -> Checkup {
-    let mut checkup = Checkup {
-        schema: CHECKUP_SCHEMA.into(),
-        plumb: Program { version: "0.0.0".into() },
-        started: "2026-11-21T08:30:48Z".into(),
-        status: Status::Complete,
-        command: vec!["plumb".into(), "checkup".into()],
-        target: "this machine".into(),
-        host: Some(HostFacts {
-            name: "erp1".into(),
-            kernel: "Linux 6.12.0 x86_64".into(),
-            cpus: 2,
-            placement: "not pinned".into(),
-            clock: "CLOCK_MONOTONIC".into(),
-            clock_read_ns: 20,
-            facts: [("cpu model".into(), "some processor".into())].into(),
-        }),
-        parts,
-        left_out: Vec::new(),
-        troubles: Vec::new(),
-        idle: None,
-        verdict: CheckupVerdict::default(),
-    };
+    let plumb = Program { version: "0.0.0".into() };
+    let mut checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), parts);
+    checkup.status = Status::Complete;
+    checkup.command = vec!["plumb".into(), "checkup".into()];
+    checkup.target = "this machine".into();
+    checkup.host = Some(HostFacts {
+        name: "erp1".into(),
+        kernel: "Linux 6.12.0 x86_64".into(),
+        cpus: 2,
+        placement: "not pinned".into(),
+        clock: "CLOCK_MONOTONIC".into(),
+        clock_read_ns: 20,
+        facts: [("cpu model".into(), "some processor".into())].into(),
+    });
     checkup.judge();
     checkup
 }

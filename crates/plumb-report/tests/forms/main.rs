@@ -11,5 +11,6 @@ mod any;
 mod checkup;
 mod collection;
 mod golden;
+mod niping;
 mod path_check;
 mod recording;

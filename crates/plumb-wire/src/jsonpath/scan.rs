@@ -175,31 +175,31 @@ fn blanks(text: &str) -> usize {
 
 /// The members of an object, or the elements of an array (without names). Nothing for any other
 /// value. The value has been checked.
-pub(super) fn parts(value: &str) -> Parts<'_> {
+pub(super) fn parts(value: &str) -> Entries<'_> {
     match value.as_bytes().first() {
-        Some(b'{') => Parts { rest: &value[1..], named: true },
-        Some(b'[') => Parts { rest: &value[1..], named: false },
-        _ => Parts { rest: "", named: false },
+        Some(b'{') => Entries { rest: &value[1..], named: true },
+        Some(b'[') => Entries { rest: &value[1..], named: false },
+        _ => Entries { rest: "", named: false },
     }
 }
 
 /// See [`parts`].
-pub(super) struct Parts<'a> {
+pub(super) struct Entries<'a> {
     rest: &'a str,
     named: bool,
 }
 
 /// A member or an element: its name as written (in quotes), and its value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct Entry<'a> {
     pub(super) name: Option<&'a str>,
     pub(super) value: &'a str,
 }
 
-impl<'a> Iterator for Parts<'a> {
-    type Item = Part<'a>;
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
 
-    fn next(&mut self) -> Option<Part<'a>> {
+    fn next(&mut self) -> Option<Entry<'a>> {
         let skipped = |rest: &'a str| rest.trim_start_matches([' ', '\t', '\n', '\r', ',', ':']);
         self.rest = skipped(self.rest);
         if self.rest.is_empty() || self.rest.starts_with(['}', ']']) {
@@ -213,7 +213,7 @@ impl<'a> Iterator for Parts<'a> {
         }
         let (value, rest) = self.rest.split_at(length(self.rest));
         self.rest = rest;
-        Some(Part { name, value })
+        Some(Entry { name, value })
     }
 }
 

@@ -34,7 +34,7 @@ impl Found {
 
 /// How names and values are written in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Notation {
     /// `name=value&name=value`, percent-encoded.
     Form,
     /// JSON.
@@ -47,7 +47,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl Notation {
     /// The kind of the body `text` of the content type `mime`, which may be empty.
     pub fn of(mime: &str, text: &str) -> Self {
         let mime = mime.to_ascii_lowercase();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn body(mime: &str, text: &str) -> String {
-        masked(text, &Kind::of(mime, text).secrets(text))
+        masked(text, &Notation::of(mime, text).secrets(text))
     }
 
     fn url(text: &str) -> String {
@@ -246,7 +246,7 @@ mod tests {
         fn any_text_is_masked_once_and_for_all(
             text in r#"(\PC|[;&=?#<>/"\r\n-]|password=|name="pwd"|Content-Disposition: x){0,40}"#,
         ) {
-            for kind in [Kind::Form, Kind::Json, Kind::Xml, Kind::Multipart] {
+            for kind in [Notation::Form, Notation::Json, Notation::Xml, Notation::Multipart] {
                 let mask = |text: &str| masked(text, &kind.secrets(text));
                 let once = mask(&text);
                 prop_assert_eq!(mask(&once), once, "{:?}", kind);

@@ -21,12 +21,12 @@ pub(super) struct Document<'a> {
 }
 
 struct Node<'a> {
-    kind: Kind<'a>,
+    kind: NodeKind<'a>,
     /// The first node behind what is in this one.
     end: usize,
 }
 
-enum Kind<'a> {
+enum NodeKind<'a> {
     Document,
     Element(BytesStart<'a>),
     Text(Cow<'a, str>),
@@ -37,7 +37,7 @@ impl<'a> Document<'a> {
     /// [`FindError`] for what is no XML, or beyond the limits.
     pub(super) fn read(document: &'a [u8]) -> Result<Self, FindError> {
         let mut reader = Reader::from_str(text_of(document)?);
-        let nodes = vec![Node { kind: Kind::Document, end: 1 }];
+        let nodes = vec![Node { kind: NodeKind::Document, end: 1 }];
         let mut building = Building { nodes, open: vec![0], in_text: false };
         loop {
             let event = reader.read_event();
@@ -64,27 +64,27 @@ impl<'a> Document<'a> {
     /// The name of an element as it is written.
     pub(super) fn name(&self, of: usize) -> Option<&str> {
         match &self.nodes[of].kind {
-            Kind::Element(start) => Some(start.name().into_inner()),
-            Kind::Document | Kind::Text(_) => None,
+            NodeKind::Element(start) => Some(start.name().into_inner()),
+            NodeKind::Document | NodeKind::Text(_) => None,
         }
     }
 
     pub(super) fn is_text(&self, at: usize) -> bool {
-        matches!(self.nodes[at].kind, Kind::Text(_))
+        matches!(self.nodes[at].kind, NodeKind::Text(_))
     }
 
     /// All text in node `of`.
     pub(super) fn text(&self, of: usize) -> String {
         let texts = self.nodes[self.within(of)].iter().filter_map(|node| match &node.kind {
-            Kind::Text(text) => Some(text.as_ref()),
-            Kind::Document | Kind::Element(_) => None,
+            NodeKind::Text(text) => Some(text.as_ref()),
+            NodeKind::Document | NodeKind::Element(_) => None,
         });
         texts.collect()
     }
 
     /// The values of the attributes of element `of` whose names fit, in order.
     pub(super) fn attributes(&self, of: usize, test: &NameTest) -> Vec<String> {
-        let Kind::Element(start) = &self.nodes[of].kind else { return Vec::new() };
+        let NodeKind::Element(start) = &self.nodes[of].kind else { return Vec::new() };
         let fitting = start.attributes().flatten().filter(|attribute| {
             let name = attribute.key.into_inner();
             test.fits(name) && name != "xmlns" && !name.starts_with("xmlns:")
@@ -151,7 +151,7 @@ impl<'a> Building<'a> {
         }
         check_attributes(&start)?;
         self.open.push(self.nodes.len());
-        self.push(Kind::Element(start))
+        self.push(NodeKind::Element(start))
     }
 
     fn end(&mut self) {
@@ -170,7 +170,7 @@ impl<'a> Building<'a> {
             return if blank { Ok(()) } else { Err(why()) };
         }
         if self.in_text
-            && let Some(Node { kind: Kind::Text(text), .. }) = self.nodes.last_mut()
+            && let Some(Node { kind: NodeKind::Text(text), .. }) = self.nodes.last_mut()
         {
             text.to_mut().push_str(&more);
             return Ok(());
@@ -178,12 +178,12 @@ impl<'a> Building<'a> {
         if more.is_empty() {
             return Ok(());
         }
-        self.push(Kind::Text(more))?;
+        self.push(NodeKind::Text(more))?;
         self.in_text = true;
         Ok(())
     }
 
-    fn push(&mut self, kind: Kind<'a>) -> Result<(), Refusal> {
+    fn push(&mut self, kind: NodeKind<'a>) -> Result<(), Refusal> {
         if self.nodes.len() == NODES_MAX {
             return Err(Refusal::Known(FindError::TooLarge { most: NODES_MAX }));
         }

@@ -10,7 +10,7 @@ use crate::cases::cases;
 
 /// What a reader of responses sees.
 #[derive(Clone, Debug, PartialEq)]
-enum Seen {
+enum DecodedHead {
     Response { status: u16, content: u64, complete: bool },
     Refused(String),
 }
@@ -19,7 +19,7 @@ enum Seen {
 struct Reading {
     memo: Memo,
     body: Option<(u16, Body)>,
-    seen: Vec<Seen>,
+    seen: Vec<DecodedHead>,
 }
 
 impl Reading {
@@ -35,7 +35,7 @@ impl Reading {
                 Ok(taken) => {
                     if taken.complete {
                         let (status, content) = (*status, body.content());
-                        self.seen.push(Seen::Response { status, content, complete: true });
+                        self.seen.push(DecodedHead::Response { status, content, complete: true });
                         self.body = None;
                     }
                     (taken.consumed > 0 || taken.complete).then_some(taken.consumed)
@@ -58,25 +58,29 @@ impl Reading {
     }
 
     fn refuse(&mut self, why: &str) -> Option<usize> {
-        self.seen.push(Seen::Refused(why.to_owned()));
+        self.seen.push(DecodedHead::Refused(why.to_owned()));
         None
     }
 
     fn refused(&self) -> bool {
-        matches!(self.seen.last(), Some(Seen::Refused(_)))
+        matches!(self.seen.last(), Some(DecodedHead::Refused(_)))
     }
 
     /// What was seen, the response that is under way included.
-    fn finish(mut self) -> Vec<Seen> {
+    fn finish(mut self) -> Vec<DecodedHead> {
         if let Some((status, body)) = self.body {
-            self.seen.push(Seen::Response { status, content: body.content(), complete: false });
+            self.seen.push(DecodedHead::Response {
+                status,
+                content: body.content(),
+                complete: false,
+            });
         }
         self.seen
     }
 }
 
 /// Everything seen in `bytes` that come cut at `cuts`, lengths of pieces in turn.
-fn read(bytes: &[u8], cuts: &[usize], ask: Ask) -> Vec<Seen> {
+fn read(bytes: &[u8], cuts: &[usize], ask: Ask) -> Vec<DecodedHead> {
     let mut reading = Reading::new(ask);
     let (mut from, mut to) = (0, 0);
     let mut cuts = cuts.iter().copied().cycle();

@@ -2,6 +2,8 @@
 
 #[path = "../cases/mod.rs"]
 mod cases;
+#[path = "../cases/corpus.rs"]
+mod corpus;
 
 mod extension;
 mod fuzz_http;

@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
 use crate::experiment;
+use crate::form::Form;
 use crate::signals;
 use options::AbOptions;
 
@@ -16,7 +17,7 @@ pub(crate) fn command() -> Command {
         .long_about(
             "Measures two or more commands in turns, in random order within each round, and says \
              whether the candidates are better or worse than the first, by an exact rank test of \
-             the pairs. What changes on the machine meanwhile falls on all alike. For several \
+             the pairs. Whatever else changes on the machine affects all of them alike. For several \
              sizes, probes or servers at once see plumb lab run.",
         )
         .after_help(
@@ -37,6 +38,6 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
-    experiment::print(&compared, &options.output, Some(folder.path()))?;
+    experiment::print(&compared, Form::from(&options.output), Some(folder.path()))?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

@@ -6,11 +6,11 @@ use anyhow::ensure;
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
-use plumb_lab::{Admission, Faults};
 use plumb_measure::{Share, Span};
 
 use crate::experiment::{
-    ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar, VariantSection, unplaced,
+    AdmissionOptions, ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar,
+    VariantSection, unplaced,
 };
 
 /// The value of a variant that is its command.
@@ -19,7 +19,7 @@ const COMMAND: &str = "command";
 /// What is compared, how often, under which rules.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AbOptions {
-    /// The words behind `plumb`, quoted as one argument each; the first is the baseline
+    /// Commands without `plumb` itself, each quoted as one argument; the first is the baseline
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     commands: Vec<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "TIME", conflicts_with = "precision")]
     time: Option<Span>,
 
-    /// Rounds until the interval reaches no further than this to either side, 10 to 200 of them
+    /// Take rounds until the interval is within this to either side: 10 to 200 rounds
     #[arg(long, value_name = "PERCENT")]
     precision: Option<Share>,
 
@@ -52,7 +52,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "PERCENT")]
     margin: Option<Share>,
 
-    /// Length of a block whose command says none itself: by --for, --count, or in a scenario
+    /// Length of a block whose command sets none (with --for, --count or a scenario)
     /// [default: 2s]
     #[arg(long, value_name = "TIME")]
     block: Option<Span>,
@@ -65,7 +65,7 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "CMD")]
     before_b: Option<String>,
 
-    /// Wait so long before each block, when there are such commands [default: 0s]
+    /// Pause before each block, where there are such commands [default: 0s]
     #[arg(long, value_name = "TIME")]
     settle: Option<Span>,
 
@@ -77,13 +77,8 @@ pub(crate) struct AbOptions {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Let blocks that are not valid count; the report says so
-    #[arg(long)]
-    accept_invalid: bool,
-
-    /// Let blocks count whose validity is not checked; the report says so
-    #[arg(long)]
-    accept_unchecked: bool,
+    #[command(flatten)]
+    admission: AdmissionOptions,
 
     /// Exit with 1 when a candidate is worse, with 3 when that cannot be told
     #[arg(long, value_name = "WHAT")]
@@ -152,12 +147,10 @@ impl AbOptions {
 
     /// What is asked for beside the experiment.
     pub(super) fn overrides(&self) -> Overrides {
-        let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
-        let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
         Overrides {
             rounds: None,
             seed: None,
-            faults: Faults { invalid, unchecked },
+            faults: self.admission.into(),
             host: self.output.host.clone(),
         }
     }

@@ -98,7 +98,7 @@ pub(super) struct Page {
 
 /// What is asked of one server of pages.
 #[derive(Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct PageRequests<'a> {
     /// Each is a yardstick; the last is asked for by more users, too.
     pub(super) pages: &'a [Page],
     /// A page that works for its answer, and the URL of one that is ready.
@@ -109,7 +109,7 @@ pub(super) struct Site<'a> {
     pub(super) words: Vec<String>,
 }
 
-impl Site<'_> {
+impl PageRequests<'_> {
     /// The measurements.
     pub(super) fn asks(&self) -> Vec<Ask> {
         let pages = self.pages.iter();

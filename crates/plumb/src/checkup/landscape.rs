@@ -16,7 +16,7 @@ use plumb_measure::{CheckupLayer, CheckupPart, Clock as _, LeftOutLayer, Span};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
-use super::ask::{self, LOCKERS, MESSENGERS, Page, Site, USERS};
+use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, USERS};
 use super::scale::Scale;
 use crate::signals::PARENT;
 
@@ -88,7 +88,7 @@ impl Landscape {
         let page = |name: &str, path: &str| Page { name: name.into(), url: url(path) };
         let pages = [page("a flight", FLIGHT), page("a flight list", FLIGHTS)];
         let (dynamic, ready) = (page("a page", PAGE), url(IMAGE));
-        let site = Site {
+        let site = PageRequests {
             pages: &pages,
             pair: Some((&dynamic, &ready)),
             users: USERS,

@@ -14,7 +14,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
-use plumb_measure::{CHECKUP_SCHEMA, Checkup, CheckupPart, CheckupVerdict, Program, Span, Status};
+use plumb_measure::{Checkup, CheckupPart, Program, Span};
 use plumb_report::checkup;
 
 use crate::exit::Exit;
@@ -108,20 +108,9 @@ fn measure_all(mut checkup: Checkup, output: &OutputOptions, stop: &Stop) -> any
 
 /// A checkup that has not begun.
 fn new(parts: Vec<CheckupPart>, command: Vec<String>) -> Checkup {
-    Checkup {
-        schema: CHECKUP_SCHEMA.into(),
-        plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
-        started: clock::utc(clock::wall_ns()),
-        status: Status::Running,
-        command,
-        target: String::new(),
-        host: Some(host::facts(&[])),
-        parts,
-        left_out: Vec::new(),
-        troubles: Vec::new(),
-        idle: None,
-        verdict: CheckupVerdict::default(),
-    }
+    let plumb = Program { version: env!("CARGO_PKG_VERSION").into() };
+    let begun = Checkup::begun(plumb, clock::utc(clock::wall_ns()), parts);
+    Checkup { command, host: Some(host::facts(&[])), ..begun }
 }
 
 /// A far host that does not answer is left out for all parts, and named once.

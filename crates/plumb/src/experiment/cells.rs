@@ -7,10 +7,10 @@ use plumb_lab::CellRecord;
 use plumb_measure::Better;
 use toml::Spanned;
 
+use super::block_plan::{BLOCK, BLOCKS_MAX, BlockPlan, Cell, Variant, command_timeout};
 use super::fault::Fault;
 use super::file::{ExperimentFile, ProbeSection, VariantSection};
 use super::names::{self, FOLDER, Values};
-use super::plan::{BLOCK, BLOCKS_MAX, BlockPlan, Cell, Variant, command_timeout};
 use super::probe::{self, Probe};
 use super::servers::ServerPlan;
 use super::template::Template;

@@ -1,4 +1,4 @@
-//! NoWatcher is left behind: a server ends with the experiment even when that is killed.
+//! No server is left behind: each ends with the experiment even when that is killed.
 
 use std::io::{self, PipeWriter};
 use std::os::unix::process::CommandExt as _;

@@ -4,6 +4,8 @@
 //! An [`ExperimentFile`] says what is asked for, a [`Plan`] is that file checked, [`Rounds`] carry
 //! it out and leave a folder that `plumb compare` reads.
 
+mod admission;
+mod block_plan;
 mod cells;
 mod fault;
 mod file;
@@ -26,21 +28,25 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use plumb_engine::options::OutputOptions;
 use plumb_engine::{Stop, clock};
 use plumb_folder::ExperimentFolder;
 use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::comparison;
 
+pub(crate) use admission::AdmissionOptions;
+pub(crate) use block_plan::Variant;
 pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 pub(crate) use inputs::changes as input_changes;
-pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX, Variant};
+pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX};
+#[cfg(test)]
+pub(crate) use plan::{TWO_VARIANTS, plan_of};
 use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;
 pub(crate) use surroundings::changes as surrounding_changes;
 
 use crate::exit::Exit;
+use crate::form::Form;
 
 /// What makes the exit code 1, and 3 when nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -97,20 +103,18 @@ pub(crate) fn keep(compared: &Comparison, folder: &ExperimentFolder) -> anyhow::
     Ok(())
 }
 
-/// Prints a comparison in the form asked for.
+/// Prints a comparison in `form`, as text with its `folder`.
 pub(crate) fn print(
     compared: &Comparison,
-    output: &OutputOptions,
+    form: Form,
     folder: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let mut text = if output.json {
-        compared.to_json()
-    } else if output.markdown {
-        comparison::markdown(compared)
-    } else {
-        comparison::terminal(compared)
+    let mut text = match form {
+        Form::Json => compared.to_json(),
+        Form::Markdown => comparison::markdown(compared),
+        Form::Text => comparison::terminal(compared),
     };
-    if let Some(folder) = folder.filter(|_| !output.json && !output.markdown) {
+    if let Some(folder) = folder.filter(|_| form == Form::Text) {
         text += &format!("report: {}\n", folder.join("report.html").display());
     }
     let mut out = io::stdout();

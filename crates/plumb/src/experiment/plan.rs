@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 use plumb_engine::clock;
 use plumb_engine::options::HostOptions;
-use plumb_lab::{CellRecord, Extent, Faults, pairs_needed};
+use plumb_lab::{Extent, Faults, pairs_needed};
 use plumb_measure::{Share, Span};
 use plumb_wire::document::nearest;
 
+use super::block_plan::{Cell, Variant, command_timeout};
 use super::cells::{cells, described};
 use super::fault::Fault;
 use super::file::{ExperimentFile, Start, VariantSection};
 use super::inputs;
-use super::names::{self, FOLDER};
-use super::probe::Probe;
+use super::names;
 use super::servers::{SERVERS_MAX, ServerPlan};
 use super::template::Template;
 
@@ -22,14 +22,8 @@ use super::template::Template;
 const VARIANTS_MAX: usize = 8;
 /// Rounds of one experiment at most.
 pub(crate) const ROUNDS_MAX: u64 = 1_000;
-/// Blocks of one round at most.
-pub(super) const BLOCKS_MAX: usize = 2_000;
 /// Rounds when the file says nothing, unless a difference in all of its cells needs more.
 pub(super) const ROUNDS: u64 = 10;
-/// Length of a block when neither the file nor its command says one.
-pub(super) const BLOCK: Span = Span::from_ms(2_000);
-/// How long a shell command may take when the file says nothing.
-const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
 
 /// What is compared, how often, under which rules.
 #[derive(Clone, Debug)]
@@ -39,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) cells: Vec<Cell>,
     pub(crate) servers: Vec<ServerPlan>,
     pub(crate) extent: Extent,
-    /// NoWatcher said how many rounds there are: so many as are enough.
+    /// True where neither file nor options say how many rounds there are: as many as are enough.
     pub(crate) own_extent: bool,
     pub(crate) seed: u64,
     pub(crate) margin: Option<f64>,
@@ -49,46 +43,6 @@ pub(crate) struct Plan {
     pub(crate) faults: Faults,
     /// How the machine is watched in a block whose command does not say so itself.
     pub(crate) host: HostOptions,
-}
-
-/// One of the things compared.
-#[derive(Clone, Debug)]
-pub(crate) struct Variant {
-    pub(crate) name: String,
-    /// What is run, as one line; levels of factors stand in it by their names.
-    pub(crate) command: String,
-    pub(crate) before: Option<String>,
-    pub(crate) after: Option<String>,
-    /// Its commands and settings are those of the baseline.
-    pub(crate) same_as_baseline: bool,
-}
-
-/// A probe at one combination of the levels of the factors that it depends on.
-#[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) record: CellRecord,
-    /// One a variant.
-    pub(crate) blocks: Vec<BlockPlan>,
-}
-
-/// How one variant is measured in one cell. What is left of names in its commands is known when it
-/// begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BlockPlan {
-    pub(crate) before: Option<Template>,
-    pub(crate) after: Option<Template>,
-    /// The command of every server, in their order.
-    pub(crate) servers: Vec<Template>,
-    pub(crate) probe: Probe,
-}
-
-impl BlockPlan {
-    /// True when one of its commands names the folder of the block.
-    pub(crate) fn names_folder(&self) -> bool {
-        let switches = self.before.iter().chain(&self.after);
-        let mut names = switches.chain(&self.servers).flat_map(Template::names);
-        names.any(|name| name == FOLDER) || self.probe.names_folder()
-    }
 }
 
 /// What is asked for beside the file.
@@ -175,7 +129,7 @@ impl Plan {
         match shell.filter(|_| self.host.far_host.is_some()) {
             Some(exec) => Err(Fault::at(
                 exec,
-                "which machine a shell command measures nobody knows: leave --far-host out",
+                "it is not known which machine a shell command measures: leave --far-host out",
             )),
             None => Ok(()),
         }
@@ -311,13 +265,20 @@ fn extent(file: &ExperimentFile, rounds: Option<u64>) -> Result<Option<Extent>, 
     }
 }
 
-/// How long a shell command may take.
-pub(super) fn command_timeout(file: &ExperimentFile) -> Span {
-    file.command_timeout.as_ref().map_or(COMMAND_TIMEOUT, |it| *it.get_ref())
+/// Two variants, for experiment files of tests.
+#[cfg(test)]
+pub(crate) const TWO_VARIANTS: &str = "[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n";
+
+/// The plan of the experiment file `text`, with nothing asked for beside it.
+#[cfg(test)]
+pub(crate) fn plan_of(text: &str) -> Result<Plan, Fault> {
+    let file = plumb_wire::document::read(text).expect("a test writes files of the right form");
+    Plan::of(&file, Overrides::default())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::plan_of as plan;
     use super::*;
 
     const FILE: &str = r#"
@@ -351,11 +312,6 @@ mod tests {
         exec = "echo ${users} $${HOME} ${echo}"
         figure = "figure"
     "#;
-
-    fn plan(text: &str) -> Result<Plan, Fault> {
-        let file = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Overrides::default())
-    }
 
     fn refused(from: &str, to: &str) -> String {
         plan(&FILE.replacen(from, to, 1)).unwrap_err().to_string()

@@ -37,7 +37,7 @@ const PRINTED: &str = "figure";
 /// How one block is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
-    kind: Kind,
+    kind: ProbeCommand,
     /// About how long a block takes, nanoseconds; `None` where that cannot be known.
     pub(crate) takes_ns: Option<u64>,
     /// The files that its command names: while the experiment lasts they stay as they are.
@@ -49,7 +49,7 @@ pub(crate) struct Probe {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum ProbeCommand {
     /// The words of a command line of ours; what is known only when a block begins, `open`, stands
     /// in it by its stand-ins. Options are added behind the first `depth` words, since positional
     /// arguments may end them.
@@ -63,7 +63,13 @@ impl Probe {
     pub(crate) fn shell(command: Template, timeout: Span) -> Self {
         let inputs = inputs::of_shell(&command.text());
         let what = "the figure of a shell command".into();
-        Self { kind: Kind::Shell { command, timeout }, takes_ns: None, inputs, what, points: 1 }
+        Self {
+            kind: ProbeCommand::Shell { command, timeout },
+            takes_ns: None,
+            inputs,
+            what,
+            points: 1,
+        }
     }
 
     /// A command of ours that measures; `block` is its length unless it says so itself, `open`
@@ -97,7 +103,7 @@ impl Probe {
         }
         let takes_ns = outline.takes.map(|all| all.ns().saturating_add(AROUND_NS));
         let open = open.iter().map(|name| (*name).to_owned()).collect();
-        let kind = Kind::Plumb { words, depth, open };
+        let kind = ProbeCommand::Plumb { words, depth, open };
         Ok(Self { kind, takes_ns, inputs, what: what(&outline), points })
     }
 
@@ -109,19 +115,19 @@ impl Probe {
     /// The command of the shell; `None` for one of ours.
     pub(crate) fn shell_command(&self) -> Option<String> {
         match &self.kind {
-            Kind::Shell { command, .. } => Some(command.text()),
-            Kind::Plumb { .. } => None,
+            ProbeCommand::Shell { command, .. } => Some(command.text()),
+            ProbeCommand::Plumb { .. } => None,
         }
     }
 
     /// True when its command names the folder of its block.
     pub(crate) fn names_folder(&self) -> bool {
         match &self.kind {
-            Kind::Plumb { words, open, .. } => {
+            ProbeCommand::Plumb { words, open, .. } => {
                 let folder = open.iter().position(|name| name == FOLDER).map(stand_in);
                 folder.is_some_and(|folder| words.iter().any(|word| word.contains(&folder)))
             }
-            Kind::Shell { command, .. } => command.names().any(|name| name == FOLDER),
+            ProbeCommand::Shell { command, .. } => command.names().any(|name| name == FOLDER),
         }
     }
 
@@ -136,7 +142,7 @@ impl Probe {
         stop: &Stop,
     ) -> anyhow::Result<()> {
         match &self.kind {
-            Kind::Plumb { words, depth, open } => {
+            ProbeCommand::Plumb { words, depth, open } => {
                 let mut words: Vec<String> =
                     words.iter().map(|word| with_known(word, open, known)).collect();
                 words.splice(*depth..*depth, unsaid(&words, host)?);
@@ -145,7 +151,7 @@ impl Probe {
                 let command = std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), command, title, stop).map(drop)
             }
-            Kind::Shell { command, timeout } => {
+            ProbeCommand::Shell { command, timeout } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();
                 progress::say(&format!("{title}{command}"));
                 let asked = printed::measure(&command, *timeout, folder, host, stop);
@@ -334,7 +340,7 @@ mod tests {
     }
 
     fn words(probe: &Probe) -> &[String] {
-        let Kind::Plumb { words, .. } = &probe.kind else { unreachable!("{probe:?}") };
+        let ProbeCommand::Plumb { words, .. } = &probe.kind else { unreachable!("{probe:?}") };
         words
     }
 
@@ -395,7 +401,9 @@ mod tests {
     #[test]
     fn options_are_added_behind_all_words_of_the_command() {
         let probe = probe("lock load pairs ${echo}").unwrap();
-        let Kind::Plumb { words, depth, .. } = &probe.kind else { unreachable!("{probe:?}") };
+        let ProbeCommand::Plumb { words, depth, .. } = &probe.kind else {
+            unreachable!("{probe:?}")
+        };
         assert_eq!((&words[..3], *depth), (&["lock", "load", "pairs"].map(String::from)[..], 3));
     }
 

@@ -13,9 +13,10 @@ use plumb_lab::{
 };
 use plumb_measure::{Clock as _, Comparison};
 
+use super::block_plan::{BlockPlan, Variant};
 use super::inputs::Inputs;
 use super::names::{FOLDER, Values};
-use super::plan::{BlockPlan, Plan};
+use super::plan::Plan;
 use super::program;
 use super::servers::Servers;
 use super::shell::{self, Disturbed};
@@ -35,7 +36,7 @@ pub(crate) trait Watcher {
     fn round(&mut self, standing: &Standing<'_>) -> anyhow::Result<()>;
 }
 
-/// NoWatcher looks on.
+/// Nothing is shown meanwhile.
 #[derive(Debug)]
 pub(crate) struct NoWatcher;
 
@@ -69,7 +70,7 @@ pub(crate) struct Rounds<'a> {
 }
 
 /// Where the files of a block go.
-struct Site<'a> {
+struct BlockFolders<'a> {
     /// Its run folder.
     run: &'a Path,
     /// The folder for what its commands leave; `None` where none names it.
@@ -78,7 +79,7 @@ struct Site<'a> {
     title: &'a str,
 }
 
-impl Site<'_> {
+impl BlockFolders<'_> {
     /// `template` with the folder for what commands leave.
     fn fill(&self, template: &Template) -> Template {
         let files = || self.files.map(|path| path.display().to_string());
@@ -94,7 +95,7 @@ impl<'a> Rounds<'a> {
         file: &str,
     ) -> anyhow::Result<Self> {
         folder.write_experiment(file)?;
-        let variant = |variant: &super::plan::Variant| VariantRecord {
+        let variant = |variant: &Variant| VariantRecord {
             name: variant.name.clone(),
             command: variant.command.clone(),
             same_as_baseline: variant.same_as_baseline,
@@ -261,8 +262,8 @@ impl<'a> Rounds<'a> {
         };
         let began_ns = MonotonicClock.now_ns();
         let title = format!("round {round}, {place}: ");
-        let site = Site { run: &path, files: files.as_deref(), title: &title };
-        let measured = self.measure(plan, &site, stop);
+        let folders = BlockFolders { run: &path, files: files.as_deref(), title: &title };
+        let measured = self.measure(plan, &folders, stop);
         if let Some(files) = &files {
             ExperimentFolder::discard_empty(files);
         }
@@ -324,19 +325,19 @@ impl<'a> Rounds<'a> {
     fn measure(
         &mut self,
         plan: &BlockPlan,
-        site: &Site<'_>,
+        folders: &BlockFolders<'_>,
         stop: &Stop,
     ) -> Result<(), (Failure, anyhow::Error)> {
         let measured = self
-            .switch_to(plan, site, stop)
+            .switch_to(plan, folders, stop)
             .map_err(|error| (Failure::Switch, error))
             .and_then(|known| {
                 plan.probe
-                    .measure(&known, &self.plan.host, (site.run, site.title), stop)
+                    .measure(&known, &self.plan.host, (folders.run, folders.title), stop)
                     .map_err(|error| (Failure::Measurement, error))
             });
         self.servers.end_of_block();
-        let back = self.switch_back(plan, site).map_err(|error| (Failure::Switch, error));
+        let back = self.switch_back(plan, folders).map_err(|error| (Failure::Switch, error));
         measured.and(back)
     }
 
@@ -344,27 +345,27 @@ impl<'a> Rounds<'a> {
     fn switch_to(
         &mut self,
         plan: &BlockPlan,
-        site: &Site<'_>,
+        folders: &BlockFolders<'_>,
         stop: &Stop,
     ) -> anyhow::Result<Values> {
         if let Some(before) = &plan.before {
-            shell::run(&site.fill(before).text(), self.plan.command_timeout, stop)?;
+            shell::run(&folders.fill(before).text(), self.plan.command_timeout, stop)?;
         }
-        let commands: Vec<Template> = plan.servers.iter().map(|it| site.fill(it)).collect();
+        let commands: Vec<Template> = plan.servers.iter().map(|it| folders.fill(it)).collect();
         let addresses = self.servers.ready(&self.plan.servers, &commands, stop)?;
         if self.plan.switches() {
             stop.wait_until(MonotonicClock.now_ns() + self.plan.settle.ns())?;
         }
         let names = self.plan.servers.iter().map(|server| server.name.clone());
-        let files = site.files.map(|path| (FOLDER.to_owned(), path.display().to_string()));
+        let files = folders.files.map(|path| (FOLDER.to_owned(), path.display().to_string()));
         Ok(names.zip(addresses).chain(files).collect())
     }
 
     /// The command behind a block is run even when the block is interrupted: what was switched
     /// has to be switched back.
-    fn switch_back(&self, plan: &BlockPlan, site: &Site<'_>) -> anyhow::Result<()> {
+    fn switch_back(&self, plan: &BlockPlan, folders: &BlockFolders<'_>) -> anyhow::Result<()> {
         if let Some(after) = &plan.after {
-            shell::run(&site.fill(after).text(), self.plan.command_timeout, &Stop::new()?)?;
+            shell::run(&folders.fill(after).text(), self.plan.command_timeout, &Stop::new()?)?;
         }
         Ok(())
     }

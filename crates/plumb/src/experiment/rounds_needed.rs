@@ -41,7 +41,7 @@ fn within(plan: &Plan, ns: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Overrides};
+    use crate::experiment::{TWO_VARIANTS, plan_of};
 
     const FILE: &str = r#"
         [[variant]]
@@ -59,8 +59,7 @@ mod tests {
     "#;
 
     fn plan(text: &str) -> Plan {
-        let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        Plan::of(&file, Overrides::default()).unwrap()
+        plan_of(text).unwrap()
     }
 
     #[test]
@@ -94,16 +93,9 @@ mod tests {
     #[test]
     fn a_time_that_is_too_short_for_a_verdict_is_said() {
         let of = |time: &str| {
-            let text = r#"
-                block = "1s"
-                [[variant]]
-                name = "a"
-                [[variant]]
-                name = "b"
-                [[probe]]
-                run = "net ping 127.0.0.1 --size 1B --warmup 0s"
-                "#;
-            remark(&plan(&format!("time = \"{time}\"\n{text}")), None)
+            let probe = "[[probe]]\nrun = \"net ping 127.0.0.1 --size 1B --warmup 0s\"\n";
+            let text = format!("time = \"{time}\"\nblock = \"1s\"\n{TWO_VARIANTS}{probe}");
+            remark(&plan(&text), None)
         };
         assert!(of("8s").is_some_and(|said| said.contains("take 6 or more")), "{:?}", of("8s"));
         assert_eq!(of("1m"), None);

@@ -39,13 +39,13 @@ const SAID_MAX: usize = 1 << 20;
 pub(crate) struct ServerPlan {
     pub(crate) name: String,
     pub(crate) start: Start,
-    kind: Kind,
+    kind: ServerCommand,
     ready: Ready,
     timeout: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ServerCommand {
     Plumb,
     Shell,
 }
@@ -69,8 +69,8 @@ impl ServerPlan {
 
     fn of(section: &ServerSection) -> Result<Self, Fault> {
         let kind = match (&section.run, &section.exec) {
-            (Some(_), None) => Kind::Plumb,
-            (None, Some(_)) => Kind::Shell,
+            (Some(_), None) => ServerCommand::Plumb,
+            (None, Some(_)) => ServerCommand::Shell,
             _ => {
                 let problem = "a server has either `run` (words behind plumb) or `exec` (a shell \
                                command)";
@@ -144,7 +144,7 @@ impl ServerPlan {
             );
             return Err(Fault::at(&section.name, problem));
         }
-        if matches!(self.kind, Kind::Plumb) {
+        if matches!(self.kind, ServerCommand::Plumb) {
             words::is_command(&template.text())
                 .map_err(|error| Fault::at(command, format!("{error:#}")))?;
         }
@@ -153,26 +153,26 @@ impl ServerPlan {
 
     /// True for a command of the shell.
     pub(crate) fn is_shell(&self) -> bool {
-        matches!(self.kind, Kind::Shell)
+        matches!(self.kind, ServerCommand::Shell)
     }
 
     /// The files that its `command` names.
     pub(crate) fn inputs(&self, command: &str) -> BTreeSet<PathBuf> {
         match self.kind {
-            Kind::Shell => inputs::of_shell(command),
+            ServerCommand::Shell => inputs::of_shell(command),
             // a command that cannot be taken apart was refused
-            Kind::Plumb => inputs::of_server(&words::split(command).unwrap_or_default()),
+            ServerCommand::Plumb => inputs::of_server(&words::split(command).unwrap_or_default()),
         }
     }
 
     fn command(&self, command: &str) -> anyhow::Result<Command> {
         Ok(match self.kind {
-            Kind::Shell => {
+            ServerCommand::Shell => {
                 let mut shell = Command::new("/bin/sh");
                 shell.args(["-c", command]);
                 shell
             }
-            Kind::Plumb => {
+            ServerCommand::Plumb => {
                 let own = std::env::current_exe().context("the program does not find itself")?;
                 let mut plumb = Command::new(own);
                 plumb.args(words::split(command)?);

@@ -5,11 +5,11 @@ use std::ops::Range;
 /// Text and names in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<Segment>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Text(String),
     /// A name, and where it stands in the text, in bytes.
     Name(String, Range<usize>),
@@ -45,27 +45,27 @@ impl Template {
                 return Err(Unclear { name: None, at: start..start + 2 });
             };
             let at = start..start + length + 1;
-            parts.push(Part::Text(std::mem::take(&mut plain)));
-            parts.push(Part::Name(text[start + 2..start + length].to_owned(), at.clone()));
+            parts.push(Segment::Text(std::mem::take(&mut plain)));
+            parts.push(Segment::Name(text[start + 2..start + length].to_owned(), at.clone()));
             from = at.end;
         }
         plain.push_str(&text[from..]);
-        parts.push(Part::Text(plain));
+        parts.push(Segment::Text(plain));
         Ok(Self { parts })
     }
 
     /// The same with every name replaced that `value` knows.
     pub(crate) fn fill(&self, value: impl Fn(&str) -> Option<String>) -> Self {
-        let part = |part: &Part| match part {
-            Part::Name(name, _) => value(name).map_or_else(|| part.clone(), Part::Text),
-            Part::Text(_) => part.clone(),
+        let part = |part: &Segment| match part {
+            Segment::Name(name, _) => value(name).map_or_else(|| part.clone(), Segment::Text),
+            Segment::Text(_) => part.clone(),
         };
         Self { parts: self.parts.iter().map(part).collect() }
     }
 
     /// This text and another behind it, with a blank between them.
     pub(crate) fn and(mut self, other: Self) -> Self {
-        self.parts.push(Part::Text(" ".into()));
+        self.parts.push(Segment::Text(" ".into()));
         self.parts.extend(other.parts);
         self
     }
@@ -73,26 +73,26 @@ impl Template {
     /// Every name that is left.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Name(name, _) => Some(name.as_str()),
-            Part::Text(_) => None,
+            Segment::Name(name, _) => Some(name.as_str()),
+            Segment::Text(_) => None,
         })
     }
 
     /// The first name that is left and that `known` refuses.
     pub(crate) fn unclear(&self, known: impl Fn(&str) -> bool) -> Option<Unclear> {
         self.parts.iter().find_map(|part| match part {
-            Part::Name(name, at) if !known(name) => {
+            Segment::Name(name, at) if !known(name) => {
                 Some(Unclear { name: Some(name.clone()), at: at.clone() })
             }
-            Part::Name(..) | Part::Text(_) => None,
+            Segment::Name(..) | Segment::Text(_) => None,
         })
     }
 
     /// The text; names that are left stand in it as they were written.
     pub(crate) fn text(&self) -> String {
         let words = self.parts.iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Name(name, _) => format!("${{{name}}}"),
+            Segment::Text(text) => text.clone(),
+            Segment::Name(name, _) => format!("${{{name}}}"),
         });
         words.collect()
     }

@@ -20,7 +20,7 @@ const CALIBRATION_SCHEMA: &str = "plumb.calibration/1";
 
 #[derive(Args, Clone, Debug)]
 struct CalibrateOptions {
-    /// The words behind `plumb` of the command both variants are [default: net ping of an echo
+    /// The command of both variants, without `plumb` itself [default: net ping of an echo
     /// server on loopback]
     #[arg(value_name = "COMMAND")]
     command: Option<String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plumb_engine::IntervalRecords;
 use plumb_engine::layer::Outline;
 use plumb_measure::{Failures, Histogram, Row};
-use plumb_wire::prometheus::{Exposition, Kind, seconds};
+use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
 
 /// The quantiles of an interval that are shown.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "0.5"), (0.9, "0.9"), (0.99, "0.99"), (1.0, "1")];
@@ -85,11 +85,15 @@ impl Board {
         let mut page = Exposition::new("plumb_run_");
         let run: Vec<(&str, &str)> =
             self.run.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        page.about("info", Kind::Gauge, "What is measured.");
+        page.about("info", MetricKind::Gauge, "What is measured.");
         page.sample("info", &run, 1);
         self.operations(&mut page);
         self.responses(&mut page);
-        page.about("connect_failures_total", Kind::Counter, "Connections that failed, by kind.");
+        page.about(
+            "connect_failures_total",
+            MetricKind::Counter,
+            "Connections that failed, by kind.",
+        );
         for point in &self.points {
             for (kind, count) in point.connect_failures.iter() {
                 page.sample("connect_failures_total", &point.with("kind", kind.name()), count);
@@ -102,7 +106,7 @@ impl Board {
             ("received_bytes_total", "Bytes read from the kernel.", |it| it.bytes_received),
         ];
         for (name, help, count) in counts {
-            page.about(name, Kind::Counter, help);
+            page.about(name, MetricKind::Counter, help);
             self.points.iter().for_each(|point| page.sample(name, &point.all(), count(point)));
         }
         self.users(&mut page);
@@ -110,11 +114,11 @@ impl Board {
     }
 
     fn operations(&self, page: &mut Exposition) {
-        page.about("operations_total", Kind::Counter, "Correct answers, warm-up left out.");
+        page.about("operations_total", MetricKind::Counter, "Correct answers, warm-up left out.");
         for (point, row) in self.each() {
             page.sample("operations_total", &point.with("row", &row.name), row.operations);
         }
-        page.about("failures_total", Kind::Counter, "Operations that failed, by kind.");
+        page.about("failures_total", MetricKind::Counter, "Operations that failed, by kind.");
         for (point, row) in self.each() {
             for (kind, count) in row.failures.iter() {
                 let mut labels = point.with("row", &row.name);
@@ -127,7 +131,7 @@ impl Board {
     fn responses(&self, page: &mut Exposition) {
         let help = "Response times from the due time: quantiles of the last interval with an \
                     answer, sum and count of all so far.";
-        page.about("response_seconds", Kind::Summary, help);
+        page.about("response_seconds", MetricKind::Summary, help);
         for (point, row) in self.each().filter(|(_, row)| row.operations > 0) {
             let mut labels = point.with("row", &row.name);
             page.sample("response_seconds_sum", &labels, seconds(row.response_sum_ns));

@@ -5,10 +5,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use toml::{Table, Value};
 
-use super::key;
-
-/// The argument that asks for the file.
-pub(crate) const PRINT: &str = "print_options";
+use super::{PRINT, key};
 
 /// Every option with the value in force as an options file, when `matches` ask for it.
 ///

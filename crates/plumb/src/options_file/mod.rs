@@ -20,13 +20,15 @@ use plumb_measure::LimitSource;
 use toml::de::DeTable;
 
 pub(crate) use error::OptionsFileError;
-pub(crate) use in_force::{PRINT, in_force};
+pub(crate) use in_force::in_force;
 
 use error::{Fault, Problem};
 use setting::Setting;
 use text::Text;
 
 const FILE: &str = "options_file";
+/// The argument that asks for the options in force as such a file.
+pub(crate) const PRINT: &str = "print_options";
 
 /// The limit of foreign load is part of the verdict, and so is that it came from a file.
 const LIMIT: &str = "foreign_limit";

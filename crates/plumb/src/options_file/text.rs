@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use plumb_wire::document::Place;
+use plumb_wire::document::Position;
 
 use super::error::{Fault, OptionsFileError, Problem};
 
@@ -46,7 +46,7 @@ impl Text {
 
     /// The error that `fault` is in this file.
     pub(super) fn refused(&self, fault: Fault) -> OptionsFileError {
-        let place = Place::of(&self.text, &fault.at);
+        let place = Position::of(&self.text, &fault.at);
         let problem = Box::new(fault.problem);
         let excerpt = place.excerpt();
         let (line, column) = (place.line, place.column);

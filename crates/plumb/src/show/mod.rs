@@ -19,6 +19,7 @@ use plumb_report::recording;
 
 use crate::exit::Exit;
 use crate::findings::Unread;
+use crate::form::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {
@@ -38,13 +39,8 @@ struct ShowOptions {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Print one JSON document, and nothing else
-    #[arg(long)]
-    json: bool,
-
-    /// Print Markdown, to paste into a ticket
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormOptions,
 }
 
 /// A file, what was read of it, and what checking each of its recordings gave.
@@ -94,14 +90,10 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         })?;
     }
     let mut out = io::stdout().lock();
-    if options.json {
-        writeln!(out, "{}", json::of(&shown, &unread)?)?;
-    } else if options.markdown {
-        write!(out, "{}", recording::markdown(&page::of(&shown)))?;
-    } else {
-        for one in &shown {
-            text::file(&mut out, one)?;
-        }
+    match options.form.into() {
+        Form::Json => writeln!(out, "{}", json::of(&shown, &unread)?)?,
+        Form::Markdown => write!(out, "{}", recording::markdown(&page::of(&shown)))?,
+        Form::Text => shown.iter().try_for_each(|one| text::file(&mut out, one))?,
     }
     let agree = shown.iter().flat_map(|one| &one.checks).all(|check| check.findings().is_empty());
     Ok(match (unread.is_empty(), agree) {

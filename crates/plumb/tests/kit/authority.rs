@@ -21,12 +21,12 @@ pub(crate) struct Authority {
 
 /// A folder with an authority in it, which goes with the test.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct TestAuthority {
     pub(crate) folder: TempDir,
     pub(crate) authority: Authority,
 }
 
-impl Place {
+impl TestAuthority {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let authority = Authority::new(folder.path(), "ours");

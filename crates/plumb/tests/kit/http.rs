@@ -47,13 +47,13 @@ impl Reply {
 
 /// A server on a free port of 127.0.0.1; ends with the process.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct ReplyServer {
     pub(crate) address: SocketAddr,
     scheme: &'static str,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Site {
+impl ReplyServer {
     /// Answers each request as `answer` says, which sees its head and how many came before it.
     pub(crate) fn start(answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Self {
         Self::listening("http", answer, Ok)

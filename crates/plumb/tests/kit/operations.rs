@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::http::{Reply, Site};
+use super::http::{Reply, ReplyServer};
 use super::{only_run, plumb, read, record};
 
 /// The words that every run begins with.
@@ -21,7 +21,7 @@ pub(crate) fn page(request: &str, _: usize) -> Reply {
 /// A run of two pages, one of them missing, with a file of its operations.
 pub(crate) fn run(words: &[&str]) -> (TempDir, Value, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let site = Site::start(page);
+    let site = ReplyServer::start(page);
     let (good, gone) = (site.url("/a,b"), site.url("/gone"));
     let fixed = ["--as-given", "--jtl", "samples.jtl", "--count=40", &good, &gone];
     plumb(&[&FIXED[..], &fixed, words].concat(), folder.path()).with(1);

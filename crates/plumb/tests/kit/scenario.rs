@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
-use super::http::{Reply, Site};
+use super::http::{Reply, ReplyServer};
 use super::{Ended, PLUMB, Program};
 
 /// The user of an application server that names none.
@@ -58,13 +58,13 @@ pub(crate) fn reasons(record: &Value) -> String {
 }
 
 /// `text` with `site` as its server.
-pub(crate) fn with_base(site: &Site, text: &str) -> String {
+pub(crate) fn with_base(site: &ReplyServer, text: &str) -> String {
     format!("base = \"{}\"\n{text}", site.url(""))
 }
 
 /// A site with a list of `n` details, and the details.
-pub(crate) fn list_of(n: usize) -> Site {
-    Site::start(move |head, _| {
+pub(crate) fn list_of(n: usize) -> ReplyServer {
+    ReplyServer::start(move |head, _| {
         if head.starts_with("GET /list") {
             let items: Vec<String> = (0..n).map(|id| format!("{{\"id\":\"{id}\"}}")).collect();
             return Reply::page(&format!("{{\"items\":[{}]}}", items.join(",")));

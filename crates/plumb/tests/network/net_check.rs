@@ -69,7 +69,7 @@ fn a_path_without_faults_has_five_sentences_and_a_run_for_every_part() {
 fn a_firewall_that_forgets_and_one_that_resets_are_told_apart() {
     let server = Server::start(&["--quiet"]);
     for (how, expected) in
-        [("silent", "the connection was dead and nobody said so"), ("reset", "was ended within")]
+        [("silent", "the connection was dead and neither side was told"), ("reset", "was ended within")]
     {
         let folder = folder();
         let line =

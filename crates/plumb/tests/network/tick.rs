@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::{PLUMB, Program, Server, locks, names_in, only_run, ping, plumb, record};
 use rustix::process::Signal;
 use tempfile::{TempDir, tempdir};
@@ -123,7 +123,7 @@ fn a_lock_server_says_whether_it_holds_its_tick() {
 
 #[test]
 fn servers_that_cannot_tell_are_held_from_the_client_alone() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let url = site.url("/");
     let at = folder();
     let words = ["http", "ping", &url, "--as-given"];

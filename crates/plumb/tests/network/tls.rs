@@ -6,14 +6,14 @@ use crate::kit;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use kit::authority::{Authority, Place, allow};
+use kit::authority::{Authority, TestAuthority, allow};
 use kit::peer::talking;
 use kit::{PATIENCE, Server, ping, plumb};
 
 /// Longer than needed, shorter than the figures of a run.
 const FEW: [&str; 5] = ["--count", "60", "--warmup", "0s", "--json"];
 
-impl Place {
+impl TestAuthority {
     /// A server with a certificate for `host`.
     fn server(&self, host: &str, words: &[&str]) -> Server {
         Server::start(&[&self.authority.sign(host).shown(), words].concat())
@@ -36,7 +36,7 @@ impl Place {
 
 #[test]
 fn a_ping_over_tls_says_what_it_used_and_how_long_the_handshakes_took() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("127.0.0.1", &[]);
     let ca = place.authority.ca();
     let sizes = ["--size", "1B,1000B,70000B", "--connections", "3", "--depth", "2"];
@@ -56,7 +56,7 @@ fn a_ping_over_tls_says_what_it_used_and_how_long_the_handshakes_took() {
 
 #[test]
 fn one_message_at_a_time_blocks_in_its_receive_as_without_tls() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("localhost", &[]);
     let ca = place.authority.ca();
     let words = ["--tls", "--ca", &ca, "--server-name", "localhost", "--size", "1000B,4096B,200kB"];
@@ -69,7 +69,7 @@ fn one_message_at_a_time_blocks_in_its_receive_as_without_tls() {
 
 #[test]
 fn sessions_are_resumed_only_on_request() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("127.0.0.1", &[]);
     let ca = place.authority.ca();
     let words = ["--tls", "--ca", &ca, "--size", "1B,2B", "--tls-resume"];
@@ -81,7 +81,7 @@ fn sessions_are_resumed_only_on_request() {
 
 #[test]
 fn a_client_that_speaks_no_tls_is_logged_and_the_others_are_served() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("127.0.0.1", &[]);
     let mut plain = TcpStream::connect(&server.address).expect("it listens");
     plain.set_read_timeout(Some(PATIENCE)).expect("it is above zero");
@@ -95,7 +95,7 @@ fn a_client_that_speaks_no_tls_is_logged_and_the_others_are_served() {
 
 #[test]
 fn a_ping_without_tls_to_a_tls_server_is_told_so() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("127.0.0.1", &[]);
     let ended = place.ping(&server, &[]).with(2);
     assert!(ended.stderr.contains("speaks TLS: add --tls"), "{}", ended.stderr);
@@ -103,7 +103,7 @@ fn a_ping_without_tls_to_a_tls_server_is_told_so() {
 
 #[test]
 fn a_server_that_speaks_no_tls_is_told_by_its_answer() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let plain = Server::start(&[]);
     let no_tls = "does not speak TLS: is that a TLS port?";
     assert_eq!(place.refusal(&plain, &[]), no_tls);
@@ -114,7 +114,7 @@ fn a_server_that_speaks_no_tls_is_told_by_its_answer() {
 
 #[test]
 fn a_certificate_for_somebody_else_is_refused_by_name() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("db1.example", &[]);
     assert_eq!(
         place.refusal(&server, &[]),
@@ -127,7 +127,7 @@ fn a_certificate_for_somebody_else_is_refused_by_name() {
 
 #[test]
 fn an_authority_that_nobody_named_is_not_believed() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let other = Authority::new(place.folder.path(), "other");
     let server = Server::start(&other.sign("127.0.0.1").shown());
     let line = place.refusal(&server, &[]);
@@ -138,7 +138,7 @@ fn an_authority_that_nobody_named_is_not_believed() {
 
 #[test]
 fn a_certificate_of_yesterday_is_refused() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let old = place.authority.sign_until("127.0.0.1", 2002);
     let server = Server::start(&old.shown());
     let line = place.refusal(&server, &[]);
@@ -147,7 +147,7 @@ fn a_certificate_of_yesterday_is_refused() {
 
 #[test]
 fn a_client_certificate_that_is_demanded_must_be_shown_and_signed() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let ca = place.authority.ca();
     let server = place.server("127.0.0.1", &["--client-ca", &ca]);
     let line = place.refusal(&server, &[]);
@@ -166,7 +166,7 @@ fn a_client_certificate_that_is_demanded_must_be_shown_and_signed() {
 
 #[test]
 fn an_unfinished_handshake_counts_as_a_client_and_who_comes_too_late_is_told_over_tls() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let server = place.server("127.0.0.1", &["--max-clients", "1"]);
     let unfinished = TcpStream::connect(&server.address).expect("it listens");
     assert!(server.log().contains("connected from"));
@@ -180,7 +180,7 @@ fn an_unfinished_handshake_counts_as_a_client_and_who_comes_too_late_is_told_ove
 
 #[test]
 fn a_key_that_everybody_may_read_is_refused() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let identity = place.authority.sign("127.0.0.1");
     allow(&identity.key, 0o644);
     let words = [&["net", "serve", "--listen", "127.0.0.1:0"], &identity.shown()[..]].concat();
@@ -194,7 +194,7 @@ fn a_key_that_everybody_may_read_is_refused() {
 
 #[test]
 fn options_that_contradict_each_other_name_what_is_missing() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let ours = place.authority.sign("127.0.0.1");
     let (cert, key, ca) = (ours.cert.as_str(), ours.key.as_str(), place.authority.ca());
     let missing = format!("{ca}.not");

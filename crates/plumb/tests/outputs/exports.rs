@@ -7,7 +7,7 @@ use crate::kit;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::operations::{FIXED, page, run};
 use kit::web::Web;
 use kit::{Program, names_in, only_run, plumb, read, record};
@@ -63,7 +63,7 @@ fn every_operation_has_its_line_and_the_lines_agree_with_the_record() {
 #[test]
 fn an_operation_without_an_answer_has_its_line_too() {
     let folder = tempdir().expect("a temporary folder");
-    let site = Site::start(|_, number| match number % 3 {
+    let site = ReplyServer::start(|_, number| match number % 3 {
         2 => Reply::Close(Vec::new()),
         _ => Reply::page("hello"),
     });
@@ -82,7 +82,7 @@ fn an_operation_without_an_answer_has_its_line_too() {
 #[test]
 fn a_file_of_operations_is_never_overwritten() {
     let folder = tempdir().expect("a temporary folder");
-    let site = Site::start(page);
+    let site = ReplyServer::start(page);
     fs::write(folder.path().join("mine.jtl"), "mine").expect("a file");
     let words = ["--jtl", "mine.jtl", "--count=2", &site.url("/")];
     let ended = plumb(&[&FIXED[..], &words].concat(), folder.path()).with(2);
@@ -125,7 +125,7 @@ fn tables_of_percentiles_are_what_hdrhistogram_says() {
 #[test]
 fn the_figures_of_a_run_are_shown_while_it_goes_on() {
     let folder = tempdir().expect("a temporary folder");
-    let site = Site::start(page);
+    let site = ReplyServer::start(page);
     let url = site.url("/");
     let words = ["--metrics=127.0.0.1:0", "--interval=10ms", "--for=1h", "--connections=2", &url];
     let program = Program::start(&[&FIXED[..], &words].concat(), folder.path());

@@ -7,7 +7,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use kit::http::{Nginx, Reply, Site};
+use kit::http::{Nginx, Reply, ReplyServer};
 use kit::{Ended, PLUMB, Program, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -55,7 +55,7 @@ fn everything(ended: &Ended, folder: &Path) -> String {
 
 #[test]
 fn a_page_is_measured_to_its_first_and_its_last_byte() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let result = measured(&[&site.url("/")], 0);
     assert_eq!(result["operations"], 20);
     assert_eq!(result["codes"], json!({"200": 20}));
@@ -88,14 +88,14 @@ fn every_framing_of_a_right_answer_is_right() {
         Reply::Close(until_close),
         Reply::Close(closing),
     ] {
-        let result = measured(&[&Site::always(reply.clone()).url("/")], 0);
+        let result = measured(&[&ReplyServer::always(reply.clone()).url("/")], 0);
         assert_eq!(result["operations"], 20, "{reply:?}");
         assert_eq!(result["length"]["max"], 5, "{reply:?}");
     }
     let nothing = Reply::Keep(b"HTTP/1.1 204 No Content\r\n\r\n".into());
-    assert_eq!(measured(&[&Site::always(nothing).url("/")], 0)["length"]["max"], 0);
+    assert_eq!(measured(&[&ReplyServer::always(nothing).url("/")], 0)["length"]["max"], 0);
     let head = Reply::Keep(b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n".into());
-    let result = measured(&[&Site::always(head).url("/"), "--method", "HEAD"], 0);
+    let result = measured(&[&ReplyServer::always(head).url("/"), "--method", "HEAD"], 0);
     assert_eq!((&result["operations"], &result["length"]["max"]), (&json!(20), &json!(0)));
 }
 
@@ -126,7 +126,7 @@ fn wrong() -> Vec<(&'static str, Reply, &'static [&'static str])> {
 #[test]
 fn every_wrong_answer_is_counted_under_its_name() {
     for (kind, reply, words) in wrong() {
-        let site = Site::always(reply.clone());
+        let site = ReplyServer::always(reply.clone());
         let folder = folder();
         let url = site.url("/");
         let fixed = ["http", "ping", "--warmup=0s", "--count=3", "--as-given", "--json", &url];
@@ -147,7 +147,7 @@ fn what_never_answers_right_is_refused_before_it_is_measured() {
         if kind == "unexpected-status" {
             continue; // it answers, and the run says what
         }
-        let site = Site::always(reply);
+        let site = ReplyServer::always(reply);
         let folder = folder();
         let ended = ping(&[words, &[&site.url("/page")]].concat(), folder.path()).with(2);
         assert!(ended.stderr.contains(&site.url("/page")), "{ended:?}");
@@ -161,7 +161,8 @@ fn what_never_answers_right_is_refused_before_it_is_measured() {
 
 #[test]
 fn thousands_of_refusals_are_no_throughput() {
-    let site = Site::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
+    let site =
+        ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
     let folder = folder();
     let ended = plumb(&["http", "ping", "--count", "2000", &site.url("/")], folder.path()).with(1);
     let first = ended.stdout.lines().next().unwrap_or_default();
@@ -175,7 +176,7 @@ fn thousands_of_refusals_are_no_throughput() {
 
 #[test]
 fn some_wrong_answers_among_right_ones_stay_out_of_the_times() {
-    let site = Site::start(|_, before| match before % 4 {
+    let site = ReplyServer::start(|_, before| match before % 4 {
         3 => Reply::answer(503, "", "busy"),
         _ => Reply::page("hello"),
     });
@@ -194,8 +195,9 @@ fn some_wrong_answers_among_right_ones_stay_out_of_the_times() {
 
 #[test]
 fn answers_of_different_lengths_make_a_run_invalid_unless_they_may() {
-    let site =
-        Site::start(|_, before| Reply::page(if before % 7 == 0 { "longer" } else { "short" }));
+    let site = ReplyServer::start(|_, before| {
+        Reply::page(if before % 7 == 0 { "longer" } else { "short" })
+    });
     let result = measured(&[&site.url("/")], 1);
     assert_eq!(result["length"], json!({"min": 5, "p50": 5, "max": 6}));
     assert!(reasons(&result).contains(&"length-varies"));
@@ -204,8 +206,8 @@ fn answers_of_different_lengths_make_a_run_invalid_unless_they_may() {
 
 /// A site as that of an application server: the path gets a session, the session wants to know who
 /// asks, and remembers it.
-fn portal() -> Site {
-    Site::start(|head, _| {
+fn portal() -> ReplyServer {
+    ReplyServer::start(|head, _| {
         let known = head.contains(&format!("Authorization: {TOKEN}\r\n"));
         if head.starts_with("GET /page ") {
             Reply::answer(
@@ -259,7 +261,8 @@ fn what_happens_to_a_user_once_happens_before_the_measurement() {
 
 #[test]
 fn a_wrong_password_is_tried_once() {
-    let site = Site::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
+    let site =
+        ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
     let (folder, url) = (folder(), site.url("/"));
     let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
     Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(1);
@@ -269,7 +272,7 @@ fn a_wrong_password_is_tried_once() {
 
 #[test]
 fn a_url_that_is_taken_as_given_is_told_the_user_of_a_file_at_once() {
-    let (site, folder) = (Site::always(Reply::page("x")), folder());
+    let (site, folder) = (ReplyServer::always(Reply::page("x")), folder());
     let file = folder.path().join("who");
     fs::write(&file, "DEMO:open-sesame\n").expect("a file");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("our own file");
@@ -292,9 +295,11 @@ fn a_url_that_is_taken_as_given_is_told_the_user_of_a_file_at_once() {
 
 #[test]
 fn credentials_go_to_the_server_that_was_named_and_to_no_other() {
-    let thief = Site::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
+    let thief =
+        ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
     let there = thief.url("/");
-    let site = Site::start(move |_, _| Reply::answer(302, &format!("Location: {there}\r\n"), ""));
+    let site =
+        ReplyServer::start(move |_, _| Reply::answer(302, &format!("Location: {there}\r\n"), ""));
     let (folder, url) = (folder(), site.url("/"));
     let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
     let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(1);
@@ -328,21 +333,21 @@ fn secrets_are_refused_where_others_would_read_them() {
 
 #[test]
 fn ways_without_an_end_are_refused() {
-    let site = Site::start(|head, _| {
+    let site = ReplyServer::start(|head, _| {
         let number = head.bytes().filter(|byte| *byte == b'x').count();
         Reply::answer(302, &format!("Location: /{}\r\n", "x".repeat(number + 1)), "")
     });
     let folder = folder();
     let ended = ping(&[&site.url("/")], folder.path()).with(2);
     assert!(ended.stderr.contains("redirects more than 10 times"), "{ended:?}");
-    let astray = Site::always(Reply::answer(302, "Location: ftp://elsewhere/\r\n", ""));
+    let astray = ReplyServer::always(Reply::answer(302, "Location: ftp://elsewhere/\r\n", ""));
     let ended = ping(&[&astray.url("/")], folder.path()).with(2);
     assert!(ended.stderr.contains("leads nowhere"), "{ended:?}");
 }
 
 #[test]
 fn pages_are_asked_for_in_turn_and_have_figures_of_their_own() {
-    let site = Site::start(|head, _| match head {
+    let site = ReplyServer::start(|head, _| match head {
         head if head.starts_with("GET /a ") => Reply::page("a"),
         head if head.starts_with("GET /bb ") => Reply::page("bb"),
         _ => Reply::answer(404, "", ""),
@@ -354,15 +359,16 @@ fn pages_are_asked_for_in_turn_and_have_figures_of_their_own() {
     let hits: Vec<u64> = parts.iter().filter_map(|part| part["operations"].as_u64()).collect();
     assert_eq!(hits.iter().sum::<u64>(), 20);
     assert!(hits.iter().all(|hits| (8..=12).contains(hits)), "{hits:?}");
-    let other = Site::always(Reply::page("x"));
+    let other = ReplyServer::always(Reply::page("x"));
     let ended = ping(&[&site.url("/a"), &other.url("/")], folder().path()).with(2);
     assert!(ended.stderr.contains("different servers"), "{ended:?}");
 }
 
 #[test]
 fn a_pair_says_what_the_dynamic_page_takes_longer() {
-    let site =
-        Site::start(|head, _| Reply::page(if head.contains("/page") { "page" } else { "file" }));
+    let site = ReplyServer::start(|head, _| {
+        Reply::page(if head.contains("/page") { "page" } else { "file" })
+    });
     let (folder, page, file) = (folder(), site.url("/page"), site.url("/file"));
     let words = ["http", "ping", "--for", "1s", "--warmup", "0s", "--json", "--pair", &page, &file];
     let record = plumb(&words, folder.path()).json();
@@ -378,7 +384,7 @@ fn a_pair_says_what_the_dynamic_page_takes_longer() {
 
 #[test]
 fn what_a_server_tells_of_its_own_time_is_in_the_record() {
-    let site = Site::start(|_, before| {
+    let site = ReplyServer::start(|_, before| {
         let lines = format!(
             "Server-Timing: db;dur={}, cache;desc=\"hit, miss\";dur=0.25\r\nsap-statistics: gwtotal=45,gwbe=12\r\n",
             before % 3
@@ -399,7 +405,7 @@ fn what_a_server_tells_of_its_own_time_is_in_the_record() {
 #[test]
 fn the_warm_up_is_in_no_figure() {
     let lines = "Server-Timing: db;dur=1\r\n";
-    let site = Site::always(Reply::answer(200, lines, "x"));
+    let site = ReplyServer::always(Reply::answer(200, lines, "x"));
     let result = measured(&[&site.url("/"), "--warmup=100ms"], 0);
     let warm_up = field(&result, "/driver/warm_up_operations").as_u64().expect("a count");
     assert!(warm_up > 0);
@@ -413,7 +419,7 @@ fn the_warm_up_is_in_no_figure() {
 
 #[test]
 fn a_proxy_is_asked_for_the_whole_url() {
-    let proxy = Site::always(Reply::page("from afar"));
+    let proxy = ReplyServer::always(Reply::page("from afar"));
     let result = measured(&["http://erp.example/a?b", "--proxy", &proxy.url("")], 0);
     assert_eq!(result["operations"], 20);
     let expected = "GET http://erp.example/a?b HTTP/1.1\r\nHost: erp.example\r\n";
@@ -423,7 +429,7 @@ fn a_proxy_is_asked_for_the_whole_url() {
 #[test]
 fn a_proxy_that_asks_is_told_who_asks_from_the_environment_only() {
     let line = format!("\r\nProxy-Authorization: {TOKEN}\r\n");
-    let proxy = Site::start(move |head, _| {
+    let proxy = ReplyServer::start(move |head, _| {
         if head.contains(&line) { Reply::page("from afar") } else { Reply::answer(407, "", "who?") }
     });
     let folder = folder();
@@ -446,7 +452,7 @@ fn a_proxy_that_asks_is_told_who_asks_from_the_environment_only() {
 
 #[test]
 fn a_body_and_header_lines_are_sent() {
-    let (site, folder) = (Site::always(Reply::page("x")), folder());
+    let (site, folder) = (ReplyServer::always(Reply::page("x")), folder());
     fs::write(folder.path().join("body"), "0123456789").expect("a file");
     let words =
         [&site.url("/"), "--body", "body", "--header", "Content-Type: text/plain", "--close"];

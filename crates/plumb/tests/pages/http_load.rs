@@ -5,7 +5,7 @@ use crate::kit;
 
 use std::fs;
 
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::scenario::{field, list_of, part, play_in, played, reasons, scenario, with_base};
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn every_user_reads_the_list_and_each_of_its_details() {
 
 #[test]
 fn steps_groups_loops_and_shares_are_counted_apart() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
         &with_base(
             &site,
@@ -112,7 +112,7 @@ if = "${kind} == b"
 
 #[test]
 fn thresholds_decide_the_exit_code_and_are_listed() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         "thresholds = [\"page p95 < 1h\", \"failures < 0.1%\", \"ttfb p50 < 1h\", \"requests >= 6\"]\n\
@@ -139,7 +139,7 @@ fn thresholds_decide_the_exit_code_and_are_listed() {
 
 #[test]
 fn what_is_not_there_fails_its_step_with_a_kind_and_a_place() {
-    let site = Site::start(|head, _| match head.split_whitespace().nth(1) {
+    let site = ReplyServer::start(|head, _| match head.split_whitespace().nth(1) {
         Some("/gone") => Reply::answer(404, "", "no"),
         Some("/old") => Reply::answer(302, "Location: /new\r\n", ""),
         _ => Reply::page("hello"),
@@ -192,7 +192,7 @@ check = { within = "1ns" }
 
 #[test]
 fn a_failure_may_restart_the_script_or_stop_the_user() {
-    let site = Site::start(|head, _| match head.starts_with("GET /bad") {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /bad") {
         true => Reply::answer(500, "", "no"),
         false => Reply::page("hello"),
     });
@@ -218,7 +218,7 @@ fn a_failure_may_restart_the_script_or_stop_the_user() {
 
 #[test]
 fn lines_of_a_data_file_go_to_users_and_running_dry_is_counted() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let folder = scenario(&with_base(
         &site,
         r#"
@@ -245,7 +245,7 @@ get = "/${user}?word=${word:url}"
 
 #[test]
 fn cookies_belong_to_one_user_and_last_as_the_scenario_says() {
-    let site = Site::start(|head, number| {
+    let site = ReplyServer::start(|head, number| {
         let cookie = head.lines().find_map(|line| line.strip_prefix("Cookie: sid="));
         match cookie {
             Some(_) => Reply::page("known"),
@@ -273,7 +273,7 @@ fn cookies_belong_to_one_user_and_last_as_the_scenario_says() {
 
 #[test]
 fn a_login_has_the_line_of_the_first_script_and_that_has_its_cookies() {
-    let site = Site::start(|head, _| match head.starts_with("GET /in/") {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /in/") {
         true => Reply::answer(200, "Set-Cookie: sid=1; Path=/\r\n", "hello"),
         false => Reply::page("hello"),
     });
@@ -304,7 +304,7 @@ fn a_login_has_the_line_of_the_first_script_and_that_has_its_cookies() {
 
 #[test]
 fn packed_content_is_looked_into() {
-    let site = Site::start(|_, _| {
+    let site = ReplyServer::start(|_, _| {
         use flate2::{Compression, write::GzEncoder};
         use std::io::Write as _;
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
@@ -340,7 +340,7 @@ get = "/${token}"
 
 #[test]
 fn the_same_seed_draws_the_same() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         "[[scenario]]\nname = \"a\"\niterations = 40\n\

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kit::golden::check;
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::scenario::{field, part, play, play_in, scenario};
 use kit::web::Web;
 use kit::{Server, names_in, plumb, read};
@@ -159,8 +159,8 @@ fn every_example_is_shown_without_being_played() {
 }
 
 /// The flights that the plan of JMeter asks for, of whoever proves who asks.
-fn flights() -> Site {
-    Site::start(|head, _| {
+fn flights() -> ReplyServer {
+    ReplyServer::start(|head, _| {
         if !head.contains("Authorization: Basic REVNTzpkZW1v\r\n") {
             return Reply::answer(401, "WWW-Authenticate: Basic realm=\"flights\"\r\n", "");
         }

@@ -3,7 +3,7 @@
 
 use crate::kit;
 
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::scenario::{field, list_of, part, play, played, reasons, scenario, with_base};
 use kit::{Program, only_run, read};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn users_share_a_fixed_total_and_a_sweep_has_a_row_for_each_number_of_them() {
 
 #[test]
 fn think_times_are_left_out_and_counted_as_due() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
         &with_base(
             &site,
@@ -59,7 +59,7 @@ fn think_times_are_left_out_and_counted_as_due() {
 
 #[test]
 fn scripts_of_a_rate_begin_whatever_the_server_does_and_scenarios_run_side_by_side() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
         &with_base(
             &site,
@@ -104,7 +104,7 @@ get = "/3"
 
 #[test]
 fn users_come_and_go_in_stages() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
         &with_base(
             &site,
@@ -124,7 +124,7 @@ fn users_come_and_go_in_stages() {
 
 #[test]
 fn independent_arrivals_are_as_many_as_their_rate() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
         &with_base(
             &site,
@@ -161,7 +161,7 @@ fn threads_share_the_users_and_everything_they_have_in_common() {
 
 #[test]
 fn an_interruption_leaves_what_was_measured() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         "for = \"1h\"\n[[scenario]]\nname = \"a\"\nusers = 2\nthink = \"20ms\"\n\
@@ -184,7 +184,7 @@ fn an_interruption_leaves_what_was_measured() {
 
 #[test]
 fn a_connection_that_the_server_ends_after_each_answer_loses_nothing() {
-    let site = Site::always(Reply::Close(
+    let site = ReplyServer::always(Reply::Close(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
     ));
     let text = with_base(
@@ -200,7 +200,7 @@ fn a_connection_that_the_server_ends_after_each_answer_loses_nothing() {
 
 #[test]
 fn what_was_dropped_and_how_users_began_is_told_of_each_scenario() {
-    let site = Site::start(|head, _| match head.starts_with("GET /stuck") {
+    let site = ReplyServer::start(|head, _| match head.starts_with("GET /stuck") {
         true => Reply::Silence,
         false => Reply::page("hello"),
     });
@@ -241,7 +241,7 @@ get = "/"
 
 #[test]
 fn no_scenario_goes_on_longer_than_the_command_line_says() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         r#"

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use kit::authority::Authority;
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::proxy::Proxy;
 use kit::scenario::{field, play, play_in, played, scenario, with_base};
 use kit::{PLUMB, Program, names_in, only_run, read};
@@ -15,7 +15,7 @@ use tempfile::tempdir;
 
 #[test]
 fn headers_of_three_levels_and_of_the_command_line_are_sent() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let folder = scenario(&with_base(
         &site,
         r#"
@@ -44,7 +44,7 @@ headers = { C = "step", d = "step", Authorization = "Bearer s3cret" }
 
 #[test]
 fn steps_may_be_left_out() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         r#"[[scenario]]
@@ -143,7 +143,7 @@ fn a_server_that_is_not_there_leaves_no_record_and_a_preparation_that_fails_neit
     let folder = scenario(&with_step("get = \"/\""));
     let ended = play_in(folder.path(), &[]).with(2);
     assert!(ended.stderr.contains("cannot connect to 127.0.0.1:1"), "{}", ended.stderr);
-    let site = Site::always(Reply::answer(401, "", "no"));
+    let site = ReplyServer::always(Reply::answer(401, "", "no"));
     let text = with_base(
         &site,
         "[[prepare]]\nname = \"log on\"\nget = \"/\"\n[[scenario]]\nname = \"a\"\niterations = 1\n[[scenario.step]]\nget = \"/\"\n",
@@ -156,7 +156,7 @@ fn a_server_that_is_not_there_leaves_no_record_and_a_preparation_that_fails_neit
 
 #[test]
 fn more_users_than_there_may_be_connections_are_refused() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let folder = scenario(&with_base(
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 100\nramp = \"1h\"\niterations = 1\n\
@@ -171,7 +171,7 @@ fn more_users_than_there_may_be_connections_are_refused() {
 fn a_scenario_is_played_over_tls() {
     let folder = scenario("");
     let authority = Authority::new(folder.path(), "ours");
-    let site = Site::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
+    let site = ReplyServer::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
     let text = with_base(
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 5\n[[scenario.step]]\nget = \"/\"\n",
@@ -187,7 +187,7 @@ fn a_scenario_is_played_over_tls() {
 
 #[test]
 fn a_proxy_is_asked_for_the_whole_address_and_told_who_asks() {
-    let proxy = Site::always(Reply::page("from afar"));
+    let proxy = ReplyServer::always(Reply::page("from afar"));
     let folder = scenario(
         "base = \"http://erp.example\"\n[[scenario]]\nname = \"a\"\nusers = 2\niterations = 3\n\
          [[scenario.step]]\nget = \"/a?b\"\n[[scenario.step]]\nget = \"/${x}\"\n\
@@ -217,7 +217,7 @@ fn a_proxy_is_asked_for_the_whole_address_and_told_who_asks() {
 fn a_tunnel_leads_the_users_through_a_proxy() {
     let folder = scenario("");
     let authority = Authority::new(folder.path(), "ours");
-    let site = Site::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
+    let site = ReplyServer::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
     let text = with_base(
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 5\n[[scenario.step]]\nget = \"/\"\n",
@@ -241,7 +241,7 @@ fn a_tunnel_leads_the_users_through_a_proxy() {
 
 #[test]
 fn what_would_be_done_is_shown_and_nothing_is_asked_for() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         r#"
@@ -279,7 +279,7 @@ get = "/d/${id}"
 
 #[test]
 fn lines_of_single_operations_name_the_group_of_their_users() {
-    let site = Site::always(Reply::page("hello"));
+    let site = ReplyServer::always(Reply::page("hello"));
     let text = with_base(
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 3\n[[scenario.step]]\nget = \"/1\"\n\

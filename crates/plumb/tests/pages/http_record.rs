@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use kit::authority::Authority;
-use kit::http::{Reply, Site};
+use kit::http::{Reply, ReplyServer};
 use kit::message::{head, rest};
 use kit::recorder::{Recorder, encrypted};
 use kit::web::Web;
@@ -52,7 +52,7 @@ fn nobody() -> String {
 
 #[test]
 fn requests_are_forwarded_as_they_are_and_written_without_their_secrets() {
-    let site = Site::start(|request, number| match number {
+    let site = ReplyServer::start(|request, number| match number {
         0 => Reply::answer(
             302,
             "Location: /home?sid=geheim\r\nSet-Cookie: sid=geheim; Path=/\r\n",
@@ -127,7 +127,7 @@ fn joined(answer: &str) -> String {
 fn every_framing_passes_and_is_measured() {
     let chunks = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n\
                   5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n";
-    let site = Site::start(move |request, _| {
+    let site = ReplyServer::start(move |request, _| {
         let target = request.split(' ').nth(1).unwrap_or_default();
         match target {
             "/chunks" => Reply::Drip(chunks.into()),
@@ -187,7 +187,7 @@ fn every_framing_passes_and_is_measured() {
 
 #[test]
 fn a_server_that_closes_without_a_word_is_asked_again() {
-    let site = Site::start(|request, _| {
+    let site = ReplyServer::start(|request, _| {
         let page = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{request}", request.len());
         Reply::Close(page.into())
     });
@@ -206,7 +206,7 @@ fn a_server_that_closes_without_a_word_is_asked_again() {
 
 #[test]
 fn what_goes_wrong_is_recorded_as_what_it_was() {
-    let site = Site::start(|request, _| match request.split(' ').nth(1) {
+    let site = ReplyServer::start(|request, _| match request.split(' ').nth(1) {
         Some("/cut") => Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".into()),
         Some("/mute") => Reply::Close(Vec::new()),
         Some("/odd") => Reply::Close(b"SSH-2.0-OpenSSH\r\n".into()),
@@ -247,7 +247,7 @@ fn what_goes_wrong_is_recorded_as_what_it_was() {
 
 #[test]
 fn what_is_no_request_ends_its_own_connection_only() {
-    let site = Site::start(echo);
+    let site = ReplyServer::start(echo);
     let recorder = Recorder::start(&[]);
     for garbage in
         [b"\x16\x03\x01\x02\x00\x01\xff".as_slice(), b"\0\0\0\0\r\n\r\n", b"SSH-2.0-x\r\n\r\n"]
@@ -275,7 +275,7 @@ fn what_is_no_request_ends_its_own_connection_only() {
     recorder.log("no tunnel: cannot connect");
     // a client that goes away while it waits
     let (asks, asked) = mpsc::channel();
-    let silent = Site::start(move |_, _| {
+    let silent = ReplyServer::start(move |_, _| {
         asks.send(()).expect("somebody waits");
         Reply::Silence
     });
@@ -296,7 +296,7 @@ fn what_is_no_request_ends_its_own_connection_only() {
 
 #[test]
 fn a_recorder_that_is_killed_leaves_a_complete_file() {
-    let site = Site::start(echo);
+    let site = ReplyServer::start(echo);
     let recorder = Recorder::start(&[]);
     for _ in 0..3 {
         recorder.get(&site.url("/page"));
@@ -312,7 +312,7 @@ fn a_recorder_that_is_killed_leaves_a_complete_file() {
 fn only_named_hosts_are_opened() {
     let folder = tempdir().expect("a temporary folder");
     let theirs = Authority::new(folder.path(), "theirs");
-    let site = Site::encrypted(&theirs.sign("127.0.0.1"), echo);
+    let site = ReplyServer::encrypted(&theirs.sign("127.0.0.1"), echo);
     let place = site.address.to_string();
     let page = "GET /page?pwd=geheim HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
@@ -353,7 +353,7 @@ fn only_named_hosts_are_opened() {
 fn a_server_that_proves_nothing_is_not_asked() {
     let folder = tempdir().expect("a temporary folder");
     let strangers = Authority::new(folder.path(), "strangers");
-    let site = Site::encrypted(&strangers.sign("127.0.0.1"), echo);
+    let site = ReplyServer::encrypted(&strangers.sign("127.0.0.1"), echo);
     let known = Authority::new(folder.path(), "known");
     let recorder = Recorder::start(&["--intercept", "*", "--ca", &known.ca()]);
     let (stream, _) = recorder.tunnel(&site.address.to_string());
@@ -398,7 +398,7 @@ fn a_changed_protocol_passes_through_in_every_way() {
 
 #[test]
 fn secrets_are_written_only_when_asked_for() {
-    let site = Site::start(echo);
+    let site = ReplyServer::start(echo);
     let recorder = Recorder::start(&["--keep-secrets", "--keep-body", "4B"]);
     assert!(recorder.said().ends_with("will hold passwords, cookies and tokens as they are"));
     recorder.get(&site.url("/?pwd=geheim"));
@@ -411,7 +411,7 @@ fn secrets_are_written_only_when_asked_for() {
 
 #[test]
 fn clients_too_many_or_not_allowed_are_turned_away() {
-    let site = Site::start(echo);
+    let site = ReplyServer::start(echo);
     let recorder = Recorder::start(&["--max-clients", "1"]);
     let mut first = Web::connect(&recorder.address);
     first.ask("GET", &site.url("/"), &[], b"").with(200);

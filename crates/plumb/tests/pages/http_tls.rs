@@ -6,8 +6,8 @@ use crate::kit;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kit::authority::{Authority, Place};
-use kit::http::{Nginx, Reply, Site};
+use kit::authority::{Authority, TestAuthority};
+use kit::http::{Nginx, Reply, ReplyServer};
 use kit::proxy::Proxy;
 use kit::{Ended, PLUMB, Program, Server, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ const WHO: [(&str, &str); 2] =
 /// `gate:open-sesame`, base64.
 const TOKEN: &str = "Proxy-Authorization: Basic Z2F0ZTpvcGVuLXNlc2FtZQ==";
 
-impl Place {
+impl TestAuthority {
     /// A server with a certificate for its address that answers as `answer` says.
-    fn site(&self, answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Site {
-        Site::encrypted(&self.authority.sign("127.0.0.1"), answer)
+    fn site(&self, answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> ReplyServer {
+        ReplyServer::encrypted(&self.authority.sign("127.0.0.1"), answer)
     }
 
     /// A ping that trusts our authority.
@@ -59,7 +59,7 @@ fn transport(record: &Value) -> &Value {
 
 #[test]
 fn a_page_over_tls_has_a_proof_and_the_time_of_its_handshakes() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let site = place.site(page);
     let record = place.record(&[&site.url("/"), "--connections=3"]);
     assert_eq!(transport(&record)["tls"], TLS13);
@@ -79,10 +79,10 @@ fn a_page_over_tls_has_a_proof_and_the_time_of_its_handshakes() {
 
 #[test]
 fn a_redirect_from_http_to_https_takes_the_right_link_for_each_step() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let site = place.site(page);
     let to = format!("Location: {}\r\n", site.url("/in"));
-    let front = Site::start(move |_, _| Reply::answer(301, &to, ""));
+    let front = ReplyServer::start(move |_, _| Reply::answer(301, &to, ""));
     let record = place.record(&[&front.url("/")]);
     assert_eq!((front.asked().len(), site.asked().len()), (1, 21));
     assert_eq!(transport(&record)["tls"], TLS13);
@@ -93,10 +93,10 @@ fn a_redirect_from_http_to_https_takes_the_right_link_for_each_step() {
 
 #[test]
 fn the_name_of_a_server_is_not_asked_of_another_one() {
-    let place = Place::new();
-    let away = Site::encrypted(&place.authority.sign("127.0.0.1"), page);
+    let place = TestAuthority::new();
+    let away = ReplyServer::encrypted(&place.authority.sign("127.0.0.1"), page);
     let to = format!("Location: {}\r\n", away.url("/"));
-    let named = Site::encrypted(&place.authority.sign("erp.example"), move |_, _| {
+    let named = ReplyServer::encrypted(&place.authority.sign("erp.example"), move |_, _| {
         Reply::answer(302, &to, "")
     });
     // the same server by another name: it is 127.0.0.1 only to those it leads there
@@ -107,16 +107,16 @@ fn the_name_of_a_server_is_not_asked_of_another_one() {
 
 #[test]
 fn whoever_is_not_the_server_is_refused_by_name() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let stranger = Authority::new(place.folder.path(), "stranger").sign("127.0.0.1");
-    let line = place.refusal(&[&Site::encrypted(&stranger, page).url("/")]);
+    let line = place.refusal(&[&ReplyServer::encrypted(&stranger, page).url("/")]);
     assert!(line.contains("that no authority we trust has signed"), "{line}");
 
     let old = place.authority.sign_until("127.0.0.1", 2002);
-    let line = place.refusal(&[&Site::encrypted(&old, page).url("/")]);
+    let line = place.refusal(&[&ReplyServer::encrypted(&old, page).url("/")]);
     assert!(line.contains("a certificate that has expired"), "{line}");
 
-    let other = Site::encrypted(&place.authority.sign("db1.example"), page);
+    let other = ReplyServer::encrypted(&place.authority.sign("db1.example"), page);
     let line = place.refusal(&[&other.url("/")]);
     assert!(line.contains("a certificate for `db1.example`, not for `127.0.0.1`"), "{line}");
     place.record(&[&other.url("/"), "--server-name=db1.example"]);
@@ -124,8 +124,8 @@ fn whoever_is_not_the_server_is_refused_by_name() {
 
 #[test]
 fn the_wrong_port_is_named() {
-    let place = Place::new();
-    let plain = Site::start(page);
+    let place = TestAuthority::new();
+    let plain = ReplyServer::start(page);
     let line = place.refusal(&[&format!("https://{}/", plain.address)]);
     assert!(line.contains("is that a TLS port?"), "{line}");
 
@@ -136,7 +136,7 @@ fn the_wrong_port_is_named() {
 
 #[test]
 fn wrong_answers_over_tls_have_the_names_they_have_without() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello".to_vec();
     let endless = b"HTTP/1.1 200 OK\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxx".to_vec();
     for (kind, reply, words) in [
@@ -160,7 +160,7 @@ fn wrong_answers_over_tls_have_the_names_they_have_without() {
 
 #[test]
 fn a_tunnel_leads_through_a_proxy_to_the_server() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let site = place.site(page);
     let proxy = Proxy::start(site.address, |_| None);
     let record = place.record(&[&site.url("/a?b"), "--proxy", &proxy.url(), "--connections=2"]);
@@ -178,7 +178,7 @@ fn a_tunnel_leads_through_a_proxy_to_the_server() {
 
 #[test]
 fn a_proxy_that_refuses_is_named_and_so_is_a_server_behind_it() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let site = place.site(page);
     for (answer, said) in [
         ("HTTP/1.1 407 x\r\nContent-Length: 0\r\n\r\n", "set PLUMB_PROXY_USER"),
@@ -192,7 +192,7 @@ fn a_proxy_that_refuses_is_named_and_so_is_a_server_behind_it() {
         let address = proxy.url().replace("http://", "plumb: ");
         assert!(line.starts_with(&address) && line.contains(said), "{line}");
     }
-    let other = Site::encrypted(&place.authority.sign("db1.example"), page);
+    let other = ReplyServer::encrypted(&place.authority.sign("db1.example"), page);
     let proxy = Proxy::start(other.address, |_| None);
     let line = place.refusal(&[&other.url("/"), "--proxy", &proxy.url()]);
     let said = format!("leads to {}, which shows a certificate for `db1.example`", other.address);
@@ -201,7 +201,7 @@ fn a_proxy_that_refuses_is_named_and_so_is_a_server_behind_it() {
 
 #[test]
 fn a_proxy_is_told_who_asks_and_nobody_else_is() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let demands =
         |head: &str| (!head.contains(&format!("{TOKEN}\r\n"))).then_some("HTTP/1.1 407 x\r\n\r\n");
     let site = place.site(page);
@@ -229,7 +229,7 @@ fn a_proxy_is_told_who_asks_and_nobody_else_is() {
 
 #[test]
 fn a_handshake_that_fails_in_the_middle_of_a_run_is_counted() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let site = place.site(page);
     let before = AtomicUsize::new(0);
     let proxy = Proxy::start(site.address, move |_| {
@@ -245,7 +245,7 @@ fn a_handshake_that_fails_in_the_middle_of_a_run_is_counted() {
 
 #[test]
 fn nginx_is_measured_over_tls() {
-    let place = Place::new();
+    let place = TestAuthority::new();
     let nginx = match Nginx::encrypted(&place.authority.sign("127.0.0.1")) {
         Ok(nginx) => nginx,
         Err(reason) => return println!("{reason}"),

@@ -1,12 +1,12 @@
 //! The machine that asked had other work: said once, whatever it spoiled.
 
-use super::Seen;
+use super::Evidence;
 use crate::checkup::CheckupOutcome;
 use crate::checkup::finding::{CheckupFinding, FaultKind};
 use crate::{Finding, FindingKind, ForeignProcess, HostUse, Scope};
 
 /// At most one finding of each kind.
-pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
     let finding = |kind, evidence, next: &str| CheckupFinding {
         kind,
         layer: None,
@@ -16,12 +16,12 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
         evidence,
         next: next.into(),
     };
-    let foreign = foreign(seen).map(|evidence| {
+    let foreign = foreign(evidence).map(|evidence| {
         let next = "End these processes, or measure when they rest, then start the checkup again. \
                     --foreign-limit accepts more of it; the times then hold what others did.";
         finding(FaultKind::ForeignLoad, evidence, next)
     });
-    let stolen = stolen(seen).map(|evidence| {
+    let stolen = stolen(evidence).map(|evidence| {
         let next = "Other virtual machines share the processors: measure at another time, or on a \
                     machine with processors of its own.";
         finding(FaultKind::Steal, evidence, next)
@@ -29,8 +29,8 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
     foreign.into_iter().chain(stolen).collect()
 }
 
-fn foreign(seen: &Seen<'_>) -> Option<String> {
-    let (met, all) = met(seen, FindingKind::ForeignLoad);
+fn foreign(evidence: &Evidence<'_>) -> Option<String> {
+    let (met, all) = met(evidence, FindingKind::ForeignLoad);
     let (first, _) = met.first()?;
     let most = met.iter().filter_map(|(_, outcome)| outcome.foreign_pct).reduce(f64::max);
     let said = match most {
@@ -46,21 +46,24 @@ fn foreign(seen: &Seen<'_>) -> Option<String> {
     Some(format!("This machine is busy with other work: {said}{named}. {spoiled}"))
 }
 
-fn stolen(seen: &Seen<'_>) -> Option<String> {
-    let (met, all) = met(seen, FindingKind::Steal);
+fn stolen(evidence: &Evidence<'_>) -> Option<String> {
+    let (met, all) = met(evidence, FindingKind::Steal);
     let (first, _) = met.first()?;
     let text = first.text.trim_end_matches('.');
     Some(format!("This machine does not get its processors: {text}. {}", spoiled(met.len(), all)))
 }
 
 /// The parts that `kind` took away, with the reason, and how many parts were measured.
-fn met<'a>(seen: &Seen<'a>, kind: FindingKind) -> (Vec<(&'a Finding, &'a CheckupOutcome)>, usize) {
+fn met<'a>(
+    evidence: &Evidence<'a>,
+    kind: FindingKind,
+) -> (Vec<(&'a Finding, &'a CheckupOutcome)>, usize) {
     let reason = |outcome: &'a CheckupOutcome| {
         let mut reasons = outcome.validity.reasons.iter();
         reasons.find(|it| it.kind == kind && it.scope == Scope::Everything)
     };
-    let met = seen.measured().filter_map(|(_, outcome)| Some((reason(outcome)?, outcome)));
-    (met.collect(), seen.measured().count())
+    let met = evidence.measured().filter_map(|(_, outcome)| Some((reason(outcome)?, outcome)));
+    (met.collect(), evidence.measured().count())
 }
 
 fn spoiled(met: usize, all: usize) -> String {

@@ -1,6 +1,6 @@
 //! Servers that cannot be measured, and servers that fail.
 
-use super::Seen;
+use super::Evidence;
 use super::sentence::named;
 use crate::checkup::finding::{CheckupFinding, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupPart};
@@ -11,8 +11,8 @@ const FAILED: [FindingKind; 3] =
     [FindingKind::UnexpectedStatus, FindingKind::NoOperations, FindingKind::Failures];
 
 /// One finding a server that fails.
-pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
-    let servers = seen.checkup.servers().into_iter();
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    let servers = evidence.checkup.servers().into_iter();
     let found = servers.filter_map(|(layer, server, parts)| {
         let finding = |(kind, evidence, next): (FaultKind, String, String)| CheckupFinding {
             kind,

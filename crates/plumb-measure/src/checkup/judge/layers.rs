@@ -7,93 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::{SAMPLES_MIN, Seen, usable};
-use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
-use crate::{Calls, Scope, Validity};
-
-/// How far a layer can be judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LayerState {
-    /// Its yardsticks are valid, and it stands in the comparison.
-    Judged,
-    /// It was measured, but the times of a yardstick may not be used.
-    NotValid,
-    /// It was measured, and something that can take its figures away could not be checked.
-    NotChecked,
-    /// A yardstick left no record.
-    NotMeasured,
-    /// It is not measured to the end.
-    Open,
-}
-
-/// What is known of one server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerVerdict {
-    /// Its layer.
-    pub layer: CheckupLayer,
-    /// Its name, as in [`CheckupPart::server`].
-    pub server: String,
-    /// How far it can be judged.
-    pub state: LayerState,
-    /// Why it cannot be; absent where it can.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub why: Option<String>,
-    /// True when it is the slowest, or cannot be told apart from the slowest.
-    pub slowest: bool,
-    /// The yardstick that it is judged by.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub operation: Option<String>,
-    /// The median of that.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub median: Option<Middle>,
-    /// What the layer adds itself.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub own: Option<OwnTime>,
-    /// The mean of the yardstick, nanoseconds, where the server says something of its own time.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub mean_ns: Option<u64>,
-    /// The same of the faster nine tenths, where `told_ns` is of those.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub faster_mean_ns: Option<u64>,
-    /// Means of what the server says of its own time, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub told_ns: BTreeMap<String, u64>,
-}
-
-impl LayerVerdict {
-    /// What `told_ns` are parts of, nanoseconds, and which calls they are of.
-    #[must_use]
-    pub fn accounted(&self) -> Option<(u64, Calls)> {
-        match self.faster_mean_ns {
-            Some(ns) => Some((ns, Calls::Faster)),
-            None => self.mean_ns.map(|ns| (ns, Calls::All)),
-        }
-    }
-}
-
-/// The time that a layer adds itself to one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnTime {
-    /// The difference of the medians, nanoseconds.
-    pub ns: i64,
-    /// Lower end of its interval, nanoseconds.
-    pub low_ns: i64,
-    /// Upper end of its interval, nanoseconds.
-    pub high_ns: i64,
-    /// The median round trip that was taken off, nanoseconds; absent where none to that host is
-    /// known, and of the network itself.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub floor_ns: Option<u64>,
-}
+use super::{Evidence, SAMPLES_MIN, usable};
+use crate::checkup::{
+    CheckupLayer, CheckupOutcome, CheckupPart, LayerState, LayerVerdict, Middle, OwnTime, PartRole,
+};
+use crate::{Scope, Validity};
 
 /// A verdict on every server: those that are judged first, the slowest of them first.
-pub(super) fn verdicts(seen: &Seen<'_>) -> Vec<LayerVerdict> {
-    let servers = seen.checkup.servers().into_iter();
+pub(super) fn verdicts(evidence: &Evidence<'_>) -> Vec<LayerVerdict> {
+    let servers = evidence.checkup.servers().into_iter();
     let mut layers: Vec<LayerVerdict> =
-        servers.map(|(layer, server, parts)| verdict(seen, layer, server, &parts)).collect();
+        servers.map(|(layer, server, parts)| verdict(evidence, layer, server, &parts)).collect();
     mark_slowest(&mut layers);
     let rank = |layer: &LayerVerdict| layer.own.map_or(i64::MAX, |own| -own.ns);
     layers.sort_by_key(rank); // stable: what is not judged stays in the order of the parts
@@ -101,7 +25,7 @@ pub(super) fn verdicts(seen: &Seen<'_>) -> Vec<LayerVerdict> {
 }
 
 fn verdict(
-    seen: &Seen<'_>,
+    evidence: &Evidence<'_>,
     layer: CheckupLayer,
     server: &str,
     parts: &[&CheckupPart],
@@ -145,7 +69,7 @@ fn verdict(
     let Some((part, outcome, median)) = timed.max_by_key(|(.., median)| median.ns) else {
         return unjudged(LayerState::NotValid, "nothing was timed");
     };
-    let floor = seen.floor(outcome).filter(|_| layer != CheckupLayer::Network);
+    let floor = evidence.floor(outcome).filter(|_| layer != CheckupLayer::Network);
     LayerVerdict {
         state: LayerState::Judged,
         why: None,

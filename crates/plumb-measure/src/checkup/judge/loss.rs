@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Seen;
+use super::Evidence;
 use super::sentence::{capitalised, named};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::outcome::Waited;
@@ -29,10 +29,10 @@ pub(super) struct Loss {
 }
 
 /// The hosts on whose way segments are lost.
-pub(super) fn losses(seen: &Seen<'_>) -> Vec<Loss> {
+pub(super) fn losses(evidence: &Evidence<'_>) -> Vec<Loss> {
     let mut hosts: BTreeMap<&str, Vec<(&CheckupPart, &CheckupOutcome)>> = BTreeMap::new();
     // a stream loses segments to find out how much the way carries
-    let sound = seen.measured().filter(|(_, it)| it.validity.valid && it.bits_per_s.is_none());
+    let sound = evidence.measured().filter(|(_, it)| it.validity.valid && it.bits_per_s.is_none());
     for (part, outcome) in sound {
         if let Some(host) = outcome.host.as_deref().filter(|_| outcome.tcp.is_some()) {
             hosts.entry(host).or_default().push((part, outcome));

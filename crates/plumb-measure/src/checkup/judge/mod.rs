@@ -15,45 +15,28 @@ mod wire;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::finding::{CheckupFinding, CheckupRemark, ranked};
+use super::finding::{CheckupFinding, ranked};
 use super::middle::SAMPLES_MIN;
-use super::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole, sentence};
-
-pub use layers::{LayerState, LayerVerdict, OwnTime};
-
-/// What a checkup says.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckupVerdict {
-    /// In a sentence or two, for people.
-    pub sentence: String,
-    /// What is wrong: what spoils the figures first, then what costs a user most.
-    #[serde(default)]
-    pub findings: Vec<CheckupFinding>,
-    /// What is to be known beside that.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub remarks: Vec<CheckupRemark>,
-    /// A verdict on each server: those that can be judged first, the slowest of them first.
-    pub layers: Vec<LayerVerdict>,
-}
+use super::{
+    Checkup, CheckupLayer, CheckupOutcome, CheckupPart, CheckupVerdict, Middle, PartRole, sentence,
+};
 
 /// Judges every server of `checkup`.
 pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
-    let seen = Seen::of(checkup);
-    let layers = layers::verdicts(&seen);
-    let lost = loss::losses(&seen);
-    let (full, remarks) = pool::judged(&seen);
-    let wire = wire::findings(&seen, &lost);
+    let evidence = Evidence::of(checkup);
+    let layers = layers::verdicts(&evidence);
+    let lost = loss::losses(&evidence);
+    let (full, remarks) = pool::judged(&evidence);
+    let wire = wire::findings(&evidence, &lost);
     let lost: Vec<CheckupFinding> = lost.into_iter().map(|loss| loss.finding).collect();
     let all = [
-        failures::findings(&seen),
-        busy::findings(&seen),
+        failures::findings(&evidence),
+        busy::findings(&evidence),
         lost,
-        stall::findings(&seen),
+        stall::findings(&evidence),
         wire,
         full,
-        slow::findings(&seen),
+        slow::findings(&evidence),
     ];
     let findings = ranked(all.concat());
     let sentence = sentence::of(&findings, &layers);
@@ -61,17 +44,17 @@ pub(super) fn judge(checkup: &Checkup) -> CheckupVerdict {
 }
 
 /// What the rooms look at.
-struct Seen<'a> {
+struct Evidence<'a> {
     checkup: &'a Checkup,
     /// The shortest median round trip to each host.
     floors: BTreeMap<&'a str, Middle>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Evidence<'a> {
     fn of(checkup: &'a Checkup) -> Self {
-        let mut seen = Self { checkup, floors: BTreeMap::new() };
+        let mut evidence = Self { checkup, floors: BTreeMap::new() };
         let mut floors: BTreeMap<&str, Middle> = BTreeMap::new();
-        for (part, outcome) in seen.yardsticks() {
+        for (part, outcome) in evidence.yardsticks() {
             if let (CheckupLayer::Network, Some(host), Some(middle)) =
                 (part.layer, &outcome.host, outcome.median)
             {
@@ -81,8 +64,8 @@ impl<'a> Seen<'a> {
                 }
             }
         }
-        seen.floors = floors;
-        seen
+        evidence.floors = floors;
+        evidence
     }
 
     /// The parts that left a record.

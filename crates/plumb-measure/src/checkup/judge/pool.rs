@@ -5,7 +5,7 @@
 
 use super::sentence::{capitalised, named, uncapitalised};
 use super::slow::queue;
-use super::{Seen, one_a_server};
+use super::{Evidence, one_a_server};
 use crate::checkup::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
 use crate::real;
@@ -29,12 +29,12 @@ const WAITS_ARE: f64 = 0.5;
 const WAITS_ARE_NOT: f64 = 0.2;
 
 /// Findings of full servers; remarks about this machine, where its processors were the limit.
-pub(super) fn judged(seen: &Seen<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
+pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
     let (mut findings, mut busy) = (Vec::new(), Vec::new());
     // callers of a database share a pool of this tool's: who waits there waits for that
     let served = |part: &CheckupPart| part.users == 1 && part.layer != CheckupLayer::Database;
-    for (part, first) in seen.yardsticks().filter(|(part, _)| served(part)) {
-        let Some(knee) = Knee::of(seen, part, first) else { continue };
+    for (part, first) in evidence.yardsticks().filter(|(part, _)| served(part)) {
+        let Some(knee) = Knee::of(evidence, part, first) else { continue };
         match knee.limit() {
             Limit::Nobody => {}
             Limit::ThisMachine => busy.push(knee),
@@ -73,13 +73,17 @@ enum Limit {
 impl<'a> Knee<'a> {
     /// The knee of the operation of `part`, which one user asks for; `None` where more is done for
     /// more users, or nobody waits for it.
-    fn of(seen: &Seen<'a>, part: &'a CheckupPart, first: &'a CheckupOutcome) -> Option<Self> {
+    fn of(
+        evidence: &Evidence<'a>,
+        part: &'a CheckupPart,
+        first: &'a CheckupOutcome,
+    ) -> Option<Self> {
         let same = |other: &CheckupPart| {
             other.layer == part.layer
                 && other.server == part.server
                 && other.operation == part.operation
         };
-        let mut ladder: Vec<(u64, &CheckupOutcome)> = seen
+        let mut ladder: Vec<(u64, &CheckupOutcome)> = evidence
             .timed()
             .filter(|(other, it)| same(other) && it.pair.is_none() && it.bits_per_s.is_none())
             .map(|(other, outcome)| (other.users, outcome))

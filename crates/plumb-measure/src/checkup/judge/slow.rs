@@ -1,7 +1,7 @@
 //! Servers that work long on one operation of one user.
 
 use super::sentence::named;
-use super::{Seen, one_a_server, stalled_ns};
+use super::{Evidence, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::middle::SAMPLES_MIN;
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
@@ -24,21 +24,25 @@ fn slow_ns(layer: CheckupLayer) -> Option<u64> {
 }
 
 /// The servers that are slow, each with the operation that takes it longest.
-pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
     // however few there are: a server is slow if even the shortest of them took long
-    let yardsticks = seen.answered().filter(|(part, _)| part.role == PartRole::Yardstick);
-    let found = yardsticks.filter_map(|(part, it)| slow(seen, part, it));
+    let yardsticks = evidence.answered().filter(|(part, _)| part.role == PartRole::Yardstick);
+    let found = yardsticks.filter_map(|(part, it)| slow(evidence, part, it));
     one_a_server(&found.collect::<Vec<_>>())
 }
 
-fn slow(seen: &Seen<'_>, part: &CheckupPart, outcome: &CheckupOutcome) -> Option<CheckupFinding> {
+fn slow(
+    evidence: &Evidence<'_>,
+    part: &CheckupPart,
+    outcome: &CheckupOutcome,
+) -> Option<CheckupFinding> {
     let least = slow_ns(part.layer)?;
     let told = attributed(outcome).or_else(|| told(outcome));
     let who = match told {
         Some(_) => "works long",
         None => "takes long, or something before its port does",
     };
-    let (cost, how) = told.or_else(|| left(seen, outcome))?;
+    let (cost, how) = told.or_else(|| left(evidence, outcome))?;
     if cost.low_ns < least {
         return None;
     }
@@ -110,9 +114,9 @@ pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
 }
 
 /// What the round trip to the host leaves.
-fn left(seen: &Seen<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
+fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
     let median = outcome.median?;
-    let (taken, said) = match (seen.floor(outcome), outcome.tcp.map(|tcp| tcp.rtt_min_ns)) {
+    let (taken, said) = match (evidence.floor(outcome), outcome.tcp.map(|tcp| tcp.rtt_min_ns)) {
         (Some(floor), _) => (floor.ns, "no round trip to its host explains"),
         (None, Some(rtt)) if rtt > 0 => (rtt, "TCP's shortest round trip does not explain"),
         _ => (0, "is that of the server with the way to it"),

@@ -3,15 +3,15 @@
 
 use super::loss::waits_cost;
 use super::sentence::named;
-use super::{Seen, one_a_server};
+use super::{Evidence, one_a_server};
 use crate::checkup::finding::{CheckupFinding, FaultKind};
 use crate::checkup::{CheckupOutcome, CheckupPart};
 use crate::{Finding, FindingKind};
 
 /// The servers whose runs recognized a stall.
-pub(super) fn findings(seen: &Seen<'_>) -> Vec<CheckupFinding> {
-    let delayed = seen.yardsticks().filter_map(|(part, outcome)| delayed(part, outcome));
-    let connects = seen.answered().filter_map(|(part, outcome)| unconnected(part, outcome));
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    let delayed = evidence.yardsticks().filter_map(|(part, outcome)| delayed(part, outcome));
+    let connects = evidence.answered().filter_map(|(part, outcome)| unconnected(part, outcome));
     let [delayed, connects]: [Vec<CheckupFinding>; 2] = [delayed.collect(), connects.collect()];
     [one_a_server(&delayed), one_a_server(&connects)].concat()
 }

@@ -3,7 +3,7 @@
 use super::loss::Loss;
 use super::sentence::named;
 use super::slow::all_told;
-use super::{Seen, one_a_server, stalled_ns};
+use super::{Evidence, one_a_server, stalled_ns};
 use crate::checkup::finding::{CheckupFinding, FaultCost, FaultKind};
 use crate::checkup::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
 use crate::{Calls, PartKind, show_ns};
@@ -14,11 +14,11 @@ const WAY_MIN_NS: u64 = 2_000_000;
 const PART_OF: u64 = 4;
 
 /// The ways that are long: to a host by its echo server, to other servers by what they tell.
-pub(super) fn findings(seen: &Seen<'_>, lost: &[Loss]) -> Vec<CheckupFinding> {
-    let found = seen.yardsticks().filter_map(|(part, outcome)| match part.layer {
+pub(super) fn findings(evidence: &Evidence<'_>, lost: &[Loss]) -> Vec<CheckupFinding> {
+    let found = evidence.yardsticks().filter_map(|(part, outcome)| match part.layer {
         CheckupLayer::Network => to_host(part, outcome),
         CheckupLayer::Locks | CheckupLayer::Pages | CheckupLayer::Database => {
-            to_server(seen, lost, part, outcome)
+            to_server(evidence, lost, part, outcome)
         }
     });
     one_a_server(&found.collect::<Vec<_>>())
@@ -62,13 +62,13 @@ struct Way {
 }
 
 fn to_server(
-    seen: &Seen<'_>,
+    evidence: &Evidence<'_>,
     lost: &[Loss],
     part: &CheckupPart,
     outcome: &CheckupOutcome,
 ) -> Option<CheckupFinding> {
     let way = attributed(outcome).or_else(|| untold(outcome)).or_else(|| by_tcp(outcome))?;
-    let floor = seen.floor(outcome);
+    let floor = evidence.floor(outcome);
     // what lost segments cost is no length of the way, and the way to the host is another finding
     let waits = outcome.waited.map_or(0, |it| it.excess_ns / outcome.operations.max(1));
     let waits =

@@ -6,7 +6,7 @@ use plumb_measure::show_ns;
 
 use super::super::cell::Cell;
 use super::super::entry::Entry;
-use super::super::kind::Kind;
+use super::super::kind::RunGroup;
 use crate::chart::{self, Course, Mark, Moment, Quantity, Rung, Spans, Strand};
 use crate::figures::{per_second, real, typeset, with_unit};
 use crate::points::spread;
@@ -17,7 +17,7 @@ use crate::trust::Trust;
 const RUNGS_MAX: usize = 24;
 
 /// How the figures change along the label that varies most; where that is no number, a row a point.
-pub(super) fn of_kind(kind: &Kind) -> Markup {
+pub(super) fn of_kind(kind: &RunGroup) -> Markup {
     let labels = kind.labels();
     let sweep = kind.sweep(&labels);
     let along = sweep.filter(|sweep| sweep.numbers.is_some() && joins_points(sweep));
@@ -35,7 +35,7 @@ fn joins_points(sweep: &Sweep<'_, &Cell>) -> bool {
     sweep.series.iter().any(|series| series.places.iter().flatten().count() > 1)
 }
 
-fn along_label(kind: &Kind, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
+fn along_label(kind: &RunGroup, sweep: &Sweep<'_, &Cell>) -> Vec<Markup> {
     const QUARTILES: &str = "Whiskers: 25th to 75th percentile of the samples.";
     let label = sweep.label;
     let median = |cell: &Cell| {
@@ -131,7 +131,7 @@ fn trust(cell: &Cell, quantity: Quantity) -> Trust {
 }
 
 /// One row a point.
-fn ladder(kind: &Kind) -> Option<Markup> {
+fn ladder(kind: &RunGroup) -> Option<Markup> {
     let labels = kind.labels();
     let timed: Vec<&Cell> = kind.cells.iter().filter(|cell| cell.figures.times.is_some()).collect();
     let rungs: Vec<Rung> = spread(timed.len(), RUNGS_MAX)
@@ -159,7 +159,7 @@ fn ladder(kind: &Kind) -> Option<Markup> {
 }
 
 /// The median of every run over the time at which it began; nothing unless a point was repeated.
-pub(super) fn course(kind: &Kind, entries: &[Entry]) -> Option<Markup> {
+pub(super) fn course(kind: &RunGroup, entries: &[Entry]) -> Option<Markup> {
     if !kind.repeats() {
         return None;
     }

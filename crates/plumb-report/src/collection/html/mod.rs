@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use plumb_folder::{EXPERIMENT, FoundExperiment};
 
 use super::claim::{self, Claim};
-use super::kind::Kind;
-use super::look::Look;
+use super::kind::RunGroup;
+use super::look::RunTimeline;
 use super::tables::{self, Cut};
 use super::{Collection, counted, definitions, sketch};
 use crate::comparison;
@@ -31,7 +31,7 @@ const FINDINGS_MAX: usize = 3;
 /// The collection as an HTML document.
 #[must_use]
 pub fn render(collection: &Collection) -> String {
-    let looks = Look::all(&collection.kinds, &collection.entries);
+    let looks = RunTimeline::all(&collection.kinds, &collection.entries);
     let content = html! {
         (head(collection))
         main {
@@ -199,7 +199,7 @@ fn experiment(number: usize, found: &FoundExperiment) -> Markup {
 }
 
 /// The charts and tables of the runs that can stand in one chart.
-fn of_kind(collection: &Collection, kind: &Kind, number: usize) -> Markup {
+fn of_kind(collection: &Collection, kind: &RunGroup, number: usize) -> Markup {
     let id = |part: &str| claim::of_kind(number, part);
     let (curves, notes) = sketch::charts(kind, &collection.entries);
     let plans: Vec<_> = kind.plans.iter().map(|at| &collection.plans[*at]).collect();
@@ -267,7 +267,7 @@ fn folded(caption: &str, cut: &Cut) -> Markup {
 }
 
 /// Some runs over time, with what the machines did under the load.
-fn over_time(collection: &Collection, looks: &[Look]) -> Markup {
+fn over_time(collection: &Collection, looks: &[RunTimeline]) -> Markup {
     html! {
         @if !looks.is_empty() {
             section id="over-time" {

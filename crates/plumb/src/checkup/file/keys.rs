@@ -31,7 +31,7 @@ pub(super) struct Net {
 pub(super) struct Lock {
     pub(super) server: Spanned<String>,
     #[serde(default)]
-    pub(super) kind: Kind,
+    pub(super) kind: LockServerKind,
     pub(super) password_file: Option<PathBuf>,
     pub(super) connections: Option<NonZeroUsize>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Lock {
 /// What takes locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
+pub(super) enum LockServerKind {
     #[default]
     Plumb,
     Redis,

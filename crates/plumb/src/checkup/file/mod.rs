@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::Address;
 use plumb_measure::{CheckupLayer, CheckupPart, LeftOutLayer};
-use plumb_wire::document::{self, Place};
+use plumb_wire::document::{self, Position};
 use plumb_wire::http::Url;
 use toml::Spanned;
 
 use error::{BYTES_MAX, LandscapeError};
-use keys::{Database, Http, Kind, Landscape, Lock};
+use keys::{Database, Http, Landscape, Lock, LockServerKind};
 
-use super::ask::{self, LOCKERS, MESSENGERS, Page, Site, USERS};
+use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, USERS};
 use super::scale::Scale;
 use crate::job::measurement;
 
@@ -111,7 +111,7 @@ impl LandscapeFile {
                 &self.lock_words(lock),
                 lock.connections.unwrap_or(LOCKERS),
             );
-            let kind = if lock.kind == Kind::Redis { "Redis" } else { "lock server" };
+            let kind = if lock.kind == LockServerKind::Redis { "Redis" } else { "lock server" };
             let name = format!("{kind} {}", lock.server.get_ref());
             parts.extend(scale.parts(CheckupLayer::Locks, &name, asks)?);
         }
@@ -127,7 +127,7 @@ impl LandscapeFile {
     }
 
     fn lock_words(&self, lock: &Lock) -> Vec<String> {
-        let kind = (lock.kind == Kind::Redis).then(|| "--target-kind=redis".to_owned());
+        let kind = (lock.kind == LockServerKind::Redis).then(|| "--target-kind=redis".to_owned());
         let password = lock.password_file.as_ref().map(|file| self.beside(file));
         kind.into_iter().chain(ask::naming("password-file", password.as_deref())).collect()
     }
@@ -152,7 +152,7 @@ impl LandscapeFile {
                 urls.iter().filter(|url| url.same_origin(first)).map(page).collect();
             let here = ready.as_ref().filter(|ready| ready.same_origin(first));
             let here = here.map(Url::to_string);
-            let site = Site {
+            let site = PageRequests {
                 pages: &pages,
                 pair: pages.first().zip(here.as_deref()),
                 users: http.connections.unwrap_or(USERS),
@@ -218,7 +218,7 @@ impl LandscapeFile {
 
     /// `value` cannot be used, because of `problem`.
     fn value(&self, value: &Spanned<String>, problem: String) -> LandscapeError {
-        let Place { line, column, .. } = Place::of(&self.text, &value.span());
+        let Position { line, column, .. } = Position::of(&self.text, &value.span());
         LandscapeError::Value { path: self.path.clone(), line, column, problem }
     }
 

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::options::{HostOptions, OutputOptions};
+use plumb_engine::options::HostOptions;
 use plumb_folder::ExperimentFolder;
-use plumb_lab::{Admission, Faults};
 use plumb_wire::document;
 
 use crate::exit::Exit;
-use crate::experiment::{self, ExperimentFile, FailOn, Overrides, Plan, Rounds};
+use crate::experiment::{self, AdmissionOptions, ExperimentFile, FailOn, Overrides, Plan, Rounds};
+use crate::form::FormOptions;
 use crate::signals;
 use prediction::Prediction;
 use view::View;
@@ -32,23 +32,18 @@ struct RunOptions {
     #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
 
-    /// Go on with the experiment in this folder; blocks that are there are not taken again
+    /// Go on with the experiment in this folder; blocks that are measured already are not repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "rounds"])]
     resume: Option<PathBuf>,
 
-    /// So many complete rounds, whatever the file says
+    /// Number of complete rounds, in place of the file's
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
 
-    /// Let blocks that are not valid count; the report says so
-    #[arg(long)]
-    accept_invalid: bool,
+    #[command(flatten)]
+    admission: AdmissionOptions,
 
-    /// Let blocks count whose validity is not checked; the report says so
-    #[arg(long)]
-    accept_unchecked: bool,
-
-    /// Exit with 1 when a candidate is worse anywhere, with 3 when that cannot be told somewhere
+    /// Exit with 1 when a candidate is worse in any cell, with 3 when a cell cannot be judged
     #[arg(long, value_name = "WHAT")]
     fail_on: Option<FailOn>,
 
@@ -56,13 +51,8 @@ struct RunOptions {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Print the comparison as one JSON document, and nothing else
-    #[arg(long)]
-    json: bool,
-
-    /// Print Markdown, to paste into a ticket
-    #[arg(long, conflicts_with = "json")]
-    markdown: bool,
+    #[command(flatten)]
+    form: FormOptions,
 
     #[command(flatten)]
     host: HostOptions,
@@ -95,7 +85,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RunOptions::from_arg_matches(words)?;
     if options.dry_run {
         let asked = Asked::read(&options.path()?, options.overrides())?;
-        order::show(&asked.name, &asked.plan, options.json)?;
+        order::show(&asked.name, &asked.plan, options.form.into())?;
         return Ok(Exit::Ran);
     }
     let stop = signals::stop()?;
@@ -125,18 +115,12 @@ impl RunOptions {
     }
 
     fn overrides(&self) -> Overrides {
-        let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };
-        let (invalid, unchecked) = (admit(self.accept_invalid), admit(self.accept_unchecked));
         Overrides {
             rounds: self.rounds,
             seed: None,
-            faults: Faults { invalid, unchecked },
+            faults: self.admission.into(),
             host: self.host.clone(),
         }
-    }
-
-    fn output(&self) -> OutputOptions {
-        OutputOptions { json: self.json, markdown: self.markdown, ..Default::default() }
     }
 }
 
@@ -160,7 +144,7 @@ fn finish(
     let compared = rounds.compare()?;
     drop(rounds); // its servers have nothing more to do
     experiment::keep(&compared, folder)?;
-    experiment::print(&compared, &options.output(), Some(folder.path()))?;
+    experiment::print(&compared, options.form.into(), Some(folder.path()))?;
     let go_on = format!("plumb lab run --resume {}", folder.path().display());
     if stop.asked() {
         writeln!(io::stderr(), "interrupted; go on with: {go_on}")?;

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::prediction::Prediction;
 use crate::experiment::{self, Plan};
+use crate::form::Form;
 
 /// Name and version of the form of the JSON document.
 const PLAN_SCHEMA: &str = "plumb.lab-plan/1";
@@ -16,10 +17,12 @@ const PLAN_SCHEMA: &str = "plumb.lab-plan/1";
 const ROUNDS_SHOWN: u64 = 20;
 
 /// Shows what `plan` would do.
-pub(super) fn show(name: &str, plan: &Plan, json: bool) -> anyhow::Result<()> {
+pub(super) fn show(name: &str, plan: &Plan, form: Form) -> anyhow::Result<()> {
     let prediction = Prediction::of(plan);
-    let text =
-        if json { document(name, plan, &prediction)? } else { words(name, plan, &prediction) };
+    let text = match form {
+        Form::Json => document(name, plan, &prediction)?,
+        Form::Markdown | Form::Text => words(name, plan, &prediction),
+    };
     io::stdout().write_all(text.as_bytes()).context("standard output cannot be written")
 }
 
@@ -67,18 +70,18 @@ fn document(name: &str, plan: &Plan, prediction: &Prediction) -> anyhow::Result<
         remarks: &'a [String],
         variants: Vec<&'a str>,
         cells: Vec<&'a CellRecord>,
-        order: Vec<Place>,
+        order: Vec<PlannedBlock>,
     }
     #[derive(Serialize)]
-    struct Place {
+    struct PlannedBlock {
         round: u64,
         cell: usize,
         variant: usize,
     }
     let mut order = Order::new(plan.cells.len(), plan.variants.len(), plan.seed);
-    let places = (1..=prediction.rounds).flat_map(|round| {
+    let blocks = (1..=prediction.rounds).flat_map(|round| {
         let turns = order.next_round().into_iter();
-        turns.map(move |Turn { cell, variant }| Place { round, cell, variant })
+        turns.map(move |Turn { cell, variant }| PlannedBlock { round, cell, variant })
     });
     let document = Document {
         schema: PLAN_SCHEMA,
@@ -89,7 +92,7 @@ fn document(name: &str, plan: &Plan, prediction: &Prediction) -> anyhow::Result<
         rounds_max: prediction.rounds_max,
         predicted_ns: prediction.total_ns(),
         remarks: &prediction.remarks,
-        order: places.collect(),
+        order: blocks.collect(),
         variants: plan.variants.iter().map(|variant| variant.name.as_str()).collect(),
         cells: plan.cells.iter().map(|cell| &cell.record).collect(),
     };

@@ -98,26 +98,21 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentFile, Overrides};
+    use crate::experiment::{TWO_VARIANTS, plan_of};
 
-    const FILE: &str = r#"
-        rounds = 8
-        block = "300ms"
-        [[variant]]
-        name = "a"
-        [[variant]]
-        name = "b"
-        [[factor]]
-        name = "size"
-        levels = ["1B", "2B"]
-        [[probe]]
-        run = "net ping 127.0.0.1 --size ${size} --warmup 100ms"
-    "#;
+    fn file() -> String {
+        let probe = r#"
+            [[factor]]
+            name = "size"
+            levels = ["1B", "2B"]
+            [[probe]]
+            run = "net ping 127.0.0.1 --size ${size} --warmup 100ms"
+        "#;
+        format!("rounds = 8\nblock = \"300ms\"\n{TWO_VARIANTS}{probe}")
+    }
 
     fn predicted(text: &str) -> (Prediction, String) {
-        let file: ExperimentFile = plumb_wire::document::read(text).unwrap();
-        let overrides = Overrides::default();
-        let plan = Plan::of(&file, overrides).unwrap();
+        let plan = plan_of(text).unwrap();
         let prediction = Prediction::of(&plan);
         let words = prediction.words(plan.extent);
         (prediction, words)
@@ -125,7 +120,7 @@ mod tests {
 
     #[test]
     fn blocks_rounds_and_pauses_add_up() {
-        let (plain, words) = predicted(FILE);
+        let (plain, words) = predicted(&file());
         let block_ns = plain.round_ns / 4;
         assert!((400_000_000..1_000_000_000).contains(&block_ns), "{plain:?}");
         assert_eq!((plain.blocks, plain.rounds, plain.rounds_max), (4, 8, 16));
@@ -134,7 +129,7 @@ mod tests {
         assert!(!words.contains(';'), "{words}");
         // a variant that is switched to makes all blocks wait, so that they stay alike
         let (switched, words) = predicted(
-            &FILE
+            &file()
                 .replace("\"b\"", "\"b\"\nbefore = \"true\"")
                 .replace("block =", "settle = \"1s\"\nblock ="),
         );
@@ -144,17 +139,17 @@ mod tests {
 
     #[test]
     fn a_time_holds_the_rounds_that_fit_and_a_precision_is_a_range() {
-        let (time, _) = predicted(&FILE.replace("rounds = 8", "time = \"1m\""));
+        let (time, _) = predicted(&file().replace("rounds = 8", "time = \"1m\""));
         assert_eq!(time.rounds, 60_000_000_000 / time.round_ns);
-        let (_, words) = predicted(&FILE.replace("rounds = 8", "precision = \"1%\""));
+        let (_, words) = predicted(&file().replace("rounds = 8", "precision = \"1%\""));
         assert!(words.starts_with("10 to 200 rounds of 4 blocks, "), "{words}");
     }
 
     #[test]
     fn what_it_cannot_know_or_is_too_short_for_is_said() {
-        let (_, words) = predicted(&FILE.replace("--warmup", "--count 9 --warmup"));
+        let (_, words) = predicted(&file().replace("--warmup", "--count 9 --warmup"));
         assert!(words.contains("4 of 4 blocks of a round have no known length"), "{words}");
-        let (_, words) = predicted(&FILE.replace("rounds = 8", "rounds = 6"));
+        let (_, words) = predicted(&file().replace("rounds = 8", "rounds = 6"));
         assert!(words.contains("can be shown in 2 tests at once: take 7 or more"), "{words}");
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use plumb_engine::Stop;
-use plumb_engine::layer::{JobError, Output, Server};
+use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Program, Span};
 use plumb_scenario::ScenarioSource;
 use plumb_scenario::masked;
@@ -41,7 +41,7 @@ impl DryRun {
     }
 }
 
-impl Server for DryRun {
+impl Verb for DryRun {
     fn run(&mut self, out: Output<'_>, _log: Output<'_>, _stop: &Stop) -> Result<(), JobError> {
         let preview = Preview::of(&self.load)?;
         let text = match self.load.options.output.json {

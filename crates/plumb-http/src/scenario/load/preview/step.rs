@@ -7,7 +7,7 @@ use plumb_scenario::check::USUAL_STATUS;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Pairs, Step, Think};
 use plumb_scenario::{ScenarioSource, place_of};
-use plumb_wire::document::Place;
+use plumb_wire::document::Position;
 use serde::Serialize;
 use toml::Spanned;
 
@@ -73,7 +73,7 @@ impl View<'_> {
         if target.is_some() {
             self.complete(&mut step);
         }
-        let line = Place::of(self.source.text(), &place_of(written)).line;
+        let line = Position::of(self.source.text(), &place_of(written)).line;
         Some(ShownStep { line, step, steps })
     }
 

@@ -5,7 +5,7 @@ mod faults;
 use super::*;
 use crate::checkup::finding::FaultKind;
 use crate::checkup::outcome::Waited;
-use crate::checkup::{CHECKUP_SCHEMA, CheckupVerdict, LayerState};
+use crate::checkup::{CHECKUP_SCHEMA, LayerState};
 use crate::real;
 use crate::{
     Estimate, Finding, FindingKind, ForeignProcess, PartKind, Program, Scope, Status, TcpTotals,
@@ -65,20 +65,10 @@ fn told(times: &[(&str, u64)]) -> BTreeMap<String, u64> {
 }
 
 fn checkup(parts: Vec<CheckupPart>) -> Checkup {
-    let mut checkup = Checkup {
-        schema: CHECKUP_SCHEMA.into(),
-        plumb: Program { version: "0.0.0".into() },
-        host: None,
-        started: "2026-11-21T08:30:48Z".into(),
-        status: Status::Complete,
-        command: Vec::new(),
-        target: "this machine".into(),
-        parts,
-        left_out: Vec::new(),
-        troubles: Vec::new(),
-        idle: None,
-        verdict: CheckupVerdict::default(),
-    };
+    let plumb = Program { version: "0.0.0".into() };
+    let mut checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), parts);
+    checkup.status = Status::Complete;
+    checkup.target = "this machine".into();
     checkup.judge();
     checkup
 }

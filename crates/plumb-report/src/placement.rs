@@ -13,11 +13,11 @@ const NAMED: usize = 4;
 /// Results that are named when they differ.
 const RESULTS_MAX: usize = 4;
 
-/// Where everybody sat over all results; `None` when nobody looked.
+/// On which processors the work was done, over all results; `None` where that was not looked at.
 pub(crate) fn all(record: &RunRecord) -> Option<String> {
     let points = Points::of(record);
     let each = points.results.iter().filter_map(|result| {
-        let words = words(result.host.as_ref()?.seats.as_ref()?)?;
+        let words = words(result.host.as_ref()?.placement.as_ref()?)?;
         Some((result.name(), words))
     });
     let each: Vec<(String, String)> = each.collect();
@@ -32,16 +32,16 @@ pub(crate) fn all(record: &RunRecord) -> Option<String> {
     Some(named.join("; "))
 }
 
-fn words(seats: &Placement) -> Option<String> {
+fn words(placement: &Placement) -> Option<String> {
     let side =
-        |name: &str, seats: &[ProcessorShare]| cpus(seats).map(|cpus| format!("{name} {cpus}"));
+        |name: &str, shares: &[ProcessorShare]| cpus(shares).map(|cpus| format!("{name} {cpus}"));
     let sides = [
-        side("client", &seats.client),
-        side("server", &seats.server),
-        side("receiving", &seats.receive),
+        side("client", &placement.client),
+        side("server", &placement.server),
+        side("receiving", &placement.receive),
     ];
     let sides: Vec<String> = sides.into_iter().flatten().collect();
-    let together = match seats.same_core {
+    let together = match placement.same_core {
         Some(true) => " (client and server on the same core)",
         Some(false) => " (client and server on different cores)",
         None => "",
@@ -50,14 +50,14 @@ fn words(seats: &Placement) -> Option<String> {
 }
 
 /// `CPU 0`, or `CPUs 0 (60 %) and 1 (40 %)`.
-fn cpus(seats: &[ProcessorShare]) -> Option<String> {
-    let first = seats.first()?;
+fn cpus(shares: &[ProcessorShare]) -> Option<String> {
+    let first = shares.first()?;
     if first.share_pct >= ALONE_PCT {
         return Some(format!("CPU {}", first.cpu));
     }
-    let worth = seats.iter().filter(|seat| seat.share_pct >= WORTH_PCT);
+    let worth = shares.iter().filter(|it| it.share_pct >= WORTH_PCT);
     let named: Vec<String> =
-        worth.take(NAMED).map(|seat| format!("{} ({:.0} %)", seat.cpu, seat.share_pct)).collect();
+        worth.take(NAMED).map(|it| format!("{} ({:.0} %)", it.cpu, it.share_pct)).collect();
     match named.as_slice() {
         [] => Some("many CPUs".into()),
         [only] => Some(format!("CPU {only}")),
@@ -69,9 +69,8 @@ fn cpus(seats: &[ProcessorShare]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn seats(shares: &[(u32, f64)]) -> Vec<ProcessorShare> {
-        shares
-            .iter()
+    fn shares(list: &[(u32, f64)]) -> Vec<ProcessorShare> {
+        list.iter()
             .map(|(cpu, share_pct)| ProcessorShare { cpu: *cpu, share_pct: *share_pct })
             .collect()
     }
@@ -79,9 +78,9 @@ mod tests {
     #[test]
     fn everybody_is_named_with_the_processors_that_matter() {
         let both = Placement {
-            client: seats(&[(0, 99.0), (1, 1.0)]),
-            server: seats(&[(1, 60.0), (0, 38.0), (2, 2.0)]),
-            receive: seats(&[(1, 80.0), (3, 4.0)]),
+            client: shares(&[(0, 99.0), (1, 1.0)]),
+            server: shares(&[(1, 60.0), (0, 38.0), (2, 2.0)]),
+            receive: shares(&[(1, 80.0), (3, 4.0)]),
             same_core: Some(false),
         };
         assert_eq!(
@@ -91,7 +90,7 @@ mod tests {
                  and server on different cores)"
             )
         );
-        let alone = Placement { client: seats(&[(0, 100.0)]), ..Placement::default() };
+        let alone = Placement { client: shares(&[(0, 100.0)]), ..Placement::default() };
         assert_eq!(words(&alone).as_deref(), Some("client CPU 0"));
         assert_eq!(words(&Placement::default()), None);
     }

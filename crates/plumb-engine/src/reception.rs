@@ -1,0 +1,97 @@
+//! The listeners of a loop: connections are taken in turns, and the listeners rest where the kernel
+//! hands over no more.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::listener::Listener;
+use crate::plan::Nagle;
+use crate::poll::{Poll, Token};
+use crate::service::Peer;
+
+/// Connections taken in one turn.
+pub(crate) const ACCEPTS_A_TURN: usize = 64;
+/// How long the listeners rest when the kernel hands over no more connections.
+const PAUSE_NS: u64 = 100_000_000;
+/// Indices from here on are listeners.
+const FIRST_LISTENER: usize = 1 << 31;
+
+/// What a listener has.
+pub(crate) enum Arrival {
+    /// A connection.
+    Connection(OwnedFd, Peer),
+    /// A client that gave up while it waited.
+    GaveUp,
+    /// Nothing more.
+    Nobody,
+    /// No connection, because descriptors or memory are short, or the like.
+    Failed(io::Error),
+}
+
+/// The listeners of a loop.
+pub(crate) struct Reception<'a> {
+    listeners: &'a [Listener],
+    /// When listeners that rest are waited for again.
+    again_at: Option<u64>,
+    short_of_descriptors: bool,
+}
+
+impl<'a> Reception<'a> {
+    /// Listeners that are waited for with `poll`.
+    pub(crate) fn new(listeners: &'a [Listener], poll: &Poll) -> io::Result<Self> {
+        let reception = Self { listeners, again_at: None, short_of_descriptors: false };
+        reception.listen(poll)?;
+        Ok(reception)
+    }
+
+    /// The listener that an event is for; `None`: it is for a connection.
+    pub(crate) fn listener(token: Token) -> Option<usize> {
+        token.index.checked_sub(FIRST_LISTENER)
+    }
+
+    fn listen(&self, poll: &Poll) -> io::Result<()> {
+        for (number, listener) in self.listeners.iter().enumerate() {
+            let token = Token { index: FIRST_LISTENER + number, generation: 0 };
+            poll.add_listener(listener.socket(), token)?;
+        }
+        Ok(())
+    }
+
+    /// The next connection at `listener`.
+    pub(crate) fn accept(&mut self, listener: usize, nagle: Nagle) -> Arrival {
+        match self.listeners[listener].accept(nagle) {
+            Ok((socket, peer)) => {
+                self.short_of_descriptors = false;
+                Arrival::Connection(socket, peer)
+            }
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock => Arrival::Nobody,
+                io::ErrorKind::ConnectionAborted => Arrival::GaveUp,
+                _ => Arrival::Failed(error),
+            },
+        }
+    }
+
+    /// Lets the listeners rest from `now` on, so that the loop does not spin; true when they could
+    /// accept until now.
+    pub(crate) fn rest(&mut self, poll: &Poll, now: u64) -> bool {
+        for listener in self.listeners {
+            // one that is not in the set needs no removal
+            let _ = poll.remove(listener.socket());
+        }
+        self.again_at = Some(now + PAUSE_NS);
+        !std::mem::replace(&mut self.short_of_descriptors, true)
+    }
+
+    /// When the listeners have rested.
+    pub(crate) fn again_at(&self) -> Option<u64> {
+        self.again_at
+    }
+
+    /// Waits for listeners again that have rested long enough by `now`.
+    pub(crate) fn resume(&mut self, poll: &Poll, now: u64) {
+        if self.again_at.is_some_and(|at| at <= now) && self.listen(poll).is_ok() {
+            self.again_at = None;
+        }
+    }
+}

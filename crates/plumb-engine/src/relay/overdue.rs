@@ -1,0 +1,30 @@
+//! The limits of a connection's life.
+
+use super::pair::{FAR, Pair};
+use super::plan::{Idle, Limit, RelayPlan};
+
+/// Which limit of a connection's life comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    Connect,
+    Cut,
+    Idle(Idle),
+}
+
+/// The limit that comes next, and when.
+pub(super) fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
+    let connect = pair.sides[FAR]
+        .connected_at
+        .is_none()
+        .then(|| (pair.attempt_since + plan.connect_timeout.ns(), Overdue::Connect));
+    let cut = match pair.cut {
+        Some(Limit::After(time)) => Some((pair.since + time.ns(), Overdue::Cut)),
+        Some(Limit::Bytes(_)) | None => None,
+    };
+    let idle = plan
+        .loss
+        .idle
+        .filter(|_| !pair.forgotten)
+        .map(|(time, how)| (pair.last_heard + time.ns(), Overdue::Idle(how)));
+    [connect, cut, idle].into_iter().flatten().min_by_key(|(at, _)| *at)
+}

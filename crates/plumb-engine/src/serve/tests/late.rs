@@ -1,0 +1,127 @@
+//! Clients that wait, and are answered later.
+
+use std::io::Write as _;
+
+use super::{Stand, plan, said};
+use crate::service::{ConnectionId, Ended, Peer, Served, Service};
+use crate::testing::MS;
+
+/// Lets every client wait until it is time, or until another says `go`.
+#[derive(Default)]
+struct Waiter {
+    waiting: Vec<(ConnectionId, u64)>,
+    now: u64,
+    go: bool,
+    ended: Vec<Ended>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    connection_id: Option<ConnectionId>,
+    waits: bool,
+}
+
+impl Service for Waiter {
+    type Conn = Waiting;
+    const SETTLES: bool = true;
+    const WAITS: bool = true;
+
+    fn open(&mut self, _: &Peer) -> Result<Waiting, Vec<u8>> {
+        Ok(Waiting::default())
+    }
+
+    fn accepted(&mut self, conn: &mut Waiting, connection_id: ConnectionId) {
+        conn.connection_id = Some(connection_id);
+    }
+
+    /// `w` waits for a second, `g` lets all go, anything else is answered at once.
+    fn serve(&mut self, conn: &mut Waiting, bytes: &[u8], out: &mut Vec<u8>) -> Served {
+        conn.waits = bytes[0] == b'w';
+        match bytes[0] {
+            b'w' => self.waiting.push((conn.connection_id.unwrap(), self.now + 1_000 * MS)),
+            b'g' => self.go = true,
+            byte => out.push(byte),
+        }
+        Served { consumed: 1, echo: 0, close: false }
+    }
+
+    fn waits(&self, conn: &Waiting) -> bool {
+        conn.waits
+    }
+
+    fn wake_at(&self) -> Option<u64> {
+        self.waiting.iter().map(|(_, until)| *until).min()
+    }
+
+    fn due(&mut self, now: u64) {
+        self.now = now;
+    }
+
+    fn late_reply(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        let over = self.waiting.iter().position(|(_, until)| self.go || *until <= self.now)?;
+        out.extend_from_slice(if self.go { b"gone" } else { b"late" });
+        Some(self.waiting.remove(over).0)
+    }
+
+    fn close(&mut self, _: Waiting, ended: Ended) {
+        self.ended.push(ended);
+    }
+}
+
+#[test]
+fn a_client_that_waits_is_answered_in_time_and_only_then_served_again() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"1w2w3").unwrap();
+    let mut service = Waiter::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    stand.serve(&plan(), &mut service, move |now| {
+        let text = said(&mut client);
+        if !text.is_empty() {
+            tell.send((now / MS, text)).unwrap();
+        }
+        None
+    });
+    let told: Vec<(u64, String)> = told.iter().collect();
+    let start = told[0].0;
+    let told: Vec<(u64, &str)> =
+        told.iter().map(|(at, text)| (at - start, text.as_str())).collect();
+    assert_eq!(told, [(0, "1"), (1_000, "late2"), (2_000, "late3")]);
+}
+
+#[test]
+fn one_client_ends_the_wait_of_another() {
+    let stand = Stand::new();
+    let (mut client, mut other) = (stand.connect(), stand.connect());
+    client.write_all(b"w1").unwrap();
+    let mut service = Waiter::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut looks = 0;
+    stand.serve(&plan(), &mut service, move |_| {
+        looks += 1;
+        if looks == 2 {
+            other.write_all(b"g").unwrap();
+        }
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(told.iter().collect::<String>(), "gone1");
+}
+
+#[test]
+fn a_client_that_hangs_up_does_not_wait() {
+    let stand = Stand::new();
+    let mut client = stand.connect();
+    client.write_all(b"w").unwrap();
+    let mut client = Some(client);
+    let mut service = Waiter::default();
+    let mut looks = 0;
+    stand.serve(&plan(), &mut service, move |_| {
+        looks += 1;
+        if looks == 2 {
+            drop(client.take());
+        }
+        None
+    });
+    assert_eq!(service.ended, [Ended::ByClient]);
+}
