@@ -1,0 +1,124 @@
+//! Transactions: what is done with a message, action by action.
+
+mod compile;
+mod file;
+mod run;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use plumb_measure::Span;
+use plumb_scenario::condition::Condition;
+use plumb_scenario::template::Template;
+use plumb_scenario::variables::{Names, Slot};
+
+use crate::rows::{Late, RowPlan};
+
+pub use file::{Mode, Persist};
+pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
+
+/// A transaction, ready to be done.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// What callers call it: the name of its file.
+    pub name: Arc<str>,
+    /// What it does, in words.
+    pub about: Option<String>,
+    /// When a caller is answered, unless the caller says.
+    pub mode: Mode,
+    /// Which traces are kept.
+    pub persist: Persist,
+    /// How long.
+    pub retention: Span,
+    /// From the first action to the last, at most.
+    pub time_limit: Span,
+    parameters: Vec<Parameter>,
+    actions: Vec<Action>,
+    names: Names,
+}
+
+#[derive(Clone, Debug)]
+struct Parameter {
+    name: Box<str>,
+    slot: Slot,
+    default: Option<Arc<str>>,
+}
+
+/// An action with where it stands.
+#[derive(Clone, Debug)]
+struct Action {
+    /// Its name, or its verb and place: `repeat in line 7`.
+    name: Arc<str>,
+    verb: Verb,
+}
+
+#[derive(Clone, Debug)]
+enum Verb {
+    Repeat(Box<Repeat>),
+    Choose(Vec<Branch>),
+    Log(Template),
+    Fail(Template),
+    Respond(Respond),
+    Transaction(Call),
+}
+
+#[derive(Clone, Debug)]
+struct Repeat {
+    rows: RowPlan,
+    late: Late,
+    /// The variable of each field.
+    fields: Vec<Slot>,
+    /// `NAME.rows`, for the actions behind it.
+    count: Option<Slot>,
+    inner: Vec<Action>,
+}
+
+#[derive(Clone, Debug)]
+struct Branch {
+    /// `None`: when no branch before it was taken.
+    condition: Option<Condition>,
+    inner: Vec<Action>,
+}
+
+#[derive(Clone, Debug)]
+struct Respond {
+    status: u16,
+    media_type: Box<str>,
+    body: Template,
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    transaction: Box<str>,
+    with: Vec<(Box<str>, Template)>,
+}
+
+impl Transaction {
+    /// The names of its parameters, and whether every caller has to give them.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.parameters.iter().map(|it| (&*it.name, it.default.is_none()))
+    }
+
+    /// Transactions that it calls.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&str> {
+        let mut calls = Vec::new();
+        collect_calls(&self.actions, &mut calls);
+        calls
+    }
+}
+
+fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<&'a str>) {
+    for action in actions {
+        match &action.verb {
+            Verb::Transaction(call) => calls.push(&call.transaction),
+            Verb::Repeat(repeat) => collect_calls(&repeat.inner, calls),
+            Verb::Choose(branches) => {
+                branches.iter().for_each(|branch| collect_calls(&branch.inner, calls));
+            }
+            Verb::Log(_) | Verb::Fail(_) | Verb::Respond(_) => {}
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! A message goes through a transaction, action by action.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use plumb_scenario::condition::Undecided;
+use plumb_scenario::template::Template;
+use plumb_scenario::variables::{Common, Names, Value, Variables};
+
+use super::{Action, Branch, Call, Repeat, Respond, Transaction, Verb};
+use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
+
+/// Transactions that call each other at most.
+const CALLS_MAX: usize = 16;
+
+/// What a caller sends.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The document.
+    pub body: Body<'a>,
+    /// Values of parameters, by name.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// A document by its form.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// XML, as its bytes.
+    Xml(&'a [u8]),
+    /// JSON, as its bytes.
+    Json(&'a [u8]),
+}
+
+/// The last response of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// 200 unless an action says otherwise.
+    pub status: u16,
+    /// Of the text.
+    pub media_type: String,
+    /// Empty when no action responds.
+    pub text: String,
+}
+
+/// Why a transaction ended before its last action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The actions that were under way, outermost first.
+    pub actions: Vec<Arc<str>>,
+    /// What went wrong, with the place in the document where there is one.
+    pub problem: String,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.actions.join(", "), self.problem)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// Whoever looks on.
+pub trait Trace {
+    /// An action did something; `depth` actions are around it.
+    fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>);
+}
+
+/// What an action did.
+#[derive(Clone, Copy, Debug)]
+pub enum Traced<'a> {
+    /// A row of a `repeat`: names and values.
+    Row(&'a [(&'a str, Option<&'a str>)]),
+    /// A `repeat` has ended after so many rows.
+    Rows(u64),
+    /// The branch that was taken, from 1; `None`: no condition holds.
+    Branch(Option<usize>),
+    /// A line for the log.
+    Log(&'a str),
+    /// A response was set.
+    Response(&'a Completed),
+    /// A transaction was called.
+    Called(&'a str),
+}
+
+/// Does `transaction` with `request`; `find` gives the transactions that it calls.
+///
+/// # Errors
+/// [`Failed`] for what an action could not do.
+pub fn run<'t>(
+    transaction: &'t Transaction,
+    request: &Request<'_>,
+    find: &dyn Fn(&str) -> Option<&'t Transaction>,
+    trace: &mut dyn Trace,
+) -> Result<Completed, Failed> {
+    let mut execution = Execution {
+        body: request.body,
+        find,
+        trace,
+        completed: Completed { status: 200, media_type: "text/plain".into(), text: String::new() },
+        under_way: Vec::new(),
+        calls: 0,
+    };
+    let done = execution.transaction(transaction, &request.parameters);
+    done.map_err(|problem| Failed { actions: execution.under_way, problem })?;
+    Ok(execution.completed)
+}
+
+struct Execution<'a, 't> {
+    body: Body<'a>,
+    find: &'a dyn Fn(&str) -> Option<&'t Transaction>,
+    trace: &'a mut dyn Trace,
+    completed: Completed,
+    under_way: Vec<Arc<str>>,
+    calls: usize,
+}
+
+impl<'t> Execution<'_, 't> {
+    fn transaction(
+        &mut self,
+        transaction: &'t Transaction,
+        given: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        if let Some(unknown) = given
+            .keys()
+            .find(|name| transaction.parameters.iter().all(|parameter| *parameter.name != ***name))
+        {
+            return Err(format!("{} has no parameter `{unknown}`", transaction.name));
+        }
+        let mut variables = Variables::new(Common::default().share());
+        for parameter in &transaction.parameters {
+            let text = given.get(&*parameter.name).map(String::as_str);
+            let Some(text) = text.or(parameter.default.as_deref()) else {
+                return Err(format!(
+                    "{} needs the parameter `{}`",
+                    transaction.name, parameter.name
+                ));
+            };
+            variables.set(parameter.slot, Value::text(text));
+        }
+        self.actions(&transaction.actions, &transaction.names, &mut variables)
+    }
+
+    fn actions(
+        &mut self,
+        actions: &'t [Action],
+        names: &'t Names,
+        variables: &mut Variables,
+    ) -> Result<(), String> {
+        for action in actions {
+            self.under_way.push(Arc::clone(&action.name));
+            self.action(action, names, variables)?;
+            self.under_way.pop();
+        }
+        Ok(())
+    }
+
+    fn action(
+        &mut self,
+        action: &'t Action,
+        names: &'t Names,
+        variables: &mut Variables,
+    ) -> Result<(), String> {
+        match &action.verb {
+            Verb::Repeat(repeat) => self.repeat(repeat, names, variables),
+            Verb::Choose(branches) => self.choose(branches, names, variables),
+            Verb::Log(text) => {
+                let text = written(text, names, variables)?;
+                self.traced(Traced::Log(&text));
+                Ok(())
+            }
+            Verb::Fail(text) => Err(written(text, names, variables)?),
+            Verb::Respond(respond) => self.respond(respond, names, variables),
+            Verb::Transaction(call) => self.call(call, names, variables),
+        }
+    }
+
+    fn traced(&mut self, what: Traced<'_>) {
+        let depth = self.under_way.len().saturating_sub(1);
+        if let Some(action) = self.under_way.last() {
+            self.trace.traced(depth, &Arc::clone(action), what);
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        repeat: &'t Repeat,
+        names: &'t Names,
+        variables: &mut Variables,
+    ) -> Result<(), String> {
+        let body = self.body;
+        let mut each = |row: Row<'_>| -> Result<(), String> {
+            let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
+            self.traced(Traced::Row(&named));
+            for (slot, value) in repeat.fields.iter().zip(row.values) {
+                variables.set(*slot, Value::text(value.unwrap_or_default()));
+            }
+            let at = row.position;
+            let done = self.actions(&repeat.inner, names, variables);
+            done.map_err(|problem| format!("{problem}; in the row that ends at {at}"))
+        };
+        let rows = match body {
+            Body::Xml(bytes) => rows_of_xml(bytes, &repeat.rows, repeat.late, &mut each),
+            Body::Json(bytes) => rows_of_json(bytes, &repeat.rows, repeat.late, &mut each),
+        };
+        repeat.fields.iter().for_each(|slot| variables.unset(*slot));
+        let rows = rows.map_err(|error| match error {
+            StreamError::Sink(problem) => problem,
+            other => other.to_string(),
+        })?;
+        if let Some(count) = repeat.count {
+            variables.set(count, Value::text(&rows.to_string()));
+        }
+        self.traced(Traced::Rows(rows));
+        Ok(())
+    }
+
+    fn choose(
+        &mut self,
+        branches: &'t [Branch],
+        names: &'t Names,
+        variables: &mut Variables,
+    ) -> Result<(), String> {
+        for (at, branch) in branches.iter().enumerate() {
+            let holds = match &branch.condition {
+                Some(condition) => condition
+                    .holds(variables)
+                    .map_err(|undecided: Undecided| undecided.words(names))?,
+                None => true,
+            };
+            if holds {
+                self.traced(Traced::Branch(Some(at + 1)));
+                return self.actions(&branch.inner, names, variables);
+            }
+        }
+        self.traced(Traced::Branch(None));
+        Ok(())
+    }
+
+    fn respond(
+        &mut self,
+        respond: &Respond,
+        names: &Names,
+        variables: &Variables,
+    ) -> Result<(), String> {
+        self.completed = Completed {
+            status: respond.status,
+            media_type: respond.media_type.to_string(),
+            text: written(&respond.body, names, variables)?,
+        };
+        let completed = self.completed.clone();
+        self.traced(Traced::Response(&completed));
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), String> {
+        let mut given = BTreeMap::new();
+        for (name, text) in &call.with {
+            given.insert(name.to_string(), written(text, names, variables)?);
+        }
+        let Some(transaction) = (self.find)(&call.transaction) else {
+            return Err(format!("there is no transaction `{}`", call.transaction));
+        };
+        if self.calls == CALLS_MAX {
+            return Err(format!("more than {CALLS_MAX} transactions call each other"));
+        }
+        self.calls += 1;
+        self.traced(Traced::Called(&call.transaction));
+        self.transaction(transaction, &given)?;
+        self.calls -= 1;
+        Ok(())
+    }
+}
+
+fn written(text: &Template, names: &Names, variables: &Variables) -> Result<String, String> {
+    let mut out = Vec::new();
+    text.write(variables, &mut out).map_err(|missing| missing.words(names))?;
+    String::from_utf8(out).map_err(|error| error.to_string())
+}
