@@ -316,7 +316,7 @@ impl Protocol for Probe {
 pub(crate) fn unreadable_head(error: HeadError) -> FailureKind {
     match error {
         HeadError::TooLong | HeadError::TooManyLines => FailureKind::HeadTooLarge,
-        HeadError::NoHttp(_) | HeadError::Folded | HeadError::Framing(_) => FailureKind::Garbled,
+        HeadError::NoHttp(_) | HeadError::Framing(_) => FailureKind::Garbled,
     }
 }
 

@@ -97,7 +97,7 @@ pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;
 pub use transport::{Network, Transport, TransportUse, Transports};
 pub use units::{
-    BitRate, ByteSize, Rate, Share, Span, UnitError, counted, grouped, show_count, show_ns,
-    show_plain,
+    BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_count,
+    show_ns, show_plain,
 };
 pub use validity::{LoadFacts, Validity};

@@ -5,7 +5,7 @@ mod shown;
 mod size;
 mod span;
 
-pub use rate::{BitRate, Rate, Share};
+pub use rate::{BitRate, Rate, RateOrNone, Share};
 pub use shown::{counted, grouped, show_count, show_ns, show_plain};
 pub use size::ByteSize;
 pub use span::Span;
@@ -86,7 +86,7 @@ macro_rules! text_forms {
         }
     )+};
 }
-text_forms!(ByteSize, Span, Rate, Share, BitRate);
+text_forms!(ByteSize, Span, Rate, RateOrNone, Share, BitRate);
 
 /// The number and the unit of a text.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), UnitError> {

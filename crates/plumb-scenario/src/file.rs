@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plumb_measure::{Rate, Span};
+use plumb_measure::{Rate, RateOrNone, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -140,9 +140,9 @@ pub struct Stage {
     /// Users at its end, reached evenly; where the stage before ended with as many, they stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
-    /// The rate at its end, reached evenly.
+    /// The rate at its end, reached evenly; `0/s` is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<RateOrNone>,
 }
 
 /// How the beginnings of an open load are spread.

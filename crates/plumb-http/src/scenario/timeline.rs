@@ -171,7 +171,7 @@ impl Reader<'_> {
             let from = Curve::from(begins_ns);
             return Ok(scenario.stages.iter().fold(from, |curve, stage| {
                 let stage = stage.get_ref();
-                let rate = stage.rate.map(plumb_measure::Rate::per_s);
+                let rate = stage.rate.map(plumb_measure::RateOrNone::per_s);
                 curve.then(stage.over.ns(), rate.unwrap_or(real(stage.users.unwrap_or(0))))
             }));
         }

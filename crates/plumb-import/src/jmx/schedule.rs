@@ -108,12 +108,11 @@ fn shape(legs: &[Leg]) -> Result<Shape, String> {
 }
 
 fn stage(over: Span, rate: f64) -> Result<Stage, String> {
-    let rate = per_s(rate.max(LOWEST))?;
+    let rate = format!("{}/s", rate.max(0.0)).parse();
+    let rate =
+        rate.map_err(|_| format!("a stage of {} s has no rate", over.ns() / 1_000_000_000))?;
     Ok(Stage { over, users: None, rate: Some(rate) })
 }
-
-/// What stands for a rate of zero, which cannot be written: less than one arrival in three years.
-const LOWEST: f64 = 1e-8;
 
 /// A rate.
 pub(super) fn per_s(rate: f64) -> Result<Rate, String> {
@@ -195,13 +194,14 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_measure::RateOrNone;
     use proptest::prelude::*;
 
     fn stages(text: &str) -> Vec<(u64, f64)> {
         let Shape::Stages(stages) = read(text).unwrap().shape else { panic!("constant: {text}") };
         stages
             .iter()
-            .map(|stage| (stage.over.ns() / 1_000_000, stage.rate.map_or(0.0, Rate::per_s)))
+            .map(|stage| (stage.over.ns() / 1_000_000, stage.rate.map_or(0.0, RateOrNone::per_s)))
             .collect()
     }
 

@@ -27,20 +27,52 @@ impl FromStr for Rate {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) = split(text, "2000/s")?;
-        if !matches!(unit, "" | "/s") {
-            return Err(UnitError::Unknown { unit: unit.into(), known: "/s" });
-        }
-        let per_s: f64 = number
-            .parse()
-            .map_err(|_| UnitError::Number { text: text.into(), example: "2000/s" })?;
-        if per_s <= 0.0 {
-            Err(UnitError::Zero { text: text.into() })
-        } else if per_s > Self::HIGHEST {
-            Err(UnitError::Fast { text: text.into() })
-        } else {
-            Ok(Self(per_s))
-        }
+        let per_s = per_s_of(text)?;
+        if per_s > 0.0 { Ok(Self(per_s)) } else { Err(UnitError::Zero { text: text.into() }) }
+    }
+}
+
+/// Operations a second, none included: where a rate rises from or falls to.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RateOrNone(f64);
+
+impl RateOrNone {
+    /// Operations a second.
+    #[must_use]
+    pub fn per_s(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for RateOrNone {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        per_s_of(text).map(Self)
+    }
+}
+
+impl fmt::Display for RateOrNone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", self.0)
+    }
+}
+
+/// Operations a second from none to [`Rate::HIGHEST`].
+fn per_s_of(text: &str) -> Result<f64, UnitError> {
+    let (number, unit) = split(text, "2000/s")?;
+    if !matches!(unit, "" | "/s") {
+        return Err(UnitError::Unknown { unit: unit.into(), known: "/s" });
+    }
+    let per_s: f64 =
+        number.parse().map_err(|_| UnitError::Number { text: text.into(), example: "2000/s" })?;
+    if per_s < 0.0 {
+        Err(UnitError::Zero { text: text.into() })
+    } else if per_s > Rate::HIGHEST {
+        Err(UnitError::Fast { text: text.into() })
+    } else {
+        Ok(per_s)
     }
 }
 
@@ -164,6 +196,8 @@ mod tests {
     #[test]
     fn a_rate_is_above_zero() {
         assert!("0/s".parse::<Rate>().is_err());
+        assert_eq!("0/s".parse::<RateOrNone>().map(|none| none.to_string()), Ok("0/s".into()));
+        assert!("-1/s".parse::<RateOrNone>().is_err());
         assert!(matches!("1000000001/s".parse::<Rate>(), Err(UnitError::Fast { .. })));
         assert!("5/m".parse::<Rate>().is_err());
         assert!((("2000/s").parse::<Rate>().unwrap().per_s() - 2000.0).abs() < f64::EPSILON);

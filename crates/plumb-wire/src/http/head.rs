@@ -65,10 +65,6 @@ pub enum HeadError {
     /// Something else than HTTP/1.
     #[error("that is no head of an HTTP/1.1 response: {0}")]
     NoHttp(httparse::Error),
-    /// A header line goes on in the next line: senders must not do so, and where its value ends is
-    /// read in several ways (RFC 9112, section 5.2).
-    #[error("a header line of its head goes on in the next line (obsolete line folding, RFC 9112)")]
-    Folded,
     /// The lines that frame the body contradict each other, or one cannot be understood.
     #[error("its head does not say where the body ends: {0}")]
     Framing(&'static str),
@@ -87,11 +83,18 @@ impl<'a> RawHead<'a> {
         Self { bytes }
     }
 
-    /// The values of every line called `name`, whatever the case, in order. A value that is not
-    /// UTF-8 is left out.
+    /// The values of every line called `name`, whatever the case, in order. A value that goes on in
+    /// the next line has the end of its line within, as white space. A value that is not UTF-8 is left
+    /// out.
     pub fn values(&self, name: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
-        let lines = self.bytes.split(|byte| *byte == b'\n').skip(1);
-        lines.filter_map(move |line| {
+        let mut rest = self.bytes;
+        let lines = std::iter::from_fn(move || {
+            let end = (0..rest.len()).find(|at| ends_line(rest, *at))?;
+            let (line, after) = rest.split_at(end + 1);
+            rest = after;
+            Some(line)
+        });
+        lines.skip(1).filter_map(move |line| {
             let (found, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
             found
                 .eq_ignore_ascii_case(name.as_bytes())
@@ -100,18 +103,25 @@ impl<'a> RawHead<'a> {
     }
 }
 
+/// Whether a header line ends with the byte `at`: a line that begins with white space belongs to the
+/// one before it (RFC 9112, section 5.2).
+fn ends_line(bytes: &[u8], at: usize) -> bool {
+    bytes[at] == b'\n' && !matches!(bytes.get(at + 1), Some(b' ' | b'\t'))
+}
+
 /// Reads a head from the start of `bytes`: what it says, and its length in bytes. `None` while it
 /// is incomplete.
 pub(super) fn parse(bytes: &[u8], ask: Ask) -> Result<Option<(Head, usize)>, HeadError> {
     let mut lines = [EMPTY_HEADER; LINES_MAX];
     let mut response = httparse::Response::new(&mut lines);
     let window = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-    let length = match response.parse(window) {
+    let mut parser = ParserConfig::default();
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    let length = match parser.parse_response(&mut response, window) {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) if bytes.len() >= HEAD_BYTES_MAX => return Err(HeadError::TooLong),
         Ok(Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooManyLines),
-        Err(_) if is_folded(window) => return Err(HeadError::Folded),
         Err(error) => return Err(HeadError::NoHttp(error)),
     };
     let (status, minor) = (response.code.unwrap_or(0), response.version.unwrap_or(0));
@@ -128,15 +138,6 @@ pub(super) fn parse(bytes: &[u8], ask: Ask) -> Result<Option<(Head, usize)>, Hea
         tells_times: told.times,
     };
     Ok(Some((head, length)))
-}
-
-/// True when nothing but header lines that go on in the next line are wrong in `bytes`.
-fn is_folded(bytes: &[u8]) -> bool {
-    let mut lines = [EMPTY_HEADER; LINES_MAX];
-    let mut response = httparse::Response::new(&mut lines);
-    let mut lenient = ParserConfig::default();
-    lenient.allow_obsolete_multiline_headers_in_responses(true);
-    lenient.parse_response(&mut response, bytes).is_ok()
 }
 
 /// The header lines that matter here.
@@ -301,10 +302,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_goes_on_in_the_next_is_refused_by_its_name() {
-        for fold in ["X: a\r\n b\r\n", "X: a\r\n\tb: c\r\nY: d\r\n", "X:\r\n a\r\n"] {
-            assert_eq!(framing(fold), Err(HeadError::Folded), "{fold:?}");
-        }
+    fn a_line_that_goes_on_in_the_next_is_one() {
+        let length = Ok(Framing::Length(5));
+        assert_eq!(framing("X: a\r\n b\r\nContent-Length: 5\r\n"), length);
+        assert_eq!(framing("Content-Length:\r\n\t5\r\nX: c\r\n"), length);
+        assert!(framing("Content-Length: 1\r\n 2\r\n").is_err(), "one in two pieces is no number");
+        let head =
+            RawHead::new(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1;\r\n\tPath=/x\r\nX: b\r\n\r\n");
+        assert_eq!(head.values("set-cookie").collect::<Vec<_>>(), ["a=1;\r\n\tPath=/x"]);
+        assert_eq!(head.values("x").collect::<Vec<_>>(), ["b"]);
         assert!(matches!(framing("X\r\n"), Err(HeadError::NoHttp(_))));
     }
 

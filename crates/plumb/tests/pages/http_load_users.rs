@@ -123,6 +123,22 @@ fn users_come_and_go_in_stages() {
 }
 
 #[test]
+fn a_rate_falls_to_none_and_rises_again() {
+    let site = ReplyServer::always(Reply::page("hello"));
+    let record = played(
+        &with_base(
+            &site,
+            "[[scenario]]\nname = \"a\"\nstages = [{ over = \"200ms\", rate = \"100/s\" }, \
+             { over = \"200ms\", rate = \"0/s\" }, { over = \"100ms\", rate = \"0/s\" }, \
+             { over = \"200ms\", rate = \"100/s\" }]\n[[scenario.step]]\nget = \"/\"\n",
+        ),
+        &[],
+        0,
+    );
+    assert_eq!(field(&record, "/results/0/operations"), 30, "three halves of 20");
+}
+
+#[test]
 fn independent_arrivals_are_as_many_as_their_rate() {
     let site = ReplyServer::always(Reply::page("hello"));
     let record = played(
