@@ -18,7 +18,7 @@ use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::plan::Nagle;
-use crate::poll::{Poll, Readiness, Time, Token};
+use crate::poll::{Poll, Time, Token};
 use crate::reception::{ACCEPTS_A_TURN, Arrival, Reception};
 use crate::service::{ConnectionId, Ended, Peer, Service, TurnedAway};
 use crate::stop::Stop;
@@ -449,9 +449,4 @@ impl<S: Service, L, T> std::fmt::Debug for Serve<'_, S, L, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Serve").field("clients", &self.clients).finish_non_exhaustive()
     }
-}
-
-/// What an event asks for, apart from whose it is.
-fn stale<C, L>(slots: &[Slot<C, L>], ready: Readiness) -> bool {
-    slots.get(ready.token.index).is_none_or(|slot| slot.generation != ready.token.generation)
 }

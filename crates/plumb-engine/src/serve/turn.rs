@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Client, Serve, stale};
+use super::{Client, Serve, Slot};
 use crate::channel::{Filled, READS_A_TURN};
 use crate::link::Link;
 use crate::poll::{Readiness, Time};
@@ -270,4 +270,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         }
         self.ask_wake(index);
     }
+}
+
+/// Whether an event is of a connection that has gone: its slot is another's, or nobody's.
+fn stale<C, L>(slots: &[Slot<C, L>], ready: Readiness) -> bool {
+    slots.get(ready.token.index).is_none_or(|slot| slot.generation != ready.token.generation)
 }

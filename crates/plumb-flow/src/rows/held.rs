@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::Position;
 use super::plan::Slot;
-use super::{Position, Row};
+use super::row::Row;
 
 /// The rows that wait would be more than the buffer may hold, bytes.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use struson::reader::{
 
 use super::plan::RowPlan;
 use super::position::Position;
-use super::walk::{DEPTH_MAX, Row, VALUE_MAX, Walk};
+use super::row::Row;
+use super::walk::{DEPTH_MAX, VALUE_MAX, Walk};
 use super::{Late, StreamError};
 
 /// Gives `sink` the rows of the JSON document that `source` yields; their number. Numbers keep the

@@ -10,6 +10,7 @@ mod json;
 mod path;
 mod plan;
 mod position;
+mod row;
 mod walk;
 mod xml;
 
@@ -20,7 +21,7 @@ pub use json::rows_of_json;
 pub use path::{FieldPath, PathError, RowPath, STEPS_MAX};
 pub use plan::RowPlan;
 pub use position::Position;
-pub use walk::Row;
+pub use row::Row;
 pub use xml::rows_of_xml;
 
 /// What becomes of a row whose document has a field of it only behind it.

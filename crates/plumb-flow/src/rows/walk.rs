@@ -3,6 +3,7 @@
 
 use super::held::{Full, Held};
 use super::plan::{NodeId, RowPlan, Slot};
+use super::row::Row;
 use super::{Late, Position, StreamError};
 
 /// Elements in each other at most.
@@ -34,15 +35,6 @@ struct Capture {
     slot: Slot,
     depth: usize,
     at: Position,
-}
-
-/// A row as it leaves the document.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    /// Where its element ends.
-    pub position: Position,
-    /// Its fields, in the order of the plan; `None` for one that the document does not have.
-    pub values: &'a [Option<&'a str>],
 }
 
 /// Walks through a document and gives `sink` its rows.

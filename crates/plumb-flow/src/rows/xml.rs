@@ -12,7 +12,8 @@ use quick_xml::reader::Reader;
 
 use super::plan::RowPlan;
 use super::position::{Counted, Position};
-use super::walk::{Row, Walk};
+use super::row::Row;
+use super::walk::Walk;
 use super::{Late, StreamError};
 
 /// Gives `sink` the rows of the XML document that `source` yields; their number. Memory holds one row,

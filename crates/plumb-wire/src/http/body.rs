@@ -1,12 +1,9 @@
 //! The body of a response: where it ends, and how long its content is. The content is not kept.
 
-use super::head::Framing;
+use super::head::{Framing, PIECE_BYTES_MAX};
 
 /// Bytes of a line that announces a chunk, extensions included, that are read at most.
 const CHUNK_LINE_MAX: u32 = 4 << 10;
-/// Bytes of a chunk at most. A server holds a chunk before it says how long it is; none holds more,
-/// and whoever waited for one that long would wait for ever.
-pub(super) const PIECE_BYTES_MAX: u64 = 1 << 40;
 /// Bytes of a trailer that are read at most.
 const TRAILER_MAX: u32 = 64 << 10;
 

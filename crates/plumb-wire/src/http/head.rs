@@ -2,10 +2,11 @@
 
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Status};
 
-use super::body::PIECE_BYTES_MAX;
-
 /// Bytes of a head that are read at most; a longer one is refused.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a body or a chunk at most. A server holds a chunk before it says how long it is; none
+/// holds more, and whoever waited for one that long would wait for ever.
+pub(super) const PIECE_BYTES_MAX: u64 = 1 << 40;
 /// Header lines of a head that are read at most.
 const LINES_MAX: usize = 128;
 
