@@ -6,4 +6,5 @@ mod kit;
 mod app;
 mod app_database;
 mod app_locks;
+mod flow;
 mod odata;
