@@ -1,4 +1,49 @@
 //! The integration runtime: messages go through transactions, documents become rows.
+//!
+//! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
+//! in one pass ([`rows`]). [`Flow`] is the layer as the program sees it.
 
+mod error;
 pub mod rows;
 pub mod transaction;
+mod transactions;
+mod verbs;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+use plumb_engine::layer::{Job, JobError, Layer};
+
+pub use error::FlowError;
+pub use transactions::{Problem, ProblemKind, Transactions};
+pub use verbs::{Check, CheckOptions, TryOptions, TryOut};
+
+/// The integration layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow;
+
+impl Layer for Flow {
+    fn command(&self) -> Command {
+        // the words for people come last: the options bring words of their own
+        let check = CheckOptions::augment_args(Command::new("check"))
+            .about("Say what is wrong with transactions, before anything runs");
+        let try_out = TryOptions::augment_args(Command::new("try"))
+            .about("Take one message through a transaction, action by action");
+        Command::new("flow")
+            .about("The integration runtime: transactions of messages, documents that become rows")
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand(check)
+            .subcommand(try_out)
+    }
+
+    fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
+        match matches.subcommand() {
+            Some(("check", words)) => {
+                Ok(Job::Verb(Box::new(Check::new(CheckOptions::from_arg_matches(words)?))))
+            }
+            Some(("try", words)) => {
+                Ok(Job::Verb(Box::new(TryOut::new(TryOptions::from_arg_matches(words)?)?)))
+            }
+            _ => Err(FlowError::NoVerb.into()),
+        }
+    }
+}

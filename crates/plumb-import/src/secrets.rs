@@ -62,7 +62,6 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::login::Login;
 
     #[test]
     fn one_value_is_one_variable_and_none_is_shown() {

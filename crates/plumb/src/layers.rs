@@ -10,6 +10,7 @@ pub(crate) const LAYERS: &[&dyn Layer] = &[
     &Pages,
     &plumb_db::Db,
     &plumb_app::App,
+    &plumb_flow::Flow,
     &plumb_lock::Locks,
     &plumb_host::Host,
 ];

@@ -98,7 +98,7 @@ impl Compiler<'_> {
         let action = written.get_ref();
         let (word, at) = self.only_verb(written)?;
         self.only_its_keys(word, action)?;
-        let line = document::Place::of(self.text, &at).line;
+        let line = document::Position::of(self.text, &at).line;
         let name: Arc<str> = match &action.name {
             Some(name) => name.get_ref().as_str().into(),
             None => format!("{word} in line {line}").into(),

@@ -101,19 +101,22 @@ impl Transaction {
         self.parameters.iter().map(|it| (&*it.name, it.default.is_none()))
     }
 
-    /// Transactions that it calls.
+    /// Transactions that it calls, each with the parameters that it gives.
     #[must_use]
-    pub fn calls(&self) -> Vec<&str> {
+    pub fn calls(&self) -> Vec<(&str, Vec<&str>)> {
         let mut calls = Vec::new();
         collect_calls(&self.actions, &mut calls);
         calls
     }
 }
 
-fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<&'a str>) {
+fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a str>)>) {
     for action in actions {
         match &action.verb {
-            Verb::Transaction(call) => calls.push(&call.transaction),
+            Verb::Transaction(call) => {
+                calls
+                    .push((&call.transaction, call.with.iter().map(|(name, _)| &**name).collect()));
+            }
             Verb::Repeat(repeat) => collect_calls(&repeat.inner, calls),
             Verb::Choose(branches) => {
                 branches.iter().for_each(|branch| collect_calls(&branch.inner, calls));

@@ -121,7 +121,7 @@ fn transactions_call_each_other_and_come_to_an_end() {
     let endless = "[[action]]\ntransaction = \"endless\"\n";
     let parse = |name, text| Transaction::parse(name, text).unwrap();
     let both = [parse("caller", caller), parse("other", other)];
-    assert_eq!(both[0].calls(), ["other"]);
+    assert_eq!(both[0].calls(), [("other", vec!["of"])]);
     let body = Body::Xml(b"<A><B>1</B><B>2</B></A>");
     let (done, lines) = asked(&both, body, &[]);
     done.unwrap();

@@ -6,6 +6,7 @@ mod kit;
 mod app;
 mod app_database;
 mod app_locks;
+mod flow;
 mod front;
 mod odata;
 mod odata_batch;

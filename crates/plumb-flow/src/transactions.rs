@@ -1,0 +1,163 @@
+//! All transactions of a folder, checked together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use plumb_wire::document::{Wrong, nearest};
+
+use crate::FlowError;
+use crate::transaction::Transaction;
+
+/// Bytes of the file of a transaction at most.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Transactions by name.
+#[derive(Clone, Debug, Default)]
+pub struct Transactions {
+    by_name: BTreeMap<String, Transaction>,
+    /// Files that hold none, and transactions that cannot work.
+    problems: Vec<Problem>,
+}
+
+/// What is wrong with a transaction.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Its file.
+    pub path: PathBuf,
+    /// What, and where in the file if that is known.
+    pub problem: ProblemKind,
+}
+
+/// See [`Problem`].
+#[derive(Clone, Debug)]
+pub enum ProblemKind {
+    /// The file is no transaction.
+    File(Wrong),
+    /// It calls what is not there, or not as that wants to be called.
+    Call(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.problem {
+            ProblemKind::File(wrong) => write!(f, "{path}, {wrong}"),
+            ProblemKind::Call(problem) => write!(f, "{path}: {problem}"),
+        }
+    }
+}
+
+impl Transactions {
+    /// Reads one file, or each `*.toml` of a folder.
+    ///
+    /// # Errors
+    /// [`FlowError`] when there is nothing to read. What is wrong within a file is among the
+    /// [`Self::problems`].
+    pub fn read(path: &Path) -> Result<Self, FlowError> {
+        let unreadable = |error| FlowError::unreadable(path, error);
+        if fs::metadata(path).map_err(unreadable)?.is_file() {
+            let mut one = Self::default();
+            one.add(path)?;
+            return Ok(one);
+        }
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(unreadable)? {
+            let file = entry.map_err(unreadable)?.path();
+            if file.extension().is_some_and(|it| it == "toml") {
+                files.push(file);
+            }
+        }
+        if files.is_empty() {
+            return Err(FlowError::Empty { path: path.into() });
+        }
+        files.sort();
+        let mut all = Self::default();
+        for file in &files {
+            all.add(file)?;
+        }
+        all.check_calls(path);
+        Ok(all)
+    }
+
+    /// Those that can be done, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Transaction> {
+        self.by_name.values()
+    }
+
+    /// The transaction of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Transaction> {
+        self.by_name.get(name)
+    }
+
+    /// The name most like `name`.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        nearest(name, self.by_name.keys()).cloned()
+    }
+
+    /// What is wrong, file by file.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), FlowError> {
+        let text = text(path, FILE_BYTES_MAX)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        match Transaction::parse(&name, &text) {
+            Ok(transaction) => {
+                self.by_name.insert(name, transaction);
+            }
+            Err(wrong) => {
+                self.problems.push(Problem { path: path.into(), problem: ProblemKind::File(wrong) })
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls of transactions that are not there, lack a parameter or have none of the name.
+    fn check_calls(&mut self, folder: &Path) {
+        let mut problems = Vec::new();
+        for transaction in self.by_name.values() {
+            for (called, given) in transaction.calls() {
+                if let Some(problem) = self.problem_of(called, &given) {
+                    let path = folder.join(format!("{}.toml", transaction.name));
+                    problems.push(Problem { path, problem: ProblemKind::Call(problem) });
+                }
+            }
+        }
+        self.problems.extend(problems);
+    }
+
+    fn problem_of(&self, called: &str, given: &[&str]) -> Option<String> {
+        let Some(other) = self.find(called) else {
+            let meant = self.nearest(called);
+            let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            return Some(format!("it calls `{called}`, which is not here{meant}"));
+        };
+        let known: Vec<(&str, bool)> = other.parameters().collect();
+        if let Some(unknown) = given.iter().find(|name| known.iter().all(|(it, _)| it != *name)) {
+            return Some(format!(
+                "it gives `{called}` the parameter `{unknown}`, which that has not"
+            ));
+        }
+        let missing = known.iter().find(|(name, required)| *required && !given.contains(name));
+        missing.map(|(name, _)| format!("it calls `{called}` without its parameter `{name}`"))
+    }
+}
+
+/// The text of a file of `most` bytes.
+fn text(path: &Path, most: u64) -> Result<String, FlowError> {
+    let unreadable = |error| FlowError::unreadable(path, error);
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(most + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > most {
+        return Err(FlowError::TooLarge { path: path.into(), most });
+    }
+    Ok(text)
+}

@@ -1,0 +1,77 @@
+//! `plumb flow check`: what is wrong with transactions, before anything runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use plumb_engine::Stop;
+use plumb_engine::layer::{JobError, Output, Verb};
+
+use crate::transaction::{Mode, Transaction};
+use crate::transactions::Transactions;
+
+/// What to check.
+#[derive(Args, Clone, Debug)]
+pub struct CheckOptions {
+    /// A transaction, or a folder of them
+    #[arg(value_name = "FILE|FOLDER")]
+    pub path: PathBuf,
+}
+
+/// Checking as a job.
+#[derive(Debug)]
+pub struct Check {
+    path: PathBuf,
+    problems: usize,
+}
+
+impl Check {
+    /// Takes the options.
+    #[must_use]
+    pub fn new(options: CheckOptions) -> Self {
+        Self { path: options.path, problems: 0 }
+    }
+}
+
+impl Verb for Check {
+    fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
+        let transactions = Transactions::read(&self.path)?;
+        for transaction in transactions.all() {
+            writeln!(out, "{}", outline(transaction))?;
+        }
+        for problem in transactions.problems() {
+            writeln!(out, "{problem}")?;
+        }
+        self.problems = transactions.problems().len();
+        let right = transactions.all().count();
+        match self.problems {
+            0 => writeln!(out, "{right} checked, nothing found")?,
+            found => writeln!(out, "{found} to mend")?,
+        }
+        Ok(())
+    }
+
+    fn has_findings(&self) -> bool {
+        self.problems > 0
+    }
+}
+
+/// One line: name, mode, parameters, calls.
+fn outline(transaction: &Transaction) -> String {
+    let mode = match transaction.mode {
+        Mode::Sync => "sync",
+        Mode::Async => "async",
+    };
+    let parameters: Vec<String> = transaction
+        .parameters()
+        .map(|(name, required)| format!("{name}{}", if required { " (required)" } else { "" }))
+        .collect();
+    let calls: Vec<&str> = transaction.calls().into_iter().map(|(name, _)| name).collect();
+    let mut line = format!("{}: {mode}", transaction.name);
+    if !parameters.is_empty() {
+        line += &format!("; parameters {}", parameters.join(", "));
+    }
+    if !calls.is_empty() {
+        line += &format!("; calls {}", calls.join(", "));
+    }
+    line
+}
