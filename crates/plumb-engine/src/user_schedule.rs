@@ -348,9 +348,10 @@ mod tests {
                 // five standard deviations of a share of 6 % of 20,000
                 let off = (real(short as u64) - expected).abs();
                 assert!(off < 5.0 * expected.sqrt(), "{seed} of {of}: {short} and not {expected}");
-                // the least of 60 true values lies below 0.0005 in 3 % of all choices of seeds
+                // the least of 60 true values lies below 0.0001 in 0.6 % of all choices of seeds; of 2,100
+                // values one lay below 0.0004 and 1, 5 and 50 % below 0.01, 0.05 and 0.5
                 let p = kolmogorov_smirnov(gaps, mean_ns);
-                assert!(p > 0.000_5, "{seed} of {of}: p = {p}");
+                assert!(p > 0.000_1, "{seed} of {of}: p = {p}");
             }
         }
     }

@@ -354,7 +354,7 @@ mod tests {
         };
         let missing = read().unwrap_err();
         assert!(missing.to_string().contains("users.csv: ") && missing.path == path);
-        assert!(matches!(missing.cause, DataProblem::NotRead(_)));
+        assert!(matches!(missing.cause, DataProblem::OutOfReach(OutOfReach::NotFound(_))));
         written("\u{feff}a;b\n1;2\n".as_bytes());
         assert_eq!(read().unwrap().count(), 1);
         written(b"a;b\n\xe4;2\n");

@@ -16,6 +16,7 @@ use plumb_measure::{
     Transport, Validity, hdr,
 };
 use plumb_report::{markdown, terminal};
+use plumb_wire::secret;
 
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
@@ -106,7 +107,7 @@ pub(crate) fn measure(
     let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
-    let mut record = new_record(&outline, command, start_ns);
+    let mut record = new_record(&outline, &command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
     let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path()) {
@@ -173,7 +174,7 @@ fn open_folder(
     })
 }
 
-fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunRecord {
+fn new_record(outline: &Outline, command: &[String], start_ns: u64) -> RunRecord {
     RunRecord {
         schema: SCHEMA.into(),
         plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
@@ -182,7 +183,7 @@ fn new_record(outline: &Outline, command: Vec<String>, start_ns: u64) -> RunReco
         plan: Plan {
             layer: outline.layer.into(),
             verb: outline.verb.into(),
-            command,
+            command: secret::masked_words(command),
             options: outline.options.clone(),
             load: if outline.open { "open" } else { "closed" }.into(),
             seed: outline.seed,

@@ -103,7 +103,7 @@ fn a_failure_names_its_actions_the_place_and_the_cause() {
     let wrong = MESSAGE.replace("50", "many");
     assert_eq!(
         failed(&wrong, shift),
-        "components, if in line 16: `many` is no number; in the row that ends at line 2, column 34"
+        "components, if in line 16: `many` is no number; in the row that ends at line 2, column 36"
     );
     assert!(
         failed("<ORDER><NO>", shift).starts_with("components: line 1, column 12: the document")

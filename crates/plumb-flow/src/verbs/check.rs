@@ -13,7 +13,7 @@ use crate::transactions::Transactions;
 #[derive(Args, Clone, Debug)]
 pub struct CheckOptions {
     /// A transaction, or a folder of them
-    #[arg(value_name = "FILE|FOLDER")]
+    #[arg(value_name = "PATH")]
     pub path: PathBuf,
 }
 

@@ -274,7 +274,7 @@ fn a_warm_up_is_driven_and_not_counted() {
 fn messages(line: &str) -> u64 {
     let (before, _) = line.split_once(" messages, ").expect("a count of messages");
     let (_, count) = before.rsplit_once(' ').expect("words before it");
-    count.parse().expect("a number")
+    count.replace(',', "").parse().expect("a number")
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 38] = [
+const COMMANDS: [&[&str]; 40] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -20,6 +20,8 @@ const COMMANDS: [&[&str]; 38] = [
     &["db", "ping"],
     &["app", "serve"],
     &["app", "generate"],
+    &["flow", "check"],
+    &["flow", "try"],
     &["lock", "serve"],
     &["lock", "load", "pairs"],
     &["lock", "load", "sd"],

@@ -106,7 +106,7 @@ fn framing_that_cannot_be_is_garbled_and_named() {
             "a chunk announces more than 1 TiB",
         ),
         ("Content-Length: 18446744073709551615\r\n\r\nabc", "Content-Length is more than 1 TiB"),
-        ("X-A: b\r\n c\r\nContent-Length: 0\r\n\r\n", "goes on in the next line"),
+        ("Content-Length: 1\r\n 2\r\n\r\n", "Content-Length is not a number"),
     ] {
         // the connection stays open: whoever believes the length waits
         let bytes = format!("HTTP/1.1 200 OK\r\n{head}");

@@ -79,7 +79,7 @@ fn a_load_leaves_no_secret_behind() {
              extract = [{{ name = \"token\", header = \"X-T\", default = \"{SECRET}\" }}]\n\
              [[scenario.step]]\npath = \"/form\"\nbody = \"user=a&password={SECRET}&t=${{token}}\"\n\
              [[scenario.step]]\nget = \"/away\"\n\
-             [[scenario.step]]\nget = \"${{token}}://elsewhere/?sig=${{token}}\"\n"
+             [[scenario.step]]\nget = \"http://elsewhere/?sig=${{token}}\"\n"
         ),
     );
     let folder = scenario(&text);

@@ -73,7 +73,7 @@ fn told(memory: Option<usize>, clients: usize) -> (Halves, Vec<String>) {
 #[test]
 fn whoever_was_silent_longest_makes_room() {
     // each takes the buffer that a read fills, of 64 KiB at least
-    let (service, told) = told(Some(220 << 10), 3);
+    let (service, told) = told(Some(160 << 10), 3);
     assert_eq!(told[0], "no room for 1");
     assert_eq!(told[1], "");
     assert!(told[2].starts_with("aaa") && told[2].len() >= 4096, "{}", told[2].len());

@@ -96,7 +96,7 @@ fn what_is_said_of_a_load_follows_from_its_file() {
         "  scripts/s    0.2 from 0s on; at most 1,000 users at once; 120 scripts recorded",
         "  a script     1 request, and what lists and conditions decide on",
         "    line 45   for each id of ids, 5 at most",
-        "check status 2xx,3xx, holds `x`",
+        "check status 2xx, holds `x`",
         "extract ids: json $[*], all",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
