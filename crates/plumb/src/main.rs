@@ -103,7 +103,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("check", words)) => check::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),
-        Some((layer, words)) => measure::run_layer(layer, words, command),
+        Some((layer, words)) => measure::run_layer(layer, words, &command),
         None => Ok(Exit::DidNotRun),
     }
 }

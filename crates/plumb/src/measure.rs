@@ -30,7 +30,7 @@ use crate::{host, layers, signals};
 pub(crate) fn run_layer(
     name: &str,
     matches: &ArgMatches,
-    command: Vec<String>,
+    command: &[String],
 ) -> anyhow::Result<Exit> {
     let layer = layers::find(name).ok_or_else(|| anyhow!("there is no layer `{name}`"))?;
     match layer.job(matches).map_err(plain)? {
@@ -97,7 +97,7 @@ impl Run {
 /// `title` stands before the progress it shows.
 pub(crate) fn measure(
     job: &mut dyn Measure,
-    command: Vec<String>,
+    command: &[String],
     title: &str,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
@@ -107,7 +107,7 @@ pub(crate) fn measure(
     let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
-    let mut record = new_record(&outline, &command, start_ns);
+    let mut record = new_record(&outline, command, start_ns);
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
     let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path()) {

@@ -95,8 +95,8 @@ fn attempt(
     let words = [&part.words[..], &[format!("--out={}", path.display())]].concat();
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
-        let command = std::iter::once("plumb".to_owned()).chain(words).collect();
-        measure(job.as_mut(), command, &title, stop)
+        let command: Vec<String> = std::iter::once("plumb".to_owned()).chain(words).collect();
+        measure(job.as_mut(), &command, &title, stop)
     });
     Ok(match measured {
         Ok(run) => CheckupOutcome::of(&run.record, shown),

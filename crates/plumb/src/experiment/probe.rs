@@ -148,8 +148,9 @@ impl Probe {
                 words.splice(*depth..*depth, unsaid(&words, host)?);
                 words.insert(*depth, format!("--out={}", folder.display()));
                 let mut job = measurement(&words)?;
-                let command = std::iter::once("plumb".to_owned()).chain(words).collect();
-                measure(job.as_mut(), command, title, stop).map(drop)
+                let command: Vec<String> =
+                    std::iter::once("plumb".to_owned()).chain(words).collect();
+                measure(job.as_mut(), &command, title, stop).map(drop)
             }
             ProbeCommand::Shell { command, timeout } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();

@@ -189,8 +189,8 @@ fn attempt(
     words.push(format!("--out={}", path.display()));
     let mut job = ping(&check.target, &words)?;
     let command = ["plumb", "net", "ping", &check.target].map(String::from);
-    let command = command.into_iter().chain(words).collect();
-    match measure(&mut job, command, &title, stop) {
+    let command: Vec<String> = command.into_iter().chain(words).collect();
+    match measure(&mut job, &command, &title, stop) {
         Ok(run) => Ok(outcome(&run, shown)),
         Err(error) if number == 0 && !unanswered(&error) => Err(error),
         Err(error) => Ok(PartOutcome {
