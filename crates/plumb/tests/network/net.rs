@@ -270,9 +270,9 @@ fn a_warm_up_is_driven_and_not_counted() {
     assert!(messages(&server.farewell()) > 101, "the greeting, the warm-up and 100");
 }
 
-/// The number of messages in a line `client 1 from ... gone after ...: N messages, ...`.
+/// The number of messages in a line `client 1 from ... gone after ...: 1 message, ...`.
 fn messages(line: &str) -> u64 {
-    let (before, _) = line.split_once(" messages, ").expect("a count of messages");
+    let (before, _) = line.split_once(" message").expect("a count of messages");
     let (_, count) = before.rsplit_once(' ').expect("words before it");
     count.replace(',', "").parse().expect("a number")
 }
