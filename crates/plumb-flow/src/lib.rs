@@ -4,6 +4,7 @@
 //! in one pass ([`rows`]). [`Flow`] is the layer as the program sees it.
 
 mod error;
+pub mod queue;
 pub mod rows;
 pub mod transaction;
 mod transactions;

@@ -2,6 +2,7 @@
 
 mod compile;
 mod file;
+mod outside;
 mod run;
 
 #[cfg(test)]
@@ -17,6 +18,7 @@ use plumb_scenario::variables::{Names, Slot};
 use crate::rows::{Late, RowPlan};
 
 pub use file::{Mode, Persist};
+pub use outside::{BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork};
 pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
