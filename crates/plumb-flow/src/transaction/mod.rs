@@ -1,9 +1,12 @@
 //! Transactions: what is done with a message, action by action.
 
+mod accepts;
 mod compile;
 mod file;
 mod outside;
+mod retry;
 mod run;
+mod traced;
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +20,10 @@ use plumb_scenario::variables::{Names, Slot};
 
 use crate::rows::{Late, RowPlan};
 
+pub use accepts::{Accepts, MessageFacts};
 pub use file::{Mode, Persist};
 pub use outside::{BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork};
+pub use retry::Retry;
 pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
@@ -36,6 +41,10 @@ pub struct Transaction {
     pub retention: Span,
     /// From the first action to the last, at most.
     pub time_limit: Span,
+    /// When a message that failed is tried again; `None`: as the server says.
+    pub retry: Option<Retry>,
+    /// Messages that it takes which name no transaction; one of these has to fit.
+    pub accepts: Vec<Accepts>,
     parameters: Vec<Parameter>,
     actions: Vec<Action>,
     names: Names,

@@ -50,6 +50,8 @@ pub struct Failed {
     pub actions: Vec<Arc<str>>,
     /// What went wrong, with the place in the document where there is one.
     pub problem: String,
+    /// True when it is worth trying again: something outside was not there for the moment.
+    pub again: bool,
 }
 
 impl fmt::Display for Failed {
@@ -64,6 +66,12 @@ impl std::error::Error for Failed {}
 pub trait Trace {
     /// An action did something; `depth` actions are around it.
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>);
+
+    /// Asked before each action and at each row: why the execution is to end here, such as a time
+    /// that is over. `None`: it goes on.
+    fn interrupted(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// What an action did.
@@ -102,7 +110,7 @@ pub fn run<'t>(
         calls: 0,
     };
     let done = execution.transaction(transaction, &request.parameters);
-    done.map_err(|problem| Failed { actions: execution.under_way, problem })?;
+    done.map_err(|problem| Failed { actions: execution.under_way, problem, again: false })?;
     Ok(execution.completed)
 }
 
@@ -149,6 +157,7 @@ impl<'t> Execution<'_, 't> {
     ) -> Result<(), String> {
         for action in actions {
             self.under_way.push(Arc::clone(&action.name));
+            self.goes_on()?;
             self.action(action, names, variables)?;
             self.under_way.pop();
         }
@@ -175,6 +184,10 @@ impl<'t> Execution<'_, 't> {
         }
     }
 
+    fn goes_on(&mut self) -> Result<(), String> {
+        self.trace.interrupted().map_or(Ok(()), Err)
+    }
+
     fn traced(&mut self, what: Traced<'_>) {
         let depth = self.under_way.len().saturating_sub(1);
         if let Some(action) = self.under_way.last() {
@@ -190,6 +203,7 @@ impl<'t> Execution<'_, 't> {
     ) -> Result<(), String> {
         let body = self.body;
         let mut each = |row: Row<'_>| -> Result<(), String> {
+            self.goes_on()?;
             let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
             self.traced(Traced::Row(&named));
             for (slot, value) in repeat.fields.iter().zip(row.values) {
