@@ -2,6 +2,8 @@
 
 mod accepts;
 mod compile;
+mod document;
+mod failure;
 mod file;
 mod outside;
 mod retry;
@@ -21,10 +23,14 @@ use plumb_scenario::variables::{Names, Slot};
 use crate::rows::{Late, RowPlan};
 
 pub use accepts::{Accepts, MessageFacts};
+pub use document::Body;
+pub use failure::{Failed, FailureKind};
 pub use file::{Mode, Persist};
-pub use outside::{BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork};
+pub use outside::{
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
+};
 pub use retry::Retry;
-pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
+pub use run::{Completed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
 #[derive(Clone, Debug)]
