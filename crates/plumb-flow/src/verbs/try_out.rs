@@ -96,7 +96,13 @@ impl Verb for TryOut {
         };
         let request = Request { body, parameters: self.parameters.clone() };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
-        let done = run(transaction, &request, &|name| transactions.find(name), &mut Unreachable, &mut shown);
+        let done = run(
+            transaction,
+            &request,
+            &|name| transactions.find(name),
+            &mut Unreachable,
+            &mut shown,
+        );
         if let Some(error) = shown.failed {
             return Err(error.into());
         }
