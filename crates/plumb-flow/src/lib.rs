@@ -3,6 +3,7 @@
 //! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
 //! in one pass ([`rows`]). [`Flow`] is the layer as the program sees it.
 
+pub mod data;
 mod error;
 pub mod queue;
 pub mod rows;
