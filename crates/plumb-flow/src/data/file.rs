@@ -121,7 +121,7 @@ impl ServerPlan {
 ///
 /// # Errors
 /// What is wrong in the file, with its place.
-pub fn read(folder: &Path) -> Result<Vec<ServerPlan>, String> {
+pub(super) fn read(folder: &Path) -> Result<Vec<ServerPlan>, String> {
     let path = folder.join(FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -135,7 +135,7 @@ pub fn read(folder: &Path) -> Result<Vec<ServerPlan>, String> {
 ///
 /// # Errors
 /// [`Wrong`] with the place.
-pub fn parse(text: &str, folder: &Path) -> Result<Vec<ServerPlan>, Wrong> {
+pub(super) fn parse(text: &str, folder: &Path) -> Result<Vec<ServerPlan>, Wrong> {
     let file: ServersFile = document::read(text)?;
     file.server.iter().map(|(name, server)| plan(text, folder, name, server)).collect()
 }

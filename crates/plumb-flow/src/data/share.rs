@@ -185,16 +185,6 @@ impl Share {
         }
     }
 
-    /// How it stands with the message `id`.
-    pub(super) fn state_of(&self, id: ExecutionId) -> Result<(), OutsideError> {
-        let member = self.members.iter().find(|member| member.id == id);
-        match (member.and_then(|member| member.ended.clone()), &self.lost) {
-            (Some(OutsideError::DoneBefore), _) | (None, None) => Ok(()),
-            (Some(refused), _) => Err(refused),
-            (None, Some(lost)) => Err(lost.clone()),
-        }
-    }
-
     /// Nothing is committed here, because of what happened elsewhere.
     pub(super) fn give_up(&mut self, problem: &str) {
         self.lose(OutsideError::Lost(problem.into()));
