@@ -1,6 +1,8 @@
 //! Transactions: what is done with a message, action by action.
 
 mod compile;
+mod document;
+mod failure;
 mod file;
 mod outside;
 mod run;
@@ -17,9 +19,13 @@ use plumb_scenario::variables::{Names, Slot};
 
 use crate::rows::{Late, RowPlan};
 
+pub use document::Body;
+pub use failure::{Failed, FailureKind};
 pub use file::{Mode, Persist};
-pub use outside::{BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork};
-pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
+pub use outside::{
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
+};
+pub use run::{Completed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
 #[derive(Clone, Debug)]

@@ -14,6 +14,9 @@ pub enum OutsideError {
     /// It refuses what it was asked: it will refuse it again.
     #[error("{0}")]
     Refused(String),
+    /// The message was done by an attempt whose end was not heard of.
+    #[error("it has been done before")]
+    DoneBefore,
 }
 
 /// Where actions reach out of the runtime.
@@ -29,6 +32,21 @@ pub trait Outside {
         text: &str,
         values: &[Option<&str>],
     ) -> Result<SqlAnswer, OutsideError>;
+
+    /// As [`sql`](Self::sql), of a statement whose answer nobody uses. It may be done later, but
+    /// before whatever comes after it at the same server, and at [`UnitOfWork::commit`] at the
+    /// latest, which then tells that it was refused.
+    ///
+    /// # Errors
+    /// [`OutsideError`], also that of an earlier statement of the message.
+    fn sql_later(
+        &mut self,
+        server: &str,
+        text: &str,
+        values: &[Option<&str>],
+    ) -> Result<(), OutsideError> {
+        self.sql(server, text, values).map(|_| ())
+    }
 
     /// Sends a request to a back end.
     ///
@@ -93,4 +111,27 @@ pub trait UnitOfWork: Outside {
     /// ended for each, in their order. One that is refused does not keep the others from being
     /// committed.
     fn commit(&mut self) -> Vec<(ExecutionId, Result<(), OutsideError>)>;
+}
+
+/// Where there is nothing outside: everything is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unreachable;
+
+impl Outside for Unreachable {
+    fn sql(
+        &mut self,
+        server: &str,
+        _: &str,
+        _: &[Option<&str>],
+    ) -> Result<SqlAnswer, OutsideError> {
+        Err(OutsideError::Refused(format!("there is no data server `{server}`")))
+    }
+
+    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        Err(OutsideError::Refused(format!("there is no back end `{}`", request.server)))
+    }
+
+    fn transform(&mut self, stylesheet: &Path, _: &[u8]) -> Result<Vec<u8>, OutsideError> {
+        Err(OutsideError::Refused(format!("nothing here reads {}", stylesheet.display())))
+    }
 }

@@ -1,14 +1,15 @@
 //! A message goes through a transaction, action by action.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Common, Names, Value, Variables};
 
-use super::{Action, Branch, Call, Repeat, Respond, Transaction, Verb};
+use super::document::{Body, Document};
+use super::failure::{Failed, FailureKind, Trouble};
+use super::{Action, Branch, Call, Outside, Repeat, Respond, Transaction, Verb};
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
 /// Transactions that call each other at most.
@@ -23,15 +24,6 @@ pub struct Request<'a> {
     pub parameters: BTreeMap<String, String>,
 }
 
-/// A document by its form.
-#[derive(Clone, Copy, Debug)]
-pub enum Body<'a> {
-    /// XML, as its bytes.
-    Xml(&'a [u8]),
-    /// JSON, as its bytes.
-    Json(&'a [u8]),
-}
-
 /// The last response of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completed {
@@ -43,27 +35,15 @@ pub struct Completed {
     pub text: String,
 }
 
-/// Why a transaction ended before its last action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// The actions that were under way, outermost first.
-    pub actions: Vec<Arc<str>>,
-    /// What went wrong, with the place in the document where there is one.
-    pub problem: String,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.actions.join(", "), self.problem)
-    }
-}
-
-impl std::error::Error for Failed {}
-
 /// Whoever looks on.
 pub trait Trace {
     /// An action did something; `depth` actions are around it.
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>);
+
+    /// Asked before each action and at each row: a text ends the execution, as its time limit does.
+    fn interrupted(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// What an action did.
@@ -83,7 +63,8 @@ pub enum Traced<'a> {
     Called(&'a str),
 }
 
-/// Does `transaction` with `request`; `find` gives the transactions that it calls.
+/// Does `transaction` with `request`; `find` gives the transactions that it calls, and `outside` is
+/// where its actions reach out. What they did there is not committed in here.
 ///
 /// # Errors
 /// [`Failed`] for what an action could not do.
@@ -91,24 +72,27 @@ pub fn run<'t>(
     transaction: &'t Transaction,
     request: &Request<'_>,
     find: &dyn Fn(&str) -> Option<&'t Transaction>,
+    outside: &mut dyn Outside,
     trace: &mut dyn Trace,
 ) -> Result<Completed, Failed> {
     let mut execution = Execution {
-        body: request.body,
+        document: Document::Given(request.body),
         find,
+        outside,
         trace,
         completed: Completed { status: 200, media_type: "text/plain".into(), text: String::new() },
         under_way: Vec::new(),
         calls: 0,
     };
     let done = execution.transaction(transaction, &request.parameters);
-    done.map_err(|problem| Failed { actions: execution.under_way, problem })?;
+    done.map_err(|trouble| trouble.within(execution.under_way))?;
     Ok(execution.completed)
 }
 
 struct Execution<'a, 't> {
-    body: Body<'a>,
+    document: Document<'a>,
     find: &'a dyn Fn(&str) -> Option<&'t Transaction>,
+    outside: &'a mut dyn Outside,
     trace: &'a mut dyn Trace,
     completed: Completed,
     under_way: Vec<Arc<str>>,
@@ -120,12 +104,12 @@ impl<'t> Execution<'_, 't> {
         &mut self,
         transaction: &'t Transaction,
         given: &BTreeMap<String, String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         if let Some(unknown) = given
             .keys()
             .find(|name| transaction.parameters.iter().all(|parameter| *parameter.name != ***name))
         {
-            return Err(format!("{} has no parameter `{unknown}`", transaction.name));
+            return Err(format!("{} has no parameter `{unknown}`", transaction.name).into());
         }
         let mut variables = Variables::new(Common::default().share());
         for parameter in &transaction.parameters {
@@ -134,7 +118,8 @@ impl<'t> Execution<'_, 't> {
                 return Err(format!(
                     "{} needs the parameter `{}`",
                     transaction.name, parameter.name
-                ));
+                )
+                .into());
             };
             variables.set(parameter.slot, Value::text(text));
         }
@@ -146,8 +131,9 @@ impl<'t> Execution<'_, 't> {
         actions: &'t [Action],
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         for action in actions {
+            self.go_on()?;
             self.under_way.push(Arc::clone(&action.name));
             self.action(action, names, variables)?;
             self.under_way.pop();
@@ -160,7 +146,7 @@ impl<'t> Execution<'_, 't> {
         action: &'t Action,
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         match &action.verb {
             Verb::Repeat(repeat) => self.repeat(repeat, names, variables),
             Verb::Choose(branches) => self.choose(branches, names, variables),
@@ -169,9 +155,17 @@ impl<'t> Execution<'_, 't> {
                 self.traced(Traced::Log(&text));
                 Ok(())
             }
-            Verb::Fail(text) => Err(written(text, names, variables)?),
+            Verb::Fail(text) => Err(written(text, names, variables)?.into()),
             Verb::Respond(respond) => self.respond(respond, names, variables),
             Verb::Transaction(call) => self.call(call, names, variables),
+        }
+    }
+
+    /// Whether there is time left.
+    fn go_on(&mut self) -> Result<(), Trouble> {
+        match self.trace.interrupted() {
+            Some(problem) => Err(Trouble { kind: FailureKind::TimeLimit, problem }),
+            None => Ok(()),
         }
     }
 
@@ -187,9 +181,10 @@ impl<'t> Execution<'_, 't> {
         repeat: &'t Repeat,
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
-        let body = self.body;
-        let mut each = |row: Row<'_>| -> Result<(), String> {
+    ) -> Result<(), Trouble> {
+        let document = self.document.clone();
+        let mut each = |row: Row<'_>| -> Result<(), Trouble> {
+            self.go_on()?;
             let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
             self.traced(Traced::Row(&named));
             for (slot, value) in repeat.fields.iter().zip(row.values) {
@@ -197,16 +192,16 @@ impl<'t> Execution<'_, 't> {
             }
             let at = row.position;
             let done = self.actions(&repeat.inner, names, variables);
-            done.map_err(|problem| format!("{problem}; in the row that ends at {at}"))
+            done.map_err(|trouble| trouble.in_row(at))
         };
-        let rows = match body {
+        let rows = match document.body() {
             Body::Xml(bytes) => rows_of_xml(bytes, &repeat.rows, repeat.late, &mut each),
             Body::Json(bytes) => rows_of_json(bytes, &repeat.rows, repeat.late, &mut each),
         };
         repeat.fields.iter().for_each(|slot| variables.unset(*slot));
         let rows = rows.map_err(|error| match error {
-            StreamError::Sink(problem) => problem,
-            other => other.to_string(),
+            StreamError::Sink(trouble) => trouble,
+            other => other.to_string().into(),
         })?;
         if let Some(count) = repeat.count {
             variables.set(count, Value::text(&rows.to_string()));
@@ -220,7 +215,7 @@ impl<'t> Execution<'_, 't> {
         branches: &'t [Branch],
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         for (at, branch) in branches.iter().enumerate() {
             let holds = match &branch.condition {
                 Some(condition) => condition
@@ -242,7 +237,7 @@ impl<'t> Execution<'_, 't> {
         respond: &Respond,
         names: &Names,
         variables: &Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         self.completed = Completed {
             status: respond.status,
             media_type: respond.media_type.to_string(),
@@ -253,20 +248,23 @@ impl<'t> Execution<'_, 't> {
         Ok(())
     }
 
-    fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), String> {
+    fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), Trouble> {
         let mut given = BTreeMap::new();
         for (name, text) in &call.with {
             given.insert(name.to_string(), written(text, names, variables)?);
         }
         let Some(transaction) = (self.find)(&call.transaction) else {
-            return Err(format!("there is no transaction `{}`", call.transaction));
+            return Err(format!("there is no transaction `{}`", call.transaction).into());
         };
         if self.calls == CALLS_MAX {
-            return Err(format!("more than {CALLS_MAX} transactions call each other"));
+            return Err(format!("more than {CALLS_MAX} transactions call each other").into());
         }
         self.calls += 1;
         self.traced(Traced::Called(&call.transaction));
+        // a document that it makes is its own
+        let document = self.document.clone();
         self.transaction(transaction, &given)?;
+        self.document = document;
         self.calls -= 1;
         Ok(())
     }

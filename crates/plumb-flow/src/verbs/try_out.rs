@@ -10,7 +10,7 @@ use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 
 use crate::FlowError;
-use crate::transaction::{Body, Request, Trace, Traced, run};
+use crate::transaction::{Body, Request, Trace, Traced, Unreachable, run};
 use crate::transactions::Transactions;
 
 /// Bytes of a message at most.
@@ -96,7 +96,7 @@ impl Verb for TryOut {
         };
         let request = Request { body, parameters: self.parameters.clone() };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
-        let done = run(transaction, &request, &|name| transactions.find(name), &mut shown);
+        let done = run(transaction, &request, &|name| transactions.find(name), &mut Unreachable, &mut shown);
         if let Some(error) = shown.failed {
             return Err(error.into());
         }
