@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use plumb_wire::document::{Wrong, nearest};
+use ring::digest::{Context, SHA256};
 
 use crate::FlowError;
 use crate::transaction::Transaction;
@@ -20,6 +21,8 @@ pub struct Transactions {
     by_name: BTreeMap<String, Transaction>,
     /// Files that hold none, and transactions that cannot work.
     problems: Vec<Problem>,
+    /// Of the names and texts of all files, in their order.
+    digest: [u8; 32],
 }
 
 /// What is wrong with a transaction.
@@ -105,9 +108,16 @@ impl Transactions {
         &self.problems
     }
 
+    /// What tells these transactions from others: 16 hexadecimal digits of a digest of their files.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), FlowError> {
         let text = text(path, FILE_BYTES_MAX)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.digest = chained(&self.digest, &name, &text);
         match Transaction::parse(&name, &text) {
             Ok(transaction) => {
                 self.by_name.insert(name, transaction);
@@ -148,6 +158,20 @@ impl Transactions {
         let missing = known.iter().find(|(name, required)| *required && !given.contains(name));
         missing.map(|(name, _)| format!("it calls `{called}` without its parameter `{name}`"))
     }
+}
+
+/// The digest of what `before` stands for and one more file (SHA-256).
+fn chained(before: &[u8; 32], name: &str, text: &str) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    context.update(before);
+    // a length before each part: two parts are not taken for two others
+    for part in [name, text] {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part.as_bytes());
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
 }
 
 /// The text of a file of `most` bytes.

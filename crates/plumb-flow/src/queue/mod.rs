@@ -183,6 +183,18 @@ pub trait Queue: Send + Sync {
 
     /// How many wait, run, are dead, and what the store costs.
     fn figures(&self) -> QueueFigures;
+
+    /// An id for an execution that does not come through the queue; no other execution of this
+    /// store has it.
+    fn next_id(&self) -> ExecutionId;
+
+    /// Gives out no message of `transaction` for so long, for instance while what it reaches
+    /// outside is gone; zero ends the rest. Messages of other transactions go on.
+    fn rest(&self, transaction: &str, time: Span);
+
+    /// Lets nobody wait any longer: claims and accepts get [`QueueError::Closed`]. Returns once what
+    /// was accepted and settled before is on disk.
+    fn close(&self);
 }
 
 /// Which executions are meant. What is `None` is not looked at.

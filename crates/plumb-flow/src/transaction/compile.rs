@@ -11,6 +11,8 @@ use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
 use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
+use super::accepts::Accepts;
+use super::retry::Retry;
 use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb};
 use crate::rows::{FieldPath, Late, RowPath, RowPlan};
 
@@ -29,6 +31,9 @@ impl Transaction {
     pub fn parse(name: &str, text: &str) -> Result<Self, Wrong> {
         let file: TransactionFile = document::read(text)?;
         let mut compiler = Compiler { text, names: Names::default(), known: Vec::new() };
+        let retry = file.retry.as_ref().map(|it| compiler.retry(it)).transpose()?;
+        let accepts = file.accepts.iter().map(|it| compiler.accepts(it));
+        let accepts = accepts.collect::<Result<_, _>>()?;
         let mut parameters = Vec::new();
         for (parameter, given) in &file.parameters {
             parameters.push(compiler.parameter(parameter, given)?);
@@ -44,6 +49,8 @@ impl Transaction {
             persist: file.persist,
             retention: file.retention.unwrap_or(RETENTION),
             time_limit: file.time_limit.unwrap_or(TIME_LIMIT),
+            retry,
+            accepts,
             parameters,
             actions,
             names: compiler.names,
@@ -61,6 +68,16 @@ struct Compiler<'t> {
 impl Compiler<'_> {
     fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> Wrong {
         Wrong::at(self.text, at, problem)
+    }
+
+    fn retry(&self, written: &Spanned<Retry>) -> Result<Retry, Wrong> {
+        let problem = written.get_ref().problem();
+        problem.map_or(Ok(*written.get_ref()), |it| Err(self.wrong(&written.span(), it)))
+    }
+
+    fn accepts(&self, written: &Spanned<Accepts>) -> Result<Accepts, Wrong> {
+        let problem = written.get_ref().problem();
+        problem.map_or(Ok(written.get_ref().clone()), |it| Err(self.wrong(&written.span(), it)))
     }
 
     fn slot(&mut self, name: &Spanned<String>) -> Result<Slot, Wrong> {

@@ -6,6 +6,9 @@ use plumb_measure::{ByteSize, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::accepts::Accepts;
+use super::retry::Retry;
+
 /// A whole file. Texts of actions are templates: `${NAME}` stands for a parameter, or within a
 /// `repeat` for a field of the row.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,6 +24,9 @@ pub(super) struct TransactionFile {
     pub(super) retention: Option<Span>,
     /// From the first action to the last.
     pub(super) time_limit: Option<Span>,
+    pub(super) retry: Option<Spanned<Retry>>,
+    #[serde(default)]
+    pub(super) accepts: Vec<Spanned<Accepts>>,
     #[serde(default)]
     pub(super) parameters: BTreeMap<Spanned<String>, ParameterFile>,
     #[serde(default)]

@@ -1,11 +1,14 @@
 //! Transactions: what is done with a message, action by action.
 
+mod accepts;
 mod compile;
 mod document;
 mod failure;
 mod file;
 mod outside;
+mod retry;
 mod run;
+mod traced;
 
 #[cfg(test)]
 mod tests;
@@ -19,12 +22,14 @@ use plumb_scenario::variables::{Names, Slot};
 
 use crate::rows::{Late, RowPlan};
 
+pub use accepts::{Accepts, MessageFacts};
 pub use document::Body;
 pub use failure::{Failed, FailureKind};
 pub use file::{Mode, Persist};
 pub use outside::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
 };
+pub use retry::Retry;
 pub use run::{Completed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
@@ -42,6 +47,10 @@ pub struct Transaction {
     pub retention: Span,
     /// From the first action to the last, at most.
     pub time_limit: Span,
+    /// When a message that failed is tried again; `None`: as the server says.
+    pub retry: Option<Retry>,
+    /// Messages that it takes which name no transaction; one of these has to fit.
+    pub accepts: Vec<Accepts>,
     parameters: Vec<Parameter>,
     actions: Vec<Action>,
     names: Names,

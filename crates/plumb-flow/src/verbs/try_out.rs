@@ -167,30 +167,12 @@ impl Trace for Shown<'_> {
         if self.is_hidden(depth) {
             return;
         }
-        let text = match what {
-            Traced::Row(values) => {
-                if self.row(depth) > self.most {
-                    return;
-                }
-                let values = values.iter().map(|(name, value)| match value {
-                    Some(value) => format!("{name} = {value}"),
-                    None => format!("{name} is not there"),
-                });
-                values.collect::<Vec<_>>().join(", ")
-            }
-            Traced::Rows(rows) => {
-                self.rows.retain(|(of, _)| *of < depth);
-                if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
-            }
-            Traced::Branch(Some(branch)) => format!("takes branch {branch}"),
-            Traced::Branch(None) => "takes no branch".into(),
-            Traced::Log(text) => format!("logs {text}"),
-            Traced::Response(response) => {
-                format!("responds {} {}", response.status, response.media_type)
-            }
-            Traced::Called(name) => format!("calls {name}"),
-        };
-        let line = writeln!(self.out, "{:width$}{action}: {text}", "", width = 2 * depth);
+        match what {
+            Traced::Row(_) if self.row(depth) > self.most => return,
+            Traced::Rows(_) => self.rows.retain(|(of, _)| *of < depth),
+            _ => {}
+        }
+        let line = writeln!(self.out, "{:width$}{action}: {what}", "", width = 2 * depth);
         if let (Err(error), None) = (line, &self.failed) {
             self.failed = Some(error);
         }
