@@ -115,6 +115,7 @@ impl From<XsltError> for OutsideError {
     fn from(error: XsltError) -> Self {
         match error {
             XsltError::Busy { .. }
+            | XsltError::Late { .. }
             | XsltError::NotStarted { .. }
             | XsltError::Ended { by_others: true, .. } => Self::Lost(error.to_string()),
             other => Self::Refused(other.to_string()),

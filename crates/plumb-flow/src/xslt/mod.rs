@@ -26,6 +26,7 @@ use pool::Pool;
 pub use error::XsltError;
 pub use pool::XsltFigures;
 pub use stylesheet::Stylesheet;
+pub(crate) use stylesheet::is_below;
 
 /// What processes of stylesheets may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
