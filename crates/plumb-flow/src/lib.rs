@@ -1,21 +1,25 @@
 //! The integration runtime: messages go through transactions, documents become rows.
 //!
 //! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
-//! in one pass ([`rows`]). [`Flow`] is the layer as the program sees it.
+//! in one pass ([`rows`]), a stylesheet makes another document of it ([`xslt`]). [`Flow`] is the layer as the program sees it.
 
+pub mod data;
 mod doors;
 mod error;
 mod executor;
 mod live;
 mod log;
 mod manager;
+#[cfg(test)]
 mod memory_queue;
 pub mod queue;
 pub mod rows;
+pub mod sample;
 mod serve;
 pub mod transaction;
 mod transactions;
 mod verbs;
+pub mod xslt;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};

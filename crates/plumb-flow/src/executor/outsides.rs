@@ -1,14 +1,15 @@
 //! What executions reach outside, a unit of work for each thread.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_measure::Clock as _;
+use plumb_measure::{Clock as _, Span};
 
-use crate::queue::ExecutionId;
+use crate::data::DataServers;
 use crate::transaction::{
-    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
+use crate::xslt::{Stylesheet, Stylesheets};
 
 /// Where units of work come from.
 pub(crate) trait Outsides: Send + Sync {
@@ -17,65 +18,36 @@ pub(crate) trait Outsides: Send + Sync {
 
     /// One for a thread that does synchronous calls, which are not given out again.
     fn direct(&self) -> Box<dyn UnitOfWork + Send>;
+
+    /// What applies stylesheets.
+    fn stylesheets(&self) -> &Stylesheets;
 }
 
-/// A runtime without data servers and back ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NoOutsides;
+/// Data servers, back ends and stylesheets of a server.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) servers: Arc<DataServers>,
+    pub(crate) stylesheets: Arc<Stylesheets>,
+}
 
-impl Outsides for NoOutsides {
+impl Outsides for Reach {
     fn unit(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(Inside::default())
+        Box::new(self.servers.unit())
     }
 
     fn direct(&self) -> Box<dyn UnitOfWork + Send> {
-        self.unit()
+        Box::new(self.servers.direct())
+    }
+
+    fn stylesheets(&self) -> &Stylesheets {
+        &self.stylesheets
     }
 }
 
-/// Work that stays inside: whatever reaches out is refused.
-#[derive(Debug, Default)]
-struct Inside {
-    nowhere: Unreachable,
-    begun: Vec<ExecutionId>,
-}
-
-impl Outside for Inside {
-    fn sql(
-        &mut self,
-        server: &str,
-        text: &str,
-        values: &[Option<&str>],
-    ) -> Result<SqlAnswer, OutsideError> {
-        self.nowhere.sql(server, text, values)
-    }
-
-    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
-        self.nowhere.call(request)
-    }
-
-    fn transform(&mut self, stylesheet: &Path, document: &[u8]) -> Result<Vec<u8>, OutsideError> {
-        self.nowhere.transform(stylesheet, document)
-    }
-}
-
-impl UnitOfWork for Inside {
-    fn begin(&mut self, id: ExecutionId) {
-        self.begun.push(id);
-    }
-
-    fn undo(&mut self) {
-        self.begun.pop();
-    }
-
-    fn commit(&mut self) -> Vec<(ExecutionId, Result<(), OutsideError>)> {
-        self.begun.drain(..).map(|id| (id, Ok(()))).collect()
-    }
-}
-
-/// Counts the time that is spent outside.
+/// What an execution reaches, with the time that is spent at data servers and back ends.
 pub(super) struct Timed<'a> {
     pub(super) outside: &'a mut dyn UnitOfWork,
+    pub(super) stylesheets: &'a Stylesheets,
     pub(super) ns: u64,
 }
 
@@ -111,8 +83,13 @@ impl Outside for Timed<'_> {
         self.timed(|outside| outside.call(request))
     }
 
-    fn transform(&mut self, stylesheet: &Path, document: &[u8]) -> Result<Vec<u8>, OutsideError> {
-        // a stylesheet is computed here: its time is the execution's
-        self.outside.transform(stylesheet, document)
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        // a stylesheet is computed on this machine: its time is the execution's
+        Ok(self.stylesheets.transform(stylesheet, document, patience)?)
     }
 }

@@ -14,10 +14,12 @@ use plumb_measure::Span;
 use plumb_serve::{HttpServer, acceptor};
 
 use crate::FlowError;
+use crate::data::DataServers;
 use crate::doors::Site;
-use crate::executor::{Executor, NoOutsides, Outsides, wait_for};
+use crate::executor::{Executor, Reach, wait_for};
 use crate::live::{Live, watch};
 use crate::log::Log;
+use crate::xslt::{Stylesheets, XsltLimits};
 
 pub(crate) use config::{Config, QueueConfig, RouteConfig};
 pub use options::ServeOptions;
@@ -60,7 +62,7 @@ impl Serve {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let listeners = Listener::bind_all(&config.listen, PORT)?;
         let queue = store::open(&config.queue)?;
-        let outsides: Arc<dyn Outsides> = Arc::new(NoOutsides);
+        let outsides = Arc::new(self.reach()?);
         let (events, told) = mpsc::channel();
         let log_of = Arc::new(Log::new(events));
         let executor = Arc::new(Executor::new(
@@ -91,6 +93,20 @@ impl Serve {
             log_of.close();
             Ok(served.map(|_| ())?)
         })
+    }
+}
+
+impl Serve {
+    /// What the transactions reach outside.
+    fn reach(&self) -> Result<Reach, FlowError> {
+        let servers = DataServers::read(&self.transactions).map_err(FlowError::Wrong)?;
+        let document_bytes = u32::try_from(self.config.front.body_size.bytes());
+        let limits = XsltLimits {
+            document_bytes: document_bytes.unwrap_or(u32::MAX),
+            ..XsltLimits::default()
+        };
+        let stylesheets = Stylesheets::new(limits);
+        Ok(Reach { servers: Arc::new(servers), stylesheets: Arc::new(stylesheets) })
     }
 }
 

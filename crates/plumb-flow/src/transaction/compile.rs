@@ -13,8 +13,9 @@ use toml::Spanned;
 use super::accepts::Accepts;
 use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::retry::Retry;
-use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb};
+use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
 use crate::rows::{FieldPath, Late, RowPath, RowPlan};
+use crate::xslt::is_below;
 
 /// Actions in each other at most.
 const DEPTH_MAX: usize = 32;
@@ -129,6 +130,7 @@ impl Compiler<'_> {
             "log" => Verb::Log(self.required(&action.log, &at)?),
             "fail" => Verb::Fail(self.required(&action.fail, &at)?),
             "respond" => self.respond(action, &at)?,
+            "xslt" => self.xslt(&action.xslt, &at)?,
             _ => self.call(action)?,
         };
         Ok(Action { name, verb })
@@ -144,7 +146,7 @@ impl Compiler<'_> {
             [(word, at)] => Ok((word, at.clone())),
             [] => Err(self.wrong(
                 &written.span(),
-                "an action does one of: repeat, if, choose, log, fail, respond, transaction",
+                "an action does one of: repeat, if, choose, log, fail, respond, transaction, xslt",
             )),
             [(first, _), (second, at), ..] => Err(self.wrong(
                 at,
@@ -277,6 +279,15 @@ impl Compiler<'_> {
         Ok(Verb::Transaction(Call { transaction: name.into(), with }))
     }
 
+    fn xslt(&self, path: &Option<Spanned<String>>, at: &Range<usize>) -> Result<Verb, Wrong> {
+        let path = path.as_ref().map_or("", |path| path.get_ref());
+        if !is_below(path) {
+            let problem = "a stylesheet is a file below the folder of transactions: `order.xsl`";
+            return Err(self.wrong(at, problem));
+        }
+        Ok(Verb::Xslt(Xslt { path: path.into(), stylesheet: None }))
+    }
+
     fn required(
         &mut self,
         text: &Option<Spanned<String>>,
@@ -318,6 +329,7 @@ fn verbs_of(action: &ActionFile) -> Vec<(&'static str, Range<usize>)> {
         ("fail", &action.fail),
         ("respond", &action.respond),
         ("transaction", &action.transaction),
+        ("xslt", &action.xslt),
     ];
     let texts = texts.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?.span())));
     let branches = action.choose.as_ref().map(|branches| ("choose", branches.span()));

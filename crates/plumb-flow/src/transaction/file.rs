@@ -89,6 +89,7 @@ pub(super) struct ActionFile {
     pub(super) fail: Option<Spanned<String>>,
     pub(super) respond: Option<Spanned<String>>,
     pub(super) transaction: Option<Spanned<String>>,
+    pub(super) xslt: Option<Spanned<String>>,
     // of `repeat`
     #[serde(default)]
     pub(super) assign: BTreeMap<Spanned<String>, Spanned<String>>,

@@ -8,6 +8,7 @@ mod file;
 mod outside;
 mod retry;
 mod run;
+mod stylesheets;
 mod traced;
 
 #[cfg(test)]
@@ -21,6 +22,7 @@ use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Slot};
 
 use crate::rows::{Late, RowPlan};
+use crate::xslt::Stylesheet;
 
 pub use accepts::{Accepts, MessageFacts};
 pub use document::Body;
@@ -79,6 +81,7 @@ enum Verb {
     Fail(Template),
     Respond(Respond),
     Transaction(Call),
+    Xslt(Xslt),
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +107,15 @@ struct Respond {
     status: u16,
     media_type: Box<str>,
     body: Template,
+}
+
+/// A stylesheet that makes another document of the one that there is.
+#[derive(Clone, Debug)]
+struct Xslt {
+    /// Below the folder of transactions.
+    path: Box<str>,
+    /// `None` until it has been read.
+    stylesheet: Option<Arc<Stylesheet>>,
 }
 
 #[derive(Clone, Debug)]
@@ -138,7 +150,7 @@ fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a st
             Verb::Choose(branches) => {
                 branches.iter().for_each(|branch| collect_calls(&branch.inner, calls));
             }
-            Verb::Log(_) | Verb::Fail(_) | Verb::Respond(_) => {}
+            Verb::Log(_) | Verb::Fail(_) | Verb::Respond(_) | Verb::Xslt(_) => {}
         }
     }
 }

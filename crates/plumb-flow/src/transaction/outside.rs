@@ -1,9 +1,10 @@
 //! What the actions of a transaction reach outside of the runtime: data servers, back ends,
 //! stylesheets.
 
-use std::path::Path;
+use plumb_measure::Span;
 
 use crate::queue::ExecutionId;
+use crate::xslt::Stylesheet;
 
 /// Why something outside was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,11 +55,16 @@ pub trait Outside {
     /// [`OutsideError`].
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError>;
 
-    /// The document that `stylesheet` makes of `document`.
+    /// The document that `stylesheet` makes of `document`, within `patience`.
     ///
     /// # Errors
     /// [`OutsideError`].
-    fn transform(&mut self, stylesheet: &Path, document: &[u8]) -> Result<Vec<u8>, OutsideError>;
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError>;
 }
 
 /// What a statement brought.
@@ -131,7 +137,13 @@ impl Outside for Unreachable {
         Err(OutsideError::Refused(format!("there is no back end `{}`", request.server)))
     }
 
-    fn transform(&mut self, stylesheet: &Path, _: &[u8]) -> Result<Vec<u8>, OutsideError> {
-        Err(OutsideError::Refused(format!("nothing here reads {}", stylesheet.display())))
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        _: &[u8],
+        _: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        let path = stylesheet.path().display();
+        Err(OutsideError::Refused(format!("nothing here applies {path}")))
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plumb_measure::Span;
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Common, Names, Value, Variables};
 
 use super::document::{Body, Document};
 use super::failure::{Failed, FailureKind, Trouble};
-use super::{Action, Branch, Call, Outside, Repeat, Respond, Transaction, Verb};
+use super::{Action, Branch, Call, Outside, Repeat, Respond, Transaction, Verb, Xslt};
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
 /// Transactions that call each other at most.
@@ -61,6 +62,8 @@ pub enum Traced<'a> {
     Response(&'a Completed),
     /// A transaction was called.
     Called(&'a str),
+    /// The document was replaced by one of so many bytes.
+    Transformed(usize),
 }
 
 /// Does `transaction` with `request`; `find` gives the transactions that it calls, and `outside` is
@@ -83,6 +86,7 @@ pub fn run<'t>(
         completed: Completed { status: 200, media_type: "text/plain".into(), text: String::new() },
         under_way: Vec::new(),
         calls: 0,
+        patience: transaction.time_limit,
     };
     let done = execution.transaction(transaction, &request.parameters);
     done.map_err(|trouble| trouble.within(execution.under_way))?;
@@ -97,6 +101,8 @@ struct Execution<'a, 't> {
     completed: Completed,
     under_way: Vec<Arc<str>>,
     calls: usize,
+    /// The time limit of the transaction, which one action outside may not exceed.
+    patience: Span,
 }
 
 impl<'t> Execution<'_, 't> {
@@ -123,6 +129,7 @@ impl<'t> Execution<'_, 't> {
             };
             variables.set(parameter.slot, Value::text(text));
         }
+        self.patience = self.patience.min(transaction.time_limit);
         self.actions(&transaction.actions, &transaction.names, &mut variables)
     }
 
@@ -158,6 +165,7 @@ impl<'t> Execution<'_, 't> {
             Verb::Fail(text) => Err(written(text, names, variables)?.into()),
             Verb::Respond(respond) => self.respond(respond, names, variables),
             Verb::Transaction(call) => self.call(call, names, variables),
+            Verb::Xslt(xslt) => self.transform(xslt),
         }
     }
 
@@ -248,6 +256,17 @@ impl<'t> Execution<'_, 't> {
         Ok(())
     }
 
+    fn transform(&mut self, xslt: &Xslt) -> Result<(), Trouble> {
+        let Some(stylesheet) = &xslt.stylesheet else {
+            return Err(format!("the stylesheet {} was not read", xslt.path).into());
+        };
+        let document = self.document.body();
+        let result = self.outside.transform(stylesheet, document.bytes(), self.patience)?;
+        self.traced(Traced::Transformed(result.len()));
+        self.document = made(result);
+        Ok(())
+    }
+
     fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), Trouble> {
         let mut given = BTreeMap::new();
         for (name, text) in &call.with {
@@ -261,12 +280,20 @@ impl<'t> Execution<'_, 't> {
         }
         self.calls += 1;
         self.traced(Traced::Called(&call.transaction));
-        // a document that it makes is its own
-        let document = self.document.clone();
+        // a document that it makes is its own, and so is its time
+        let (document, patience) = (self.document.clone(), self.patience);
         self.transaction(transaction, &given)?;
-        self.document = document;
+        (self.document, self.patience) = (document, patience);
         self.calls -= 1;
         Ok(())
+    }
+}
+
+/// A result that begins as JSON does is JSON, as a message that says nothing of its form.
+fn made(result: Vec<u8>) -> Document<'static> {
+    match result.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => Document::MadeJson(result.into()),
+        _ => Document::MadeXml(result.into()),
     }
 }
 

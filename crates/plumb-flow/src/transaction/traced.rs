@@ -26,6 +26,7 @@ impl fmt::Display for Traced<'_> {
                 write!(f, "responds {} {}", response.status, response.media_type)
             }
             Self::Called(name) => write!(f, "calls {name}"),
+            Self::Transformed(bytes) => write!(f, "makes a document of {bytes} bytes"),
         }
     }
 }

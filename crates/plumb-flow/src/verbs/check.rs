@@ -5,9 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_measure::Span;
 
 use crate::transaction::{Mode, Transaction};
 use crate::transactions::Transactions;
+use crate::xslt::{Stylesheets, XsltLimits};
+
+/// In which a stylesheet has to be compiled.
+const STYLESHEET_TIME: Span = Span::from_ms(10_000);
 
 /// What to check.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +39,9 @@ impl Check {
 
 impl Verb for Check {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
-        let transactions = Transactions::read(&self.path)?;
+        let mut transactions = Transactions::read(&self.path)?;
+        let stylesheets = Stylesheets::new(XsltLimits::default());
+        transactions.check_stylesheets(&stylesheets, STYLESHEET_TIME);
         for transaction in transactions.all() {
             writeln!(out, "{}", outline(transaction))?;
         }

@@ -8,13 +8,20 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_measure::Span;
 
 use crate::FlowError;
-use crate::transaction::{Body, Request, Trace, Traced, Unreachable, run};
+use crate::transaction::{
+    BackEndAnswer, BackEndRequest, Body, Outside, OutsideError, Request, SqlAnswer, Trace, Traced,
+    Unreachable, run,
+};
 use crate::transactions::Transactions;
+use crate::xslt::{Stylesheet, Stylesheets, XsltLimits};
 
 /// Bytes of a message at most.
 const MESSAGE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a document that a stylesheet is given, at most.
+const DOCUMENT_BYTES_MAX: u32 = 256 << 20;
 
 /// What to try.
 #[derive(Args, Clone, Debug)]
@@ -95,14 +102,10 @@ impl Verb for TryOut {
             Form::Json => Body::Json(&bytes),
         };
         let request = Request { body, parameters: self.parameters.clone() };
+        let limits = XsltLimits { document_bytes: DOCUMENT_BYTES_MAX, processes: 1 };
+        let mut outside = Tried { stylesheets: Stylesheets::new(limits) };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
-        let done = run(
-            transaction,
-            &request,
-            &|name| transactions.find(name),
-            &mut Unreachable,
-            &mut shown,
-        );
+        let done = run(transaction, &request, &|name| transactions.find(name), &mut outside, &mut shown);
         if let Some(error) = shown.failed {
             return Err(error.into());
         }
@@ -112,6 +115,35 @@ impl Verb for TryOut {
             writeln!(out, "{}", completed.text)?;
         }
         Ok(())
+    }
+}
+
+/// What `try` reaches outside: stylesheets.
+struct Tried {
+    stylesheets: Stylesheets,
+}
+
+impl Outside for Tried {
+    fn sql(
+        &mut self,
+        server: &str,
+        text: &str,
+        values: &[Option<&str>],
+    ) -> Result<SqlAnswer, OutsideError> {
+        Unreachable.sql(server, text, values)
+    }
+
+    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        Unreachable.call(request)
+    }
+
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        Ok(self.stylesheets.transform(stylesheet, document, patience)?)
     }
 }
 

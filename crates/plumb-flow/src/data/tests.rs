@@ -1,0 +1,1 @@
+//! Units of work at an SQLite data server.
