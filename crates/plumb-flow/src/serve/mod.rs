@@ -49,7 +49,7 @@ impl Serve {
         {
             return Err(FlowError::Plan(format!(
                 "{listen} can be reached from elsewhere, and nobody has to log on: name users \
-                 under [users], or tokens under [tokens], in the file of --options"
+                 under [users], or tokens under [tokens], in the file of --settings"
             )));
         }
         Ok(Self { transactions: options.transactions.clone(), config, quiet: options.quiet })

@@ -18,7 +18,7 @@ pub struct ServeOptions {
 
     /// The settings, a TOML file; options go before what stands in it
     #[arg(long, value_name = "FILE")]
-    pub options: Option<PathBuf>,
+    pub settings: Option<PathBuf>,
 
     /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one [default:
     /// 127.0.0.1:50000]
@@ -60,7 +60,7 @@ pub struct ServeOptions {
 impl ServeOptions {
     /// The settings that these options describe.
     pub(super) fn config(&self) -> Result<Config, FlowError> {
-        let mut config = match &self.options {
+        let mut config = match &self.settings {
             Some(path) => Config::read(path)?,
             None => Config::default(),
         };
