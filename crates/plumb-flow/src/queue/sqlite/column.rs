@@ -16,10 +16,7 @@ pub(super) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
 }
 
 /// Parameters as they were stored.
-pub(super) fn parameters(
-    row: &Row<'_>,
-    column: usize,
-) -> rusqlite::Result<Vec<(String, String)>> {
+pub(super) fn parameters(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<(String, String)>> {
     decode(row.get_ref(column)?.as_blob()?).ok_or_else(|| {
         rusqlite::Error::FromSqlConversionFailure(
             column,

@@ -142,10 +142,7 @@ impl SqliteQueue {
         Ok((Arc::clone(&shared), Writer::new(shared, records, place)))
     }
 
-    fn begun(
-        (shared, writer): (Arc<Shared>, Writer),
-        folder: &Path,
-    ) -> Result<Self, OpenError> {
+    fn begun((shared, writer): (Arc<Shared>, Writer), folder: &Path) -> Result<Self, OpenError> {
         let thread = std::thread::Builder::new().name("queue".into()).spawn(|| writer.run());
         let thread = thread.map_err(|error| OpenError::Folder { path: folder.into(), error })?;
         Ok(Self { shared, writer: Mutex::new(Some(thread)) })
@@ -207,11 +204,13 @@ fn read_in(
     let (mut messages, mut bytes) = (0, 0);
     let mut highest = records.number(writer::HORIZON)?.unwrap_or(0);
     for (name, number) in records.names()? {
-        let text = format!("SELECT count(*), coalesce(sum(bytes), 0), coalesce(max(id), 0)
-                            FROM message_{number}");
-        let found = records.connection.query_row(&text, [], |row| {
-            Ok((read(row, 0)?, read(row, 1)?, read(row, 2)?))
-        })?;
+        let text = format!(
+            "SELECT count(*), coalesce(sum(bytes), 0), coalesce(max(id), 0)
+                            FROM message_{number}"
+        );
+        let found = records
+            .connection
+            .query_row(&text, [], |row| Ok((read(row, 0)?, read(row, 1)?, read(row, 2)?)))?;
         let (of_lane, bytes_of_lane, newest) = found;
         messages += of_lane;
         bytes += bytes_of_lane;

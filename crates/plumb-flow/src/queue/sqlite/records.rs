@@ -39,8 +39,7 @@ pub(super) struct Moved {
 
 impl Records {
     pub(super) fn read(connection: Connection) -> rusqlite::Result<Self> {
-        let mut records =
-            Self { connection, lanes: HashMap::new(), hours: BTreeSet::new() };
+        let mut records = Self { connection, lanes: HashMap::new(), hours: BTreeSet::new() };
         records.reload()?;
         Ok(records)
     }
@@ -134,11 +133,7 @@ impl Records {
     }
 
     /// When a message that failed is due again, milliseconds since 1970; `None` when it is not.
-    pub(super) fn settle(
-        &self,
-        outcome: &Outcome,
-        now_ms: u64,
-    ) -> rusqlite::Result<Option<u64>> {
+    pub(super) fn settle(&self, outcome: &Outcome, now_ms: u64) -> rusqlite::Result<Option<u64>> {
         let Outcome { id, lane, failures, .. } = *outcome;
         match &outcome.ending {
             Ending::Again { error, after } => {
@@ -359,9 +354,8 @@ impl Records {
     pub(super) fn has_expired(&self, now_ms: u64, window_ms: u64) -> rusqlite::Result<bool> {
         let text = "SELECT EXISTS (SELECT 1 FROM done WHERE expires_ms <= ?1)
                         OR EXISTS (SELECT 1 FROM dead WHERE expires_ms <= ?1)";
-        let kept = self.connection.prepare_cached(text)?.query_row([stored(now_ms)], |row| {
-            row.get(0)
-        })?;
+        let kept =
+            self.connection.prepare_cached(text)?.query_row([stored(now_ms)], |row| row.get(0))?;
         Ok(kept || self.past_hour(now_ms, window_ms).is_some())
     }
 

@@ -35,8 +35,7 @@ pub(super) fn find(
         let found = statement
             .query_row([stored(id.0)], |row| {
                 let mut found = execution(row, table, known)?;
-                found.message.body =
-                    bytes::Bytes::copy_from_slice(row.get_ref(12)?.as_blob()?);
+                found.message.body = bytes::Bytes::copy_from_slice(row.get_ref(12)?.as_blob()?);
                 Ok(found)
             })
             .optional()?;
@@ -59,11 +58,8 @@ pub(super) fn list(
              AND (?3 IS NULL OR lane = ?3) ORDER BY id DESC";
         let mut statement = connection.prepare_cached(&select(table, "NULL", wanted))?;
         let lane = filter.transaction.as_ref().map(|name| number(known, name));
-        let values = params![
-            filter.id.map(|id| stored(id.0)),
-            filter.before.map(|id| stored(id.0)),
-            lane
-        ];
+        let values =
+            params![filter.id.map(|id| stored(id.0)), filter.before.map(|id| stored(id.0)), lane];
         let mut rows = statement.query(values)?;
         let mut of_table = 0;
         while let Some(row) = rows.next()?.filter(|_| of_table < filter.most) {
