@@ -12,6 +12,7 @@ use plumb_wire::document::{Wrong, nearest};
 use ring::digest::{Context, SHA256};
 
 use crate::FlowError;
+use crate::data::{BACK_ENDS_FILE, DATA_SERVERS_FILE};
 use crate::transaction::Transaction;
 use crate::xslt::{Stylesheet, Stylesheets};
 
@@ -79,7 +80,7 @@ impl Transactions {
         let mut files = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
-            if file.extension().is_some_and(|it| it == "toml") {
+            if file.extension().is_some_and(|it| it == "toml") && !describes_servers(&file) {
                 files.push(file);
             }
         }
@@ -208,6 +209,12 @@ impl Transactions {
         let missing = known.iter().find(|(name, required)| *required && !given.contains(name));
         missing.map(|(name, _)| format!("it calls `{called}` without its parameter `{name}`"))
     }
+}
+
+/// Whether a file says what transactions reach, not what they do.
+fn describes_servers(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    [DATA_SERVERS_FILE, BACK_ENDS_FILE].iter().any(|known| name == *known)
 }
 
 /// The digest of what `before` stands for and one more file (SHA-256).

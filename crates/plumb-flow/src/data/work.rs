@@ -1,8 +1,8 @@
 //! A unit of work: what several messages do at data servers, committed together.
 
-use std::path::Path;
 use std::sync::Arc;
 
+use plumb_measure::Span;
 use plumb_serve::database::Statement;
 
 use super::share::{Share, Way};
@@ -11,6 +11,7 @@ use crate::queue::ExecutionId;
 use crate::transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
+use crate::xslt::Stylesheet;
 
 /// A unit of work over data servers. What is not committed when it is dropped is undone.
 ///
@@ -179,9 +180,13 @@ impl Outside for Work {
         self.servers.back_ends().call(request)
     }
 
-    fn transform(&mut self, stylesheet: &Path, _: &[u8]) -> Result<Vec<u8>, OutsideError> {
-        let problem = format!("nothing here reads {}", stylesheet.display());
-        Err(OutsideError::Refused(problem))
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        Ok(self.servers.stylesheets().transform(stylesheet, document, patience)?)
     }
 }
 

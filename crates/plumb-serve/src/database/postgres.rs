@@ -183,8 +183,7 @@ impl PostgresSession {
     ) -> Result<(), DatabaseError> {
         while *at < statements.len() {
             let rest = &statements[*at..];
-            let known =
-                rest.iter().take_while(|it| self.prepared.contains_key(&*it.text)).count();
+            let known = rest.iter().take_while(|it| self.prepared.contains_key(&*it.text)).count();
             if known == 0 {
                 self.prepared(&rest[0].text).map_err(|broken| self.fault(broken))?;
                 continue;
