@@ -27,12 +27,8 @@ fn files_are_neither_read_nor_written() {
     let write = out.to_str().unwrap();
     let ours = stylesheets();
     let reading = [
-        format!(
-            "<xsl:template match='/'><xsl:copy-of select=\"document('file://{secret}')\"/></xsl:template>"
-        ),
-        format!(
-            "<xsl:template match='/'><xsl:copy-of select=\"document('{secret}')\"/></xsl:template>"
-        ),
+        format!("<xsl:template match='/'><xsl:copy-of select=\"document('file://{secret}')\"/></xsl:template>"),
+        format!("<xsl:template match='/'><xsl:copy-of select=\"document('{secret}')\"/></xsl:template>"),
         format!("<xsl:include href='{secret}'/>"),
         format!("<xsl:import href='file://{secret}'/>"),
         "<xsl:template match='/'><xsl:copy-of select=\"document('')\"/></xsl:template>".to_string(),
@@ -43,9 +39,7 @@ fn files_are_neither_read_nor_written() {
         assert!(!error.contains("geheim"), "{error}");
     }
     let element = |name: &str, attribute: &str| {
-        format!(
-            "<xsl:template match='/'><{name} {attribute}='{write}'><x/></{name}></xsl:template>"
-        )
+        format!("<xsl:template match='/'><{name} {attribute}='{write}'><x/></{name}></xsl:template>")
     };
     for body in [element("exsl:document", "href"), element("xsl:document", "href")] {
         let error = refused(&ours, &body, "<a/>");
@@ -93,8 +87,7 @@ fn document_types_are_refused_whatever_is_in_them() {
         assert!(error.contains("document, line 1: a DOCTYPE is refused"), "{error}");
     }
     // not to be seen before it is read
-    let hidden: Vec<u8> =
-        "\u{feff}<!DOCTYPE a><a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let hidden: Vec<u8> = "\u{feff}<!DOCTYPE a><a/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let error = ours.transform(&sheet(text), &hidden, PATIENCE).unwrap_err().to_string();
     assert!(error.contains("a DOCTYPE is refused"), "{error}");
     let error = ours.check(&raw(b"<!DOCTYPE a []><a/>"), PATIENCE).unwrap_err().to_string();
@@ -185,10 +178,7 @@ fn an_error_of_the_document_is_one_and_no_part_of_it_passes() {
         ("<a b='1' b='2'/>", "Attribute b redefined"),
     ] {
         let error = refused(&ours, text, document);
-        assert!(
-            error.starts_with("sheet.xsl: ") && error.contains(expected),
-            "{document}: {error}"
-        );
+        assert!(error.starts_with("sheet.xsl: ") && error.contains(expected), "{document}: {error}");
     }
     let ended = "<xsl:template match='/'><a><xsl:message terminate='yes'>no order</xsl:message></a>\
         </xsl:template>";

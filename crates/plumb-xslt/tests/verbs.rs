@@ -80,13 +80,9 @@ fn an_error_names_the_action_and_the_stylesheet() {
     let folder = tempfile::tempdir().unwrap();
     let message = folder.path().join("message.xml");
     fs::write(&message, "<a>").unwrap();
-    fs::write(
-        folder.path().join("t.toml"),
-        "[[action]]\nname = \"rows\"\nxslt = \"rowsets.xsl\"\n",
-    )
-    .unwrap();
-    let example =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flow/xslt/rowsets.xsl");
+    fs::write(folder.path().join("t.toml"), "[[action]]\nname = \"rows\"\nxslt = \"rowsets.xsl\"\n")
+        .unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flow/xslt/rowsets.xsl");
     fs::copy(example, folder.path().join("rowsets.xsl")).unwrap();
     let path = folder.path().to_str().unwrap();
     let (tried, _) = said(&["try", "t", message.to_str().unwrap(), "--transactions", path]);

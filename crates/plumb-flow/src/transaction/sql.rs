@@ -220,9 +220,11 @@ mod tests {
         fn any_text_is_read_or_refused(text in "(\\PC|\\$|'|\"|\\$\\{a\\}|--|/\\*|\\*/|\\$\\$|\n){0,30}") {
             if let Ok(read) = SqlText::parse(&format!("SELECT {text}")) {
                 for number in 1..=read.names.len() {
-                    prop_assert!(read.text.contains(&format!("${number}")));
+                    let place = format!("${number}");
+                    prop_assert!(read.text.contains(&place), "{}", read.text);
                 }
-                prop_assert!(read.names.iter().all(|(name, _)| !name.contains('}')));
+                let names = read.names.iter().all(|(name, _)| !name.contains('}'));
+                prop_assert!(names, "{:?}", read.names);
             }
         }
     }
