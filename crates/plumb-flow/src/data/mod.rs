@@ -135,9 +135,9 @@ impl DataServers {
             let mut all = self.servers.values();
             return match (all.next(), all.next()) {
                 (Some(only), None) => Ok(Arc::clone(only)),
-                (None, _) => refused(format!(
-                    "there is no data server: describe one in {DATA_SERVERS_FILE}"
-                )),
+                (None, _) => {
+                    refused(format!("there is no data server: describe one in {DATA_SERVERS_FILE}"))
+                }
                 _ => {
                     let names: Vec<&str> = self.names().collect();
                     refused(format!("say which: server = one of {}", names.join(", ")))

@@ -10,10 +10,10 @@ use plumb_scenario::variables::{Names, Slot};
 use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
-use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::accepts::Accepts;
-use super::retry::Retry;
 use super::compile_outside::Answering;
+use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
+use super::retry::Retry;
 use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
 use crate::rows::{FieldPath, Late, RowPath, RowPlan};
 use crate::xslt::is_below;
@@ -281,7 +281,8 @@ impl Compiler<'_> {
         {
             return Err(self.wrong(&written.span(), "a status is 200 to 599"));
         }
-        let text = |it: &Option<Spanned<String>>| it.as_ref().map(|it| it.get_ref().as_str().into());
+        let text =
+            |it: &Option<Spanned<String>>| it.as_ref().map(|it| it.get_ref().as_str().into());
         Ok(Verb::Respond(Respond {
             status,
             media_type: text(&action.media_type),
@@ -327,7 +328,11 @@ impl Compiler<'_> {
     }
 
     /// A variable that nothing has given a value is a mistake, found before anything runs.
-    pub(super) fn all_known(&self, slots: impl Iterator<Item = Slot>, at: &Range<usize>) -> Result<(), Wrong> {
+    pub(super) fn all_known(
+        &self,
+        slots: impl Iterator<Item = Slot>,
+        at: &Range<usize>,
+    ) -> Result<(), Wrong> {
         for slot in slots {
             if !self.known.contains(&slot) && !self.is_answer(slot) {
                 let name = self.names.name(slot);

@@ -12,7 +12,8 @@ use super::document::{Body, Document};
 use super::failure::{Failed, FailureKind, Trouble};
 use super::shaping::escaped;
 use super::{
-    Action, BackEndAnswer, Branch, Call, Outside, Repeat, Respond, SqlAnswer, Transaction, Verb, Xslt,
+    Action, BackEndAnswer, Branch, Call, Outside, Repeat, Respond, SqlAnswer, Transaction, Verb,
+    Xslt,
 };
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
@@ -283,11 +284,8 @@ impl<'t> Execution<'_, 't> {
     ) -> Result<(), Trouble> {
         let appends = respond.append.as_deref();
         if appends.is_none() {
-            self.completed = Completed {
-                status: 200,
-                media_type: "text/plain".into(),
-                text: String::new(),
-            };
+            self.completed =
+                Completed { status: 200, media_type: "text/plain".into(), text: String::new() };
             self.pieces = 0;
         }
         if let Some(status) = respond.status {
@@ -373,7 +371,11 @@ fn made(result: Vec<u8>) -> Document<'static> {
     }
 }
 
-pub(super) fn written(text: &Template, names: &Names, variables: &Variables) -> Result<String, String> {
+pub(super) fn written(
+    text: &Template,
+    names: &Names,
+    variables: &Variables,
+) -> Result<String, String> {
     let mut out = Vec::new();
     text.write(variables, &mut out).map_err(|missing| missing.words(names))?;
     String::from_utf8(out).map_err(|error| error.to_string())

@@ -65,9 +65,15 @@ mod tests {
     #[test]
     fn values_are_escaped_for_the_media_type() {
         assert_eq!(written("text/plain", "<\"&"), "<\"&");
-        assert_eq!(written("application/json; charset=utf-8", "a\"\\\n\u{1}"), "a\\\"\\\\\\n\\u0001");
+        assert_eq!(
+            written("application/json; charset=utf-8", "a\"\\\n\u{1}"),
+            "a\\\"\\\\\\n\\u0001"
+        );
         assert_eq!(written("application/problem+json", "<"), "<");
-        assert_eq!(written("text/xml", "<a b='\"'>&\n\u{2}"), "&lt;a b=&apos;&quot;&apos;&gt;&amp;&#10;\u{FFFD}");
+        assert_eq!(
+            written("text/xml", "<a b='\"'>&\n\u{2}"),
+            "&lt;a b=&apos;&quot;&apos;&gt;&amp;&#10;\u{FFFD}"
+        );
         assert_eq!(written("application/soap+xml", "<"), "&lt;");
     }
 

@@ -4,8 +4,25 @@ use std::ops::Range;
 
 /// Words that begin what would break the transaction of a unit of work, or outlive it.
 const REFUSED: [&str; 20] = [
-    "abort", "analyze", "begin", "commit", "copy", "discard", "end", "listen", "notify", "pragma",
-    "prepare", "release", "reset", "rollback", "savepoint", "set", "start", "unlisten", "vacuum",
+    "abort",
+    "analyze",
+    "begin",
+    "commit",
+    "copy",
+    "discard",
+    "end",
+    "listen",
+    "notify",
+    "pragma",
+    "prepare",
+    "release",
+    "reset",
+    "rollback",
+    "savepoint",
+    "set",
+    "start",
+    "unlisten",
+    "vacuum",
     "attach",
 ];
 

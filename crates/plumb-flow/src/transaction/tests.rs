@@ -48,7 +48,9 @@ impl Trace for Lines {
             Traced::Log(text) => format!("log {text}"),
             Traced::Response(response) => format!("{} {}", response.status, response.text),
             Traced::Called(name) => format!("calls {name}"),
-            Traced::Statement { .. } | Traced::Answer(_) | Traced::BackEnd { .. } => what.to_string(),
+            Traced::Statement { .. } | Traced::Answer(_) | Traced::BackEnd { .. } => {
+                what.to_string()
+            }
             Traced::Transformed(bytes) => format!("{bytes} bytes"),
         };
         self.0.push(format!("{depth} {action}: {what}"));
@@ -64,7 +66,8 @@ fn asked(
         parameters.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
     let find = |name: &str| transactions.iter().find(|it| &*it.name == name);
     let mut lines = Lines::default();
-    let done = run(&transactions[0], &Request { body, parameters }, &find, &mut Unreachable, &mut lines);
+    let done =
+        run(&transactions[0], &Request { body, parameters }, &find, &mut Unreachable, &mut lines);
     (done, lines.0)
 }
 

@@ -5,11 +5,7 @@ use std::fmt;
 use super::Traced;
 
 /// Names and values, but none of what is called a secret.
-fn named(
-    f: &mut fmt::Formatter<'_>,
-    values: &[(&str, Option<&str>)],
-    absent: &str,
-) -> fmt::Result {
+fn named(f: &mut fmt::Formatter<'_>, values: &[(&str, Option<&str>)], absent: &str) -> fmt::Result {
     for (number, (name, value)) in values.iter().enumerate() {
         let separator = if number == 0 { "" } else { ", " };
         match value {
@@ -29,9 +25,7 @@ fn is_secret(name: &str) -> bool {
 impl fmt::Display for Traced<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Row(values) => {
-                named(f, values, "is not there")
-            }
+            Self::Row(values) => named(f, values, "is not there"),
             Self::Rows(1) => f.write_str("1 row"),
             Self::Rows(rows) => write!(f, "{rows} rows"),
             Self::Branch(Some(branch)) => write!(f, "takes branch {branch}"),
