@@ -38,11 +38,15 @@ fn begin(text: &mut String, number: u64) {
     text.push_str("<EDI_DC40 SEGMENT=\"1\"><TABNAM>EDI_DC40</TABNAM><MANDT>100</MANDT>");
     field(text, "DOCNUM", format_args!("{number:016}"));
     text.push_str("<IDOCTYP>LOIPRO01</IDOCTYP><MESTYP>LOIPRO</MESTYP><SNDPRT>LS</SNDPRT>");
-    text.push_str("<SNDPRN>ERP100</SNDPRN><CREDAT>20110320</CREDAT><CRETIM>151333</CRETIM></EDI_DC40>\n");
+    text.push_str(
+        "<SNDPRN>ERP100</SNDPRN><CREDAT>20110320</CREDAT><CRETIM>151333</CRETIM></EDI_DC40>\n",
+    );
     text.push_str("<E1AFKOL SEGMENT=\"1\">");
     field(text, "AUFNR", format_args!("{number:012}"));
     text.push_str("<AUART>PP01</AUART><WERKS>1000</WERKS><MATNR>PUMP-7</MATNR>");
-    text.push_str("<MAKTX>Pump &amp; frame, gr\u{fc}n</MAKTX><GAMNG>40.000</GAMNG><GMEIN>PCE</GMEIN>");
+    text.push_str(
+        "<MAKTX>Pump &amp; frame, gr\u{fc}n</MAKTX><GAMNG>40.000</GAMNG><GMEIN>PCE</GMEIN>",
+    );
     text.push_str("<GSTRS>20110321</GSTRS><GLTRS>20110325</GLTRS>\n<E1AFFLL SEGMENT=\"1\"><APLZL>00000001</APLZL>\n");
 }
 

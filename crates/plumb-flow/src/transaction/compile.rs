@@ -10,8 +10,8 @@ use plumb_scenario::variables::{Names, Slot};
 use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
-use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::accepts::Accepts;
+use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::retry::Retry;
 use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
 use crate::rows::{FieldPath, Late, RowPath, RowPlan};

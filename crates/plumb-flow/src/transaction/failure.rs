@@ -50,7 +50,8 @@ impl fmt::Display for Failed {
 impl std::error::Error for Failed {}
 
 /// What an action could not do, before it is known which actions were around it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
 pub(super) struct Trouble {
     pub(super) kind: FailureKind,
     pub(super) problem: String,

@@ -63,7 +63,8 @@ fn asked(
         parameters.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
     let find = |name: &str| transactions.iter().find(|it| &*it.name == name);
     let mut lines = Lines::default();
-    let done = run(&transactions[0], &Request { body, parameters }, &find, &mut Unreachable, &mut lines);
+    let done =
+        run(&transactions[0], &Request { body, parameters }, &find, &mut Unreachable, &mut lines);
     (done, lines.0)
 }
 
