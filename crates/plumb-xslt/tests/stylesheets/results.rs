@@ -19,7 +19,8 @@ fn theirs(stylesheet: &Stylesheet, document: &[u8]) -> Vec<u8> {
     let (sheet, input) = (folder.path().join("sheet.xsl"), folder.path().join("input.xml"));
     fs::write(&sheet, &**stylesheet.text()).unwrap();
     fs::write(&input, document).unwrap();
-    let done = Command::new("xsltproc").args(["--nonet", "--nowrite"]).arg(sheet).arg(input).output();
+    let done =
+        Command::new("xsltproc").args(["--nonet", "--nowrite"]).arg(sheet).arg(input).output();
     let done = done.expect("xsltproc of the package xsltproc");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     done.stdout
@@ -85,7 +86,9 @@ fn one_document_leaves_nothing_for_the_next() {
              <r><xsl:value-of select=\"count(key('k', '1'))\"/></r></xsl:template>",
         ),
     );
-    for (document, count) in [("<a><i n='1'/><i n='1'/></a>", "2"), ("<a/>", "0"), ("<i n='1'/>", "1")] {
+    for (document, count) in
+        [("<a><i n='1'/><i n='1'/></a>", "2"), ("<a/>", "0"), ("<i n='1'/>", "1")]
+    {
         let result = ours.transform(&keyed, document.as_bytes(), PATIENCE).unwrap();
         let expected = format!("<?xml version=\"1.0\"?>\n<r>{count}</r>\n");
         assert_eq!(String::from_utf8(result).unwrap(), expected);
