@@ -27,7 +27,10 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::FlowError;
 pub use serve::{Serve, ServeOptions};
 pub use transactions::{Problem, ProblemKind, Transactions};
-pub use verbs::{Check, CheckOptions, TryOptions, TryOut, AskManager, ChoiceOptions, DropOptions, ListOptions, RetryOptions, ServerOptions, ShowOptions, StateName};
+pub use verbs::{
+    AskManager, Check, CheckOptions, ChoiceOptions, DropOptions, ListOptions, RetryOptions,
+    ServerOptions, ShowOptions, StateName, TryOptions, TryOut,
+};
 
 /// The integration layer.
 #[derive(Clone, Copy, Debug)]

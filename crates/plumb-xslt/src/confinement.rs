@@ -115,11 +115,9 @@ fn allowed() -> Result<Calls, BackendError> {
     calls.extend([libc::SYS_alarm, libc::SYS_time].map(|call| (call, Vec::new())));
     let input = [libc::STDIN_FILENO];
     let outputs = [libc::STDOUT_FILENO, libc::STDERR_FILENO];
-    for (call, files) in [
-        (libc::SYS_read, &input[..]),
-        (libc::SYS_write, &outputs),
-        (libc::SYS_writev, &outputs),
-    ] {
+    for (call, files) in
+        [(libc::SYS_read, &input[..]), (libc::SYS_write, &outputs), (libc::SYS_writev, &outputs)]
+    {
         calls.insert(call, files.iter().map(|file| of_file(*file)).collect::<Result<_, _>>()?);
     }
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {

@@ -79,9 +79,7 @@ impl DoneTable {
         ids: &[ExecutionId],
     ) -> Result<BTreeSet<ExecutionId>, DatabaseError> {
         let statement = match database.dialect() {
-            Dialect::Postgres => {
-                "SELECT id FROM plumb_done WHERE id = ANY ($1::text::bigint[])"
-            }
+            Dialect::Postgres => "SELECT id FROM plumb_done WHERE id = ANY ($1::text::bigint[])",
             Dialect::Sqlite => {
                 "SELECT id FROM plumb_done WHERE id IN (SELECT value FROM json_each($1))"
             }

@@ -200,7 +200,8 @@ fn target(text: &str, folder: &Path, file: &ServerFile) -> Result<DatabaseTarget
         connect: file.connect_timeout.unwrap_or(default.connect),
         statement: file.timeout.unwrap_or(default.statement),
     };
-    let url = if url.contains("://") { url.clone() } else { folder.join(url).display().to_string() };
+    let url =
+        if url.contains("://") { url.clone() } else { folder.join(url).display().to_string() };
     DatabaseTarget::parse(&url, password.as_ref(), limits)
         .map_err(|error| Wrong::at(text, &at, error.to_string()))
 }

@@ -152,7 +152,8 @@ mod tests {
             ("Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", true),
             ("Connection: close\r\n\r\nabc", false),
         ] {
-            let text = format!("{interim}HTTP/1.1 201 Created\r\nContent-Type: text/xml; a\r\n{rest}");
+            let text =
+                format!("{interim}HTTP/1.1 201 Created\r\nContent-Type: text/xml; a\r\n{rest}");
             let (answer, keep) = answer(&text).unwrap();
             assert_eq!((answer.status, answer.media_type.as_str()), (201, "text/xml"));
             assert_eq!((answer.body.as_slice(), keep), (&b"abc"[..], keeps), "{rest}");

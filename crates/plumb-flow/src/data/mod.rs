@@ -33,12 +33,14 @@ use self::server::DataServer;
 use self::share::Way;
 use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
+use crate::xslt::{Stylesheets, XsltLimits};
 
 /// All data servers and back ends of a folder of transactions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct DataServers {
     servers: BTreeMap<String, Arc<DataServer>>,
     back_ends: BackEnds,
+    stylesheets: Arc<Stylesheets>,
 }
 
 impl DataServers {
@@ -57,7 +59,20 @@ impl DataServers {
     pub fn new(plans: Vec<ServerPlan>) -> Self {
         let servers = plans.into_iter().map(|plan| (plan.name.clone(), DataServer::new(plan)));
         let servers = servers.map(|(name, server)| (name, Arc::new(server))).collect();
-        Self { servers, back_ends: BackEnds::default() }
+        let stylesheets = Arc::new(Stylesheets::new(XsltLimits::default()));
+        Self { servers, back_ends: BackEnds::default(), stylesheets }
+    }
+
+    /// The same, with the processes that apply stylesheets.
+    #[must_use]
+    pub fn with_stylesheets(self, stylesheets: Arc<Stylesheets>) -> Self {
+        Self { stylesheets, ..self }
+    }
+
+    /// The processes that apply stylesheets.
+    #[must_use]
+    pub fn stylesheets(&self) -> &Arc<Stylesheets> {
+        &self.stylesheets
     }
 
     /// Opens the sessions that there shall be at the start; what went wrong, a text for a server.
@@ -120,9 +135,9 @@ impl DataServers {
             let mut all = self.servers.values();
             return match (all.next(), all.next()) {
                 (Some(only), None) => Ok(Arc::clone(only)),
-                (None, _) => refused(format!(
-                    "there is no data server: describe one in {DATA_SERVERS_FILE}"
-                )),
+                (None, _) => {
+                    refused(format!("there is no data server: describe one in {DATA_SERVERS_FILE}"))
+                }
                 _ => {
                     let names: Vec<&str> = self.names().collect();
                     refused(format!("say which: server = one of {}", names.join(", ")))

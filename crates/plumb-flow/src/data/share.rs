@@ -128,18 +128,24 @@ impl Share {
     }
 
     /// The message `id` has done all it does; what becomes of it is known if it stands alone.
-    pub(super) fn end(&mut self, id: ExecutionId) -> Result<(), OutsideError> {
-        let Some(member) = self.last(id) else { return Ok(()) };
-        if !self.own || self.way != Way::Recorded {
-            return Ok(());
+    pub(super) fn finish(&mut self, id: ExecutionId) -> Result<(), OutsideError> {
+        match self.last(id) {
+            Some(member) if self.own && self.way == Way::Recorded => {
+                self.run_own(member)?;
+                self.is_done_before(member).map(|_| ())
+            }
+            Some(member) => self.is_done_before(member).map(|_| ()),
+            None => Ok(()),
         }
-        let done = self.run_own(member);
-        if self.own {
+    }
+
+    /// The message under way is finished everywhere: it shares the fate of the others.
+    pub(super) fn release(&mut self) {
+        if self.own && self.way == Way::Recorded {
             self.own = false;
-            self.in_order(&["RELEASE SAVEPOINT plumb_message"])?;
+            // when this fails the share is lost, which its members are told
+            let _ = self.in_order(&["RELEASE SAVEPOINT plumb_message"]);
         }
-        done?;
-        self.is_done_before(member).map(|_| ())
     }
 
     /// Undoes what the message `id`, which came last, has done.
@@ -377,9 +383,6 @@ impl Share {
     }
 
     fn commit_recorded(&mut self) {
-        if let Some(id) = self.members.last().map(|member| member.id) {
-            let _ = self.end(id); // its member knows
-        }
         self.flush();
         let Some(mut lease) = self.lease.take() else { return };
         match lease.commit() {

@@ -9,7 +9,7 @@ use super::share::{Share, Way};
 use super::{DataServers, is_read};
 use crate::queue::ExecutionId;
 use crate::transaction::{
-    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
 use crate::xslt::Stylesheet;
 
@@ -99,17 +99,15 @@ impl Work {
     fn end_message(&mut self) {
         let Some(message) = self.messages.last() else { return };
         let (id, shares) = (message.id, message.shares.clone());
-        let several = shares.len() > 1;
-        let mut failed = None;
-        for share in &shares {
-            if let Err(error) = self.shares[*share].end(id) {
-                failed.get_or_insert(error);
+        let failed = shares.iter().find_map(|share| self.shares[*share].finish(id).err());
+        match failed {
+            Some(error) if shares.len() > 1 => {
+                shares.iter().for_each(|share| self.shares[*share].undo(id));
+                self.messages.pop();
+                self.ended.push((id, Err(error)));
             }
-        }
-        if let (true, Some(error)) = (several, failed) {
-            shares.iter().for_each(|share| self.shares[*share].undo(id));
-            self.messages.pop();
-            self.ended.push((id, Err(error)));
+            // of one share that share tells
+            _ => shares.iter().for_each(|share| self.shares[*share].release()),
         }
     }
 
@@ -186,7 +184,7 @@ impl Outside for Work {
         document: &[u8],
         patience: Span,
     ) -> Result<Vec<u8>, OutsideError> {
-        Unreachable.transform(stylesheet, document, patience)
+        Ok(self.servers.stylesheets().transform(stylesheet, document, patience)?)
     }
 }
 

@@ -24,6 +24,7 @@ use self::classic::ClassicCall;
 use self::document::{Document, Form};
 use self::parameters::Pairs;
 use self::submit::{Keys, Order};
+use crate::data::DataServers;
 use crate::executor::Executor;
 use crate::log::Log;
 use crate::manager::{Manager, View};
@@ -80,10 +81,16 @@ impl HttpService for Site {
 }
 
 impl Site {
-    pub(crate) fn new(config: &Config, executor: Arc<Executor>, log: Arc<Log>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        executor: Arc<Executor>,
+        servers: Arc<DataServers>,
+        log: Arc<Log>,
+    ) -> Self {
         let counters = Arc::new(Counters::default());
         let connections = config.front.connections;
-        let manager = Manager::new(Arc::clone(&executor), Arc::clone(&counters), connections);
+        let manager =
+            Manager::new(Arc::clone(&executor), servers, Arc::clone(&counters), connections);
         let pieces = config.front.memory.bytes() / PIECE;
         Self {
             manager: Arc::new(manager),
@@ -145,11 +152,11 @@ impl Site {
                 self.act(route, query, request).await
             }
             (Route::Home | Route::Execution(_) | Route::Metrics, ..) => Err(Failure::method("GET")),
-            (Route::Classic | Route::Soap(_) | Route::Manager(_), ..) => Err(Failure::method("GET, POST")),
-            (Route::Runner(_) | Route::Messages, ..) => Err(Failure::method("POST")),
-            (Route::Nowhere, ..) => {
-                Err(Failure::not_found("there is nothing at this path"))
+            (Route::Classic | Route::Soap(_) | Route::Manager(_), ..) => {
+                Err(Failure::method("GET, POST"))
             }
+            (Route::Runner(_) | Route::Messages, ..) => Err(Failure::method("POST")),
+            (Route::Nowhere, ..) => Err(Failure::not_found("there is nothing at this path")),
         }
     }
 
@@ -167,10 +174,9 @@ impl Site {
                 self.manage(move |manager| manager.act(path, &form, view)).await
             }
             Route::Soap(name) => self.run_service(&name, request).await,
-            Route::Home
-            | Route::Execution(_)
-            | Route::Metrics
-            | Route::Nowhere => Err(Failure::not_found("there is nothing at this path")),
+            Route::Home | Route::Execution(_) | Route::Metrics | Route::Nowhere => {
+                Err(Failure::not_found("there is nothing at this path"))
+            }
         }
     }
 

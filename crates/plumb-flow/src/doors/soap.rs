@@ -181,7 +181,8 @@ mod tests {
         let answer = wsdl(&transaction, &headers, Peer { address: None, tls: true });
         let text = std::str::from_utf8(&answer.body).unwrap();
         let document = roxmltree::Document::parse(text).unwrap();
-        let find = |name: &str| document.descendants().find(|it| it.attribute("name") == Some(name));
+        let find =
+            |name: &str| document.descendants().find(|it| it.attribute("name") == Some(name));
         assert_eq!(find("plant").unwrap().attribute("minOccurs"), Some("0"));
         assert_eq!(find("shift").unwrap().attribute("minOccurs"), Some("1"));
         assert!(find("no name").is_none());

@@ -28,7 +28,7 @@ use crate::queue::{Ending, ExecutionId, Message, Queue, Settled};
 use crate::transaction::{Completed, Failed, Retry, UnitOfWork};
 
 pub(crate) use counts::{CountFigures, Counts, Timings};
-pub(crate) use outsides::{Outsides, Reach};
+pub(crate) use outsides::Outsides;
 pub(crate) use pool::{Pool, PoolFigures};
 pub(crate) use running::{Running, UnderWay};
 
@@ -195,13 +195,7 @@ impl Executor {
         let id = self.queue.next_id();
         let listed = self.running.list(id, &message.transaction, &version.digest, false);
         unit.begin(id);
-        let mut done = attempt(
-            &version,
-            &message,
-            &mut **unit,
-            self.outsides.stylesheets(),
-            self.settings.trace_size,
-        );
+        let mut done = attempt(&version, &message, &mut **unit, self.settings.trace_size);
         self.commit_one(id, &mut done, unit);
         drop(listed);
         let Attempt { execution_ns, data_ns, .. } = done;

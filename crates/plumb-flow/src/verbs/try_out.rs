@@ -105,7 +105,8 @@ impl Verb for TryOut {
         let limits = XsltLimits { document_bytes: DOCUMENT_BYTES_MAX, processes: 1 };
         let mut outside = Tried { stylesheets: Stylesheets::new(limits) };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
-        let done = run(transaction, &request, &|name| transactions.find(name), &mut outside, &mut shown);
+        let done =
+            run(transaction, &request, &|name| transactions.find(name), &mut outside, &mut shown);
         if let Some(error) = shown.failed {
             return Err(error.into());
         }

@@ -11,9 +11,6 @@ mod process;
 mod program;
 mod stylesheet;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

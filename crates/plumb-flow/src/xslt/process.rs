@@ -69,12 +69,6 @@ impl Process {
         Ok(process)
     }
 
-    /// Its id.
-    #[cfg(test)]
-    pub(super) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Whether it has not ended meanwhile.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

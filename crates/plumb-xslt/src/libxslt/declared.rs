@@ -3,7 +3,6 @@
 //! # Source
 //! `libxml/parser.h`, `libxml/xmlerror.h`, `libxslt/xsltInternals.h`, `libxslt/security.h`,
 //! `libxslt/xsltutils.h` and `libexslt/exslt.h` of libxml2 2.9 and libxslt 1.1.35.
-#![expect(non_snake_case, reason = "names of the library")]
 #![expect(unsafe_code, reason = "functions of a library in C")]
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
@@ -65,6 +64,7 @@ pub(super) struct TransformContext {
 
 pub(super) type SecurityCheck =
     unsafe extern "C" fn(*mut SecurityPrefs, *mut c_void, *const c_char) -> c_int;
+pub(super) type ErrorHandler = extern "C" fn(*mut c_void, *const ParseError);
 pub(super) type EntityLoader =
     extern "C" fn(*const c_char, *const c_char, *mut ParserContext) -> *mut ParserInput;
 
@@ -79,8 +79,7 @@ unsafe extern "C" {
     ) -> *mut Document;
     pub(super) fn xmlFreeDoc(document: *mut Document);
     pub(super) fn xmlGetIntSubset(document: *const Document) -> *mut c_void;
-    pub(super) fn xmlResetLastError();
-    pub(super) fn xmlGetLastError() -> *const ParseError;
+    pub(super) fn xmlSetStructuredErrorFunc(data: *mut c_void, handler: Option<ErrorHandler>);
     pub(super) fn xmlSetExternalEntityLoader(loader: Option<EntityLoader>);
     pub(super) fn xmlSetGenericErrorFunc(stream: *mut c_void, handler: *mut c_void);
 

@@ -1,6 +1,6 @@
 //! What the library says while it works, which it prints to a stream of C.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::ptr;
 
 use super::declared as c;
@@ -59,17 +59,4 @@ impl Drop for Heard {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// The text at `text`, which is null or ends with a zero.
-///
-/// # Safety
-/// It must be one of them, and not change while it is read.
-#[expect(unsafe_code, reason = "texts of C")]
-pub(super) unsafe fn text_at(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

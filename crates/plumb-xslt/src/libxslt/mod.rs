@@ -4,12 +4,16 @@
 
 mod declared;
 mod heard;
+mod parse_fault;
+mod said;
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{self, NonNull};
 
 use declared as c;
 use heard::Heard;
+use parse_fault::FirstFault;
+use said::in_short;
 
 use crate::prolog::doctype_line;
 
@@ -18,9 +22,8 @@ const DOCUMENT: &CStr = c"document";
 const STYLESHEET: &CStr = c"stylesheet";
 /// Errors are told of; entities are kept as they are, nothing is fetched, and no limit is lifted.
 /// CDATA becomes text, as stylesheets expect.
-const PARSE_OPTIONS: c_int = c::PARSE_NOERROR | c::PARSE_NOWARNING | c::PARSE_NONET | c::PARSE_NOCDATA;
-/// What the parser says of a depth or size that only that option would allow.
-const LIFTING: &str = "use XML_PARSE_HUGE option";
+const PARSE_OPTIONS: c_int =
+    c::PARSE_NOERROR | c::PARSE_NOWARNING | c::PARSE_NONET | c::PARSE_NOCDATA;
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,38 +80,40 @@ struct Tree(NonNull<c::Document>);
 impl Tree {
     #[expect(unsafe_code, reason = "libxml2 is written in C")]
     fn read(text: &[u8], name: &CStr) -> Result<Self, Fault> {
+        let called = name.to_string_lossy();
+        if text.trim_ascii().is_empty() {
+            return Err(Fault { line: 0, text: format!("the {called} is empty") });
+        }
         if let Some(line) = doctype_line(text) {
-            return Err(refused_doctype(name, line));
+            return Err(refused_doctype(&called, line));
         }
         let Ok(length) = c_int::try_from(text.len()) else {
-            return Err(Fault { line: 0, text: "it is larger than 2 GiB".into() });
+            return Err(Fault { line: 0, text: format!("the {called} is larger than 2 GiB") });
         };
+        let faults = FirstFault::listen();
         // SAFETY: the text has that length and is only read while the call lasts, the name ends with
         // a zero, and the encoding may be null: the document names it.
         let tree = unsafe {
-            c::xmlResetLastError();
             let text = text.as_ptr().cast();
             c::xmlReadMemory(text, length, name.as_ptr(), ptr::null(), PARSE_OPTIONS)
         };
         let tree = NonNull::new(tree).map(Self);
         // a prefix without a namespace leaves a tree, and is an error all the same
-        let fault = last_parse_fault(name);
+        let fault = faults.end().map(|fault| fault.of(&called));
         let Some(tree) = tree else {
-            let unknown = || Fault { line: 0, text: "it cannot be read".into() };
+            let unknown = || Fault { line: 0, text: format!("the {called} cannot be read") };
             return Err(fault.unwrap_or_else(unknown));
         };
         // SAFETY: the tree was made above and is not freed before `tree` is dropped.
         if !unsafe { c::xmlGetIntSubset(tree.0.as_ptr()) }.is_null() {
-            return Err(refused_doctype(name, 0));
+            return Err(refused_doctype(&called, 0));
         }
         fault.map_or(Ok(tree), Err)
     }
 
     /// Leaves the freeing to somebody else.
-    fn release(self) -> *mut c::Document {
-        let tree = self.0.as_ptr();
-        std::mem::ManuallyDrop::new(self);
-        tree
+    fn release(self) {
+        let _ = std::mem::ManuallyDrop::new(self);
     }
 }
 
@@ -120,34 +125,13 @@ impl Drop for Tree {
     }
 }
 
-fn refused_doctype(name: &CStr, line: u32) -> Fault {
+fn refused_doctype(called: &str, line: u32) -> Fault {
     let place = if line > 0 { format!(", line {line}") } else { String::new() };
-    let name = name.to_string_lossy();
     let text = format!(
-        "{name}{place}: a DOCTYPE is refused: it can name files and hide what is large; leave it out"
+        "{called}{place}: a DOCTYPE is refused: it can name files and hide what is large; \
+         leave it out"
     );
     Fault { line, text }
-}
-
-/// The last error of the parser since it was reset; warnings are none.
-#[expect(unsafe_code, reason = "libxml2 is written in C")]
-fn last_parse_fault(name: &CStr) -> Option<Fault> {
-    // SAFETY: null or an error of the library that stays until its next call; its message is null or
-    // ends with a zero, and is copied here.
-    let (error, message) = unsafe {
-        let error = c::xmlGetLastError().as_ref()?;
-        (error, heard::text_at(error.message))
-    };
-    if error.level < c::LEVEL_ERROR {
-        return None;
-    }
-    let message = message.trim().replace(LIFTING, "");
-    let (name, message) = (name.to_string_lossy(), message.trim());
-    let text = match error.column {
-        0 => format!("{name}, line {}: {message}", error.line),
-        column => format!("{name}, line {}, column {column}: {message}", error.line),
-    };
-    Some(Fault { line: u32::try_from(error.line).unwrap_or(0), text })
 }
 
 /// A stylesheet, compiled.
@@ -240,21 +224,8 @@ impl Drop for Stylesheet {
     }
 }
 
-/// What the library said of an error: the line of the first that names one, and all of it.
+/// What the library said of an error, or else `otherwise`.
 fn fault(said: &str, otherwise: &str) -> Fault {
-    let mut lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines.dedup();
-    let numbers = lines.iter().filter_map(|line| line.split_once(" line ")?.1.split(' ').next());
-    let line = numbers.filter_map(|number| number.parse().ok()).next().unwrap_or(0);
-    if lines.is_empty() {
-        lines.push(otherwise);
-    }
-    let mut text = lines.join("; ").replace(" element ", " in ").replace("file stylesheet ", "");
-    if text.contains("denied") {
-        text += ": a stylesheet has its document, and no other file or address";
-    }
-    Fault { line, text }
+    let (line, text) = in_short(said);
+    Fault { line, text: if text.is_empty() { otherwise.into() } else { text } }
 }
-
-#[cfg(test)]
-mod tests;

@@ -227,9 +227,7 @@ mod tests {
                 "expected text",
             ),
             (
-                body(&format!(
-                    "<Request xmlns=\"{OF}\"><Document><a/><b/></Document></Request>"
-                )),
+                body(&format!("<Request xmlns=\"{OF}\"><Document><a/><b/></Document></Request>")),
                 "more than one element",
             ),
         ] {

@@ -62,12 +62,14 @@ impl Client {
     /// [`FlowError`] when there is no server, or it refuses; with what it said.
     pub(super) fn ask(&self, target: &str, form: Option<&str>) -> Result<Value, FlowError> {
         let broken = |error: io::Error| {
-            FlowError::Plan(format!("{} does not answer as a transaction manager: {error}", self.host))
+            FlowError::Plan(format!(
+                "{} does not answer as a transaction manager: {error}",
+                self.host
+            ))
         };
         let candidates: Vec<Endpoint> =
             self.host.to_socket_addrs().map_err(broken)?.map(Endpoint::Tcp).collect();
-        let mut connection =
-            Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
+        let mut connection = Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
         connection.limit_calls(PATIENCE).map_err(broken)?;
         connection.write_all(self.request(target, form).as_bytes()).map_err(broken)?;
         let mut answer = Vec::new();
@@ -136,7 +138,9 @@ mod tests {
         let request = client.request("/manager/drop", Some("id=1"));
         assert!(request.starts_with("POST /manager/drop HTTP/1.1\r\nHost: erp:50000\r\n"));
         assert!(request.ends_with("Content-Length: 4\r\n\r\nid=1"));
-        assert!(request.contains("Authorization: Basic ") && !format!("{client:?}").contains("Bas"));
+        assert!(
+            request.contains("Authorization: Basic ") && !format!("{client:?}").contains("Bas")
+        );
         let said = Client::new("https://erp:50000", None, None).unwrap_err().to_string();
         assert!(said.contains("without TLS"), "{said}");
         assert!(Client::new("erp", None, None).is_err());
