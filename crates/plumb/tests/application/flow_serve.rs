@@ -261,7 +261,7 @@ fn failed_executions_are_found_shown_retried_and_dropped() {
     }
     ids.iter().for_each(|id| drop(flow.until(id, "failed")));
     let listed = flow.ask("list", &["--state", "failed"]).with(0).stdout;
-    assert!(listed.starts_with("0 waiting, 0 running, 3 failed\n"), "{listed}");
+    assert!(listed.starts_with("in the queue: 0 waiting, 0 running, 3 failed\n"), "{listed}");
     assert!(ids.iter().all(|id| listed.contains(id)), "{listed}");
     let shown = flow.ask("show", &[&ids[0]]).with(0).stdout;
     assert!(shown.contains("parameter plant: <script>\n"), "{shown}");
