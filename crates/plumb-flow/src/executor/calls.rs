@@ -16,6 +16,8 @@ pub(super) struct Call {
     pub(super) version: Arc<Version>,
     /// On the monotonic clock.
     pub(super) arrived_ns: u64,
+    /// It found no thread free.
+    pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Outcome>,
 }
 

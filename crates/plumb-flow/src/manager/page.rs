@@ -89,6 +89,8 @@ fn gauges(figures: &Figures) -> Markup {
             (fact("done, synchronous", &count(called.done), &failed(called.failed)))
             (pool("execution threads", &figures.pools.executions))
             (pool("queue workers", &figures.pools.workers))
+            @for it in &figures.data { (pool(&format!("sessions, {}", it.name), &it.pool)) }
+            @for it in &figures.back_ends { (pool(&format!("connections, {}", it.name), &it.pool)) }
             (fact("calls waiting", &count(figures.calls_waiting as u64), ""))
             (fact("connections", &of(connections.open, connections.limit),
                 &format!("max {}", count(connections.open_max))))

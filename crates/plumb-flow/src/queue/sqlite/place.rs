@@ -51,27 +51,26 @@ impl Place {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Holds room back on the disk, unless it is held already; false when there is not twice as
-    /// much.
+    /// Holds room back on the disk; true when it is held and as much is free beside it.
     pub(super) fn hold_reserve(&self) -> bool {
         let path = self.reserve();
-        if fs::metadata(&path).is_ok_and(|found| found.len() == self.reserve_bytes) {
-            return true;
+        if !fs::metadata(&path).is_ok_and(|found| found.len() == self.reserve_bytes) {
+            let _ = fs::remove_file(&path); // of another size, or not there
+            if self.free_bytes() < self.wanted_bytes() {
+                return false;
+            }
+            let held = File::create(&path).and_then(|file| allocate(&file, self.reserve_bytes));
+            if held.is_err() {
+                let _ = fs::remove_file(&path); // half a reserve is none
+                return false;
+            }
         }
-        let _ = fs::remove_file(&path); // of another size, or not there
-        if self.free_bytes() < 2 * self.reserve_bytes {
-            return false;
-        }
-        let held = File::create(&path).and_then(|file| allocate(&file, self.reserve_bytes));
-        if held.is_err() {
-            let _ = fs::remove_file(&path); // half a reserve is none
-        }
-        held.is_ok()
+        self.free_bytes() >= self.reserve_bytes
     }
 
-    /// Gives the room back, for settlements.
-    pub(super) fn release_reserve(&self) {
-        let _ = fs::remove_file(self.reserve()); // without one there is nothing to give back
+    /// Gives the room back, for settlements; false when none was held.
+    pub(super) fn release_reserve(&self) -> bool {
+        fs::remove_file(self.reserve()).is_ok()
     }
 
     /// What must be free for messages to be accepted again, bytes.

@@ -34,7 +34,7 @@ pub(super) struct Writer {
     place: Place,
     /// Changes that the full disk has not taken.
     put_by: VecDeque<Change>,
-    /// The reserve is not held: messages are refused.
+    /// The disk is full: messages are refused.
     tight: bool,
     clean_at_ns: u64,
     #[cfg(test)]
@@ -99,7 +99,7 @@ impl Writer {
                 self.checkpoint_when_large()
             }
             Err(Unwritten::NoRoom) => {
-                self.tighten();
+                self.tight = true;
                 self.refuse(group.accepts);
                 self.put_by(changes);
                 self.work_tightly()
@@ -112,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Settles what can be settled in the room of the reserve.
+    /// Settles what can be settled, in the room of the reserve where there is no other.
     fn work_tightly(&mut self) -> Result<(), Unwritten> {
         while !self.put_by.is_empty() {
             let slice: Vec<Change> =
@@ -121,19 +121,17 @@ impl Writer {
                 Ok(effects) => self.answer(Vec::new(), slice, effects),
                 Err(Unwritten::NoRoom) => {
                     slice.into_iter().rev().for_each(|change| self.put_by.push_front(change));
-                    break;
+                    if !self.place.release_reserve() {
+                        break;
+                    }
+                    self.checkpoint("PASSIVE")?;
+                    continue;
                 }
                 Err(broken) => return Err(broken),
             }
             self.checkpoint("PASSIVE")?;
         }
         Ok(())
-    }
-
-    /// Gives the reserve to the settlements.
-    fn tighten(&mut self) {
-        self.tight = true;
-        self.place.release_reserve();
     }
 
     /// Keeps changes for when there is room; what did not come through the queue has none.
@@ -261,7 +259,7 @@ impl Writer {
         self.hook.checkpointed();
         match moved.map_err(|error| unwritten(&error)) {
             Err(Unwritten::NoRoom) => {
-                self.tighten();
+                self.tight = true;
                 Ok(())
             }
             done => done,
