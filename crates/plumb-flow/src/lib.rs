@@ -3,10 +3,19 @@
 //! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
 //! in one pass ([`rows`]), a stylesheet makes another document of it ([`xslt`]). [`Flow`] is the layer as the program sees it.
 
+pub mod data;
+mod doors;
 mod error;
+mod executor;
+mod live;
+mod log;
+mod manager;
+#[cfg(test)]
+mod memory_queue;
 pub mod queue;
 pub mod rows;
 pub mod sample;
+mod serve;
 pub mod transaction;
 mod transactions;
 mod verbs;
@@ -16,6 +25,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::FlowError;
+pub use serve::{Serve, ServeOptions};
 pub use transactions::{Problem, ProblemKind, Transactions};
 pub use verbs::{Check, CheckOptions, TryOptions, TryOut};
 
@@ -30,12 +40,15 @@ impl Layer for Flow {
             .about("Say what is wrong with transactions, before anything runs");
         let try_out = TryOptions::augment_args(Command::new("try"))
             .about("Take one message through a transaction, action by action");
+        let serve = ServeOptions::augment_args(Command::new("serve"))
+            .about("Serve transactions over HTTP, with a durable queue and its manager");
         Command::new("flow")
             .about("The integration runtime: transactions of messages, documents that become rows")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(check)
             .subcommand(try_out)
+            .subcommand(serve)
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -45,6 +58,9 @@ impl Layer for Flow {
             }
             Some(("try", words)) => {
                 Ok(Job::Verb(Box::new(TryOut::new(TryOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("serve", words)) => {
+                Ok(Job::Verb(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
             }
             _ => Err(FlowError::NoVerb.into()),
         }

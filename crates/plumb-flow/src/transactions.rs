@@ -12,6 +12,7 @@ use plumb_wire::document::{Wrong, nearest};
 use ring::digest::{Context, SHA256};
 
 use crate::FlowError;
+use crate::data::{BACK_ENDS_FILE, DATA_SERVERS_FILE};
 use crate::transaction::Transaction;
 use crate::xslt::{Stylesheet, Stylesheets};
 
@@ -79,7 +80,9 @@ impl Transactions {
         let mut files = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
-            if file.extension().is_some_and(|it| it == "toml") {
+            let other = [DATA_SERVERS_FILE, BACK_ENDS_FILE];
+            let is_other = file.file_name().is_some_and(|it| other.iter().any(|name| it == *name));
+            if !is_other && file.extension().is_some_and(|it| it == "toml") {
                 files.push(file);
             }
         }

@@ -1,60 +1,95 @@
 //! What executions reach outside, a unit of work for each thread.
 
-use crate::queue::ExecutionId;
+use std::sync::Arc;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+
+use crate::data::DataServers;
 use crate::transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
+use crate::xslt::{Stylesheet, Stylesheets};
 
 /// Where units of work come from.
 pub(crate) trait Outsides: Send + Sync {
-    /// One for a thread of its own.
+    /// One for a thread that does messages of the queue.
     fn unit(&self) -> Box<dyn UnitOfWork + Send>;
+
+    /// One for a thread that does synchronous calls, which are not given out again.
+    fn direct(&self) -> Box<dyn UnitOfWork + Send>;
+
+    /// What applies stylesheets.
+    fn stylesheets(&self) -> &Stylesheets;
 }
 
-/// A runtime without data servers, back ends and stylesheets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NoOutsides;
+/// Data servers, back ends and stylesheets of a server.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    pub(crate) servers: Arc<DataServers>,
+    pub(crate) stylesheets: Arc<Stylesheets>,
+}
 
-impl Outsides for NoOutsides {
+impl Outsides for Reach {
     fn unit(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(Inside::default())
+        Box::new(self.servers.unit())
+    }
+
+    fn direct(&self) -> Box<dyn UnitOfWork + Send> {
+        Box::new(self.servers.direct())
+    }
+
+    fn stylesheets(&self) -> &Stylesheets {
+        &self.stylesheets
     }
 }
 
-/// Work that stays inside: whatever reaches out is refused.
-#[derive(Debug, Default)]
-struct Inside(Vec<ExecutionId>);
+/// What an execution reaches, with the time that is spent at data servers and back ends.
+pub(super) struct Timed<'a> {
+    pub(super) outside: &'a mut dyn UnitOfWork,
+    pub(super) stylesheets: &'a Stylesheets,
+    pub(super) ns: u64,
+}
 
-impl Outside for Inside {
+impl Timed<'_> {
+    fn timed<T>(&mut self, ask: impl FnOnce(&mut dyn UnitOfWork) -> T) -> T {
+        let began_ns = MonotonicClock.now_ns();
+        let answer = ask(self.outside);
+        self.ns += MonotonicClock.now_ns() - began_ns;
+        answer
+    }
+}
+
+impl Outside for Timed<'_> {
     fn sql(
         &mut self,
         server: &str,
-        _: &str,
-        _: &[Option<&str>],
+        text: &str,
+        values: &[Option<&str>],
     ) -> Result<SqlAnswer, OutsideError> {
-        Err(OutsideError::Refused(format!("there is no data server `{server}`: none is configured")))
+        self.timed(|outside| outside.sql(server, text, values))
+    }
+
+    fn sql_later(
+        &mut self,
+        server: &str,
+        text: &str,
+        values: &[Option<&str>],
+    ) -> Result<(), OutsideError> {
+        self.timed(|outside| outside.sql_later(server, text, values))
     }
 
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
-        let server = request.server;
-        Err(OutsideError::Refused(format!("there is no back end `{server}`: none is configured")))
+        self.timed(|outside| outside.call(request))
     }
 
-    fn transform(&mut self, _: &std::path::Path, _: &[u8]) -> Result<Vec<u8>, OutsideError> {
-        Err(OutsideError::Refused("stylesheets are not configured".into()))
-    }
-}
-
-impl UnitOfWork for Inside {
-    fn begin(&mut self, id: ExecutionId) {
-        self.0.push(id);
-    }
-
-    fn undo(&mut self) {
-        self.0.pop();
-    }
-
-    fn commit(&mut self) -> Vec<(ExecutionId, Result<(), OutsideError>)> {
-        self.0.drain(..).map(|id| (id, Ok(()))).collect()
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        // a stylesheet is computed on this machine: its time is the execution's
+        Ok(self.stylesheets.transform(stylesheet, document, patience)?)
     }
 }

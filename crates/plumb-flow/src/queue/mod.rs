@@ -4,12 +4,22 @@
 //! written: a message that was under way when the runtime ended is given out again, so that each is
 //! done once at least.
 
+mod clock;
+mod ids;
+mod limits;
+mod parameters;
+mod sqlite;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_measure::Span;
 use tokio::sync::oneshot;
+
+pub use self::clock::{QueueClock, SystemClock};
+pub use self::limits::QueueLimits;
+pub use self::sqlite::{OpenError, SqliteQueue};
 
 /// Names an execution: its time of acceptance in milliseconds since 1970 in the upper 44 bits, a
 /// counter below, so that ids are ordered by time. Written as 16 hexadecimal digits.
@@ -250,6 +260,12 @@ pub struct QueueFigures {
     pub flushes: u64,
     /// Nanoseconds in flushes since then.
     pub flush_ns: u64,
+    /// Half of the flushes took so long at most, nanoseconds.
+    pub flush_p50_ns: u64,
+    /// 99 % of them.
+    pub flush_p99_ns: u64,
+    /// 99.9 % of them.
+    pub flush_p999_ns: u64,
     /// The longest flush, nanoseconds.
     pub flush_max_ns: u64,
     /// The largest the write-ahead log has been, bytes.

@@ -11,6 +11,7 @@ use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
 use super::accepts::Accepts;
+use super::compile_outside::Answering;
 use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::retry::Retry;
 use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
@@ -31,7 +32,8 @@ impl Transaction {
     /// [`Wrong`] with the place and what to write instead.
     pub fn parse(name: &str, text: &str) -> Result<Self, Wrong> {
         let file: TransactionFile = document::read(text)?;
-        let mut compiler = Compiler { text, names: Names::default(), known: Vec::new() };
+        let (known, answering) = (Vec::new(), Vec::new());
+        let mut compiler = Compiler { text, names: Names::default(), known, answering };
         let retry = file.retry.as_ref().map(|it| compiler.retry(it)).transpose()?;
         let accepts = file.accepts.iter().map(|it| compiler.accepts(it));
         let accepts = accepts.collect::<Result<_, _>>()?;
@@ -39,10 +41,11 @@ impl Transaction {
         for (parameter, given) in &file.parameters {
             parameters.push(compiler.parameter(parameter, given)?);
         }
-        let actions = compiler.actions(&file.action, 0)?;
+        let mut actions = compiler.actions(&file.action, 0)?;
         if actions.is_empty() {
             return Err(Wrong::at(text, &(0..0), "a transaction has one [[action]] at least"));
         }
+        compiler.use_answers(&mut actions);
         Ok(Self {
             name: name.into(),
             about: file.about,
@@ -59,15 +62,17 @@ impl Transaction {
     }
 }
 
-struct Compiler<'t> {
-    text: &'t str,
-    names: Names,
+pub(super) struct Compiler<'t> {
+    pub(super) text: &'t str,
+    pub(super) names: Names,
     /// Variables that have a value where the compiler stands.
-    known: Vec<Slot>,
+    pub(super) known: Vec<Slot>,
+    /// Actions whose answers can be used where the compiler stands.
+    pub(super) answering: Vec<Answering>,
 }
 
 impl Compiler<'_> {
-    fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> Wrong {
+    pub(super) fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> Wrong {
         Wrong::at(self.text, at, problem)
     }
 
@@ -81,7 +86,7 @@ impl Compiler<'_> {
         problem.map_or(Ok(written.get_ref().clone()), |it| Err(self.wrong(&written.span(), it)))
     }
 
-    fn slot(&mut self, name: &Spanned<String>) -> Result<Slot, Wrong> {
+    pub(super) fn slot(&mut self, name: &Spanned<String>) -> Result<Slot, Wrong> {
         let slot = self.names.slot(name.get_ref());
         slot.map_err(|error| self.wrong(&name.span(), error.to_string()))
     }
@@ -131,6 +136,8 @@ impl Compiler<'_> {
             "fail" => Verb::Fail(self.required(&action.fail, &at)?),
             "respond" => self.respond(action, &at)?,
             "xslt" => self.xslt(&action.xslt, &at)?,
+            "sql" => self.sql(action, &at)?,
+            "call" => self.back_end(action, &at)?,
             _ => self.call(action)?,
         };
         Ok(Action { name, verb })
@@ -146,7 +153,8 @@ impl Compiler<'_> {
             [(word, at)] => Ok((word, at.clone())),
             [] => Err(self.wrong(
                 &written.span(),
-                "an action does one of: repeat, if, choose, log, fail, respond, transaction, xslt",
+                "an action does one of: repeat, if, choose, log, fail, respond, transaction, xslt, \
+                 sql, call",
             )),
             [(first, _), (second, at), ..] => Err(self.wrong(
                 at,
@@ -159,11 +167,17 @@ impl Compiler<'_> {
     fn only_its_keys(&self, word: &str, action: &ActionFile) -> Result<(), Wrong> {
         let assigned = action.assign.keys().next().map(Spanned::span);
         let given = action.with.keys().next().map(Spanned::span);
-        let keys: [(&str, &[&str], _); 6] = [
+        let keys: [(&str, &[&str], _); 12] = [
             ("assign", &["repeat"], assigned),
             ("buffer", &["repeat"], action.buffer.as_ref().map(Spanned::span)),
             ("do", &["repeat", "if"], action.inner.first().map(Spanned::span)),
-            ("type", &["respond"], action.media_type.as_ref().map(Spanned::span)),
+            ("server", &["sql"], action.server.as_ref().map(Spanned::span)),
+            ("method", &["call"], action.method.as_ref().map(Spanned::span)),
+            ("target", &["call"], action.target.as_ref().map(Spanned::span)),
+            ("body", &["call"], action.body.as_ref().map(Spanned::span)),
+            ("as", &["call"], action.becomes.as_ref().map(Spanned::span)),
+            ("append", &["respond"], action.append.as_ref().map(Spanned::span)),
+            ("type", &["respond", "call"], action.media_type.as_ref().map(Spanned::span)),
             ("status", &["respond"], action.status.as_ref().map(Spanned::span)),
             ("with", &["transaction"], given),
         ];
@@ -206,6 +220,7 @@ impl Compiler<'_> {
             bytes: usize::try_from(size.get_ref().bytes()).unwrap_or(usize::MAX),
         });
         let outside = self.known.len();
+        let answering = self.answering.len();
         let mut slots = Vec::new();
         for (name, _) in &assigned {
             slots.push(self.slot(name)?);
@@ -213,6 +228,7 @@ impl Compiler<'_> {
         self.known.extend(&slots);
         let inner = self.actions(&action.inner, depth + 1)?;
         self.known.truncate(outside);
+        self.answering.truncate(answering);
         let count = match &action.name {
             Some(name) => {
                 let rows = Spanned::new(name.span(), format!("{}.rows", name.get_ref()));
@@ -252,21 +268,26 @@ impl Compiler<'_> {
             }
             None => None,
         };
-        Ok(Branch { condition, inner: self.actions(inner, depth + 1)? })
+        let answering = self.answering.len();
+        let inner = self.actions(inner, depth + 1)?;
+        self.answering.truncate(answering);
+        Ok(Branch { condition, inner })
     }
 
     fn respond(&mut self, action: &ActionFile, at: &Range<usize>) -> Result<Verb, Wrong> {
-        let status = action.status.as_ref().map_or(200, |status| *status.get_ref());
+        let status = action.status.as_ref().map(|status| *status.get_ref());
         if let Some(written) = &action.status
-            && !(200..=599).contains(&status)
+            && !(200..=599).contains(written.get_ref())
         {
             return Err(self.wrong(&written.span(), "a status is 200 to 599"));
         }
-        let media_type = action.media_type.as_ref().map_or("text/plain", |it| it.get_ref());
+        let text =
+            |it: &Option<Spanned<String>>| it.as_ref().map(|it| it.get_ref().as_str().into());
         Ok(Verb::Respond(Respond {
             status,
-            media_type: media_type.into(),
+            media_type: text(&action.media_type),
             body: self.required(&action.respond, at)?,
+            append: text(&action.append),
         }))
     }
 
@@ -288,7 +309,7 @@ impl Compiler<'_> {
         Ok(Verb::Xslt(Xslt { path: path.into(), stylesheet: None }))
     }
 
-    fn required(
+    pub(super) fn required(
         &mut self,
         text: &Option<Spanned<String>>,
         at: &Range<usize>,
@@ -299,7 +320,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn template(&mut self, text: &Spanned<String>) -> Result<Template, Wrong> {
+    pub(super) fn template(&mut self, text: &Spanned<String>) -> Result<Template, Wrong> {
         let template = Template::parse(text.get_ref(), &mut self.names)
             .map_err(|error| self.wrong(&text.span(), error.to_string()))?;
         self.all_known(template.slots(), &text.span())?;
@@ -307,9 +328,13 @@ impl Compiler<'_> {
     }
 
     /// A variable that nothing has given a value is a mistake, found before anything runs.
-    fn all_known(&self, slots: impl Iterator<Item = Slot>, at: &Range<usize>) -> Result<(), Wrong> {
+    pub(super) fn all_known(
+        &self,
+        slots: impl Iterator<Item = Slot>,
+        at: &Range<usize>,
+    ) -> Result<(), Wrong> {
         for slot in slots {
-            if !self.known.contains(&slot) {
+            if !self.known.contains(&slot) && !self.is_answer(slot) {
                 let name = self.names.name(slot);
                 let known = self.known.iter().map(|slot| self.names.name(*slot));
                 let meant = document::nearest(name, known);
@@ -330,6 +355,8 @@ fn verbs_of(action: &ActionFile) -> Vec<(&'static str, Range<usize>)> {
         ("respond", &action.respond),
         ("transaction", &action.transaction),
         ("xslt", &action.xslt),
+        ("sql", &action.sql),
+        ("call", &action.call),
     ];
     let texts = texts.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?.span())));
     let branches = action.choose.as_ref().map(|branches| ("choose", branches.span()));

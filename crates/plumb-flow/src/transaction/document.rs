@@ -11,10 +11,10 @@ pub enum Body<'a> {
     Json(&'a [u8]),
 }
 
-impl Body<'_> {
+impl<'a> Body<'a> {
     /// Its bytes.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(self) -> &'a [u8] {
         match self {
             Self::Xml(bytes) | Self::Json(bytes) => bytes,
         }
@@ -22,7 +22,7 @@ impl Body<'_> {
 
     /// What it is called where documents are sent.
     #[must_use]
-    pub fn media_type(&self) -> &'static str {
+    pub fn media_type(self) -> &'static str {
         match self {
             Self::Xml(_) => "application/xml",
             Self::Json(_) => "application/json",

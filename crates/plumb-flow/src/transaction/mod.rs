@@ -2,12 +2,16 @@
 
 mod accepts;
 mod compile;
+mod compile_outside;
 mod document;
 mod failure;
 mod file;
 mod outside;
 mod retry;
 mod run;
+mod run_outside;
+mod shaping;
+mod sql;
 mod stylesheets;
 mod traced;
 
@@ -82,6 +86,8 @@ enum Verb {
     Respond(Respond),
     Transaction(Call),
     Xslt(Xslt),
+    Sql(Box<Sql>),
+    Back(Box<BackEndCall>),
 }
 
 #[derive(Clone, Debug)]
@@ -102,11 +108,40 @@ struct Branch {
     inner: Vec<Action>,
 }
 
+/// An answer, or a piece of one.
 #[derive(Clone, Debug)]
 struct Respond {
-    status: u16,
-    media_type: Box<str>,
+    status: Option<u16>,
+    media_type: Option<Box<str>>,
     body: Template,
+    /// It goes on with the answer that is there; this stands between two such pieces.
+    append: Option<Box<str>>,
+}
+
+/// A statement at a data server.
+#[derive(Clone, Debug)]
+struct Sql {
+    /// Its name; empty: the only one.
+    server: Box<str>,
+    text: Arc<str>,
+    values: Vec<Slot>,
+    /// Columns of its answer that are used, each with its variable; `changed` among them.
+    used: Vec<(Box<str>, Slot)>,
+}
+
+/// A request to a back end.
+#[derive(Clone, Debug)]
+struct BackEndCall {
+    back_end: Box<str>,
+    method: Box<str>,
+    target: Template,
+    media_type: Option<Box<str>>,
+    /// `None`: the document.
+    body: Option<Template>,
+    /// The answer becomes the document.
+    replaces: bool,
+    /// What is used of the answer: `status`, `type` or `body`, each with its variable.
+    used: Vec<(Box<str>, Slot)>,
 }
 
 /// A stylesheet that makes another document of the one that there is.
@@ -139,6 +174,53 @@ impl Transaction {
     }
 }
 
+/// What a transaction reaches outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached<'a> {
+    /// A statement at a data server, whose name is empty for the only one.
+    Statement {
+        /// The data server.
+        server: &'a str,
+        /// With `$1`, `$2`, ... for its values.
+        text: &'a str,
+        /// How many those are.
+        values: usize,
+    },
+    /// A back end, by its name.
+    BackEnd(&'a str),
+}
+
+impl Transaction {
+    /// What it reaches outside, each with the action that does.
+    #[must_use]
+    pub fn reached(&self) -> Vec<(&str, Reached<'_>)> {
+        let mut reached = Vec::new();
+        collect_reached(&self.actions, &mut reached);
+        reached
+    }
+}
+
+fn collect_reached<'a>(actions: &'a [Action], reached: &mut Vec<(&'a str, Reached<'a>)>) {
+    for action in actions {
+        match &action.verb {
+            Verb::Sql(sql) => {
+                let (server, text, values) = (&sql.server, &sql.text, sql.values.len());
+                reached.push((&action.name, Reached::Statement { server, text, values }));
+            }
+            Verb::Back(call) => reached.push((&action.name, Reached::BackEnd(&call.back_end))),
+            Verb::Repeat(repeat) => collect_reached(&repeat.inner, reached),
+            Verb::Choose(branches) => {
+                branches.iter().for_each(|branch| collect_reached(&branch.inner, reached));
+            }
+            Verb::Log(_)
+            | Verb::Fail(_)
+            | Verb::Respond(_)
+            | Verb::Transaction(_)
+            | Verb::Xslt(_) => {}
+        }
+    }
+}
+
 fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a str>)>) {
     for action in actions {
         match &action.verb {
@@ -150,7 +232,12 @@ fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a st
             Verb::Choose(branches) => {
                 branches.iter().for_each(|branch| collect_calls(&branch.inner, calls));
             }
-            Verb::Log(_) | Verb::Fail(_) | Verb::Respond(_) | Verb::Xslt(_) => {}
+            Verb::Log(_)
+            | Verb::Fail(_)
+            | Verb::Respond(_)
+            | Verb::Xslt(_)
+            | Verb::Sql(_)
+            | Verb::Back(_) => {}
         }
     }
 }

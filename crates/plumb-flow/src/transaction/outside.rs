@@ -7,7 +7,7 @@ use crate::queue::ExecutionId;
 use crate::xslt::Stylesheet;
 
 /// Why something outside was not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum OutsideError {
     /// It cannot be reached, or takes nobody for the moment: worth trying again.
     #[error("{0}")]

@@ -10,11 +10,17 @@ use plumb_scenario::variables::{Common, Names, Value, Variables};
 
 use super::document::{Body, Document};
 use super::failure::{Failed, FailureKind, Trouble};
-use super::{Action, Branch, Call, Outside, Repeat, Respond, Transaction, Verb, Xslt};
+use super::shaping::escaped;
+use super::{
+    Action, BackEndAnswer, Branch, Call, Outside, Repeat, Respond, SqlAnswer, Transaction, Verb,
+    Xslt,
+};
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
 /// Transactions that call each other at most.
 const CALLS_MAX: usize = 16;
+/// Bytes of an answer at most.
+const ANSWER_MAX: usize = 16 << 20;
 
 /// What a caller sends.
 #[derive(Clone, Debug)]
@@ -45,6 +51,11 @@ pub trait Trace {
     fn interrupted(&mut self) -> Option<String> {
         None
     }
+
+    /// Whether answers of statements are looked at that the transaction does not use.
+    fn wants_answers(&self) -> bool {
+        false
+    }
 }
 
 /// What an action did.
@@ -64,6 +75,22 @@ pub enum Traced<'a> {
     Called(&'a str),
     /// The document was replaced by one of so many bytes.
     Transformed(usize),
+    /// A statement is done, now or later.
+    Statement {
+        /// Its text, with `$1`, `$2`, ... for its values.
+        text: &'a str,
+        /// Names and values.
+        values: &'a [(&'a str, Option<&'a str>)],
+    },
+    /// What a statement brought.
+    Answer(&'a SqlAnswer),
+    /// What a back end answered.
+    BackEnd {
+        /// What was asked for.
+        target: &'a str,
+        /// What came.
+        answer: &'a BackEndAnswer,
+    },
 }
 
 /// Does `transaction` with `request`; `find` gives the transactions that it calls, and `outside` is
@@ -84,6 +111,8 @@ pub fn run<'t>(
         outside,
         trace,
         completed: Completed { status: 200, media_type: "text/plain".into(), text: String::new() },
+        pieces: 0,
+        absent: "".into(),
         under_way: Vec::new(),
         calls: 0,
         patience: transaction.time_limit,
@@ -93,12 +122,17 @@ pub fn run<'t>(
     Ok(execution.completed)
 }
 
-struct Execution<'a, 't> {
-    document: Document<'a>,
+pub(super) struct Execution<'a, 't> {
+    pub(super) document: Document<'a>,
     find: &'a dyn Fn(&str) -> Option<&'t Transaction>,
-    outside: &'a mut dyn Outside,
-    trace: &'a mut dyn Trace,
+    pub(super) outside: &'a mut dyn Outside,
+    pub(super) trace: &'a mut dyn Trace,
     completed: Completed,
+    /// Pieces that the answer consists of, behind its beginning.
+    pieces: u64,
+    /// What a variable holds that is there without a value: an empty text that is told from others
+    /// by its place in memory.
+    absent: Arc<str>,
     under_way: Vec<Arc<str>>,
     calls: usize,
     /// The time limit of the transaction, which one action outside may not exceed.
@@ -166,6 +200,8 @@ impl<'t> Execution<'_, 't> {
             Verb::Respond(respond) => self.respond(respond, names, variables),
             Verb::Transaction(call) => self.call(call, names, variables),
             Verb::Xslt(xslt) => self.transform(xslt),
+            Verb::Sql(sql) => self.sql(sql, names, variables),
+            Verb::Back(call) => self.back_end(call, names, variables),
         }
     }
 
@@ -177,7 +213,7 @@ impl<'t> Execution<'_, 't> {
         }
     }
 
-    fn traced(&mut self, what: Traced<'_>) {
+    pub(super) fn traced(&mut self, what: Traced<'_>) {
         let depth = self.under_way.len().saturating_sub(1);
         if let Some(action) = self.under_way.last() {
             self.trace.traced(depth, &Arc::clone(action), what);
@@ -196,7 +232,7 @@ impl<'t> Execution<'_, 't> {
             let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
             self.traced(Traced::Row(&named));
             for (slot, value) in repeat.fields.iter().zip(row.values) {
-                variables.set(*slot, Value::text(value.unwrap_or_default()));
+                variables.set(*slot, self.value_of(*value));
             }
             let at = row.position;
             let done = self.actions(&repeat.inner, names, variables);
@@ -246,14 +282,52 @@ impl<'t> Execution<'_, 't> {
         names: &Names,
         variables: &Variables,
     ) -> Result<(), Trouble> {
-        self.completed = Completed {
-            status: respond.status,
-            media_type: respond.media_type.to_string(),
-            text: written(&respond.body, names, variables)?,
-        };
-        let completed = self.completed.clone();
-        self.traced(Traced::Response(&completed));
+        let appends = respond.append.as_deref();
+        if appends.is_none() {
+            self.completed =
+                Completed { status: 200, media_type: "text/plain".into(), text: String::new() };
+            self.pieces = 0;
+        }
+        if let Some(status) = respond.status {
+            self.completed.status = status;
+        }
+        if let Some(media_type) = &respond.media_type {
+            self.completed.media_type = media_type.to_string();
+        }
+        let mut out = std::mem::take(&mut self.completed.text).into_bytes();
+        if let Some(between) = appends {
+            if self.pieces > 0 {
+                out.extend_from_slice(between.as_bytes());
+            }
+            self.pieces += 1;
+        }
+        let kind = &self.completed.media_type;
+        let body = &respond.body;
+        body.write_with(variables, |text, out| escaped(kind, text, out), &mut out)
+            .map_err(|missing| missing.words(names))?;
+        if out.len() > ANSWER_MAX {
+            return Err(format!("the answer has more than {ANSWER_MAX} bytes").into());
+        }
+        self.completed.text = String::from_utf8(out).map_err(|error| error.to_string())?;
+        let completed = &self.completed;
+        let depth = self.under_way.len().saturating_sub(1);
+        if let Some(action) = self.under_way.last() {
+            self.trace.traced(depth, action, Traced::Response(completed));
+        }
         Ok(())
+    }
+
+    /// A value that may be absent.
+    pub(super) fn value_of(&self, text: Option<&str>) -> Value {
+        text.map_or_else(|| Value::Text(Arc::clone(&self.absent)), Value::text)
+    }
+
+    /// The text of a variable; `None` for one that is absent.
+    pub(super) fn text_of<'v>(&self, value: Option<&'v Value>) -> Option<&'v str> {
+        match value {
+            Some(Value::Text(text)) if !Arc::ptr_eq(text, &self.absent) => Some(text),
+            _ => None,
+        }
     }
 
     fn transform(&mut self, xslt: &Xslt) -> Result<(), Trouble> {
@@ -297,7 +371,11 @@ fn made(result: Vec<u8>) -> Document<'static> {
     }
 }
 
-fn written(text: &Template, names: &Names, variables: &Variables) -> Result<String, String> {
+pub(super) fn written(
+    text: &Template,
+    names: &Names,
+    variables: &Variables,
+) -> Result<String, String> {
     let mut out = Vec::new();
     text.write(variables, &mut out).map_err(|missing| missing.words(names))?;
     String::from_utf8(out).map_err(|error| error.to_string())

@@ -48,6 +48,9 @@ impl Trace for Lines {
             Traced::Log(text) => format!("log {text}"),
             Traced::Response(response) => format!("{} {}", response.status, response.text),
             Traced::Called(name) => format!("calls {name}"),
+            Traced::Statement { .. } | Traced::Answer(_) | Traced::BackEnd { .. } => {
+                what.to_string()
+            }
             Traced::Transformed(bytes) => format!("{bytes} bytes"),
         };
         self.0.push(format!("{depth} {action}: {what}"));
