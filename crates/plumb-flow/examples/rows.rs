@@ -51,7 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut work = servers.unit();
         drain(&transaction, &mut work, &next, &Share { first, messages, unit })
     })?;
-    println!("drained: {:.0} rows/s in units of {unit}, {workers} workers", rate(messages, drained));
+    println!(
+        "drained: {:.0} rows/s in units of {unit}, {workers} workers",
+        rate(messages, drained)
+    );
     next.store(0, Ordering::Relaxed);
     let single = Share { first: first + messages, messages: messages / 2, unit: 1 };
     let waited = timed(CALLERS, || {

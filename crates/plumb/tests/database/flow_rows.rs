@@ -99,16 +99,34 @@ fn values_travel_as_texts_both_ways() {
     );
     let mut work = servers.direct();
     let values = [
-        "7", "-1234567890.0500", "31.12.2025 23:59:58.25", "2025-01-01 12:00:00+02", "29.02.2024",
-        "true", "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11", "{\"a\":1}", "0.5", "red", "\\x00ff",
+        "7",
+        "-1234567890.0500",
+        "31.12.2025 23:59:58.25",
+        "2025-01-01 12:00:00+02",
+        "29.02.2024",
+        "true",
+        "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11",
+        "{\"a\":1}",
+        "0.5",
+        "red",
+        "\\x00ff",
     ]
     .map(Some);
     let insert = "INSERT INTO kinds VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) RETURNING *";
     let answer = work.sql("plant", insert, &values).expect("it is taken");
     let texts: Vec<_> = answer.first.iter().map(|(_, it)| it.as_deref().unwrap_or("")).collect();
     let expected = [
-        "7", "-1234567890.0500", "2025-12-31 23:59:58.25", "2025-01-01 10:00:00+00", "2024-02-29",
-        "t", "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11", "{\"a\": 1}", "0.5", "red", "\\x00ff",
+        "7",
+        "-1234567890.0500",
+        "2025-12-31 23:59:58.25",
+        "2025-01-01 10:00:00+00",
+        "2024-02-29",
+        "t",
+        "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11",
+        "{\"a\": 1}",
+        "0.5",
+        "red",
+        "\\x00ff",
     ];
     assert_eq!(texts, expected);
     // the server's own words, but for the zone of its session
