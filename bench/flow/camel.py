@@ -14,7 +14,7 @@ from lib.failure import BenchFailure
 
 HERE = Path(__file__).resolve().parent
 PARTS = build.TARGET / "bench" / "camel"
-START_SECONDS = 90.0
+START_SECONDS = 60.0
 POLL_SECONDS = 0.1
 
 
@@ -52,6 +52,6 @@ def _await(server: subprocess.Popen[str], port: int) -> None:
     while time.monotonic() < deadline and server.poll() is None:
         try:
             return process.await_listening(server, port)
-        except BenchFailure:
+        except (BenchFailure, FileNotFoundError):
             time.sleep(POLL_SECONDS)
     raise BenchFailure(f"the route does not listen on port {port}")

@@ -5,6 +5,7 @@ import org.apache.activemq.artemis.core.config.impl.ConfigurationImpl;
 import org.apache.activemq.artemis.core.server.JournalType;
 import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
 import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
+import org.apache.camel.ExchangePattern;
 import org.apache.camel.builder.RouteBuilder;
 import org.apache.camel.component.jms.JmsComponent;
 import org.apache.camel.main.Main;
@@ -32,12 +33,17 @@ public final class Route extends RouteBuilder {
         CachingConnectionFactory connections =
                 new CachingConnectionFactory(new ActiveMQConnectionFactory("vm://0"));
         connections.setSessionCacheSize(2 * CONNECTIONS);
-        Main main = new Main(Route.class);
+        Main main = new Main();
         main.bind("rows", rows(words[1]));
         main.bind("jms", JmsComponent.jmsComponent(connections));
         main.configure().addRoutesBuilder(new Route(Integer.parseInt(words[0])));
-        main.run();
-        broker.stop();
+        try {
+            main.run();
+        } catch (Exception failure) {
+            failure.printStackTrace();
+        }
+        // the broker's threads would go on without a route
+        Runtime.getRuntime().halt(1);
     }
 
     private static Configuration journal(String folder) throws Exception {
@@ -68,7 +74,7 @@ public final class Route extends RouteBuilder {
         from(http + "/async")
                 .convertBodyTo(String.class)
                 .removeHeaders("*")
-                .to("jms:queue:events?exchangePattern=InOnly&deliveryPersistent=true")
+                .to(ExchangePattern.InOnly, "jms:queue:events?deliveryPersistent=true")
                 .setBody(constant(""));
         from("jms:queue:events?transacted=true&lazyCreateTransactionManager=false"
                         + "&cacheLevelName=CACHE_CONSUMER&concurrentConsumers=" + CONNECTIONS)
