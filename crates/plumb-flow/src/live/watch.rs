@@ -35,13 +35,25 @@ pub(crate) fn watch(live: &Live, log: &Log, stop: &Stop) {
 
 fn begin(live: &Live) -> io::Result<OwnedFd> {
     let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    add(live, &events)?;
+    Ok(events)
+}
+
+/// Watches the folder, and those of the stylesheets in force; one that is watched already stays so.
+fn add(live: &Live, events: &OwnedFd) -> io::Result<()> {
     let what = WatchFlags::CLOSE_WRITE
         | WatchFlags::MOVED_FROM
         | WatchFlags::MOVED_TO
         | WatchFlags::DELETE
         | WatchFlags::ONLYDIR;
-    inotify::add_watch(&events, live.folder(), what)?;
-    Ok(events)
+    inotify::add_watch(events, live.folder(), what)?;
+    for stylesheet in live.current().transactions.stylesheets() {
+        if let Some(folder) = live.folder().join(stylesheet.path()).parent() {
+            // one that is gone meanwhile has nothing to be seen
+            let _ = inotify::add_watch(events, folder, what);
+        }
+    }
+    Ok(())
 }
 
 fn follow(live: &Live, events: &OwnedFd, log: &Log, stop: &Stop) -> io::Result<()> {
@@ -62,6 +74,7 @@ fn follow(live: &Live, events: &OwnedFd, log: &Log, stop: &Stop) -> io::Result<(
             }
         }
         tell(log, &live.reload());
+        add(live, events)?;
     }
 }
 
