@@ -248,7 +248,7 @@ mod tests {
             (Form::Xml, "<a>\n  <b></a>", 2, 6),
             (Form::Xml, "<!DOCTYPE a><a/>", 1, 1),
             (Form::Xml, "<a>&#0;</a>", 1, 4),
-            (Form::Json, "{\"a\": 1,\n }", 2, 2),
+            (Form::Json, "{\"a\":\n 1 2}", 2, 4),
             (Form::Json, "{\"a\":\n \"x\\u0000\"}", 2, 4),
             (Form::Json, "{\"a\":\"\\\\\\b\"}", 1, 9),
         ] {

@@ -170,7 +170,7 @@ struct Call {
 mod tests {
     use super::*;
 
-    const FILE: &str = "about = \"a < b\"\n[parameters]\nplant = \"1\"\n\"no name\" = \"\"\n\
+    const FILE: &str = "about = \"a < b\"\n[parameters]\nplant = \"1\"\n\"1st\" = \"\"\n\
         shift = { about = \"early\" }\n[[action]]\nlog = \"${plant}\"\n";
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             |name: &str| document.descendants().find(|it| it.attribute("name") == Some(name));
         assert_eq!(find("plant").unwrap().attribute("minOccurs"), Some("0"));
         assert_eq!(find("shift").unwrap().attribute("minOccurs"), Some("1"));
-        assert!(find("no name").is_none());
+        assert!(find("1st").is_none());
         let address = document.descendants().find(|it| it.has_attribute("location")).unwrap();
         assert_eq!(address.attribute("location"), Some("https://erp:50000/soap/a%20b"));
         assert!(text.contains("urn:plumb:flow:a%20b"));
