@@ -100,8 +100,29 @@ fn tell(log: &Log, reloaded: &Reloaded) {
             log.tell(format!("{} in force, {digest}", counted(*count as u64, "transaction")));
         }
         Reloaded::Kept(problem) => {
-            let line = problem.replace('\n', " | ");
+            let line = in_one_line(problem);
             log.tell(format!("changed transactions are not in force: {line}"));
         }
+    }
+}
+
+/// A problem as a line of the log, without the excerpts of files that people look at elsewhere.
+fn in_one_line(problem: &str) -> String {
+    let is_excerpt = |line: &&str| {
+        let margin = line.trim_start_matches(|char: char| char == ' ' || char.is_ascii_digit());
+        margin.starts_with('|')
+    };
+    problem.lines().filter(|line| !is_excerpt(line)).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_has_no_excerpts() {
+        let problem =
+            "a.toml, line 2, column 1: no\n  |\n2 | lgo = 1\n  | ^^^\nb.toml: it calls `c`";
+        assert_eq!(in_one_line(problem), "a.toml, line 2, column 1: no; b.toml: it calls `c`");
     }
 }
