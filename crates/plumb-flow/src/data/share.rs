@@ -332,7 +332,7 @@ impl Share {
                 _ => groups.push((of, vec![statement])),
             }
         }
-        let mut left = vec![0..groups.len()];
+        let mut left: Vec<_> = std::iter::once(0..groups.len()).collect();
         while let Some(range) = left.pop() {
             let from = range.start;
             match self.attempt(&groups[range.clone()]) {
