@@ -12,7 +12,7 @@ use plumb_serve::database::{Answer, DatabaseError, Statement, Stopped};
 
 use super::done::DoneTable;
 use super::pool::Lease;
-use super::server::DataServer;
+use super::server::{DataServer, Way};
 use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
 
@@ -23,17 +23,6 @@ const OUT_OF_MESSAGE: [&str; 2] =
     ["ROLLBACK TO SAVEPOINT plumb_message", "RELEASE SAVEPOINT plumb_message"];
 const OUT_OF_BATCH: [&str; 2] =
     ["ROLLBACK TO SAVEPOINT plumb_batch", "RELEASE SAVEPOINT plumb_batch"];
-
-/// How what is done ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Committed, with the ids of the messages: one that is given out again is not done again.
-    Recorded,
-    /// Committed: a message that comes once.
-    Direct,
-    /// Undone, each statement having been done at once.
-    Trial,
-}
 
 /// One transaction at one data server.
 #[derive(Debug)]

@@ -41,8 +41,8 @@ impl<'a> FromSql<'a> for Shown {
             Type::INT4 => i32::from_sql(kind, raw)?.to_string(),
             Type::INT8 => i64::from_sql(kind, raw)?.to_string(),
             Type::OID => u32::from_sql(kind, raw)?.to_string(),
-            Type::FLOAT4 => f32::from_sql(kind, raw)?.to_string(),
-            Type::FLOAT8 => f64::from_sql(kind, raw)?.to_string(),
+            Type::FLOAT4 => float(&f32::from_sql(kind, raw)?.to_string()),
+            Type::FLOAT8 => float(&f64::from_sql(kind, raw)?.to_string()),
             Type::NUMERIC => numeric(raw)?,
             Type::DATE => date(i32::from_sql(&Type::INT4, raw)?.into()),
             Type::TIMESTAMP => timestamp(i64::from_sql(&Type::INT8, raw)?),
@@ -84,6 +84,11 @@ impl<'a> FromSql<'a> for Shown {
         ];
         KNOWN.contains(kind) || matches!(kind.kind(), Kind::Enum(_)) || *kind == Type::UNKNOWN
     }
+}
+
+/// A floating-point number; one that is very large or small is written without an exponent.
+fn float(text: &str) -> String {
+    text.replace("inf", "Infinity")
 }
 
 /// A `numeric`: how many digits of base 10,000, the weight of the first, sign, decimals, digits.
