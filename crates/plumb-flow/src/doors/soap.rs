@@ -66,7 +66,7 @@ pub(super) fn answer(name: &str, submitted: Submitted) -> Answer {
         "<soap:Envelope xmlns:soap=\"{ENVELOPE}\"><soap:Body><Response xmlns=\"{}\">\
          <Execution>{id}</Execution><State>{state}</State><Status>{status}</Status>\
          <MediaType>{}</MediaType><Text>{}</Text></Response></soap:Body></soap:Envelope>",
-        escape(&namespace(name)),
+        escape(namespace(name)),
         escape(&media_type),
         escape(&text)
     );
@@ -84,7 +84,7 @@ pub(super) fn wsdl(transaction: &Transaction, headers: &hyper::HeaderMap, peer: 
     let address = format!("{scheme}://{host}/soap/{}", encoded(&transaction.name));
     let about = transaction.about.as_deref().unwrap_or("A transaction of messages");
     let text = description(
-        &escape(&namespace(&transaction.name)),
+        &escape(namespace(&transaction.name)),
         &escape(about),
         &escape(&address),
         &parameters(transaction),

@@ -145,12 +145,11 @@ impl Executor {
         let (reply, outcome) = oneshot::channel();
         let (version, arrived_ns) = (self.live.current(), MonotonicClock.now_ns());
         let waits = self.executions.is_full();
-        let put = self.calls.put(Call { message, version, arrived_ns, waits, reply });
-        put.map_err(|_| {
-            self.executions.refused();
-            Crowded { waiting: self.calls.waiting() }
-        })?;
-        Ok(outcome)
+        if self.calls.put(Call { message, version, arrived_ns, waits, reply }) {
+            return Ok(outcome);
+        }
+        self.executions.refused();
+        Err(Crowded { waiting: self.calls.waiting() })
     }
 
     /// Calls that wait for a thread.

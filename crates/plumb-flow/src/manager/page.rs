@@ -84,7 +84,7 @@ fn gauges(figures: &Figures) -> Markup {
     html! {
         dl {
             (fact("waiting in the queue", &count(queue.waiting), &size(queue.waiting_bytes)))
-            (fact("failed", &count(queue.failed), ""))
+            (fact("failed in the queue", &count(queue.failed), ""))
             (fact("done, from the queue", &count(queued.done), &again(queued.again)))
             (fact("done, synchronous", &count(called.done), &failed(called.failed)))
             (pool("execution threads", &figures.pools.executions))
@@ -161,7 +161,7 @@ fn list(found: &[Execution]) -> Markup {
                 tbody { @for it in found {
                     tr {
                         td.w { a href=(format!("/manager/executions/{}", it.id)) { code { (it.id) } } }
-                        td.w class={ "w " (state_name(it.state)) } { (state_name(it.state)) }
+                        td class={ "w " (state_name(it.state)) } { (state_name(it.state)) }
                         td.w { (it.message.transaction) }
                         td.w { (accepted(it.id)) }
                         td { (grouped(it.bytes)) }

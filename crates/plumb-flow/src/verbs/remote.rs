@@ -265,7 +265,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 fn listed(answer: &Value) -> String {
     let queue = &answer["figures"]["queue"];
     let mut out = format!(
-        "{} waiting, {} running, {} failed\n",
+        "in the queue: {} waiting, {} running, {} failed\n",
         queue["waiting"], queue["running"], queue["failed"]
     );
     for it in answer["executions"].as_array().into_iter().flatten() {
@@ -334,7 +334,7 @@ mod tests {
         });
         assert_eq!(
             listed(&answer),
-            "1 waiting, 0 running, 2 failed\n00000000000000ff  failed   2026-01-01T00:00:00.000Z  \
+            "in the queue: 1 waiting, 0 running, 2 failed\n00000000000000ff  failed   2026-01-01T00:00:00.000Z  \
              a  3 bytes  failures: 4  no \u{fffd}[2J place\n"
         );
         assert_eq!(counted(&json!({ "retried": 1 }), "retried"), "1 execution retried\n");

@@ -61,8 +61,10 @@ impl Envelope<'_> {
         }
         self.enter(&first);
         let mut call = Call::default();
-        while !first.is_empty {
-            let Some(child) = self.next_start()? else { break };
+        if first.is_empty {
+            return Ok(call);
+        }
+        while let Some(child) = self.next_start()? {
             let name = child.start.local_name().into_inner().to_owned();
             if name == "Document" {
                 let declared = self.around.len();

@@ -61,7 +61,7 @@ fn on_the_small_disk() {
     let mut settled = 0;
     while let claimed @ [_, ..] = &claim(&queue, 50)[..] {
         for (number, one) in claimed.iter().enumerate() {
-            let ending = if number % 10 == 0 { dead() } else { Ending::Done };
+            let ending = if number % 20 == 0 { dead() } else { Ending::Done };
             settle(&queue, one.id, ending);
             settled += 1;
         }
@@ -69,6 +69,7 @@ fn on_the_small_disk() {
     assert_eq!(settled, accepted.len());
     assert_eq!(queue.figures().waiting, 0);
     fs::remove_file(folder.join("filler")).unwrap();
+    clock.pass(2_000); // it looks for room once a second
     let again = accept(&queue, message("orders", &body)).unwrap();
     let dead = queue.figures().failed;
     drop(queue);

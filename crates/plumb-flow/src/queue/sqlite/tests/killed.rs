@@ -138,9 +138,9 @@ fn work(queue: &SqliteQueue, seed: u64, thread: u64) {
         let body = (seed + 1) * BODIES + number * 2 + thread;
         say(&format!("tries {body}"));
         let size = usize::try_from(random % 20_000).unwrap();
-        let key = (random % 3 == 0).then(|| (random % 5).to_string());
+        let key = random.is_multiple_of(3).then(|| (random % 5).to_string());
         let text = format!("{body:size$}");
-        let name = ["orders", "stocks"][usize::from(random % 7 == 0)];
+        let name = ["orders", "stocks"][usize::from(random.is_multiple_of(7))];
         let accepted = accept(queue, Message { order_key: key, ..message(name, &text) });
         assert!(!accepted.unwrap().repeated);
         // what was settled before this message was handed over is on disk with it

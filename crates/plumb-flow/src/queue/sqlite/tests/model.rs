@@ -65,8 +65,9 @@ struct Known {
     message: Message,
     state: State,
     failures: u32,
-    /// On the monotonic clock, which is what an interval means whatever the wall clock does.
-    due_ns: u64,
+    due_ms: u64,
+    /// The interval that ends then.
+    after_ms: u64,
 }
 
 /// All of the queue, as simply as can be.
@@ -84,7 +85,8 @@ impl Model {
 
     /// Those of a transaction that may be given out now, all at once: none rests, is put off, or
     /// stands behind another one of its key.
-    fn ready(&self, name: &str, now_ns: u64) -> Vec<u64> {
+    fn ready(&self, name: &str, clock: &HeldClock) -> Vec<u64> {
+        let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
         if self.rests.get(name).is_some_and(|until_ns| *until_ns > now_ns) {
             return Vec::new();
         }
@@ -98,9 +100,18 @@ impl Model {
                 })
         };
         let ready = all.iter().filter(|known| {
-            known.state == State::Waiting && known.due_ns <= now_ns && first(known)
+            known.state == State::Waiting && known.due_ms <= now_ms && first(known)
         });
         ready.map(|known| known.id).collect()
+    }
+
+    /// The clock is before the beginning of some intervals: they begin now.
+    fn rebase(&mut self, now_ms: u64) {
+        for known in &mut self.known {
+            if known.due_ms - known.after_ms > now_ms {
+                known.due_ms = now_ms + known.after_ms;
+            }
+        }
     }
 
     fn counts(&self) -> (u64, u64, u64) {
@@ -155,6 +166,7 @@ impl Pair {
                 flush(self.queue());
                 rests(self, 0);
                 self.model.rests.clear();
+                self.model.rebase(self.clock.wall_ms());
             }
             Step::Rest(which, ms) => {
                 let known = self.model.known.iter();
@@ -199,22 +211,28 @@ impl Pair {
             self.model.keys.insert((transaction, key), id);
         }
         let state = State::Waiting;
-        self.model.known.push(Known { id, message: sent, state, failures: 0, due_ns: 0 });
+        self.model.known.push(Known {
+            id,
+            message: sent,
+            state,
+            failures: 0,
+            due_ms: 0,
+            after_ms: 0,
+        });
         Ok(())
     }
 
     fn claim(&mut self, most: usize) -> Result<(), TestCaseError> {
-        let now_ns = self.clock.now_ns();
         let claimed = claim(self.queue(), most);
         let Some(first) = claimed.first() else {
             for name in NAMES {
-                let ready = self.model.ready(name, now_ns);
+                let ready = self.model.ready(name, &self.clock);
                 prop_assert!(ready.is_empty(), "{ready:?} of {name} is not given out");
             }
             return Ok(());
         };
         let name = first.message.transaction.clone();
-        let ready = self.model.ready(&name, now_ns);
+        let ready = self.model.ready(&name, &self.clock);
         prop_assert_eq!(claimed.len(), ready.len().min(most));
         prop_assert!(claimed.windows(2).all(|pair| pair[0].id < pair[1].id));
         for one in claimed {
@@ -234,7 +252,7 @@ impl Pair {
             return;
         }
         let id = *which.get(&running);
-        let now_ns = self.clock.now_ns();
+        let now_ms = self.clock.wall_ms();
         let known = self.model.get(id);
         known.failures += 1;
         let ending = match how {
@@ -244,7 +262,7 @@ impl Pair {
             }
             HowEnded::Again(ms) => {
                 known.state = State::Waiting;
-                known.due_ns = now_ns + ms * 1_000_000;
+                (known.due_ms, known.after_ms) = (now_ms + ms, *ms);
                 again(*ms)
             }
             HowEnded::Dead => {
@@ -263,7 +281,7 @@ impl Pair {
         for known in dead.take(most) {
             count += 1;
             known.state = State::Waiting;
-            (known.failures, known.due_ns) = (0, 0);
+            (known.failures, known.due_ms, known.after_ms) = (0, 0, 0);
             self.order_is_by_id &= known.message.order_key.is_none();
         }
         prop_assert_eq!(retried, count);
