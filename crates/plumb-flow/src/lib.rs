@@ -27,7 +27,10 @@ use plumb_engine::layer::{Job, JobError, Layer};
 pub use error::FlowError;
 pub use serve::{Serve, ServeOptions};
 pub use transactions::{Problem, ProblemKind, Transactions};
-pub use verbs::{Check, CheckOptions, TryOptions, TryOut};
+pub use verbs::{
+    AskManager, Check, CheckOptions, ChoiceOptions, DropOptions, ListOptions, RetryOptions,
+    ServerOptions, ShowOptions, StateName, TryOptions, TryOut,
+};
 
 /// The integration layer.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,22 @@ impl Layer for Flow {
             .subcommand(check)
             .subcommand(try_out)
             .subcommand(serve)
+            .subcommand(
+                ListOptions::augment_args(Command::new("list"))
+                    .about("List executions of a server: waiting, running, failed, done"),
+            )
+            .subcommand(
+                ShowOptions::augment_args(Command::new("show"))
+                    .about("Show an execution of a server: its message, its trace, its error"),
+            )
+            .subcommand(
+                RetryOptions::augment_args(Command::new("retry"))
+                    .about("Have failed executions of a server done again"),
+            )
+            .subcommand(
+                DropOptions::augment_args(Command::new("drop"))
+                    .about("Have a server forget executions"),
+            )
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -62,7 +81,24 @@ impl Layer for Flow {
             Some(("serve", words)) => {
                 Ok(Job::Verb(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
             }
+            Some(("list", words)) => {
+                verb(AskManager::list(&ListOptions::from_arg_matches(words)?)?)
+            }
+            Some(("show", words)) => {
+                verb(AskManager::show(&ShowOptions::from_arg_matches(words)?)?)
+            }
+            Some(("retry", words)) => {
+                verb(AskManager::retry(&RetryOptions::from_arg_matches(words)?)?)
+            }
+            Some(("drop", words)) => {
+                verb(AskManager::drop(&DropOptions::from_arg_matches(words)?)?)
+            }
             _ => Err(FlowError::NoVerb.into()),
         }
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as every verb is handed over")]
+fn verb(ask: AskManager) -> Result<Job, JobError> {
+    Ok(Job::Verb(Box::new(ask)))
 }

@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use plumb_engine::clock;
+use plumb_measure::Span;
 use serde::Serialize;
 
+use crate::xslt::Stylesheets;
 use crate::{FlowError, Transactions};
 
 pub(crate) use watch::watch;
+
+/// A stylesheet is compiled within this, or refused.
+const STYLESHEET_TIME: Span = Span::from_ms(10_000);
 
 /// Transactions that came into force together.
 #[derive(Debug)]
@@ -26,6 +31,7 @@ pub(crate) struct Live {
     folder: PathBuf,
     /// Transactions that are named outside of the folder and have to be in it.
     needed: Vec<String>,
+    stylesheets: Arc<Stylesheets>,
     current: RwLock<Arc<Version>>,
     state: Mutex<LiveState>,
 }
@@ -59,13 +65,18 @@ impl Live {
     ///
     /// # Errors
     /// [`FlowError`] when they cannot be read, or something is wrong with them.
-    pub(crate) fn open(folder: &Path, needed: Vec<String>) -> Result<Self, FlowError> {
-        let version = read(folder, &needed)?;
+    pub(crate) fn open(
+        folder: &Path,
+        needed: Vec<String>,
+        stylesheets: Arc<Stylesheets>,
+    ) -> Result<Self, FlowError> {
+        let version = read(folder, &needed, &stylesheets)?;
         let since = clock::utc(clock::wall_ns());
         let state = LiveState { since, reloads: 0, failures: 0, problem: None };
         Ok(Self {
             folder: folder.into(),
             needed,
+            stylesheets,
             current: RwLock::new(Arc::new(version)),
             state: Mutex::new(state),
         })
@@ -89,7 +100,7 @@ impl Live {
     /// Reads the files again and puts them into force, all of them or none.
     pub(crate) fn reload(&self) -> Reloaded {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match read(&self.folder, &self.needed) {
+        match read(&self.folder, &self.needed, &self.stylesheets) {
             Err(error) => {
                 let problem = error.to_string();
                 state.failures += 1;
@@ -101,6 +112,7 @@ impl Live {
                 Reloaded::Same
             }
             Ok(version) => {
+                self.stylesheets.keep(&version.transactions.stylesheets());
                 let new = (version.digest.clone(), version.transactions.all().count());
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(version);
                 state.since = clock::utc(clock::wall_ns());
@@ -113,8 +125,9 @@ impl Live {
 }
 
 /// The transactions of `folder`, all of them right.
-fn read(folder: &Path, needed: &[String]) -> Result<Version, FlowError> {
-    let transactions = Transactions::read(folder)?;
+fn read(folder: &Path, needed: &[String], stylesheets: &Stylesheets) -> Result<Version, FlowError> {
+    let mut transactions = Transactions::read(folder)?;
+    transactions.check_stylesheets(stylesheets, STYLESHEET_TIME);
     if !transactions.problems().is_empty() {
         let problems: Vec<String> =
             transactions.problems().iter().map(ToString::to_string).collect();
@@ -132,6 +145,12 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::xslt::XsltLimits;
+
+    fn open(folder: &Path, needed: &[&str]) -> Result<Live, FlowError> {
+        let needed = needed.iter().map(|name| (*name).to_owned()).collect();
+        Live::open(folder, needed, Arc::new(Stylesheets::new(XsltLimits::default())))
+    }
 
     const GOOD: &str = "[[action]]\nlog = \"one\"\n";
 
@@ -140,7 +159,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("a.toml"), GOOD).unwrap();
-        let live = Live::open(folder.path(), vec!["a".into()]).unwrap();
+        let live = open(folder.path(), &["a"]).unwrap();
         let first = live.current();
         assert_eq!(live.reload(), Reloaded::Same);
         fs::write(path("b.toml"), GOOD.replace("one", "two")).unwrap();
@@ -167,9 +186,9 @@ mod tests {
     #[test]
     fn what_is_wrong_at_the_beginning_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Live::open(folder.path(), Vec::new()).is_err());
+        assert!(open(folder.path(), &[]).is_err());
         fs::write(folder.path().join("a.toml"), "action = 1\n").unwrap();
-        let error = Live::open(folder.path(), Vec::new()).unwrap_err().to_string();
+        let error = open(folder.path(), &[]).unwrap_err().to_string();
         assert!(error.contains("a.toml, line 1"), "{error}");
     }
 }

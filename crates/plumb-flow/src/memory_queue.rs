@@ -36,6 +36,24 @@ impl MemoryQueue {
         Self { limit, ..Self::default() }
     }
 
+    /// What `look` finds among the executions, as soon as it does.
+    pub(crate) fn wait_for<T>(
+        &self,
+        patience: Duration,
+        look: impl Fn(&BTreeMap<ExecutionId, Execution>) -> Option<T>,
+    ) -> T {
+        let mut kept = self.lock();
+        loop {
+            if let Some(found) = look(&kept.executions) {
+                return found;
+            }
+            let (next, waited) =
+                self.changed.wait_timeout(kept, patience).unwrap_or_else(PoisonError::into_inner);
+            kept = next;
+            assert!(!waited.timed_out(), "waited {patience:?} in vain");
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -80,9 +80,7 @@ impl Transactions {
         let mut files = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
-            let other = [DATA_SERVERS_FILE, BACK_ENDS_FILE];
-            let is_other = file.file_name().is_some_and(|it| other.iter().any(|name| it == *name));
-            if !is_other && file.extension().is_some_and(|it| it == "toml") {
+            if file.extension().is_some_and(|it| it == "toml") && !describes_servers(&file) {
                 files.push(file);
             }
         }
@@ -211,6 +209,12 @@ impl Transactions {
         let missing = known.iter().find(|(name, required)| *required && !given.contains(name));
         missing.map(|(name, _)| format!("it calls `{called}` without its parameter `{name}`"))
     }
+}
+
+/// Whether a file says what transactions reach, not what they do.
+fn describes_servers(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    [DATA_SERVERS_FILE, BACK_ENDS_FILE].iter().any(|known| name == *known)
 }
 
 /// The digest of what `before` stands for and one more file (SHA-256).

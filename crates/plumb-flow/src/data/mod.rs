@@ -6,6 +6,7 @@
 
 mod back_end;
 mod back_end_file;
+mod check;
 mod done;
 mod file;
 mod http;
@@ -121,12 +122,6 @@ impl DataServers {
     #[must_use]
     pub fn back_ends(&self) -> &BackEnds {
         &self.back_ends
-    }
-
-    /// What is wrong with a statement for `server`, in words; an empty name stands for the only one.
-    #[must_use]
-    pub fn problem_of(&self, server: &str) -> Option<String> {
-        self.find(server).err().map(|error| error.to_string())
     }
 
     fn find(&self, name: &str) -> Result<Arc<DataServer>, OutsideError> {

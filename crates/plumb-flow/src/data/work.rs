@@ -47,6 +47,11 @@ impl Work {
         Self { servers, way, shares, messages, ended }
     }
 
+    /// Names of the data servers at which something has been done since the last commit.
+    pub fn reached(&self) -> impl Iterator<Item = &str> {
+        self.shares.iter().map(Share::name)
+    }
+
     /// The share at `server` for the message that is under way.
     fn share(&mut self, server: &str) -> Result<usize, OutsideError> {
         if self.messages.is_empty() {
@@ -175,6 +180,12 @@ impl Outside for Work {
     }
 
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        if self.way == Way::Trial && !["GET", "HEAD"].contains(&request.method) {
+            return Err(OutsideError::Refused(format!(
+                "{} {} could not be undone, so it is not sent; --commit sends it",
+                request.method, request.target
+            )));
+        }
         self.servers.back_ends().call(request)
     }
 

@@ -1,7 +1,10 @@
 //! What a door answers, and how it says that it does not.
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use hyper::{HeaderMap, Response, StatusCode};
 use plumb_serve::Body;
 use plumb_serve::negotiation::{Accept, Offer};
@@ -22,6 +25,10 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 const EXECUTION_ID: HeaderName = HeaderName::from_static("x-execution-id");
 const CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 
+/// What a page may do: show itself, in no frame, and send its forms here.
+const OWN_PAGES: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+    form-action 'self'; frame-ancestors 'none'";
+
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
@@ -34,6 +41,9 @@ impl Answer {
     /// One with status 200; a media type that cannot stand in a header becomes plain bytes.
     pub(crate) fn new(media_type: &str, body: impl Into<Bytes>) -> Self {
         let mut headers = HeaderMap::new();
+        if media_type == HTML {
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(OWN_PAGES));
+        }
         let media_type = HeaderValue::from_str(media_type);
         let media_type = media_type.unwrap_or(HeaderValue::from_static("application/octet-stream"));
         headers.insert(CONTENT_TYPE, media_type);
@@ -101,7 +111,7 @@ pub(crate) struct Failure {
     /// Methods that are allowed.
     pub(crate) allow: Option<&'static str>,
     /// The execution that failed, and where its time went.
-    pub(crate) execution: Option<(ExecutionId, Timings)>,
+    pub(crate) execution: Option<Box<(ExecutionId, Timings)>>,
 }
 
 impl Failure {
@@ -143,7 +153,7 @@ impl Failure {
             error["line"] = at.line.into();
             error["column"] = at.column.into();
         }
-        if let Some((id, _)) = self.execution {
+        if let Some((id, _)) = self.execution.as_deref() {
             error["execution"] = id.to_string().into();
         }
         serde_json::json!({ "error": error }).to_string()
@@ -155,7 +165,7 @@ impl Failure {
         if let Some(at) = self.at {
             text += &format!("<line>{}</line><column>{}</column>", at.line, at.column);
         }
-        if let Some((id, _)) = self.execution {
+        if let Some((id, _)) = self.execution.as_deref() {
             text += &format!("<execution>{id}</execution>");
         }
         text + "</error>"
@@ -239,8 +249,8 @@ impl ErrorForm {
         if let Some(allow) = failure.allow {
             answer = answer.with(ALLOW, allow);
         }
-        if let Some((id, timings)) = failure.execution {
-            answer = answer.of_execution(id).timed(&parts(timings));
+        if let Some((id, timings)) = failure.execution.as_deref() {
+            answer = answer.of_execution(*id).timed(&parts(*timings));
         }
         if failure.status == StatusCode::UNAUTHORIZED {
             answer = answer.with(WWW_AUTHENTICATE, "Basic realm=\"plumb\", charset=\"UTF-8\"");

@@ -6,6 +6,7 @@ mod classic;
 mod document;
 mod parameters;
 mod route;
+mod soap;
 mod submit;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use self::classic::ClassicCall;
 use self::document::{Document, Form};
 use self::parameters::Pairs;
 use self::submit::{Keys, Order};
+use crate::data::DataServers;
 use crate::executor::Executor;
 use crate::log::Log;
 use crate::manager::{Manager, View};
@@ -79,10 +81,16 @@ impl HttpService for Site {
 }
 
 impl Site {
-    pub(crate) fn new(config: &Config, executor: Arc<Executor>, log: Arc<Log>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        executor: Arc<Executor>,
+        servers: Arc<DataServers>,
+        log: Arc<Log>,
+    ) -> Self {
         let counters = Arc::new(Counters::default());
         let connections = config.front.connections;
-        let manager = Manager::new(Arc::clone(&executor), Arc::clone(&counters), connections);
+        let manager =
+            Manager::new(Arc::clone(&executor), servers, Arc::clone(&counters), connections);
         let pieces = config.front.memory.bytes() / PIECE;
         Self {
             manager: Arc::new(manager),
@@ -126,17 +134,29 @@ impl Site {
                 let (path, view) = (*path, View::of(headers));
                 self.manage(move |manager| manager.look(path, &query, view)).await
             }
+            (Route::Soap(name), true, _) => {
+                let version = self.executor.live.current();
+                let found = version.transactions.find(name);
+                let found = found.ok_or_else(|| {
+                    Failure::not_found(format!("there is no transaction `{name}`"))
+                })?;
+                Ok(soap::wsdl(found, headers, peer))
+            }
             (Route::Classic, _, &Method::GET | &Method::POST)
-            | (Route::Runner(_) | Route::Messages | Route::Manager(_), _, &Method::POST) => {
+            | (
+                Route::Runner(_) | Route::Soap(_) | Route::Messages | Route::Manager(_),
+                _,
+                &Method::POST,
+            ) => {
                 let (request, _share) = self.read(request, peer).await?;
                 self.act(route, query, request).await
             }
             (Route::Home | Route::Execution(_) | Route::Metrics, ..) => Err(Failure::method("GET")),
-            (Route::Classic | Route::Manager(_), ..) => Err(Failure::method("GET, POST")),
-            (Route::Runner(_) | Route::Messages, ..) => Err(Failure::method("POST")),
-            (Route::Soap(_) | Route::Nowhere, ..) => {
-                Err(Failure::not_found("there is nothing at this path"))
+            (Route::Classic | Route::Soap(_) | Route::Manager(_), ..) => {
+                Err(Failure::method("GET, POST"))
             }
+            (Route::Runner(_) | Route::Messages, ..) => Err(Failure::method("POST")),
+            (Route::Nowhere, ..) => Err(Failure::not_found("there is nothing at this path")),
         }
     }
 
@@ -153,11 +173,10 @@ impl Site {
                 let view = View::of(request.headers());
                 self.manage(move |manager| manager.act(path, &form, view)).await
             }
-            Route::Home
-            | Route::Soap(_)
-            | Route::Execution(_)
-            | Route::Metrics
-            | Route::Nowhere => Err(Failure::not_found("there is nothing at this path")),
+            Route::Soap(name) => self.run_service(&name, request).await,
+            Route::Home | Route::Execution(_) | Route::Metrics | Route::Nowhere => {
+                Err(Failure::not_found("there is nothing at this path"))
+            }
         }
     }
 
@@ -182,6 +201,14 @@ impl Site {
         let (order, media_type) = call.into_parts();
         let answer = self.executor.submit(order).await?.answer();
         Ok(ClassicCall::named(media_type, answer))
+    }
+
+    async fn run_service(&self, name: &str, request: Request) -> Result<Answer, Failure> {
+        let keys = Keys::of(request.headers())?;
+        let (kind, body) = (content_type(request.headers()).to_owned(), request.body);
+        let (large, of) = (body.len() > LARGE, name.to_owned());
+        let order = aside(large, move || soap::read(&of, &kind, body, keys)).await?;
+        Ok(soap::answer(name, self.executor.submit(order).await?))
     }
 
     /// A message that names no transaction.

@@ -121,7 +121,7 @@ impl Executor {
                         Failure::new(StatusCode::INTERNAL_SERVER_ERROR, failed.to_string())
                     }
                 };
-                Err(Failure { execution: Some((outcome.id, outcome.timings)), ..failure })
+                Err(Failure { execution: Some(Box::new((outcome.id, outcome.timings))), ..failure })
             }
         }
     }

@@ -16,6 +16,8 @@ pub(super) struct Call {
     pub(super) version: Arc<Version>,
     /// On the monotonic clock.
     pub(super) arrived_ns: u64,
+    /// It found no thread free.
+    pub(super) waits: bool,
     pub(super) reply: oneshot::Sender<Outcome>,
 }
 
@@ -38,16 +40,16 @@ impl Calls {
         Self { limit, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Puts `call` at the end; gives it back when as many wait as may.
-    pub(super) fn put(&self, call: Call) -> Result<(), Call> {
+    /// Puts `call` at the end; false when as many wait as may.
+    pub(super) fn put(&self, call: Call) -> bool {
         let mut state = self.lock();
         if state.closed || state.waiting.len() >= self.limit {
-            return Err(call);
+            return false;
         }
         state.waiting.push_back(call);
         drop(state);
         self.changed.notify_one();
-        Ok(())
+        true
     }
 
     /// Waits for the next call; `None` when there is none any more. Whoever does not wait for its

@@ -14,7 +14,6 @@ use crate::transaction::{
     Body, Completed, Failed, FailureKind, OutsideError, Persist, Request, Transaction, UnitOfWork,
     run,
 };
-use crate::xslt::Stylesheets;
 
 /// How an attempt went, before what it did outside is committed.
 #[derive(Debug)]
@@ -33,7 +32,6 @@ pub(super) fn attempt(
     version: &Version,
     message: &Message,
     outside: &mut dyn UnitOfWork,
-    stylesheets: &Stylesheets,
     trace_size: usize,
 ) -> Attempt {
     let began_ns = MonotonicClock.now_ns();
@@ -51,7 +49,7 @@ pub(super) fn attempt(
     let Transaction { persist, retention, time_limit, .. } = *transaction;
     let mut trace = BoundedTrace::new(persist, trace_size, time_limit);
     trace.line(&format!("{} of version {}", transaction.name, version.digest));
-    let mut outside = Timed { outside, stylesheets, ns: 0 };
+    let mut outside = Timed { outside, ns: 0 };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let find = |name: &str| version.transactions.find(name);
         run(transaction, &request(message), &find, &mut outside, &mut trace)

@@ -28,7 +28,7 @@ use crate::queue::{Ending, ExecutionId, Message, Queue, Settled};
 use crate::transaction::{Completed, Failed, Retry, UnitOfWork};
 
 pub(crate) use counts::{CountFigures, Counts, Timings};
-pub(crate) use outsides::{Outsides, Reach};
+pub(crate) use outsides::Outsides;
 pub(crate) use pool::{Pool, PoolFigures};
 pub(crate) use running::{Running, UnderWay};
 
@@ -144,12 +144,12 @@ impl Executor {
     pub(crate) fn call(&self, message: Message) -> Result<oneshot::Receiver<Outcome>, Crowded> {
         let (reply, outcome) = oneshot::channel();
         let (version, arrived_ns) = (self.live.current(), MonotonicClock.now_ns());
-        let put = self.calls.put(Call { message, version, arrived_ns, reply });
-        put.map_err(|_| {
-            self.executions.refused();
-            Crowded { waiting: self.calls.waiting() }
-        })?;
-        Ok(outcome)
+        let waits = self.executions.is_full();
+        if self.calls.put(Call { message, version, arrived_ns, waits, reply }) {
+            return Ok(outcome);
+        }
+        self.executions.refused();
+        Err(Crowded { waiting: self.calls.waiting() })
     }
 
     /// Calls that wait for a thread.
@@ -185,20 +185,16 @@ impl Executor {
     }
 
     fn do_call(&self, call: Call, unit: &mut Unit) {
-        let Call { message, version, arrived_ns, reply } = call;
+        let Call { message, version, arrived_ns, waits, reply } = call;
         let _busy = self.executions.enter();
         let queue_ns = MonotonicClock.now_ns().saturating_sub(arrived_ns);
-        self.executions.waited(queue_ns);
+        if waits {
+            self.executions.waited(queue_ns);
+        }
         let id = self.queue.next_id();
         let listed = self.running.list(id, &message.transaction, &version.digest, false);
         unit.begin(id);
-        let mut done = attempt(
-            &version,
-            &message,
-            &mut **unit,
-            self.outsides.stylesheets(),
-            self.settings.trace_size,
-        );
+        let mut done = attempt(&version, &message, &mut **unit, self.settings.trace_size);
         self.commit_one(id, &mut done, unit);
         drop(listed);
         let Attempt { execution_ns, data_ns, .. } = done;

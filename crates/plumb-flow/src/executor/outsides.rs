@@ -9,7 +9,7 @@ use crate::data::DataServers;
 use crate::transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
-use crate::xslt::{Stylesheet, Stylesheets};
+use crate::xslt::Stylesheet;
 
 /// Where units of work come from.
 pub(crate) trait Outsides: Send + Sync {
@@ -18,36 +18,21 @@ pub(crate) trait Outsides: Send + Sync {
 
     /// One for a thread that does synchronous calls, which are not given out again.
     fn direct(&self) -> Box<dyn UnitOfWork + Send>;
-
-    /// What applies stylesheets.
-    fn stylesheets(&self) -> &Stylesheets;
 }
 
-/// Data servers, back ends and stylesheets of a server.
-#[derive(Debug)]
-pub(crate) struct Reach {
-    pub(crate) servers: Arc<DataServers>,
-    pub(crate) stylesheets: Arc<Stylesheets>,
-}
-
-impl Outsides for Reach {
+impl Outsides for Arc<DataServers> {
     fn unit(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(self.servers.unit())
+        Box::new(DataServers::unit(self))
     }
 
     fn direct(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(self.servers.direct())
-    }
-
-    fn stylesheets(&self) -> &Stylesheets {
-        &self.stylesheets
+        Box::new(DataServers::direct(self))
     }
 }
 
 /// What an execution reaches, with the time that is spent at data servers and back ends.
 pub(super) struct Timed<'a> {
     pub(super) outside: &'a mut dyn UnitOfWork,
-    pub(super) stylesheets: &'a Stylesheets,
     pub(super) ns: u64,
 }
 
@@ -90,6 +75,6 @@ impl Outside for Timed<'_> {
         patience: Span,
     ) -> Result<Vec<u8>, OutsideError> {
         // a stylesheet is computed on this machine: its time is the execution's
-        Ok(self.stylesheets.transform(stylesheet, document, patience)?)
+        self.outside.transform(stylesheet, document, patience)
     }
 }

@@ -53,6 +53,11 @@ impl Pool {
         Busy(self)
     }
 
+    /// True when all places are in use.
+    pub(crate) fn is_full(&self) -> bool {
+        self.busy.now() >= self.limit
+    }
+
     /// Somebody waited so long.
     pub(crate) fn waited(&self, ns: u64) {
         self.waited.fetch_add(1, Ordering::Relaxed);

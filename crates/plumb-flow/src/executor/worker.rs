@@ -60,13 +60,7 @@ fn do_batch(executor: &Executor, claimed: Vec<Claimed>, unit: &mut Unit) {
         let transaction = &message.transaction;
         listed.push(executor.running.list(id, transaction, &version.digest, true));
         unit.begin(id);
-        let done = attempt(
-            &version,
-            &message,
-            &mut **unit,
-            executor.outsides.stylesheets(),
-            executor.settings.trace_size,
-        );
+        let done = attempt(&version, &message, &mut **unit, executor.settings.trace_size);
         if done.result.is_err() {
             unit.undo();
         }

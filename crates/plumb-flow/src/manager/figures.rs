@@ -4,6 +4,7 @@ use plumb_serve::ConnectionFigures;
 use serde::Serialize;
 
 use super::drain::DrainProgress;
+use crate::data::{self, DataServers};
 use crate::executor::{CountFigures, Executor, PoolFigures};
 use crate::live::LiveState;
 use crate::queue::QueueFigures;
@@ -24,6 +25,10 @@ pub(super) struct Figures {
     #[serde(serialize_with = "queue")]
     pub(super) queue: QueueFigures,
     pub(super) connections: ConnectionFigures,
+    /// Sessions with data servers, by their names.
+    pub(super) data: Vec<DataFigures>,
+    /// Connections to back ends, by their names.
+    pub(super) back_ends: Vec<BackEndPool>,
     pub(super) drain: Option<DrainProgress>,
     pub(super) running: Vec<RunningFigures>,
 }
@@ -45,6 +50,32 @@ pub(super) struct Pools {
     pub(super) workers: PoolFigures,
 }
 
+/// The pool of a data server.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct DataFigures {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) pool: PoolFigures,
+    /// Open and not in use.
+    pub(super) idle: usize,
+    /// Waiting for one at the moment.
+    pub(super) waiting: usize,
+    pub(super) log_ons: u64,
+    pub(super) failed_log_ons: u64,
+    pub(super) lost: u64,
+}
+
+/// The connections to a back end.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct BackEndPool {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) pool: PoolFigures,
+    pub(super) calls: u64,
+    /// Calls that nobody answered.
+    pub(super) failed: u64,
+}
+
 /// An execution that is under way.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RunningFigures {
@@ -59,6 +90,7 @@ pub(super) struct RunningFigures {
 impl Figures {
     pub(super) fn of(
         executor: &Executor,
+        servers: &DataServers,
         connections: ConnectionFigures,
         drain: Option<DrainProgress>,
         began: &str,
@@ -83,6 +115,8 @@ impl Figures {
             },
             queue: executor.queue.figures(),
             connections,
+            data: servers.pools().map(|(name, pool)| data(name, pool.figures())).collect(),
+            back_ends: servers.back_ends().figures().map(|(name, it)| back_end(name, it)).collect(),
             drain,
             running: running
                 .into_iter()
@@ -95,6 +129,43 @@ impl Figures {
                 })
                 .collect(),
         }
+    }
+}
+
+fn data(name: &str, seen: data::PoolFigures) -> DataFigures {
+    DataFigures {
+        name: name.into(),
+        pool: PoolFigures {
+            now: seen.in_use as u64,
+            max: seen.in_use_max as u64,
+            limit: seen.maximum as u64,
+            waited: seen.waited,
+            waited_ns: seen.wait_ns,
+            refused: seen.ran_out,
+        },
+        idle: seen.idle,
+        waiting: seen.waiting,
+        log_ons: seen.log_ons,
+        failed_log_ons: seen.failed_log_ons,
+        lost: seen.lost,
+    }
+}
+
+fn back_end(name: &str, seen: data::BackEndFigures) -> BackEndPool {
+    let links = seen.links;
+    BackEndPool {
+        name: name.into(),
+        pool: PoolFigures {
+            now: links.used as u64,
+            max: links.used_max as u64,
+            limit: links.limit as u64,
+            // nobody waits for one: it is there, or the call is refused
+            waited: 0,
+            waited_ns: 0,
+            refused: links.refused,
+        },
+        calls: seen.calls,
+        failed: seen.failed,
     }
 }
 

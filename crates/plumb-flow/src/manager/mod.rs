@@ -17,6 +17,7 @@ use plumb_serve::negotiation::{Accept, Offer};
 use self::drain::Drain;
 use self::figures::Figures;
 use self::filter::Chosen;
+use crate::data::DataServers;
 use crate::doors::{Answer, Failure, HTML, JSON, ManagerPath};
 use crate::executor::Executor;
 use crate::queue::ExecutionId;
@@ -25,6 +26,7 @@ use crate::queue::ExecutionId;
 #[derive(Debug)]
 pub(crate) struct Manager {
     executor: Arc<Executor>,
+    servers: Arc<DataServers>,
     counters: Arc<Counters>,
     connections: usize,
     drain: Arc<Drain>,
@@ -52,11 +54,12 @@ impl View {
 impl Manager {
     pub(crate) fn new(
         executor: Arc<Executor>,
+        servers: Arc<DataServers>,
         counters: Arc<Counters>,
         connections: usize,
     ) -> Self {
         let began = plumb_engine::clock::utc(plumb_engine::clock::wall_ns());
-        Self { executor, counters, connections, drain: Arc::default(), began }
+        Self { executor, servers, counters, connections, drain: Arc::default(), began }
     }
 
     /// What there is to see at `path`.
@@ -155,6 +158,6 @@ impl Manager {
 
     fn figures(&self) -> Figures {
         let connections = self.counters.figures(self.connections);
-        Figures::of(&self.executor, connections, self.drain.progress(), &self.began)
+        Figures::of(&self.executor, &self.servers, connections, self.drain.progress(), &self.began)
     }
 }

@@ -84,11 +84,13 @@ fn gauges(figures: &Figures) -> Markup {
     html! {
         dl {
             (fact("waiting in the queue", &count(queue.waiting), &size(queue.waiting_bytes)))
-            (fact("failed", &count(queue.failed), ""))
+            (fact("failed in the queue", &count(queue.failed), ""))
             (fact("done, from the queue", &count(queued.done), &again(queued.again)))
             (fact("done, synchronous", &count(called.done), &failed(called.failed)))
             (pool("execution threads", &figures.pools.executions))
             (pool("queue workers", &figures.pools.workers))
+            @for it in &figures.data { (pool(&format!("sessions, {}", it.name), &it.pool)) }
+            @for it in &figures.back_ends { (pool(&format!("connections, {}", it.name), &it.pool)) }
             (fact("calls waiting", &count(figures.calls_waiting as u64), ""))
             (fact("connections", &of(connections.open, connections.limit),
                 &format!("max {}", count(connections.open_max))))
@@ -159,7 +161,7 @@ fn list(found: &[Execution]) -> Markup {
                 tbody { @for it in found {
                     tr {
                         td.w { a href=(format!("/manager/executions/{}", it.id)) { code { (it.id) } } }
-                        td.w class={ "w " (state_name(it.state)) } { (state_name(it.state)) }
+                        td class={ "w " (state_name(it.state)) } { (state_name(it.state)) }
                         td.w { (it.message.transaction) }
                         td.w { (accepted(it.id)) }
                         td { (grouped(it.bytes)) }

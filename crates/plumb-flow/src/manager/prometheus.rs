@@ -3,7 +3,7 @@
 use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
 
 use super::figures::Figures;
-use crate::executor::CountFigures;
+use crate::executor::{CountFigures, PoolFigures};
 
 /// The document in the text format, version 0.0.4.
 pub(super) fn metrics(figures: &Figures) -> String {
@@ -40,24 +40,27 @@ fn executions(out: &mut Exposition, figures: &Figures) {
 }
 
 fn pools(out: &mut Exposition, figures: &Figures) {
-    let pools = [("executions", figures.pools.executions), ("workers", figures.pools.workers)];
-    out.about("pool_threads", MetricKind::Gauge, "Threads of a pool that are busy.");
-    for (pool, seen) in pools {
-        out.sample("pool_threads", &[("pool", pool)], seen.now);
-    }
-    out.about("pool_threads_max", MetricKind::Gauge, "The most threads that were busy.");
-    for (pool, seen) in pools {
-        out.sample("pool_threads_max", &[("pool", pool)], seen.max);
-    }
-    out.about("pool_threads_limit", MetricKind::Gauge, "Threads of a pool.");
-    for (pool, seen) in pools {
-        out.sample("pool_threads_limit", &[("pool", pool)], seen.limit);
-    }
-    out.about("pool_waited_seconds_total", MetricKind::Counter, "Time that calls waited.");
-    let waited = figures.pools.executions.waited_ns;
-    out.sample("pool_waited_seconds_total", &[("pool", "executions")], seconds(waited.into()));
-    let refused = figures.pools.executions.refused;
-    out.counter("calls_refused_total", "Calls refused because as many waited as may.", refused);
+    let own = [
+        ("executions".to_owned(), figures.pools.executions),
+        ("workers".to_owned(), figures.pools.workers),
+    ];
+    let data = figures.data.iter().map(|it| (format!("data {}", it.name), it.pool));
+    let back_ends = figures.back_ends.iter().map(|it| (format!("back end {}", it.name), it.pool));
+    let all: Vec<(String, PoolFigures)> = own.into_iter().chain(data).chain(back_ends).collect();
+    let mut each = |name: &str, kind, help: &str, value: &dyn Fn(&PoolFigures) -> String| {
+        out.about(name, kind, help);
+        for (pool, seen) in &all {
+            out.sample(name, &[("pool", pool)], value(seen));
+        }
+    };
+    let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
+    each("pool_now", gauge, "In use: threads, sessions, connections.", &|it| it.now.to_string());
+    each("pool_max", gauge, "The most that were in use.", &|it| it.max.to_string());
+    each("pool_limit", gauge, "That may be in use.", &|it| it.limit.to_string());
+    each("pool_waited_total", counter, "Times that none was free.", &|it| it.waited.to_string());
+    let waited = |it: &PoolFigures| seconds(it.waited_ns.into());
+    each("pool_waited_seconds_total", counter, "Time waited for one.", &waited);
+    each("pool_refused_total", counter, "Times that none came free.", &|it| it.refused.to_string());
 }
 
 fn queue(out: &mut Exposition, figures: &Figures) {

@@ -16,7 +16,7 @@ use plumb_serve::{HttpServer, acceptor};
 use crate::FlowError;
 use crate::data::DataServers;
 use crate::doors::Site;
-use crate::executor::{Executor, Reach, wait_for};
+use crate::executor::{Executor, wait_for};
 use crate::live::{Live, watch};
 use crate::log::Log;
 use crate::xslt::{Stylesheets, XsltLimits};
@@ -58,21 +58,23 @@ impl Serve {
     fn serve(&self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), FlowError> {
         let config = &self.config;
         let needed = config.route.iter().map(|route| route.transaction.clone()).collect();
-        let live = Arc::new(Live::open(&self.transactions, needed)?);
+        let servers = self.reach()?;
+        let stylesheets = Arc::clone(servers.stylesheets());
+        let live = Arc::new(Live::open(&self.transactions, needed, stylesheets)?);
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let listeners = Listener::bind_all(&config.listen, PORT)?;
         let queue = store::open(&config.queue)?;
-        let outsides = Arc::new(self.reach()?);
         let (events, told) = mpsc::channel();
         let log_of = Arc::new(Log::new(events));
         let executor = Arc::new(Executor::new(
             config.executor(),
             Arc::clone(&live),
             queue,
-            outsides,
+            Arc::new(Arc::clone(&servers)),
             Arc::clone(&log_of),
         ));
-        let site = Site::new(config, Arc::clone(&executor), Arc::clone(&log_of));
+        let site =
+            Site::new(config, Arc::clone(&executor), Arc::clone(&servers), Arc::clone(&log_of));
         let server = HttpServer::new(site, tls, config.front.threads, config.front.farewell)?;
         announce(&listeners, out)?;
         let mut nowhere = io::sink();
@@ -80,6 +82,8 @@ impl Serve {
         std::thread::scope(|threads| {
             threads.spawn(move || note_all(&told, log));
             threads.spawn(|| watch(&live, &log_of, stop));
+            // a server that is not there yet is one for its first statement, too
+            servers.fill().into_iter().for_each(|problem| log_of.tell(problem));
             let working = executor.start();
             let served = server.run(listeners, stop);
             stop.ask();
@@ -98,15 +102,14 @@ impl Serve {
 
 impl Serve {
     /// What the transactions reach outside.
-    fn reach(&self) -> Result<Reach, FlowError> {
+    fn reach(&self) -> Result<Arc<DataServers>, FlowError> {
         let servers = DataServers::read(&self.transactions).map_err(FlowError::Wrong)?;
         let document_bytes = u32::try_from(self.config.front.body_size.bytes());
         let limits = XsltLimits {
             document_bytes: document_bytes.unwrap_or(u32::MAX),
             ..XsltLimits::default()
         };
-        let stylesheets = Stylesheets::new(limits);
-        Ok(Reach { servers: Arc::new(servers), stylesheets: Arc::new(stylesheets) })
+        Ok(Arc::new(servers.with_stylesheets(Arc::new(Stylesheets::new(limits)))))
     }
 }
 

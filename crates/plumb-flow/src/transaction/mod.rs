@@ -17,6 +17,8 @@ mod traced;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_outside;
 
 use std::sync::Arc;
 

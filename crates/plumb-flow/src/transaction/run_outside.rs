@@ -5,7 +5,11 @@ use plumb_scenario::variables::{Names, Value, Variables};
 use super::document::Document;
 use super::failure::{FailureKind, Trouble};
 use super::run::{Execution, Traced, written};
+use super::shaping::escaped;
 use super::{BackEndAnswer, BackEndCall, BackEndRequest, Sql, SqlAnswer};
+
+/// What a body is unless the action says.
+const PLAIN: &str = "text/plain";
 
 impl Execution<'_, '_> {
     pub(super) fn sql(
@@ -47,12 +51,18 @@ impl Execution<'_, '_> {
         let target = written(&call.target, names, variables)?;
         let document = self.document.clone();
         let own = match &call.body {
-            Some(body) => Some(written(body, names, variables)?),
+            Some(body) => {
+                let kind = call.media_type.as_deref().unwrap_or(PLAIN);
+                let mut out = Vec::new();
+                body.write_with(variables, |text, out| escaped(kind, text, out), &mut out)
+                    .map_err(|missing| missing.words(names))?;
+                Some(out)
+            }
             None => None,
         };
         let bodiless = ["GET", "HEAD", "DELETE"].contains(&&*call.method);
         let (kind, body) = match &own {
-            Some(own) => ("text/plain", own.as_bytes()),
+            Some(own) => (PLAIN, own.as_slice()),
             None if bodiless => ("", &[][..]),
             None => (document.body().media_type(), document.body().bytes()),
         };

@@ -4,19 +4,17 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
-use plumb_measure::Span;
 
 use crate::FlowError;
-use crate::transaction::{
-    BackEndAnswer, BackEndRequest, Body, Outside, OutsideError, Request, SqlAnswer, Trace, Traced,
-    Unreachable, run,
-};
+use crate::data::{DataServers, Work};
+use crate::transaction::{Body, Request, Trace, Traced, UnitOfWork as _, run};
 use crate::transactions::Transactions;
-use crate::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use crate::xslt::{Stylesheets, XsltLimits};
 
 /// Bytes of a message at most.
 const MESSAGE_BYTES_MAX: u64 = 256 << 20;
@@ -43,6 +41,10 @@ pub struct TryOptions {
     /// What the message is [default: JSON if it begins with `{` or `[`, else XML]
     #[arg(long = "type", value_name = "TYPE")]
     pub form: Option<Form>,
+
+    /// Keep what was done at the data servers, and send what changes something to back ends
+    #[arg(long)]
+    pub commit: bool,
 
     /// Rows of each `repeat` that are shown
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -103,14 +105,17 @@ impl Verb for TryOut {
         };
         let request = Request { body, parameters: self.parameters.clone() };
         let limits = XsltLimits { document_bytes: DOCUMENT_BYTES_MAX, processes: 1 };
-        let mut outside = Tried { stylesheets: Stylesheets::new(limits) };
+        let servers = DataServers::read(folder).map_err(FlowError::Wrong)?;
+        let servers = Arc::new(servers.with_stylesheets(Arc::new(Stylesheets::new(limits))));
+        let mut work = if self.options.commit { servers.direct() } else { servers.trial() };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
         let done =
-            run(transaction, &request, &|name| transactions.find(name), &mut outside, &mut shown);
+            run(transaction, &request, &|name| transactions.find(name), &mut work, &mut shown);
         if let Some(error) = shown.failed {
             return Err(error.into());
         }
         let completed = done.map_err(|failed| FlowError::Wrong(format!("{name}: {failed}")))?;
+        ended(&mut work, self.options.commit, out)?;
         writeln!(out, "completed: {} {}", completed.status, completed.media_type)?;
         if !completed.text.is_empty() {
             writeln!(out, "{}", completed.text)?;
@@ -119,33 +124,17 @@ impl Verb for TryOut {
     }
 }
 
-/// What `try` reaches outside: stylesheets.
-struct Tried {
-    stylesheets: Stylesheets,
-}
-
-impl Outside for Tried {
-    fn sql(
-        &mut self,
-        server: &str,
-        text: &str,
-        values: &[Option<&str>],
-    ) -> Result<SqlAnswer, OutsideError> {
-        Unreachable.sql(server, text, values)
+/// Ends what was done at data servers, and says how.
+fn ended(work: &mut Work, commits: bool, out: Output<'_>) -> Result<(), JobError> {
+    let reached: Vec<String> = work.reached().map(str::to_owned).collect();
+    for (_, done) in work.commit() {
+        done.map_err(|error| FlowError::Wrong(format!("not committed: {error}")))?;
     }
-
-    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
-        Unreachable.call(request)
+    if !reached.is_empty() {
+        let ended = if commits { "committed at" } else { "undone (--commit keeps it) at" };
+        writeln!(out, "{ended} {}", reached.join(", "))?;
     }
-
-    fn transform(
-        &mut self,
-        stylesheet: &Stylesheet,
-        document: &[u8],
-        patience: Span,
-    ) -> Result<Vec<u8>, OutsideError> {
-        Ok(self.stylesheets.transform(stylesheet, document, patience)?)
-    }
+    Ok(())
 }
 
 fn form_of(bytes: &[u8]) -> Form {
@@ -202,6 +191,10 @@ impl Shown<'_> {
 }
 
 impl Trace for Shown<'_> {
+    fn wants_answers(&self) -> bool {
+        true
+    }
+
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>) {
         if self.is_hidden(depth) {
             return;

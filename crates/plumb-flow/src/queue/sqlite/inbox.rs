@@ -77,22 +77,28 @@ impl Inbox {
         Self { accepts, changes, unflushed_bytes: 0, limits, waiting, waiting_bytes, ended: None }
     }
 
-    /// Takes `accept`, or gives it back with the reason why not.
-    pub(super) fn accept(&mut self, accept: Accept) -> Result<(), (Accept, QueueError)> {
-        if let Some(ended) = &self.ended {
-            return Err((accept, ended.clone()));
-        }
+    /// Takes `accept`, or answers it with the reason why not.
+    pub(super) fn accept(&mut self, accept: Accept) {
         let bytes = accept.message.body.len() as u64;
-        let full = self.waiting >= self.limits.messages
-            || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes
-            || (self.unflushed_bytes > 0 && self.unflushed_bytes + bytes > UNFLUSHED_MAX);
-        if full {
-            let error = QueueError::Full { waiting: self.waiting, bytes: self.waiting_bytes };
-            return Err((accept, error));
+        if let Err(error) = self.admit(bytes) {
+            let _ = accept.answer.send(Err(error)); // whoever asked may be gone
+            return;
         }
         self.entered(1, bytes);
         self.unflushed_bytes += bytes;
         self.accepts.push_back(accept);
+    }
+
+    fn admit(&self, bytes: u64) -> Result<(), QueueError> {
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone());
+        }
+        let full = self.waiting >= self.limits.messages
+            || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes
+            || (self.unflushed_bytes > 0 && self.unflushed_bytes + bytes > UNFLUSHED_MAX);
+        if full {
+            return Err(QueueError::Full { waiting: self.waiting, bytes: self.waiting_bytes });
+        }
         Ok(())
     }
 
@@ -168,6 +174,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::ExecutionId;
     use super::*;
 
     fn message(bytes: usize) -> Message {
@@ -182,8 +189,12 @@ mod tests {
     }
 
     fn accept(inbox: &mut Inbox, bytes: usize) -> Result<(), QueueError> {
-        let (answer, _) = oneshot::channel();
-        inbox.accept(Accept { message: message(bytes), answer }).map_err(|(_, error)| error)
+        let (answer, mut answered) = oneshot::channel();
+        inbox.accept(Accept { message: message(bytes), answer });
+        answered
+            .try_recv()
+            .unwrap_or(Ok(Accepted { id: ExecutionId(0), repeated: false }))
+            .map(|_| ())
     }
 
     #[test]

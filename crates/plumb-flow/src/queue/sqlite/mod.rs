@@ -243,13 +243,8 @@ impl Queue for SqliteQueue {
             let _ = answer.send(Err(QueueError::Store(text))); // the receiver is here
             return receiver;
         }
-        let taken = lock(&self.shared.inbox).accept(Accept { message, answer });
-        match taken {
-            Ok(()) => self.shared.work.notify_one(),
-            Err((accept, error)) => {
-                let _ = accept.answer.send(Err(error));
-            }
-        }
+        lock(&self.shared.inbox).accept(Accept { message, answer });
+        self.shared.work.notify_one();
         receiver
     }
 

@@ -51,30 +51,30 @@ impl Place {
         File::open(&self.folder)?.sync_all()
     }
 
-    /// Holds room back on the disk, unless it is held already; false when there is not twice as
-    /// much.
-    pub(super) fn hold_reserve(&self) -> bool {
+    /// Holds room back on the disk; true when it is held and as much is free beside it, on the
+    /// disk or (`inside_bytes`) in the database.
+    pub(super) fn hold_reserve(&self, inside_bytes: u64) -> bool {
         let path = self.reserve();
-        if fs::metadata(&path).is_ok_and(|found| found.len() == self.reserve_bytes) {
-            return true;
+        if !fs::metadata(&path).is_ok_and(|found| found.len() == self.reserve_bytes) {
+            let _ = fs::remove_file(&path); // of another size, or not there
+            if self.free_bytes() < self.reserve_bytes {
+                return false; // nothing is gained by filling the disk with half of it
+            }
+            let held = File::create(&path).and_then(|file| allocate(&file, self.reserve_bytes));
+            if held.is_err() {
+                let _ = fs::remove_file(&path); // half a reserve is none
+                return false;
+            }
         }
-        let _ = fs::remove_file(&path); // of another size, or not there
-        if self.free_bytes() < 2 * self.reserve_bytes {
-            return false;
-        }
-        let held = File::create(&path).and_then(|file| allocate(&file, self.reserve_bytes));
-        if held.is_err() {
-            let _ = fs::remove_file(&path); // half a reserve is none
-        }
-        held.is_ok()
+        self.free_bytes().max(inside_bytes) >= self.reserve_bytes
     }
 
-    /// Gives the room back, for settlements.
-    pub(super) fn release_reserve(&self) {
-        let _ = fs::remove_file(self.reserve()); // without one there is nothing to give back
+    /// Gives the room back, for settlements; false when none was held.
+    pub(super) fn release_reserve(&self) -> bool {
+        fs::remove_file(self.reserve()).is_ok()
     }
 
-    /// What must be free for messages to be accepted again, bytes.
+    /// With so much free on the disk, messages are accepted again for sure, bytes.
     pub(super) fn wanted_bytes(&self) -> u64 {
         2 * self.reserve_bytes
     }
@@ -100,7 +100,7 @@ fn allocate(file: &File, bytes: u64) -> io::Result<()> {
 
 /// For file systems that cannot allocate.
 fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
-    const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     let mut left = bytes;
     while left > 0 {
         let piece = usize::try_from(left).unwrap_or(ZEROS.len()).min(ZEROS.len());

@@ -34,9 +34,10 @@ pub(super) struct Writer {
     place: Place,
     /// Changes that the full disk has not taken.
     put_by: VecDeque<Change>,
-    /// The reserve is not held: messages are refused.
+    /// The disk is full: messages are refused.
     tight: bool,
     clean_at_ns: u64,
+    shrink_at_ns: u64,
     #[cfg(test)]
     pub(super) hook: super::tests::Hook,
 }
@@ -51,7 +52,7 @@ enum Unwritten {
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, records: Records, place: Place) -> Self {
-        let tight = !place.hold_reserve();
+        let tight = !place.hold_reserve(free_inside(&records.connection));
         Self {
             shared,
             records,
@@ -59,6 +60,7 @@ impl Writer {
             put_by: VecDeque::new(),
             tight,
             clean_at_ns: 0,
+            shrink_at_ns: 0,
             #[cfg(test)]
             hook: super::tests::Hook::default(),
         }
@@ -85,7 +87,9 @@ impl Writer {
     }
 
     fn work(&mut self, mut group: Group) -> Result<(), Unwritten> {
-        self.tight = self.tight && !self.place.hold_reserve();
+        if self.tight {
+            self.loosen();
+        }
         if self.tight {
             self.refuse(std::mem::take(&mut group.accepts));
             self.put_by(group.changes);
@@ -99,7 +103,7 @@ impl Writer {
                 self.checkpoint_when_large()
             }
             Err(Unwritten::NoRoom) => {
-                self.tighten();
+                self.tight = true;
                 self.refuse(group.accepts);
                 self.put_by(changes);
                 self.work_tightly()
@@ -112,7 +116,33 @@ impl Writer {
         }
     }
 
-    /// Settles what can be settled in the room of the reserve.
+    /// Looks whether there is room again.
+    fn loosen(&mut self) {
+        let inside = free_inside(&self.records.connection);
+        self.tight = !self.place.hold_reserve(inside);
+        let now_ns = self.shared.clock.now_ns();
+        if self.tight && inside >= self.shared.limits.reserve_bytes && now_ns >= self.shrink_at_ns {
+            self.shrink_at_ns = now_ns + CLEAN_EVERY_NS;
+            let shrunk = self.shrink();
+            self.tight = !(shrunk.is_ok() && self.place.hold_reserve(0));
+        }
+    }
+
+    /// Gives the room inside the database back to the disk, when what is in it is little; otherwise
+    /// it stays as it is.
+    fn shrink(&self) -> rusqlite::Result<()> {
+        let connection = &self.records.connection;
+        let pages = connection.query_row("PRAGMA page_count", [], |row| read(row, 0))?;
+        let used = (pages * PAGE_BYTES).saturating_sub(free_inside(connection));
+        if used > self.shared.limits.log_bytes {
+            return Ok(());
+        }
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.execute_batch("VACUUM")?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    }
+
+    /// Settles what can be settled, in the room of the reserve where there is no other.
     fn work_tightly(&mut self) -> Result<(), Unwritten> {
         while !self.put_by.is_empty() {
             let slice: Vec<Change> =
@@ -121,19 +151,17 @@ impl Writer {
                 Ok(effects) => self.answer(Vec::new(), slice, effects),
                 Err(Unwritten::NoRoom) => {
                     slice.into_iter().rev().for_each(|change| self.put_by.push_front(change));
-                    break;
+                    if !self.place.release_reserve() {
+                        break;
+                    }
+                    self.checkpoint("PASSIVE")?;
+                    continue;
                 }
                 Err(broken) => return Err(broken),
             }
             self.checkpoint("PASSIVE")?;
         }
         Ok(())
-    }
-
-    /// Gives the reserve to the settlements.
-    fn tighten(&mut self) {
-        self.tight = true;
-        self.place.release_reserve();
     }
 
     /// Keeps changes for when there is room; what did not come through the queue has none.
@@ -149,7 +177,7 @@ impl Writer {
         let bytes: u64 = accepts.iter().map(|accept| accept.message.body.len() as u64).sum();
         lock(&self.shared.inbox).left(accepts.len() as u64, bytes);
         let text = format!(
-            "the disk of {} is full; messages are accepted again when {} MiB are free",
+            "the disk of {} is full; messages are accepted again once {} MiB of it are free",
             self.place.folder().display(),
             (self.place.wanted_bytes() >> 20).max(1)
         );
@@ -261,7 +289,7 @@ impl Writer {
         self.hook.checkpointed();
         match moved.map_err(|error| unwritten(&error)) {
             Err(Unwritten::NoRoom) => {
-                self.tighten();
+                self.tight = true;
                 Ok(())
             }
             done => done,
@@ -275,6 +303,12 @@ impl Writer {
         };
         Ok(frames(&self.records.connection)? * FRAME_BYTES)
     }
+}
+
+/// Bytes of the database that hold nothing.
+fn free_inside(connection: &Connection) -> u64 {
+    let pages = connection.query_row("PRAGMA freelist_count", [], |row| read(row, 0));
+    pages.map_or(0, |pages| pages * PAGE_BYTES)
 }
 
 /// Lets claims and bounds know what is on disk.
