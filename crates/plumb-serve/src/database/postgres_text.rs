@@ -187,8 +187,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn words(words: &[i32]) -> Vec<u8> {
-        words.iter().flat_map(|word| (*word as u16).to_be_bytes()).collect()
+    fn words(words: &[u16]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
     #[test]
@@ -198,9 +198,9 @@ mod tests {
             (&[1, 0, 0, 0, 250], "250"),
             (&[2, 1, 0, 0, 12, 3], "120003"),
             (&[1, 1, 0, 0, 5], "50000"),
-            (&[1, -1, 0, 1, 5000], "0.5"),
+            (&[1, 0xFFFF, 0, 1, 5000], "0.5"),
             (&[2, 0, 0x4000, 2, 17, 500], "-17.05"),
-            (&[1, -2, 0, 8, 1], "0.00000001"),
+            (&[1, 0xFFFE, 0, 8, 1], "0.00000001"),
             (&[0, 0, 0, 2], "0.00"),
             (&[0, 0, 0xC000, 0], "NaN"),
         ] {
