@@ -34,7 +34,7 @@ def send(
 ) -> Load:
     """Events of `size` bytes over so many connections, as fast as they are answered."""
     threads = min(THREADS, connections)
-    words = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds:.0f}s", "--latency"]
+    words = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds:.0f}s", "--timeout", "10s"]
     said = process.run([*place, *words, "-s", str(SCRIPT), url, "--", str(size)], seconds + 60)
     found = json.loads(said[said.index("{") : said.rindex("}") + 1])
     if found.pop("wrong"):

@@ -70,12 +70,13 @@ public final class Route extends RouteBuilder {
     @Override
     public void configure() {
         String http = "netty-http:http://127.0.0.1:" + port;
-        from(http + "/sync").convertBodyTo(String.class).to("direct:row").setBody(constant(""));
+        from(http + "/sync").convertBodyTo(String.class).to("direct:row")
+                .removeHeaders("*").setBody(constant("done"));
         from(http + "/async")
                 .convertBodyTo(String.class)
                 .removeHeaders("*")
                 .to(ExchangePattern.InOnly, "jms:queue:events?deliveryPersistent=true")
-                .setBody(constant(""));
+                .setBody(constant("accepted"));
         from("jms:queue:events?transacted=true&lazyCreateTransactionManager=false"
                         + "&cacheLevelName=CACHE_CONSUMER&concurrentConsumers=" + CONNECTIONS)
                 .to("direct:row");

@@ -59,8 +59,8 @@ pub(super) fn read(
     }
 }
 
-fn odd(problem: impl ToString) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem.to_string())
+fn odd(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
 fn head(from: &mut impl BufRead, ask: Ask) -> io::Result<(Head, Vec<u8>)> {

@@ -30,8 +30,7 @@ pub use file::{DateForm, FILE as DATA_SERVERS_FILE, ServerPlan};
 pub use pool::{Lease, Pool, PoolFigures};
 pub use work::Work;
 
-use self::server::DataServer;
-use self::share::Way;
+use self::server::{DataServer, Way};
 use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
 use crate::xslt::{Stylesheets, XsltLimits};

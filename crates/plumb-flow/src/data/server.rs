@@ -8,7 +8,6 @@ use plumb_serve::database::{Database, DatabaseError};
 use super::done::DoneTable;
 use super::file::ServerPlan;
 use super::pool::{Lease, Pool};
-use super::share::Way;
 use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
 
@@ -16,6 +15,17 @@ use crate::transaction::OutsideError;
 const ALONE_MAX: usize = 10_000;
 /// Characters of a statement that an error shows.
 const SHOWN: usize = 80;
+
+/// How what is done ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Committed, with the ids of the messages: one that is given out again is not done again.
+    Recorded,
+    /// Committed: a message that comes once.
+    Direct,
+    /// Undone, each statement having been done at once.
+    Trial,
+}
 
 /// A data server.
 #[derive(Debug)]

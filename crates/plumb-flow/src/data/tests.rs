@@ -38,6 +38,10 @@ fn numbers(servers: &DataServers, server: &str, table: &str) -> Vec<i64> {
     rows.iter().map(|row| row.int(0)).collect()
 }
 
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap()
+}
+
 fn insert(work: &mut Work, server: &str, number: i64) -> Result<(), OutsideError> {
     work.sql_later(server, INSERT, &[Some(&number.to_string()), Some("text")])
 }
@@ -48,7 +52,7 @@ fn messages_are_committed_together_and_recorded() {
     let mut work = servers.unit();
     for id in 1..=3 {
         work.begin(ExecutionId(id));
-        insert(&mut work, "one", id as i64).unwrap();
+        insert(&mut work, "one", signed(id)).unwrap();
     }
     assert!(numbers(&servers, "one", "rows").is_empty());
     let done: Vec<_> = work.commit();
@@ -89,9 +93,9 @@ fn exactly_the_bad_ones_of_a_batch_are_refused() {
     let mut work = servers.unit();
     for id in 1..=250 {
         work.begin(ExecutionId(id));
-        insert(&mut work, "one", 2 * id as i64).unwrap();
+        insert(&mut work, "one", 2 * signed(id)).unwrap();
         // its second row is refused, and its first must not stay
-        let second = if id % 50 == 0 { -1 } else { 2 * id as i64 + 1 };
+        let second = if id % 50 == 0 { -1 } else { 2 * signed(id) + 1 };
         insert(&mut work, "one", second).unwrap();
     }
     let refused: Vec<u64> = work
@@ -115,12 +119,12 @@ fn exactly_the_bad_ones_of_a_batch_are_refused() {
 fn a_message_of_many_rows_is_done_whole_or_not_at_all() {
     let (_folder, servers) = servers();
     let mut work = servers.unit();
-    let many = 3 * BATCH as i64 + 7;
+    let many = 3 * signed(BATCH as u64) + 7;
     let mut failed = Vec::new();
     for (id, last) in [(1, 1000), (2, -1), (3, 3000)] {
         work.begin(ExecutionId(id));
         for number in 0..many {
-            insert(&mut work, "one", id as i64 * 10_000 + number).unwrap();
+            insert(&mut work, "one", signed(id) * 10_000 + number).unwrap();
         }
         if insert(&mut work, "one", last).is_err() {
             failed.push(id);
@@ -129,7 +133,7 @@ fn a_message_of_many_rows_is_done_whole_or_not_at_all() {
     let done = work.commit();
     let refused: Vec<u64> = done.iter().filter(|it| it.1.is_err()).map(|it| it.0.0).collect();
     assert_eq!((failed, refused), (vec![], vec![2]));
-    assert_eq!(numbers(&servers, "one", "rows").len() as i64, 2 * (many + 1));
+    assert_eq!(numbers(&servers, "one", "rows").len() as u64, (2 * (many + 1)).unsigned_abs());
     assert_eq!(numbers(&servers, "one", "plumb_done"), [1, 3]);
 }
 
@@ -162,7 +166,7 @@ fn a_message_refused_at_one_server_is_undone_at_the_others() {
     let mut work = servers.unit();
     for (id, second) in [(1, 1), (2, -1), (3, 3)] {
         work.begin(ExecutionId(id));
-        insert(&mut work, "one", id as i64).unwrap();
+        insert(&mut work, "one", signed(id)).unwrap();
         let _ = insert(&mut work, "two", second);
     }
     let done: BTreeSet<u64> =
@@ -193,7 +197,7 @@ fn a_message_that_comes_once_is_committed_at_once_and_not_recorded() {
     let mut work = servers.direct();
     for (id, number, expected) in [(1, 1, true), (2, -2, false), (3, 3, true)] {
         work.begin(ExecutionId(id));
-        insert(&mut work, "one", 10 * id as i64).unwrap();
+        insert(&mut work, "one", 10 * signed(id)).unwrap();
         insert(&mut work, "one", number).unwrap();
         assert_eq!(work.commit()[0].1.is_ok(), expected, "{id}");
     }
@@ -261,11 +265,12 @@ proptest! {
         let mut reported = BTreeSet::new();
         for (number, (rows, bad, kind, commits)) in messages.iter().enumerate() {
             let id = ExecutionId(number as u64 + 1);
-            let first = (number as i64 + 1) * 1_000;
+            let first = (signed(number as u64) + 1) * 1_000;
             work.begin(id);
             let mut refused = false;
-            for row in 0..*rows as i64 {
-                let value = if *bad && row == *rows as i64 / 2 { -1 } else { first + row };
+            let rows = signed(*rows as u64);
+            for row in 0..rows {
+                let value = if *bad && row == rows / 2 { -1 } else { first + row };
                 refused |= insert(&mut work, "one", value).is_err();
             }
             if *kind == 1 {
@@ -275,9 +280,9 @@ proptest! {
                 work.undo();
             } else {
                 begun.insert(id);
-                if !*bad || *rows == 0 {
+                if !*bad || rows == 0 {
                     good.insert(id);
-                    expected.extend(first..first + *rows as i64);
+                    expected.extend(first..first + rows);
                 }
             }
             if *commits == 0 {

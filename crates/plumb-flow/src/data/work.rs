@@ -5,7 +5,8 @@ use std::sync::Arc;
 use plumb_measure::Span;
 use plumb_serve::database::Statement;
 
-use super::share::{Share, Way};
+use super::server::Way;
+use super::share::Share;
 use super::{DataServers, is_read};
 use crate::queue::ExecutionId;
 use crate::transaction::{
@@ -202,7 +203,8 @@ impl Outside for Work {
 impl UnitOfWork for Work {
     fn begin(&mut self, id: ExecutionId) {
         self.end_message();
-        let alone = self.servers.takes_alone(id);
+        // where messages come one by one, none waits for another
+        let alone = self.way != Way::Recorded || self.servers.takes_alone(id);
         if alone || self.messages.last().is_some_and(|message| message.alone) {
             self.commit_shares();
         }

@@ -11,7 +11,6 @@ use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
 use super::accepts::Accepts;
-use super::compile_outside::Answering;
 use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
 use super::retry::Retry;
 use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
@@ -60,6 +59,15 @@ impl Transaction {
             names: compiler.names,
         })
     }
+}
+
+/// An action with a name, whose answer gives values to variables `NAME.…`.
+#[derive(Clone, Debug)]
+pub(super) struct Answering {
+    /// With the point.
+    pub(super) prefix: String,
+    /// What may stand behind it; `None`: any column.
+    pub(super) known: Option<&'static [&'static str]>,
 }
 
 pub(super) struct Compiler<'t> {

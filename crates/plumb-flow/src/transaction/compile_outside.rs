@@ -6,7 +6,7 @@ use plumb_scenario::variables::Slot;
 use plumb_wire::document::Wrong;
 use toml::Spanned;
 
-use super::compile::Compiler;
+use super::compile::{Answering, Compiler};
 use super::file::{ActionFile, Becomes};
 use super::sql::SqlText;
 use super::{Action, BackEndCall, Sql, Verb};
@@ -15,15 +15,6 @@ use super::{Action, BackEndCall, Sql, Verb};
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// What an answer of a back end has.
 const OF_ANSWER: [&str; 3] = ["status", "type", "body"];
-
-/// An action with a name, whose answer gives values to variables `NAME.…`.
-#[derive(Clone, Debug)]
-pub(super) struct Answering {
-    /// With the point.
-    prefix: String,
-    /// What may stand behind it; `None`: any column.
-    known: Option<&'static [&'static str]>,
-}
 
 impl Compiler<'_> {
     pub(super) fn sql(&mut self, action: &ActionFile, at: &Range<usize>) -> Result<Verb, Wrong> {

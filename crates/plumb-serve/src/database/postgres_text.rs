@@ -41,8 +41,8 @@ impl<'a> FromSql<'a> for Shown {
             Type::INT4 => i32::from_sql(kind, raw)?.to_string(),
             Type::INT8 => i64::from_sql(kind, raw)?.to_string(),
             Type::OID => u32::from_sql(kind, raw)?.to_string(),
-            Type::FLOAT4 => f32::from_sql(kind, raw)?.to_string(),
-            Type::FLOAT8 => f64::from_sql(kind, raw)?.to_string(),
+            Type::FLOAT4 => float(&f32::from_sql(kind, raw)?.to_string()),
+            Type::FLOAT8 => float(&f64::from_sql(kind, raw)?.to_string()),
             Type::NUMERIC => numeric(raw)?,
             Type::DATE => date(i32::from_sql(&Type::INT4, raw)?.into()),
             Type::TIMESTAMP => timestamp(i64::from_sql(&Type::INT8, raw)?),
@@ -84,6 +84,11 @@ impl<'a> FromSql<'a> for Shown {
         ];
         KNOWN.contains(kind) || matches!(kind.kind(), Kind::Enum(_)) || *kind == Type::UNKNOWN
     }
+}
+
+/// A floating-point number; one that is very large or small is written without an exponent.
+fn float(text: &str) -> String {
+    text.replace("inf", "Infinity")
 }
 
 /// A `numeric`: how many digits of base 10,000, the weight of the first, sign, decimals, digits.
@@ -182,8 +187,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn words(words: &[i32]) -> Vec<u8> {
-        words.iter().flat_map(|word| (*word as u16).to_be_bytes()).collect()
+    fn words(words: &[u16]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
     #[test]
@@ -193,9 +198,9 @@ mod tests {
             (&[1, 0, 0, 0, 250], "250"),
             (&[2, 1, 0, 0, 12, 3], "120003"),
             (&[1, 1, 0, 0, 5], "50000"),
-            (&[1, -1, 0, 1, 5000], "0.5"),
+            (&[1, 0xFFFF, 0, 1, 5000], "0.5"),
             (&[2, 0, 0x4000, 2, 17, 500], "-17.05"),
-            (&[1, -2, 0, 8, 1], "0.00000001"),
+            (&[1, 0xFFFE, 0, 8, 1], "0.00000001"),
             (&[0, 0, 0, 2], "0.00"),
             (&[0, 0, 0xC000, 0], "NaN"),
         ] {
