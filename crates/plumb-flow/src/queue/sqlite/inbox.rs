@@ -1,0 +1,228 @@
+//! What waits for the writer, and the bounds of the queue.
+
+use std::collections::VecDeque;
+use std::sync::mpsc;
+
+use tokio::sync::oneshot;
+
+use super::super::{Accepted, Ending, Filter, Kept, Message, QueueError, QueueLimits, Settled};
+
+/// A group takes at most so many messages, or bytes; at least one message.
+const GROUP_MESSAGES: usize = 256;
+const GROUP_BYTES: u64 = 1 << 20;
+/// And so many changes.
+const GROUP_CHANGES: usize = 1_024;
+/// Bytes of messages that may wait for the writer: a disk that stands still fills no memory.
+const UNFLUSHED_MAX: u64 = 64 << 20;
+
+/// A message to be accepted, and who waits for that.
+#[derive(Debug)]
+pub(super) struct Accept {
+    pub(super) message: Message,
+    pub(super) answer: oneshot::Sender<Result<Accepted, QueueError>>,
+}
+
+/// What else is to be written down.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// How an attempt ended.
+    Settle(Outcome),
+    /// An execution that did not come through the queue.
+    Note(Message, Settled),
+    /// Failed executions are to be done again; how many.
+    Retry(Filter, mpsc::Sender<u64>),
+    /// Executions are to be forgotten; how many.
+    Forget(Filter, mpsc::Sender<u64>),
+    /// The clock was set back: retries are due from its new time on.
+    Rebase,
+}
+
+/// How the attempt of a message that was given out ended.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) id: u64,
+    /// The number of its transaction.
+    pub(super) lane: i64,
+    /// Before this attempt.
+    pub(super) failures: u32,
+    pub(super) bytes: u64,
+    pub(super) ending: Ending,
+    pub(super) kept: Option<Kept>,
+}
+
+/// What is written in one transaction.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) accepts: Vec<Accept>,
+    pub(super) changes: Vec<Change>,
+}
+
+/// What waits for the writer.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    accepts: VecDeque<Accept>,
+    changes: VecDeque<Change>,
+    unflushed_bytes: u64,
+    limits: QueueLimits,
+    /// Messages that wait or run, those that are not flushed yet among them.
+    waiting: u64,
+    waiting_bytes: u64,
+    /// Why nothing is taken any more.
+    ended: Option<QueueError>,
+}
+
+impl Inbox {
+    pub(super) fn new(limits: QueueLimits, waiting: u64, waiting_bytes: u64) -> Self {
+        let (accepts, changes) = (VecDeque::new(), VecDeque::new());
+        Self { accepts, changes, unflushed_bytes: 0, limits, waiting, waiting_bytes, ended: None }
+    }
+
+    /// Takes `accept`, or answers it with the reason why not.
+    pub(super) fn accept(&mut self, accept: Accept) {
+        let bytes = accept.message.body.len() as u64;
+        if let Err(error) = self.admit(bytes) {
+            let _ = accept.answer.send(Err(error)); // whoever asked may be gone
+            return;
+        }
+        self.entered(1, bytes);
+        self.unflushed_bytes += bytes;
+        self.accepts.push_back(accept);
+    }
+
+    fn admit(&self, bytes: u64) -> Result<(), QueueError> {
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone());
+        }
+        let full = self.waiting >= self.limits.messages
+            || self.waiting_bytes.saturating_add(bytes) > self.limits.bytes
+            || (self.unflushed_bytes > 0 && self.unflushed_bytes + bytes > UNFLUSHED_MAX);
+        if full {
+            return Err(QueueError::Full { waiting: self.waiting, bytes: self.waiting_bytes });
+        }
+        Ok(())
+    }
+
+    /// Takes `changes`.
+    pub(super) fn change(
+        &mut self,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<(), QueueError> {
+        match &self.ended {
+            Some(ended) => Err(ended.clone()),
+            None => {
+                self.changes.extend(changes);
+                Ok(())
+            }
+        }
+    }
+
+    /// What is written next, of what waits; empty when nothing does.
+    pub(super) fn take(&mut self) -> Group {
+        let mut group = Group::default();
+        let mut bytes = 0;
+        while let Some(accept) = self.accepts.front() {
+            let more = accept.message.body.len() as u64;
+            let first = group.accepts.is_empty();
+            if !first && (group.accepts.len() == GROUP_MESSAGES || bytes + more > GROUP_BYTES) {
+                break;
+            }
+            bytes += more;
+            group.accepts.extend(self.accepts.pop_front());
+        }
+        self.unflushed_bytes -= bytes;
+        let changes = self.changes.len().min(GROUP_CHANGES);
+        group.changes.extend(self.changes.drain(..changes));
+        group
+    }
+
+    /// So many messages are there now that did not come through [`accept`](Self::accept).
+    pub(super) fn entered(&mut self, messages: u64, bytes: u64) {
+        self.waiting += messages;
+        self.waiting_bytes += bytes;
+    }
+
+    /// So many messages are gone: done, dead, forgotten, refused or known already.
+    pub(super) fn left(&mut self, messages: u64, bytes: u64) {
+        self.waiting -= messages;
+        self.waiting_bytes -= bytes;
+    }
+
+    /// Takes nothing any more.
+    pub(super) fn end(&mut self, why: QueueError) {
+        self.ended.get_or_insert(why);
+    }
+
+    /// True when nothing more comes.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.accepts.is_empty() && self.changes.is_empty()
+    }
+
+    /// Messages that wait or run, and their bytes.
+    pub(super) fn waiting(&self) -> (u64, u64) {
+        (self.waiting, self.waiting_bytes)
+    }
+
+    /// Messages for which there is room.
+    pub(super) fn room(&self) -> u64 {
+        self.limits.messages.saturating_sub(self.waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::ExecutionId;
+    use super::*;
+
+    fn message(bytes: usize) -> Message {
+        Message {
+            transaction: "t".into(),
+            parameters: Vec::new(),
+            media_type: "application/xml".into(),
+            body: vec![b'x'; bytes].into(),
+            order_key: None,
+            idempotency_key: None,
+        }
+    }
+
+    fn accept(inbox: &mut Inbox, bytes: usize) -> Result<(), QueueError> {
+        let (answer, mut answered) = oneshot::channel();
+        inbox.accept(Accept { message: message(bytes), answer });
+        answered
+            .try_recv()
+            .unwrap_or(Ok(Accepted { id: ExecutionId(0), repeated: false }))
+            .map(|_| ())
+    }
+
+    #[test]
+    fn it_is_full_at_its_messages_and_at_its_bytes() {
+        let limits = QueueLimits { messages: 3, bytes: 100, ..QueueLimits::default() };
+        let mut inbox = Inbox::new(limits, 0, 0);
+        accept(&mut inbox, 60).unwrap();
+        let full = QueueError::Full { waiting: 1, bytes: 60 };
+        assert_eq!(accept(&mut inbox, 41), Err(full));
+        accept(&mut inbox, 40).unwrap();
+        accept(&mut inbox, 0).unwrap();
+        assert_eq!(accept(&mut inbox, 0), Err(QueueError::Full { waiting: 3, bytes: 100 }));
+        inbox.left(1, 60);
+        accept(&mut inbox, 60).unwrap();
+        inbox.end(QueueError::Closed);
+        assert_eq!(accept(&mut inbox, 0), Err(QueueError::Closed));
+    }
+
+    #[test]
+    fn a_group_is_bounded_in_messages_and_bytes_and_takes_one_at_least() {
+        let mut inbox = Inbox::new(QueueLimits::default(), 0, 0);
+        for bytes in [2 << 20, 1 << 19, 1 << 19, 1] {
+            accept(&mut inbox, bytes).unwrap();
+        }
+        let groups: Vec<usize> = (0..4).map(|_| inbox.take().accepts.len()).collect();
+        assert_eq!(groups, [1, 2, 1, 0]);
+        (0..300).for_each(|_| accept(&mut inbox, 1).unwrap());
+        assert_eq!(inbox.take().accepts.len(), 256);
+        assert_eq!((inbox.take().accepts.len(), inbox.is_empty()), (44, true));
+    }
+}

@@ -1,0 +1,356 @@
+//! The queue in an embedded `SQLite`: one folder, one runtime.
+//!
+//! One thread writes ([`writer`]). It takes what waits ([`inbox`]), writes it down in one
+//! transaction ([`group`], [`records`]) and flushes it; meanwhile the next group gathers. Messages
+//! of each transaction wait in a table of their own and are given out in the order of their ids
+//! ([`claims`]); where a claim stands is known in memory only ([`board`]).
+
+mod board;
+mod claims;
+mod column;
+mod cost;
+mod group;
+mod inbox;
+mod log;
+mod place;
+mod records;
+mod schema;
+mod shared;
+mod views;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plumb_measure::Span;
+use tokio::sync::oneshot;
+
+use self::board::{Board, Move};
+use self::column::read;
+use self::inbox::{Accept, Change, Inbox, Outcome};
+use self::place::Place;
+use self::records::Records;
+use self::shared::{Shared, lock};
+use self::writer::Writer;
+use super::ids::Ids;
+use super::{
+    Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
+    QueueFigures, QueueLimits, Settled,
+};
+
+/// A message of more bytes is refused: `SQLite` takes a little less than 1,000,000,000.
+const MESSAGE_MAX_BYTES: usize = 512 << 20;
+/// A wall clock that goes back further was set back.
+const STEP_MS: u64 = 1_000;
+
+/// Why a queue cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The folder cannot be made, read or written.
+    #[error("cannot use {path} for the queue: {error}")]
+    Folder {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another runtime has it open.
+    #[error("{path} is used by another runtime: end that one, or name another folder")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of something else.
+    #[error("{path} is not the file of a queue: move it away, or name another folder")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of another version.
+    #[error(
+        "{path} is of version {found}, and this program knows version {known}: let the program \
+         that wrote it do what waits in it, or name another folder"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version known here.
+        known: u32,
+    },
+    /// A file whose content is wrong. Nothing of it was changed.
+    #[error(
+        "{path} is damaged: {what}; it was left as it is: put a copy of it back, or move it away \
+         and have its messages sent again"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl OpenError {
+    fn damaged(path: &Path, error: &rusqlite::Error) -> Self {
+        Self::Damaged { path: path.into(), what: error.to_string() }
+    }
+}
+
+/// A queue in a folder.
+#[derive(Debug)]
+pub struct SqliteQueue {
+    shared: Arc<Shared>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl SqliteQueue {
+    /// Opens the queue in `folder`, which is made when it is not there. All of it is read once: a
+    /// damaged one is refused.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(
+        folder: &Path,
+        limits: QueueLimits,
+        clock: Arc<dyn QueueClock>,
+    ) -> Result<Self, OpenError> {
+        let writer = Self::prepared(folder, limits, clock)?;
+        Self::begun(writer, folder)
+    }
+
+    fn prepared(
+        folder: &Path,
+        limits: QueueLimits,
+        clock: Arc<dyn QueueClock>,
+    ) -> Result<(Arc<Shared>, Writer), OpenError> {
+        let place = Place::take(folder, limits.reserve_bytes)?;
+        let connection = schema::open(&place)?;
+        let path = place.database();
+        let damaged = |error: rusqlite::Error| OpenError::damaged(&path, &error);
+        let records = Records::read(connection).map_err(damaged)?;
+        let now_ms = clock.wall_ms();
+        let shared = Arc::new(read_in(&records, &path, limits, clock, now_ms).map_err(damaged)?);
+        Ok((Arc::clone(&shared), Writer::new(shared, records, place)))
+    }
+
+    fn begun((shared, writer): (Arc<Shared>, Writer), folder: &Path) -> Result<Self, OpenError> {
+        let thread = std::thread::Builder::new().name("queue".into()).spawn(|| writer.run());
+        let thread = thread.map_err(|error| OpenError::Folder { path: folder.into(), error })?;
+        Ok(Self { shared, writer: Mutex::new(Some(thread)) })
+    }
+
+    fn change(&self, changes: impl IntoIterator<Item = Change>) -> Result<(), QueueError> {
+        lock(&self.shared.inbox).change(changes)?;
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// Has the writer do something, and waits for how many it was about.
+    fn ask(&self, question: impl FnOnce(mpsc::Sender<u64>) -> Change) -> Result<u64, QueueError> {
+        let (reply, answer) = mpsc::channel();
+        self.change([question(reply)])?;
+        answer.recv().map_err(|_| QueueError::Store("its writer has ended".into()))
+    }
+
+    fn known(&self) -> views::Known {
+        let board = lock(&self.shared.board);
+        let running: HashSet<u64> = board.running().map(|(id, _)| id).collect();
+        let names = board.lanes().map(|(_, lane)| lane.name.clone()).collect();
+        views::Known { running, names }
+    }
+
+    /// Waits until something may be given out, at most until `deadline_ns`.
+    fn wait<'a>(
+        &self,
+        mut board: std::sync::MutexGuard<'a, Board>,
+        now: (u64, u64),
+        deadline_ns: u64,
+    ) -> std::sync::MutexGuard<'a, Board> {
+        let (now_ms, now_ns) = now;
+        let (due_ms, rested_ns) = board.next_event(now_ms, now_ns);
+        let due_ns = due_ms.map(|due_ms| due_ms.saturating_sub(now_ms).max(1) * 1_000_000);
+        let rested_ns = rested_ns.map(|until_ns| until_ns.saturating_sub(now_ns));
+        let waits = [Some(deadline_ns.saturating_sub(now_ns)), due_ns, rested_ns];
+        let time = Duration::from_nanos(waits.into_iter().flatten().min().unwrap_or(0));
+        board.waiters += 1;
+        let waited = self.shared.ready.wait_timeout(board, time);
+        let (mut board, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        board.waiters -= 1;
+        board
+    }
+}
+
+/// What is in the file when the queue is opened.
+fn read_in(
+    records: &Records,
+    path: &Path,
+    limits: QueueLimits,
+    clock: Arc<dyn QueueClock>,
+    now_ms: u64,
+) -> rusqlite::Result<Shared> {
+    records.rebase(now_ms)?;
+    // a log that begins anew has no rest of a torn transaction in it
+    records.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    let mut board = Board::default();
+    let (mut messages, mut bytes) = (0, 0);
+    let mut highest = records.number(writer::HORIZON)?.unwrap_or(0);
+    for (name, number) in records.names()? {
+        let text = format!(
+            "SELECT count(*), coalesce(sum(bytes), 0), coalesce(max(id), 0)
+                            FROM message_{number}"
+        );
+        let found = records
+            .connection
+            .query_row(&text, [], |row| Ok((read(row, 0)?, read(row, 1)?, read(row, 2)?)))?;
+        let (of_lane, bytes_of_lane, newest) = found;
+        messages += of_lane;
+        bytes += bytes_of_lane;
+        highest = highest.max(newest);
+        board.apply(vec![Move::Lane(name), Move::Arrived { lane: number, id: newest }]);
+    }
+    board.apply(vec![Move::Rebased]);
+    let dead = "SELECT count(*) FROM dead WHERE NOT noted";
+    let dead = records.connection.query_row(dead, [], |row| read(row, 0))?;
+    let (viewer, reader) = (schema::connect(path)?, schema::connect(path)?);
+    Ok(Shared {
+        viewer: Mutex::new(viewer),
+        board: Mutex::new(board),
+        reader: Mutex::new(reader),
+        inbox: Mutex::new(Inbox::new(limits, messages, bytes)),
+        ids: Mutex::new(Ids::above(highest)),
+        cost: Mutex::new(cost::Cost::new(dead)),
+        ready: std::sync::Condvar::new(),
+        work: std::sync::Condvar::new(),
+        clock,
+        limits,
+    })
+}
+
+impl Queue for SqliteQueue {
+    fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
+        let (answer, receiver) = oneshot::channel();
+        if message.body.len() > MESSAGE_MAX_BYTES {
+            let text = format!("a message is larger than {} MiB", MESSAGE_MAX_BYTES >> 20);
+            let _ = answer.send(Err(QueueError::Store(text))); // the receiver is here
+            return receiver;
+        }
+        lock(&self.shared.inbox).accept(Accept { message, answer });
+        self.shared.work.notify_one();
+        receiver
+    }
+
+    fn claim(&self, most: usize, patience: Duration) -> Result<Vec<Claimed>, QueueError> {
+        let Shared { clock, limits, .. } = &*self.shared;
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = clock.now_ns().saturating_add(patience_ns);
+        let mut board = lock(&self.shared.board);
+        loop {
+            if let Some(ended) = &board.ended {
+                return Err(ended.clone());
+            }
+            let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
+            if board.clock_went_back(now_ms, STEP_MS) {
+                self.change([Change::Rebase])?;
+            }
+            let most_out = limits.given_out_per_transaction;
+            if let Some(lane) = board.turn(now_ms, now_ns, most_out).filter(|_| most > 0) {
+                let most = most.min(board.room(lane, most_out));
+                let reader = lock(&self.shared.reader);
+                let claimed = claims::gather(&mut board, &reader, lane, most, now_ms)
+                    .map_err(|error| QueueError::Store(error.to_string()))?;
+                if !claimed.is_empty() {
+                    return Ok(claimed);
+                }
+            } else if now_ns >= deadline_ns {
+                return Ok(Vec::new());
+            } else {
+                board = self.wait(board, (now_ms, now_ns), deadline_ns);
+            }
+        }
+    }
+
+    fn settle(&self, settled: Vec<Settled>) -> Result<(), QueueError> {
+        let mut board = lock(&self.shared.board);
+        let outcomes = settled.into_iter().filter_map(|settled| {
+            let running = board.settle(settled.id.0)?;
+            Some(Change::Settle(Outcome {
+                id: settled.id.0,
+                lane: running.lane,
+                failures: running.failures,
+                bytes: running.bytes,
+                ending: settled.ending,
+                kept: settled.kept,
+            }))
+        });
+        let outcomes: Vec<Change> = outcomes.collect();
+        drop(board);
+        self.change(outcomes)
+    }
+
+    fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
+        match settled.kept {
+            Some(_) => self.change([Change::Note(message, settled)]),
+            None => Ok(()),
+        }
+    }
+
+    fn find(&self, id: ExecutionId) -> Result<Option<Execution>, QueueError> {
+        let viewer = lock(&self.shared.viewer);
+        views::find(&viewer, &self.known(), id)
+            .map_err(|error| QueueError::Store(error.to_string()))
+    }
+
+    fn list(&self, filter: &Filter) -> Result<Vec<Execution>, QueueError> {
+        let viewer = lock(&self.shared.viewer);
+        views::list(&viewer, &self.known(), filter)
+            .map_err(|error| QueueError::Store(error.to_string()))
+    }
+
+    fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
+        self.ask(|reply| Change::Retry(filter.clone(), reply))
+    }
+
+    fn forget(&self, filter: &Filter) -> Result<u64, QueueError> {
+        self.ask(|reply| Change::Forget(filter.clone(), reply))
+    }
+
+    fn figures(&self) -> QueueFigures {
+        let running = lock(&self.shared.board).running().count() as u64;
+        let (waiting, waiting_bytes) = lock(&self.shared.inbox).waiting();
+        QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
+    }
+
+    fn next_id(&self) -> ExecutionId {
+        let now_ms = self.shared.clock.wall_ms();
+        ExecutionId(lock(&self.shared.ids).next(now_ms))
+    }
+
+    fn rest(&self, transaction: &str, time: Span) {
+        let until_ns = self.shared.clock.now_ns().saturating_add(time.ns());
+        lock(&self.shared.board).rest(transaction, until_ns);
+        self.shared.ready.notify_all();
+    }
+
+    fn close(&self) {
+        self.shared.end(QueueError::Closed);
+        let writer = lock(&self.writer).take();
+        if let Some(writer) = writer {
+            let _ = writer.join(); // a panic of it was told where it happened
+        }
+    }
+}
+
+impl Drop for SqliteQueue {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

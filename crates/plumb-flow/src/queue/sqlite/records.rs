@@ -1,0 +1,410 @@
+//! What the writer's transactions change on disk. None begins or ends one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::super::parameters::encode;
+use super::super::{Ending, Filter, Kept, Message, Settled, State};
+use super::column::{read, stored};
+use super::inbox::Outcome;
+use super::schema;
+
+/// Rows of what is kept that one group cleans away at most.
+const SLICE: u64 = 64;
+const HOUR_MS: u64 = 3_600_000;
+/// What all tables of messages have.
+const COLUMNS: &str = "bytes, order_key, idempotency_key, media_type, parameters, body";
+
+/// The connection that writes, and what it knows of its tables.
+#[derive(Debug)]
+pub(super) struct Records {
+    pub(super) connection: Connection,
+    lanes: HashMap<Arc<str>, i64>,
+    /// Hours (since 1970) whose idempotency keys are remembered.
+    hours: BTreeSet<u64>,
+}
+
+/// A message that left or came back otherwise than through a claim.
+#[derive(Debug)]
+pub(super) struct Moved {
+    pub(super) id: u64,
+    pub(super) lane: i64,
+    pub(super) bytes: u64,
+    pub(super) order_key: Option<String>,
+    /// It did not come through the queue.
+    pub(super) noted: bool,
+}
+
+impl Records {
+    pub(super) fn read(connection: Connection) -> rusqlite::Result<Self> {
+        let mut records = Self { connection, lanes: HashMap::new(), hours: BTreeSet::new() };
+        records.reload()?;
+        Ok(records)
+    }
+
+    /// Learns anew which tables there are, as after a transaction that was undone.
+    pub(super) fn reload(&mut self) -> rusqlite::Result<()> {
+        self.lanes = self.names()?.into_iter().collect();
+        let text = "SELECT substr(name, 13) FROM sqlite_schema
+                    WHERE type = 'table' AND name LIKE 'idempotency\\_%' ESCAPE '\\'";
+        let mut statement = self.connection.prepare(text)?;
+        let hours = statement.query_map([], |row| row.get::<_, String>(0))?;
+        let hours = hours.collect::<rusqlite::Result<Vec<_>>>()?;
+        self.hours = hours.iter().filter_map(|hour| hour.parse().ok()).collect();
+        Ok(())
+    }
+
+    /// Transactions and their numbers, by number.
+    pub(super) fn names(&self) -> rusqlite::Result<Vec<(Arc<str>, i64)>> {
+        let text = "SELECT name, number FROM lane ORDER BY number";
+        let mut statement = self.connection.prepare(text)?;
+        let found =
+            statement.query_map([], |row| Ok((row.get::<_, String>(0)?.into(), row.get(1)?)))?;
+        found.collect()
+    }
+
+    /// The number of a transaction, and whether it is new.
+    pub(super) fn lane(&mut self, name: &Arc<str>) -> rusqlite::Result<(i64, bool)> {
+        if let Some(number) = self.lanes.get(name) {
+            return Ok((*number, false));
+        }
+        let number = i64::try_from(self.lanes.len() + 1).unwrap_or(i64::MAX);
+        self.connection.execute("INSERT INTO lane VALUES (?, ?)", params![number, &**name])?;
+        self.connection.execute_batch(&schema::message_table(number))?;
+        self.lanes.insert(name.clone(), number);
+        Ok((number, true))
+    }
+
+    pub(super) fn number(&self, name: &str) -> rusqlite::Result<Option<u64>> {
+        let text = "SELECT value FROM number WHERE name = ?";
+        self.connection.prepare_cached(text)?.query_row([name], |row| read(row, 0)).optional()
+    }
+
+    pub(super) fn set_number(&self, name: &str, value: u64) -> rusqlite::Result<()> {
+        let text = "INSERT INTO number VALUES (?, ?)
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+        self.connection.prepare_cached(text)?.execute(params![name, stored(value)]).map(|_| ())
+    }
+
+    /// The message that came first with the key of this one.
+    pub(super) fn known(&self, lane: i64, key: &str) -> rusqlite::Result<Option<u64>> {
+        for hour in self.hours.iter().rev() {
+            let text = format!("SELECT id FROM idempotency_{hour} WHERE lane = ? AND key = ?");
+            let mut statement = self.connection.prepare_cached(&text)?;
+            let found = statement.query_row(params![lane, key], |row| read(row, 0)).optional()?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        lane: i64,
+        id: u64,
+        message: &Message,
+        now_ms: u64,
+    ) -> rusqlite::Result<()> {
+        let text = format!("INSERT INTO message_{lane} VALUES (?, ?, ?, ?, ?, ?, ?)");
+        self.connection.prepare_cached(&text)?.execute(params![
+            stored(id),
+            stored(message.body.len() as u64),
+            message.order_key,
+            message.idempotency_key,
+            &*message.media_type,
+            encode(&message.parameters),
+            &*message.body,
+        ])?;
+        match &message.idempotency_key {
+            Some(key) => self.remember(lane, key, id, now_ms / HOUR_MS),
+            None => Ok(()),
+        }
+    }
+
+    fn remember(&mut self, lane: i64, key: &str, id: u64, hour: u64) -> rusqlite::Result<()> {
+        if self.hours.insert(hour) {
+            self.connection.execute_batch(&schema::key_table(hour))?;
+        }
+        let text = format!("INSERT INTO idempotency_{hour} VALUES (?, ?, ?)");
+        self.connection.prepare_cached(&text)?.execute(params![lane, key, stored(id)]).map(|_| ())
+    }
+
+    /// When a message that failed is due again, milliseconds since 1970; `None` when it is not.
+    pub(super) fn settle(&self, outcome: &Outcome, now_ms: u64) -> rusqlite::Result<Option<u64>> {
+        let Outcome { id, lane, failures, .. } = *outcome;
+        match &outcome.ending {
+            Ending::Again { error, after } => {
+                let after_ms = after.ns() / 1_000_000;
+                let due_ms = now_ms + after_ms;
+                self.put_off(id, lane, due_ms, after_ms, failures + 1, error)?;
+                return Ok(Some(due_ms));
+            }
+            Ending::Dead { error } => {
+                self.keep("dead", outcome, failures + 1, Some(error), now_ms)?;
+            }
+            Ending::Done if outcome.kept.is_some() => {
+                self.keep("done", outcome, failures, None, now_ms)?;
+            }
+            Ending::Done => {}
+        }
+        self.remove(lane, id, failures > 0)?;
+        Ok(None)
+    }
+
+    fn put_off(
+        &self,
+        id: u64,
+        lane: i64,
+        due_ms: u64,
+        after_ms: u64,
+        failures: u32,
+        error: &str,
+    ) -> rusqlite::Result<()> {
+        let text = "INSERT INTO retry VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+             due_ms = excluded.due_ms, after_ms = excluded.after_ms,
+             failures = excluded.failures, error = excluded.error";
+        let values = params![stored(id), lane, stored(due_ms), stored(after_ms), failures, error];
+        self.connection.prepare_cached(text)?.execute(values).map(|_| ())
+    }
+
+    /// Copies a message that ended to what is kept.
+    fn keep(
+        &self,
+        table: &str,
+        outcome: &Outcome,
+        failures: u32,
+        error: Option<&String>,
+        now_ms: u64,
+    ) -> rusqlite::Result<()> {
+        let lane = outcome.lane;
+        let text = format!(
+            "INSERT INTO {table} (id, lane, failures, error, at_ms, expires_ms, noted, trace,
+             {COLUMNS})
+             SELECT id, ?2, ?3, ?4, ?5, ?6, 0, ?7, {COLUMNS} FROM message_{lane} WHERE id = ?1"
+        );
+        let kept = outcome.kept.as_ref();
+        self.connection.prepare_cached(&text)?.execute(params![
+            stored(outcome.id),
+            lane,
+            failures,
+            error,
+            stored(now_ms),
+            kept.map(|kept| expires(kept, now_ms)),
+            kept.map(|kept| &kept.trace),
+        ])?;
+        Ok(())
+    }
+
+    fn remove(&self, lane: i64, id: u64, put_off: bool) -> rusqlite::Result<()> {
+        let text = format!("DELETE FROM message_{lane} WHERE id = ?");
+        self.connection.prepare_cached(&text)?.execute([stored(id)])?;
+        if put_off {
+            self.connection
+                .prepare_cached("DELETE FROM retry WHERE id = ?")?
+                .execute([stored(id)])?;
+        }
+        Ok(())
+    }
+
+    /// Keeps an execution that did not come through the queue.
+    pub(super) fn note(
+        &self,
+        lane: i64,
+        message: &Message,
+        settled: &Settled,
+        now_ms: u64,
+    ) -> rusqlite::Result<()> {
+        let Some(kept) = &settled.kept else { return Ok(()) };
+        let (table, failures, error) = match &settled.ending {
+            Ending::Done => ("done", 0, None),
+            Ending::Again { error, .. } | Ending::Dead { error } => ("dead", 1, Some(error)),
+        };
+        let text = format!(
+            "INSERT OR REPLACE INTO {table} (id, lane, failures, error, at_ms, expires_ms, noted,
+             trace, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
+        );
+        self.connection.prepare_cached(&text)?.execute(params![
+            stored(settled.id.0),
+            lane,
+            failures,
+            error,
+            stored(now_ms),
+            expires(kept, now_ms),
+            kept.trace,
+            stored(message.body.len() as u64),
+            message.order_key,
+            message.idempotency_key,
+            &*message.media_type,
+            encode(&message.parameters),
+            &*message.body,
+        ])?;
+        Ok(())
+    }
+
+    /// Puts dead messages back among those that wait, `most` of them and the oldest first.
+    pub(super) fn revive(&self, filter: &Filter, most: u64) -> rusqlite::Result<Vec<Moved>> {
+        if filter.state.is_some_and(|state| state != State::Failed) {
+            return Ok(Vec::new());
+        }
+        let found = self.ended("dead", filter, most)?;
+        for moved in &found {
+            let lane = moved.lane;
+            let text = format!(
+                "INSERT INTO message_{lane} (id, {COLUMNS})
+                 SELECT id, {COLUMNS} FROM dead WHERE id = ?"
+            );
+            self.connection.prepare_cached(&text)?.execute([stored(moved.id)])?;
+            self.remove_ended("dead", moved.id)?;
+        }
+        Ok(found)
+    }
+
+    /// Forgets what ended and what waits, but for what `is_running`: what waited, and what was dead.
+    pub(super) fn forget(
+        &self,
+        filter: &Filter,
+        is_running: impl Fn(u64) -> bool,
+    ) -> rusqlite::Result<Forgotten> {
+        let mut forgotten = Forgotten::default();
+        let meant = |state| filter.state.is_none_or(|wanted| wanted == state);
+        let left = |so_far: &Forgotten| (filter.most as u64).saturating_sub(so_far.count());
+        if meant(State::Failed) {
+            forgotten.dead = self.ended("dead", filter, left(&forgotten))?;
+            forgotten.dead.iter().try_for_each(|moved| self.remove_ended("dead", moved.id))?;
+        }
+        if meant(State::Done) {
+            let done = self.ended("done", filter, left(&forgotten))?;
+            done.iter().try_for_each(|moved| self.remove_ended("done", moved.id))?;
+            forgotten.done = done.len() as u64;
+        }
+        for (name, lane) in &self.lanes {
+            let other = filter.transaction.as_ref().is_some_and(|wanted| **wanted != **name);
+            if !meant(State::Waiting) || other {
+                continue;
+            }
+            for moved in self.waiting(*lane, filter, left(&forgotten), &is_running)? {
+                self.remove(*lane, moved.id, true)?;
+                forgotten.waiting.push(moved);
+            }
+        }
+        Ok(forgotten)
+    }
+
+    fn ended(&self, table: &str, filter: &Filter, most: u64) -> rusqlite::Result<Vec<Moved>> {
+        let text = format!(
+            "SELECT id, bytes, order_key, lane, noted FROM {table}
+             WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR id < ?2)
+             AND (?3 IS NULL OR lane = ?3) ORDER BY id LIMIT ?4"
+        );
+        let lane = match &filter.transaction {
+            None => None,
+            Some(name) => match self.lanes.get(name.as_str()) {
+                None => return Ok(Vec::new()),
+                known => known.copied(),
+            },
+        };
+        let mut statement = self.connection.prepare_cached(&text)?;
+        let values = params![
+            filter.id.map(|id| stored(id.0)),
+            filter.before.map(|id| stored(id.0)),
+            lane,
+            stored(most)
+        ];
+        let found = statement.query_map(values, |row| moved(row, row.get(3)?, row.get(4)?))?;
+        found.collect()
+    }
+
+    fn waiting(
+        &self,
+        lane: i64,
+        filter: &Filter,
+        most: u64,
+        is_running: &impl Fn(u64) -> bool,
+    ) -> rusqlite::Result<Vec<Moved>> {
+        let text = format!(
+            "SELECT id, bytes, order_key FROM message_{lane}
+             WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR id < ?2) ORDER BY id"
+        );
+        let mut statement = self.connection.prepare_cached(&text)?;
+        let values =
+            params![filter.id.map(|id| stored(id.0)), filter.before.map(|id| stored(id.0))];
+        let found = statement.query_map(values, |row| moved(row, lane, false))?;
+        let waits = |found: &rusqlite::Result<Moved>| {
+            found.as_ref().map_or(true, |moved| !is_running(moved.id))
+        };
+        found.filter(waits).take(usize::try_from(most).unwrap_or(usize::MAX)).collect()
+    }
+
+    fn remove_ended(&self, table: &str, id: u64) -> rusqlite::Result<()> {
+        let text = format!("DELETE FROM {table} WHERE id = ?");
+        self.connection.prepare_cached(&text)?.execute([stored(id)]).map(|_| ())
+    }
+
+    /// Retries that were put off by a clock that has been set back since are due after their
+    /// interval from now on.
+    pub(super) fn rebase(&self, now_ms: u64) -> rusqlite::Result<()> {
+        let text = "UPDATE retry SET due_ms = ?1 + after_ms WHERE due_ms - after_ms > ?1";
+        self.connection.prepare_cached(text)?.execute([stored(now_ms)]).map(|_| ())
+    }
+
+    /// True when something is kept longer than it is to be.
+    pub(super) fn has_expired(&self, now_ms: u64, window_ms: u64) -> rusqlite::Result<bool> {
+        let text = "SELECT EXISTS (SELECT 1 FROM done WHERE expires_ms <= ?1)
+                        OR EXISTS (SELECT 1 FROM dead WHERE expires_ms <= ?1)";
+        let kept =
+            self.connection.prepare_cached(text)?.query_row([stored(now_ms)], |row| row.get(0))?;
+        Ok(kept || self.past_hour(now_ms, window_ms).is_some())
+    }
+
+    /// Cleans a slice of what is kept no longer away. Dead messages of the queue lose their traces
+    /// only.
+    pub(super) fn clean(&mut self, now_ms: u64, window_ms: u64) -> rusqlite::Result<()> {
+        for text in [
+            "DELETE FROM done WHERE id IN
+                (SELECT id FROM done WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)",
+            "DELETE FROM dead WHERE noted AND id IN
+                (SELECT id FROM dead WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)",
+            "UPDATE dead SET trace = NULL, expires_ms = NULL WHERE NOT noted AND id IN
+                (SELECT id FROM dead WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)",
+        ] {
+            let values = [stored(now_ms), stored(SLICE)];
+            self.connection.prepare_cached(text)?.execute(values)?;
+        }
+        if let Some(hour) = self.past_hour(now_ms, window_ms) {
+            self.connection.execute_batch(&format!("DROP TABLE idempotency_{hour}"))?;
+            self.hours.remove(&hour);
+        }
+        Ok(())
+    }
+
+    /// The first hour whose keys are forgotten.
+    fn past_hour(&self, now_ms: u64, window_ms: u64) -> Option<u64> {
+        let hour = *self.hours.first()?;
+        ((hour + 1) * HOUR_MS + window_ms <= now_ms).then_some(hour)
+    }
+}
+
+/// What was forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Forgotten {
+    pub(super) waiting: Vec<Moved>,
+    pub(super) dead: Vec<Moved>,
+    pub(super) done: u64,
+}
+
+impl Forgotten {
+    pub(super) fn count(&self) -> u64 {
+        (self.waiting.len() + self.dead.len()) as u64 + self.done
+    }
+}
+
+fn moved(row: &Row<'_>, lane: i64, noted: bool) -> rusqlite::Result<Moved> {
+    Ok(Moved { id: read(row, 0)?, bytes: read(row, 1)?, order_key: row.get(2)?, lane, noted })
+}
+
+fn expires(kept: &Kept, now_ms: u64) -> i64 {
+    stored(now_ms.saturating_add(kept.retention.ns() / 1_000_000))
+}

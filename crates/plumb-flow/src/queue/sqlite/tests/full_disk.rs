@@ -1,0 +1,85 @@
+//! A disk without room: messages are refused, settlements are not, and it goes on when there is
+//! room again.
+//!
+//! The disk is a file system of 12 MiB in memory, in a mount namespace of a child process.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::process::Command;
+
+use super::*;
+
+const FOLDER: &str = "PLUMB_QUEUE_TEST_SMALL_DISK";
+
+#[test]
+fn a_full_disk_refuses_and_drains_when_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=12m tmpfs \"$1\" || exit 77; exec \"$2\" --exact \
+                  queue::sqlite::tests::full_disk::on_the_small_disk --nocapture";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+        .arg(folder.path())
+        .arg(std::env::current_exe().unwrap())
+        .env(FOLDER, folder.path())
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: unshare is not installed");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) || said.contains("unshare:") {
+        println!("skipped: this system mounts no file system for an ordinary process: {said}");
+        return;
+    }
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && out.contains("the disk was full"), "{said}{out}");
+}
+
+/// The child, where the environment says so; as a test of its own it has nothing to do.
+#[test]
+fn on_the_small_disk() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let clock = HeldClock::new();
+    let small = QueueLimits { log_bytes: 1 << 20, reserve_bytes: 2 << 20, ..limits() };
+    let queue = SqliteQueue::open(folder, small, clock.clone()).unwrap();
+    let body = "x".repeat(10_000);
+    let mut accepted = Vec::new();
+    let refused = loop {
+        match accept(&queue, message("orders", &body)) {
+            Ok(one) => accepted.push(one.id),
+            Err(error) => break error,
+        }
+        assert!(accepted.len() < 2_000, "12 MiB were to be full");
+    };
+    println!("the disk was full after {}: {refused}", accepted.len());
+    assert!(refused.to_string().contains("is full"), "{refused}");
+    assert!(accepted.len() > 200, "{}", accepted.len());
+    fill(folder);
+    assert!(accept(&queue, message("orders", &body)).is_err(), "nothing has changed");
+    // settlements of every kind are taken without any room but the reserve
+    let mut settled = 0;
+    while let claimed @ [_, ..] = &claim(&queue, 50)[..] {
+        for (number, one) in claimed.iter().enumerate() {
+            let ending = if number % 20 == 0 { dead() } else { Ending::Done };
+            settle(&queue, one.id, ending);
+            settled += 1;
+        }
+    }
+    assert_eq!(settled, accepted.len());
+    assert_eq!(queue.figures().waiting, 0);
+    fs::remove_file(folder.join("filler")).unwrap();
+    clock.pass(2_000); // it looks for room once a second
+    let again = accept(&queue, message("orders", &body)).unwrap();
+    let dead = queue.figures().failed;
+    drop(queue);
+    let queue = open(folder, &clock);
+    assert_eq!((queue.figures().waiting, queue.figures().failed), (1, dead));
+    assert_eq!(claim(&queue, 10)[0].id, again.id);
+}
+
+/// Takes what room is left.
+fn fill(folder: &Path) {
+    let mut filler = File::create(folder.join("filler")).unwrap();
+    while filler.write_all(&[0; 4_096]).is_ok() {}
+}
