@@ -21,7 +21,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-db", &["plumb-engine", "plumb-measure"]),
     ("plumb-serve", &["plumb-engine", "plumb-measure"]),
     ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-wire"]),
-    ("plumb-flow", &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-wire"]),
+    (
+        "plumb-flow",
+        &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-serve", "plumb-wire"],
+    ),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-nmon", &[]),
     ("plumb-check", &["plumb-nmon", "plumb-wire"]),
