@@ -15,8 +15,7 @@ use crate::queue::{PostgresQueue, Queue, QueueLimits, SqliteQueue, SystemClock};
 /// [`FlowError`] when it cannot be used.
 pub(super) fn open(config: &QueueConfig) -> Result<Arc<dyn Queue>, FlowError> {
     let QueueConfig { folder, url, password_file, lease, messages, size } = config;
-    let limits =
-        QueueLimits { messages: *messages, bytes: size.bytes(), ..QueueLimits::default() };
+    let limits = QueueLimits { messages: *messages, bytes: size.bytes(), ..QueueLimits::default() };
     let clock = Arc::new(SystemClock);
     let Some(url) = url else {
         let opened = SqliteQueue::open(folder, limits, clock);
