@@ -115,6 +115,13 @@ impl Default for WorkersConfig {
 pub(crate) struct QueueConfig {
     /// Its folder, made when it is not there.
     pub(crate) folder: PathBuf,
+    /// `postgres://USER@HOST:PORT/NAME`: the queue is there instead, shared with other servers.
+    pub(crate) url: Option<String>,
+    /// A file whose first line is the password of the user in `url`.
+    pub(crate) password_file: Option<PathBuf>,
+    /// Messages that a server has under way are taken over when it has not been heard of for so
+    /// long.
+    pub(crate) lease: Span,
     /// Messages that may wait; one more is answered with 429.
     pub(crate) messages: u64,
     /// Bytes that may wait.
@@ -123,7 +130,14 @@ pub(crate) struct QueueConfig {
 
 impl Default for QueueConfig {
     fn default() -> Self {
-        Self { folder: "plumb-flow-queue".into(), messages: 1_000_000, size: kib(4 << 20) }
+        Self {
+            folder: "plumb-flow-queue".into(),
+            url: None,
+            password_file: None,
+            lease: Span::from_ms(10_000),
+            messages: 1_000_000,
+            size: kib(4 << 20),
+        }
     }
 }
 
@@ -181,6 +195,9 @@ impl Config {
         }
         if self.front.memory < self.front.body_size {
             return plan("front.memory must hold a document at least: raise it to front.body-size");
+        }
+        if self.queue.lease < Span::from_ms(3_000) {
+            return plan("queue.lease must be at least 3s: it is renewed each second");
         }
         if self.queue.messages == 0 {
             return plan("queue.messages is 0: write how many may wait");

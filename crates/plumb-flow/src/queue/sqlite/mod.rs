@@ -1,6 +1,6 @@
 //! The queue in an embedded `SQLite`: one folder, one runtime.
 //!
-//! One thread writes ([`writer`]). It takes what waits ([`inbox`]), writes it down in one
+//! One thread writes ([`writer`]). It takes what waits ([`inbox`](super::inbox)), writes it down in one
 //! transaction ([`group`], [`records`]) and flushes it; meanwhile the next group gathers. Messages
 //! of each transaction wait in a table of their own and are given out in the order of their ids
 //! ([`claims`]); where a claim stands is known in memory only ([`board`]).
@@ -8,9 +8,7 @@
 mod board;
 mod claims;
 mod column;
-mod cost;
 mod group;
-mod inbox;
 mod log;
 mod place;
 mod records;
@@ -34,12 +32,12 @@ use tokio::sync::oneshot;
 
 use self::board::{Board, Move};
 use self::column::read;
-use self::inbox::{Accept, Change, Inbox, Outcome};
 use self::place::Place;
 use self::records::Records;
 use self::shared::{Shared, lock};
 use self::writer::Writer;
 use super::ids::Ids;
+use super::inbox::{Accept, Change, Inbox, Outcome};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Settled,
@@ -227,7 +225,7 @@ fn read_in(
         reader: Mutex::new(reader),
         inbox: Mutex::new(Inbox::new(limits, messages, bytes)),
         ids: Mutex::new(Ids::above(highest)),
-        cost: Mutex::new(cost::Cost::new(dead)),
+        cost: Mutex::new(super::cost::Cost::new(dead)),
         ready: std::sync::Condvar::new(),
         work: std::sync::Condvar::new(),
         clock,
