@@ -5,10 +5,17 @@
 //! done once at least.
 
 mod clock;
+mod cost;
 mod ids;
+mod inbox;
 mod limits;
+#[cfg(test)]
+mod model;
 mod parameters;
+mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod testing;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +26,7 @@ use tokio::sync::oneshot;
 
 pub use self::clock::{QueueClock, SystemClock};
 pub use self::limits::QueueLimits;
+pub use self::postgres::PostgresQueue;
 pub use self::sqlite::{OpenError, SqliteQueue};
 
 /// Names an execution: its time of acceptance in milliseconds since 1970 in the upper 44 bits, a

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::super::inbox::{Accept, Change};
 use super::super::{Accepted, ExecutionId, Message};
 use super::board::{Board, Move};
-use super::inbox::{Accept, Change};
 use super::records::Records;
 
 /// What is to be written, beside what was asked for.
@@ -106,10 +106,10 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn settled(&mut self, outcome: &super::inbox::Outcome, due_ms: Option<u64>) {
+    fn settled(&mut self, outcome: &super::super::inbox::Outcome, due_ms: Option<u64>) {
         let id = outcome.id;
         if let Some(due_ms) = due_ms {
-            self.effects.moves.push(Move::Again { id, due_ms });
+            self.effects.moves.push(Move::Again { id, at_ms: self.moment.now_ms, due_ms });
             return;
         }
         self.effects.moves.push(Move::Ended { id });

@@ -1,6 +1,6 @@
 //! The queue in an embedded `SQLite`: one folder, one runtime.
 //!
-//! One thread writes ([`writer`]). It takes what waits ([`inbox`]), writes it down in one
+//! One thread writes ([`writer`]). It takes what waits ([`inbox`](super::inbox)), writes it down in one
 //! transaction ([`group`], [`records`]) and flushes it; meanwhile the next group gathers. Messages
 //! of each transaction wait in a table of their own and are given out in the order of their ids
 //! ([`claims`]); where a claim stands is known in memory only ([`board`]).
@@ -8,9 +8,7 @@
 mod board;
 mod claims;
 mod column;
-mod cost;
 mod group;
-mod inbox;
 mod log;
 mod place;
 mod records;
@@ -34,12 +32,12 @@ use tokio::sync::oneshot;
 
 use self::board::{Board, Move};
 use self::column::read;
-use self::inbox::{Accept, Change, Inbox, Outcome};
 use self::place::Place;
 use self::records::Records;
 use self::shared::{Shared, lock};
 use self::writer::Writer;
 use super::ids::Ids;
+use super::inbox::{Accept, Change, Inbox, Outcome};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Settled,
@@ -47,8 +45,6 @@ use super::{
 
 /// A message of more bytes is refused: `SQLite` takes a little less than 1,000,000,000.
 const MESSAGE_MAX_BYTES: usize = 512 << 20;
-/// A wall clock that goes back further was set back.
-const STEP_MS: u64 = 1_000;
 
 /// Why a queue cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -218,6 +214,7 @@ fn read_in(
         board.apply(vec![Move::Lane(name), Move::Arrived { lane: number, id: newest }]);
     }
     board.apply(vec![Move::Rebased]);
+    board.clock_went_back(now_ms); // from here on it is known when it does
     let dead = "SELECT count(*) FROM dead WHERE NOT noted";
     let dead = records.connection.query_row(dead, [], |row| read(row, 0))?;
     let (viewer, reader) = (schema::connect(path)?, schema::connect(path)?);
@@ -227,7 +224,7 @@ fn read_in(
         reader: Mutex::new(reader),
         inbox: Mutex::new(Inbox::new(limits, messages, bytes)),
         ids: Mutex::new(Ids::above(highest)),
-        cost: Mutex::new(cost::Cost::new(dead)),
+        cost: Mutex::new(super::cost::Cost::new(dead)),
         ready: std::sync::Condvar::new(),
         work: std::sync::Condvar::new(),
         clock,
@@ -258,7 +255,7 @@ impl Queue for SqliteQueue {
                 return Err(ended.clone());
             }
             let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
-            if board.clock_went_back(now_ms, STEP_MS) {
+            if board.clock_went_back(now_ms) {
                 self.change([Change::Rebase])?;
             }
             let most_out = limits.given_out_per_transaction;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+use super::super::inbox::Outcome;
 use super::super::parameters::encode;
 use super::super::{Ending, Filter, Kept, Message, Settled, State};
 use super::column::{read, stored};
-use super::inbox::Outcome;
 use super::schema;
 
 /// Rows of what is kept that one group cleans away at most.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::super::cost::Cost;
 use super::super::ids::Ids;
+use super::super::inbox::{Group, Inbox};
 use super::super::{QueueClock, QueueError, QueueLimits};
 use super::board::Board;
-use super::cost::Cost;
 use super::group::Moment;
-use super::inbox::{Group, Inbox};
 
 /// What the writer and everybody else share. Whoever takes more than one of the locks takes them in
 /// this order.

@@ -7,10 +7,10 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::super::QueueError;
+use super::super::inbox::{Accept, Change, Group};
 use super::board::Board;
 use super::column::read;
 use super::group::{Effects, Moment, Writing};
-use super::inbox::{Accept, Change, Group};
 use super::place::Place;
 use super::records::Records;
 use super::schema::PAGE_BYTES;

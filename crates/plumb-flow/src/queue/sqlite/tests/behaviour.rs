@@ -260,12 +260,12 @@ fn who_waits_for_a_message_is_woken_by_one_and_by_the_end() {
         std::thread::spawn(move || queue.claim(1, Duration::from_secs(3_600)))
     };
     let first = waiter();
-    accept(&queue, message("orders", "1")).unwrap();
+    accept(&*queue, message("orders", "1")).unwrap();
     assert_eq!(bodies(&first.join().unwrap().unwrap()), ["1"]);
     let second = waiter();
     queue.close();
     assert_eq!(second.join().unwrap().unwrap_err(), QueueError::Closed);
-    assert_eq!(accept(&queue, message("orders", "2")), Err(QueueError::Closed));
+    assert_eq!(accept(&*queue, message("orders", "2")), Err(QueueError::Closed));
 }
 
 #[test]

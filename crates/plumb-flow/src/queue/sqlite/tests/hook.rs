@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::super::super::Ending;
+use super::super::super::inbox::Change;
 use super::super::group::Effects;
-use super::super::inbox::Change;
 
 /// What a transaction has made sure of.
 #[derive(Clone, Debug, Default)]

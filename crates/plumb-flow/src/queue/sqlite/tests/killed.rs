@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicU64;
 
 use super::super::super::SystemClock;
 use super::*;
@@ -64,7 +65,7 @@ fn nothing_accepted_is_lost_and_nothing_settled_comes_back() {
         kill_one(folder.path(), seed, &mut told);
         told.check(&found(folder.path()), seed);
     }
-    assert!(told.settled.len() as u64 > kills && told.accepted.len() as u64 > 2 * kills);
+    assert!(told.settled.len() as u64 > kills / 2 && told.accepted.len() as u64 > kills);
     println!(
         "{kills} kills: {} accepted, {} settled, none lost and none back",
         told.accepted.len(),
@@ -74,7 +75,7 @@ fn nothing_accepted_is_lost_and_nothing_settled_comes_back() {
 
 /// Runs a child, and kills it when it has said so many lines.
 fn kill_one(folder: &Path, seed: u64, told: &mut Told) {
-    let lines = 1 + mixed(seed) % 400;
+    let lines = 1 + mixed(seed) % 150;
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "queue::sqlite::tests::killed::load", "--nocapture"])
         .env(FOLDER, folder)

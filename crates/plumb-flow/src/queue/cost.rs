@@ -2,7 +2,7 @@
 
 use plumb_measure::Histogram;
 
-use super::super::QueueFigures;
+use super::QueueFigures;
 
 /// What the flushes cost since the runtime began, and what is counted beside them.
 #[derive(Debug, Default)]
@@ -26,6 +26,11 @@ impl Cost {
     pub(super) fn counted(&mut self, accepted: u64, dead: i64) {
         self.accepted += accepted;
         self.dead = self.dead.saturating_add_signed(dead);
+    }
+
+    /// So many are dead, by whoever let them die.
+    pub(super) fn dead_are(&mut self, dead: u64) {
+        self.dead = dead;
     }
 
     pub(super) fn log_is(&mut self, bytes: u64) {

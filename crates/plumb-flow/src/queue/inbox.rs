@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use tokio::sync::oneshot;
 
-use super::super::{Accepted, Ending, Filter, Kept, Message, QueueError, QueueLimits, Settled};
+use super::{Accepted, Ending, Filter, Kept, Message, QueueError, QueueLimits, Settled};
 
 /// A group takes at most so many messages, or bytes; at least one message.
 const GROUP_MESSAGES: usize = 256;
@@ -55,6 +55,14 @@ pub(super) struct Outcome {
 pub(super) struct Group {
     pub(super) accepts: Vec<Accept>,
     pub(super) changes: Vec<Change>,
+}
+
+impl Group {
+    /// Messages to be accepted, and their bytes.
+    pub(super) fn size(&self) -> (u64, u64) {
+        let bytes = self.accepts.iter().map(|accept| accept.message.body.len() as u64).sum();
+        (self.accepts.len() as u64, bytes)
+    }
 }
 
 /// What waits for the writer.
@@ -143,8 +151,15 @@ impl Inbox {
 
     /// So many messages are gone: done, dead, forgotten, refused or known already.
     pub(super) fn left(&mut self, messages: u64, bytes: u64) {
-        self.waiting -= messages;
-        self.waiting_bytes -= bytes;
+        // a store that several runtimes share may have been counted anew in between
+        self.waiting = self.waiting.saturating_sub(messages);
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
+    }
+
+    /// So many are in the store, by whoever had them accepted.
+    pub(super) fn recounted(&mut self, messages: u64, bytes: u64) {
+        self.waiting = messages + self.accepts.len() as u64;
+        self.waiting_bytes = bytes + self.unflushed_bytes;
     }
 
     /// Takes nothing any more.
@@ -174,7 +189,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::ExecutionId;
+    use super::super::ExecutionId;
     use super::*;
 
     fn message(bytes: usize) -> Message {

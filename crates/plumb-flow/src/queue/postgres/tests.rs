@@ -1,0 +1,214 @@
+//! The shared queue against a server of the test's own. Without `PostgreSQL` they say so and pass.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use plumb_serve::database::{DatabaseLimits, DatabaseTarget};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::super::model::{Pair, Step, step};
+use super::super::testing::{
+    HeldClock, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+};
+use super::super::{Ending, State};
+use super::*;
+
+/// The user `nobody`: the server refuses root.
+const NOBODY: u32 = 65_534;
+const LEASE_MS: u64 = 60_000;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Server {
+    /// `None` where none is installed, which is said.
+    fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            println!("skipped: PostgreSQL is not installed (package postgresql)");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let data = folder.path().join("data").display().to_string();
+        let words = ["-D", &data, "-U", "plumb", "-A", "trust", "--no-sync", "--encoding=UTF8"];
+        let made = as_nobody(&programs.join("initdb"), &words).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = serve(folder.path(), port);
+        Some(Self { child, folder, port })
+    }
+
+    fn stop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap(); // fast
+        self.child.wait().unwrap();
+    }
+
+    fn again(&mut self) {
+        self.child = serve(self.folder.path(), self.port);
+    }
+
+    fn target(&self) -> DatabaseTarget {
+        let url = format!("postgres://plumb@127.0.0.1:{}/postgres?sslmode=disable", self.port);
+        DatabaseTarget::parse(&url, None, DatabaseLimits::default()).unwrap()
+    }
+
+    fn open(&self, clock: &Arc<HeldClock>) -> PostgresQueue {
+        let lease = Span::from_ms(LEASE_MS);
+        PostgresQueue::open(&self.target(), QueueLimits::default(), lease, clock.clone()).unwrap()
+    }
+
+    /// Nothing of a queue is left.
+    fn clear(&self) {
+        let tables = ["message", "key", "transaction", "number"]
+            .map(|name| format!("DROP TABLE IF EXISTS plumb_queue_{name}"));
+        Database::new(self.target()).batch(&tables.join(";")).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists())
+}
+
+fn as_nobody(program: &Path, words: &[&str]) -> Command {
+    let mut command = if rustix::process::geteuid().is_root() {
+        let mut command = Command::new("/usr/bin/setpriv");
+        let id = |name: &str| format!("--{name}={NOBODY}");
+        command.args([id("reuid"), id("regid"), "--clear-groups".into()]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.args(words);
+    command
+}
+
+/// A server that is ready.
+fn serve(folder: &Path, port: u16) -> Child {
+    let (data, port) = (folder.join("data").display().to_string(), port.to_string());
+    let words = [
+        "-D",
+        &data,
+        "-p",
+        &port,
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "fsync=off",
+    ];
+    let mut command = as_nobody(&programs().unwrap().join("postgres"), &words);
+    let mut child = command.current_dir(folder).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let ready = |line: &String| line.contains("ready to accept connections");
+    assert!(log.by_ref().map_while(Result::ok).any(|line| ready(&line)), "it did not come up");
+    // a full pipe would hold it up
+    std::thread::spawn(move || log.for_each(drop));
+    child
+}
+
+#[test]
+fn the_shared_queue_does_what_the_model_does() {
+    let Some(server) = Server::start() else { return };
+    let forward = step().prop_filter("its clock is that of hosts that agree", |step| {
+        !matches!(step, Step::SetBack(_))
+    });
+    let config =
+        ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+    TestRunner::new(config)
+        .run(&prop::collection::vec(forward, 1..60), |steps| {
+            server.clear();
+            Pair::new(|clock| Box::new(server.open(clock))).run(steps)
+        })
+        .unwrap();
+}
+
+#[test]
+fn two_runtimes_share_the_work_and_one_takes_over_what_a_lost_one_had() {
+    let Some(server) = Server::start() else { return };
+    let (here, there) = (HeldClock::new(), HeldClock::new());
+    let (first, second) = (server.open(&here), server.open(&there));
+    for number in 0..4 {
+        accept(&first, message("orders", &number.to_string())).unwrap();
+    }
+    accept(&second, keyed("stocks", "a", "k")).unwrap();
+    accept(&first, keyed("stocks", "b", "k")).unwrap();
+    let mine = claim(&first, 2);
+    assert_eq!(bodies(&mine), ["0", "1"]);
+    let theirs = [claim(&second, 9), claim(&second, 9)].concat();
+    assert_eq!(bodies(&theirs), ["2", "3", "a"], "b waits for a, wherever that is");
+    assert!(claim(&first, 9).is_empty());
+    settle(&first, mine[0].id, Ending::Done);
+    there.pass(LEASE_MS + 1); // the first one is not heard of for so long
+    let over = claim(&second, 9);
+    assert_eq!(bodies(&over), ["1"]);
+    settle(&first, mine[1].id, again(1)); // it is there again, and too late
+    settle(&second, over[0].id, dead());
+    let state = second.find(over[0].id).unwrap().unwrap();
+    assert_eq!((state.state, state.error.as_deref()), (State::Failed, Some("refused")));
+    second.close();
+    let back = [claim(&first, 9), claim(&first, 9)].concat();
+    assert_eq!(bodies(&back), ["2", "3", "a"], "one that ends leaves its messages at once");
+}
+
+#[test]
+fn a_server_that_was_away_gets_the_settlements_afterwards() {
+    let Some(mut server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open(&clock);
+    accept(&queue, message("orders", "1")).unwrap();
+    let claimed = claim(&queue, 1);
+    server.stop();
+    let refused = accept(&queue, message("orders", "2")).unwrap_err();
+    assert!(matches!(refused, QueueError::Store(_)), "{refused}");
+    let done = Settled { id: claimed[0].id, ending: Ending::Done, kept: None };
+    queue.settle(vec![done]).unwrap();
+    assert!(queue.claim(1, Duration::ZERO).is_err());
+    server.again();
+    // the first calls find their sessions gone
+    let come = (0..10).any(|_| accept(&queue, message("orders", "3")).is_ok());
+    assert!(come);
+    flush(&queue);
+    assert!(queue.find(claimed[0].id).unwrap_or(None).is_none());
+    assert_eq!(queue.figures().waiting, 1);
+}
+
+#[test]
+fn a_message_ends_in_the_transaction_of_the_sink() {
+    let Some(server) = Server::start() else { return };
+    let queue = server.open(&HeldClock::new());
+    accept(&queue, message("orders", "1")).unwrap();
+    let claimed = claim(&queue, 1);
+    let mut sink = Database::new(server.target());
+    sink.batch("CREATE TABLE row (body text)").unwrap();
+    let (statement, id) = PostgresQueue::done(claimed[0].id);
+    sink.transaction(|sink| {
+        sink.rows("INSERT INTO row VALUES ($1)", &["1".into()])?;
+        sink.rows(statement, &id)
+    })
+    .unwrap();
+    assert!(queue.find(claimed[0].id).unwrap().is_none());
+    settle(&queue, claimed[0].id, Ending::Done);
+    assert_eq!(queue.figures().running, 0);
+}

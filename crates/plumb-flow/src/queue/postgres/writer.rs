@@ -1,0 +1,167 @@
+//! The one thread of a runtime that writes into the shared queue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_serve::database::{Database, DatabaseError, Value};
+
+use super::super::inbox::{Change, Group};
+use super::records::{Effects, Writing};
+use super::rows::int;
+use super::schema::WAITING;
+use super::{Shared, lock, store};
+
+/// How often leases are renewed, what is kept too long is cleaned, and others' messages are counted.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// The writer.
+#[derive(Debug)]
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    database: Database,
+    /// Changes that the server has not taken.
+    put_by: Vec<Change>,
+    beat_at_ns: u64,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, database: Database) -> Self {
+        Self { shared, database, put_by: Vec::new(), beat_at_ns: 0 }
+    }
+
+    /// Counts what is there already.
+    pub(super) fn begin(&mut self) -> Result<(), DatabaseError> {
+        self.count()
+    }
+
+    /// Writes until the queue is closed and all is written, or cannot be.
+    pub(super) fn run(mut self) {
+        loop {
+            let (group, more) = self.shared.next_group(BEAT);
+            let nothing = group.accepts.is_empty() && group.changes.is_empty();
+            self.work(group);
+            if nothing && !more {
+                break;
+            }
+        }
+        // whoever closes an orderly runtime leaves its messages to the others at once
+        let free = "UPDATE plumb_queue_message SET leased_until_ms = 0, runtime = 0
+                    WHERE state = 0 AND runtime = $1";
+        let _ = self.database.rows(free, &[Value::Int(self.shared.runtime)]);
+    }
+
+    fn work(&mut self, mut group: Group) {
+        let mut changes = std::mem::take(&mut self.put_by);
+        changes.append(&mut group.changes);
+        let now_ns = self.shared.clock.now_ns();
+        let beats = now_ns >= self.beat_at_ns;
+        if beats {
+            self.beat_at_ns = now_ns + 1_000_000_000;
+        }
+        if !group.accepts.is_empty() || !changes.is_empty() {
+            let (messages, bytes) = group.size();
+            match self.commit(&group, &changes) {
+                Ok(effects) => self.answer(group, changes, effects),
+                Err(error) => {
+                    lock(&self.shared.inbox).left(messages, bytes);
+                    for accept in group.accepts {
+                        let _ = accept.answer.send(Err(store(&error))); // it may be gone
+                    }
+                    self.put_by = kept_back(changes, &error);
+                }
+            }
+        }
+        if beats {
+            let _ = self.beat(); // what the server does not take now it takes a beat later
+        }
+    }
+
+    fn commit(&mut self, group: &Group, changes: &[Change]) -> Result<Effects, DatabaseError> {
+        let (now_ms, runtime) = (self.shared.clock.wall_ms(), self.shared.runtime);
+        let room = lock(&self.shared.inbox).room();
+        let began_ns = self.shared.clock.now_ns();
+        let effects = self.database.transaction(|database| {
+            let effects = Effects::default();
+            let mut writing = Writing { database, runtime, now_ms, effects };
+            writing.accept(&group.accepts)?;
+            changes.iter().try_for_each(|change| writing.change(change, room))?;
+            Ok::<_, DatabaseError>(writing.effects)
+        })?;
+        let took_ns = self.shared.clock.now_ns().saturating_sub(began_ns);
+        lock(&self.shared.cost).flushed(took_ns);
+        Ok(effects)
+    }
+
+    fn answer(&mut self, group: Group, changes: Vec<Change>, effects: Effects) {
+        let mut running = lock(&self.shared.running);
+        effects.settled.iter().for_each(|id| {
+            running.remove(id);
+        });
+        drop(running);
+        let mut inbox = lock(&self.shared.inbox);
+        let mut fresh = 0;
+        for (accept, accepted) in group.accepts.iter().zip(&effects.accepted) {
+            if accepted.repeated {
+                inbox.left(1, accept.message.body.len() as u64);
+            } else {
+                fresh += 1;
+            }
+        }
+        inbox.left(effects.left.0, effects.left.1);
+        drop(inbox);
+        lock(&self.shared.cost).counted(fresh, effects.dead);
+        if changes.iter().any(|change| matches!(change, Change::Retry(..) | Change::Forget(..))) {
+            let _ = self.count(); // an old count is put right a beat later
+        }
+        self.shared.wake();
+        for (accept, accepted) in group.accepts.into_iter().zip(effects.accepted) {
+            let _ = accept.answer.send(Ok(accepted)); // it may be gone
+        }
+        for (change, count) in changes.into_iter().zip(effects.counts) {
+            if let Change::Retry(_, reply) | Change::Forget(_, reply) = change {
+                let _ = reply.send(count);
+            }
+        }
+    }
+
+    /// Renews the leases of what is under way, and looks after the rest.
+    fn beat(&mut self) -> Result<(), DatabaseError> {
+        let (now_ms, runtime) = (self.shared.clock.wall_ms(), self.shared.runtime);
+        let ids = self.shared.running();
+        if !ids.is_empty() {
+            let until = Value::Int(int(now_ms + self.shared.lease_ms));
+            let renew = "UPDATE plumb_queue_message SET leased_until_ms = $1
+                 WHERE state = 0 AND runtime = $2
+                 AND id IN (SELECT unnest(string_to_array($3, ',')::bigint[]))";
+            self.database.rows(renew, &[until, Value::Int(runtime), Value::Text(ids)])?;
+        }
+        let effects = Effects::default();
+        let database = &mut self.database;
+        let mut writing = Writing { database, runtime, now_ms, effects };
+        writing.clean(self.shared.limits.idempotency.ns() / 1_000_000)?;
+        self.count()
+    }
+
+    /// How many wait, those of other runtimes among them.
+    fn count(&mut self) -> Result<(), DatabaseError> {
+        let statement = format!(
+            "SELECT count(*) FILTER (WHERE state = {WAITING}),
+             coalesce(sum(octet_length(body)) FILTER (WHERE state = {WAITING}), 0)::bigint,
+             count(*) FILTER (WHERE state = 2 AND noted = 0) FROM plumb_queue_message"
+        );
+        if let Some(row) = self.database.row(&statement, &[])? {
+            let number = |column| u64::try_from(row.int(column)).unwrap_or(0);
+            lock(&self.shared.inbox).recounted(number(0), number(1));
+            lock(&self.shared.cost).dead_are(number(2));
+        }
+        Ok(())
+    }
+}
+
+/// What is tried again when the server is there again. What somebody waits for is not: nothing of
+/// it was done.
+fn kept_back(changes: Vec<Change>, error: &DatabaseError) -> Vec<Change> {
+    let lost = matches!(error, DatabaseError::Lost(_) | DatabaseError::Silent(_));
+    let wanted = |change: &Change| matches!(change, Change::Settle(_)) && lost;
+    changes.into_iter().filter(wanted).collect()
+}
