@@ -75,7 +75,7 @@ fn measure(load: &Load) -> Result<String, Failure> {
         "disk: a write of 16 KiB with its flush takes {}\n\
          accepts: {} of {} bytes by {} producers, {} under way each: {} a second\n\
          waiting: {} messages, {} bytes, with {} KiB of memory\n\
-         drains: {} a second, {} left\n\
+         drains: {} a second by {} workers, {} each time\n\
          flushes: {}, half {}, 99 % {}, 99.9 % {}, longest {}\n\
          log: {} bytes at most; memory: {} KiB at most\n",
         show_ns(flush_ns),
@@ -88,7 +88,8 @@ fn measure(load: &Load) -> Result<String, Failure> {
         grouped(waiting.waiting_bytes),
         grouped(waiting_kib),
         rate(drain_ns),
-        figures.waiting,
+        WORKERS,
+        BATCH,
         grouped(figures.flushes),
         show_ns(figures.flush_p50_ns),
         show_ns(figures.flush_p99_ns),
@@ -156,8 +157,8 @@ fn accept_all(queue: &SqliteQueue, load: &Load) -> Result<u64, Failure> {
 fn drain_all(queue: &SqliteQueue) -> Result<u64, Failure> {
     let work = || -> Result<(), Failure> {
         loop {
-            let claimed = queue.claim(BATCH, Duration::ZERO)?;
-            if claimed.is_empty() {
+            let claimed = queue.claim(BATCH, Duration::from_millis(10))?;
+            if claimed.is_empty() && queue.figures().waiting == 0 {
                 return Ok(());
             }
             let done = |id| Settled { id, ending: Ending::Done, kept: None };

@@ -66,7 +66,7 @@ fn a_trial_shows_statements_with_their_values_and_leaves_nothing_unless_told() {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
     assert!(!shown.contains(postgres::PASSWORD));
-    let count = "SELECT count(*), max(part), count(quantity) FROM components";
+    let count = "SELECT count(*), min(part), count(quantity) FROM components";
     assert_eq!(postgres::psql(&server.url(), count), "0||0");
     let kept = tried(folder.path(), &["--commit"]).with(0).stdout;
     assert!(kept.contains("\ncommitted at plant\n"), "{kept}");
@@ -98,7 +98,7 @@ fn servers_that_are_not_there_are_found_before_anything_runs() {
     let found = plumb(&["flow", "check", "."], folder.path()).with(1).stdout;
     for expected in [
         "sql in line 6: data-servers.toml has no data server `plant`; did you mean `plants`?",
-        "call in line 19: back-ends.toml has no back end `erq`; did you mean `erp`?",
+        "call in line 18: back-ends.toml has no back end `erq`; did you mean `erp`?",
         "3 to mend",
     ] {
         assert!(found.contains(expected), "{expected}: {found}");

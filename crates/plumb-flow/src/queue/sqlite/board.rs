@@ -71,7 +71,7 @@ pub(super) enum Move {
     /// One that was given out is done or dead.
     Ended { id: u64 },
     /// One that was given out is put off.
-    Again { id: u64, due_ms: u64 },
+    Again { id: u64, at_ms: u64, due_ms: u64 },
     /// One that was dead is back.
     Revived { lane: i64, id: u64, order_key: Option<String> },
     /// One that was not given out is gone.
@@ -133,11 +133,10 @@ impl Board {
         }
     }
 
-    /// True when the wall clock was further on before, by more than `most_ms`.
-    pub(super) fn clock_went_back(&mut self, now_ms: u64, most_ms: u64) -> bool {
-        let back = now_ms + most_ms < self.latest_ms;
-        self.latest_ms = if back { now_ms } else { self.latest_ms.max(now_ms) };
-        back
+    /// True when the wall clock was further on before.
+    pub(super) fn clock_went_back(&mut self, now_ms: u64) -> bool {
+        let before_ms = std::mem::replace(&mut self.latest_ms, now_ms);
+        now_ms < before_ms
     }
 
     /// How many more may be given out of `lane` of at most `most`.
@@ -179,7 +178,10 @@ impl Board {
                     }
                 }
                 Move::Ended { id } => self.ended(id),
-                Move::Again { id, due_ms } => self.put_off(id, due_ms),
+                Move::Again { id, at_ms, due_ms } => {
+                    self.latest_ms = self.latest_ms.max(at_ms);
+                    self.put_off(id, due_ms);
+                }
                 Move::Revived { lane, id, order_key } => {
                     if let Some(lane) = self.lane(lane) {
                         lane.revived(id, order_key.as_deref());
@@ -333,7 +335,7 @@ mod tests {
         assert!(lane.may_go(1, Some("k")) && !lane.may_go(3, Some("k")));
         assert!(!lane.may_go(2, Some("k")) && lane.may_go(4, Some("other")));
         give_out(&mut board, 1, 1, Some("k"));
-        board.apply(vec![Move::Again { id: 1, due_ms: 50 }]);
+        board.apply(vec![Move::Again { id: 1, at_ms: 0, due_ms: 50 }]);
         assert_eq!(board.turn(49, 0, 9), None);
         assert_eq!(board.turn(50, 0, 9), Some(1));
         give_out(&mut board, 1, 1, Some("k"));

@@ -109,7 +109,7 @@ impl Writing<'_> {
     fn settled(&mut self, outcome: &super::super::inbox::Outcome, due_ms: Option<u64>) {
         let id = outcome.id;
         if let Some(due_ms) = due_ms {
-            self.effects.moves.push(Move::Again { id, due_ms });
+            self.effects.moves.push(Move::Again { id, at_ms: self.moment.now_ms, due_ms });
             return;
         }
         self.effects.moves.push(Move::Ended { id });

@@ -45,8 +45,6 @@ use super::{
 
 /// A message of more bytes is refused: `SQLite` takes a little less than 1,000,000,000.
 const MESSAGE_MAX_BYTES: usize = 512 << 20;
-/// A wall clock that goes back further was set back.
-const STEP_MS: u64 = 1_000;
 
 /// Why a queue cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -216,6 +214,7 @@ fn read_in(
         board.apply(vec![Move::Lane(name), Move::Arrived { lane: number, id: newest }]);
     }
     board.apply(vec![Move::Rebased]);
+    board.clock_went_back(now_ms); // from here on it is known when it does
     let dead = "SELECT count(*) FROM dead WHERE NOT noted";
     let dead = records.connection.query_row(dead, [], |row| read(row, 0))?;
     let (viewer, reader) = (schema::connect(path)?, schema::connect(path)?);
@@ -256,7 +255,7 @@ impl Queue for SqliteQueue {
                 return Err(ended.clone());
             }
             let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
-            if board.clock_went_back(now_ms, STEP_MS) {
+            if board.clock_went_back(now_ms) {
                 self.change([Change::Rebase])?;
             }
             let most_out = limits.given_out_per_transaction;
