@@ -15,6 +15,15 @@ packages() {
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -qq -y "$@" >/dev/null
 }
 
+# libxslt for plumb-xslt. Without it, and without the right to install it, everything else is built.
+stylesheets() {
+    command -v pkg-config >/dev/null && pkg-config --exists libxslt libexslt libxml-2.0 && return
+    if [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null; then
+        packages libxslt1-dev libxml2-dev pkg-config && return
+    fi
+    say "plumb flow goes without stylesheets: install libxslt1-dev, libxml2-dev and pkg-config for them"
+}
+
 # A linker, and a Rust that is new enough.
 toolchain() {
     command -v cc >/dev/null || packages gcc libc6-dev

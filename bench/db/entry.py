@@ -21,8 +21,8 @@ from statistics import median
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from cluster import USER  # noqa: E402
 from lib import console, process  # noqa: E402
+from lib.cluster import USER  # noqa: E402
 
 KINDS = ("plumb", "pgbench")
 PATIENCE_SECONDS = 30.0

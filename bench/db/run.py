@@ -16,9 +16,8 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-import cluster  # noqa: E402
 import entry  # noqa: E402
-from lib import build, console, experiment, machine, results  # noqa: E402
+from lib import build, cluster, console, experiment, machine, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.experiment import Comparison  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402

@@ -140,6 +140,13 @@ impl Connection {
         Ok(sockopt::set_socket_timeout(&self.socket, sockopt::Timeout::Send, limit)?)
     }
 
+    /// False when the other side has closed it, or has said something that nobody asked for.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(recv(&self.socket, &mut [0_u8; 1][..], flags), Err(Errno::AGAIN))
+    }
+
     /// What it really uses.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The loop that serves: any number of connections on one thread.
 
+mod admission;
 mod lone;
 mod room;
 #[cfg(test)]
@@ -7,7 +8,6 @@ mod tests;
 mod turn;
 
 use std::collections::VecDeque;
-use std::io;
 
 use plumb_measure::{Span, Tick};
 
@@ -18,18 +18,15 @@ use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::plan::Nagle;
-use crate::poll::{Poll, Time, Token};
-use crate::reception::{ACCEPTS_A_TURN, Arrival, Reception};
-use crate::service::{ConnectionId, Ended, Peer, Service, TurnedAway};
+use crate::poll::{Poll, Time};
+use crate::reception::Reception;
+use crate::service::{Ended, Service};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use lone::Lone;
 
 /// How long a client may take to read a farewell.
 const FAREWELL_NS: u64 = 1_000_000_000;
-/// Clients that may be reading a farewell beside those that are served.
-const FAREWELLS_MAX: usize = 64;
-
 /// What a server allows its clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServePlan {
@@ -248,79 +245,6 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             .into_iter()
             .flatten()
             .min()
-    }
-
-    fn accept(&mut self, listener: usize) {
-        for _ in 0..ACCEPTS_A_TURN {
-            match self.reception.accept(listener, self.plan.nagle) {
-                Arrival::Connection(socket, peer) => {
-                    let channel = Channel::new(socket, (self.link)());
-                    self.welcome(channel, &peer);
-                }
-                Arrival::GaveUp => {}
-                Arrival::Nobody => return,
-                Arrival::Failed(error) => return self.rest_listeners(&error),
-            }
-        }
-    }
-
-    /// No descriptors or memory are left: the listeners rest, so that the loop does not spin.
-    fn rest_listeners(&mut self, error: &io::Error) {
-        if self.reception.rest(&self.poll, self.now) {
-            self.service.cannot_accept(error); // once, until it goes on
-        }
-    }
-
-    fn welcome(&mut self, channel: Channel<L>, peer: &Peer) {
-        self.last_heard = self.now;
-        let turned_away = self.turned_away(peer);
-        if turned_away.is_some()
-            && self.slots.len() - self.free.len() >= self.clients + FAREWELLS_MAX
-        {
-            return; // enough others are being told
-        }
-        let opened = match turned_away {
-            None => self.service.open(peer),
-            Some(why) => Err(self.service.turn_away(peer, why)),
-        };
-        let index = self.occupy_slot(channel);
-        let generation = self.slots[index].generation;
-        let Some(client) = &mut self.slots[index].client else {
-            return;
-        };
-        match opened {
-            Ok(conn) => {
-                let conn = client.conn.insert(conn);
-                if S::WAITS {
-                    self.service.accepted(conn, ConnectionId { index, generation });
-                }
-                self.clients += 1;
-            }
-            Err(farewell) => {
-                client.channel.hold(&farewell);
-                client.closing = Some(Ended::ByService);
-            }
-        }
-        let token = Token { index, generation: self.slots[index].generation };
-        let watched = self.slots[index]
-            .client
-            .as_ref()
-            .map(|client| self.poll.add_connection(client.channel.socket(), token));
-        if !matches!(watched, Some(Ok(()))) {
-            self.close(index, Ended::Broken);
-            return;
-        }
-        self.ask_wake(index);
-    }
-
-    fn turned_away(&self, peer: &Peer) -> Option<TurnedAway> {
-        if !peer.is_among(&self.plan.allow) {
-            Some(TurnedAway::NotAllowed)
-        } else if self.clients >= self.plan.max_clients {
-            Some(TurnedAway::Full)
-        } else {
-            None
-        }
     }
 
     fn occupy_slot(&mut self, channel: Channel<L>) -> usize {

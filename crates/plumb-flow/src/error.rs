@@ -3,13 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plumb_engine::EngineError;
+use plumb_serve::ServeError;
 use thiserror::Error;
 
 /// What is wrong with what the user asked for.
 #[derive(Debug, Error)]
 pub enum FlowError {
     /// No verb was given.
-    #[error("say what to do: `plumb flow check` or `plumb flow try`")]
+    #[error("say what to do: `plumb flow check`, `plumb flow try` or `plumb flow serve`")]
     NoVerb,
     /// A file that cannot be read.
     #[error("cannot read {path}: {error}")]
@@ -49,6 +51,15 @@ pub enum FlowError {
         /// As it was given.
         given: String,
     },
+    /// Settings that contradict each other or cannot work.
+    #[error("{0}")]
+    Plan(String),
+    /// What every server needs: threads, sockets.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// An address cannot be listened on or reached, or a certificate does not serve.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// Transactions that are not right.
     #[error("{0}")]
     Wrong(String),

@@ -1,21 +1,36 @@
 //! The integration runtime: messages go through transactions, documents become rows.
 //!
 //! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
-//! in one pass ([`rows`]). [`Flow`] is the layer as the program sees it.
+//! in one pass ([`rows`]), a stylesheet makes another document of it ([`xslt`]). [`Flow`] is the layer as the program sees it.
 
+pub mod data;
+mod doors;
 mod error;
+mod executor;
+mod live;
+mod log;
+mod manager;
+#[cfg(test)]
+mod memory_queue;
 pub mod queue;
 pub mod rows;
+pub mod sample;
+mod serve;
 pub mod transaction;
 mod transactions;
 mod verbs;
+pub mod xslt;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::FlowError;
+pub use serve::{Serve, ServeOptions};
 pub use transactions::{Problem, ProblemKind, Transactions};
-pub use verbs::{Check, CheckOptions, TryOptions, TryOut};
+pub use verbs::{
+    AskManager, Check, CheckOptions, ChoiceOptions, DropOptions, ListOptions, RetryOptions,
+    ServerOptions, ShowOptions, StateName, TryOptions, TryOut,
+};
 
 /// The integration layer.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +43,31 @@ impl Layer for Flow {
             .about("Say what is wrong with transactions, before anything runs");
         let try_out = TryOptions::augment_args(Command::new("try"))
             .about("Take one message through a transaction, action by action");
+        let serve = ServeOptions::augment_args(Command::new("serve"))
+            .about("Serve transactions over HTTP, with a durable queue and its manager");
         Command::new("flow")
             .about("The integration runtime: transactions of messages, documents that become rows")
             .subcommand_required(true)
             .arg_required_else_help(true)
             .subcommand(check)
             .subcommand(try_out)
+            .subcommand(serve)
+            .subcommand(
+                ListOptions::augment_args(Command::new("list"))
+                    .about("List executions of a server: waiting, running, failed, done"),
+            )
+            .subcommand(
+                ShowOptions::augment_args(Command::new("show"))
+                    .about("Show an execution of a server: its message, its trace, its error"),
+            )
+            .subcommand(
+                RetryOptions::augment_args(Command::new("retry"))
+                    .about("Have failed executions of a server done again"),
+            )
+            .subcommand(
+                DropOptions::augment_args(Command::new("drop"))
+                    .about("Have a server forget executions"),
+            )
     }
 
     fn job(&self, matches: &ArgMatches) -> Result<Job, JobError> {
@@ -44,7 +78,27 @@ impl Layer for Flow {
             Some(("try", words)) => {
                 Ok(Job::Verb(Box::new(TryOut::new(TryOptions::from_arg_matches(words)?)?)))
             }
+            Some(("serve", words)) => {
+                Ok(Job::Verb(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("list", words)) => {
+                verb(AskManager::list(&ListOptions::from_arg_matches(words)?)?)
+            }
+            Some(("show", words)) => {
+                verb(AskManager::show(&ShowOptions::from_arg_matches(words)?)?)
+            }
+            Some(("retry", words)) => {
+                verb(AskManager::retry(&RetryOptions::from_arg_matches(words)?)?)
+            }
+            Some(("drop", words)) => {
+                verb(AskManager::drop(&DropOptions::from_arg_matches(words)?)?)
+            }
             _ => Err(FlowError::NoVerb.into()),
         }
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as every verb is handed over")]
+fn verb(ask: AskManager) -> Result<Job, JobError> {
+    Ok(Job::Verb(Box::new(ask)))
 }

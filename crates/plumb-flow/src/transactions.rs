@@ -5,11 +5,16 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use plumb_measure::Span;
 use plumb_wire::document::{Wrong, nearest};
+use ring::digest::{Context, SHA256};
 
 use crate::FlowError;
+use crate::data::{BACK_ENDS_FILE, DATA_SERVERS_FILE};
 use crate::transaction::Transaction;
+use crate::xslt::{Stylesheet, Stylesheets};
 
 /// Bytes of the file of a transaction at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -20,6 +25,10 @@ pub struct Transactions {
     by_name: BTreeMap<String, Transaction>,
     /// Files that hold none, and transactions that cannot work.
     problems: Vec<Problem>,
+    /// Where its files are.
+    folder: PathBuf,
+    /// Of the names and texts of all files, in their order.
+    digest: [u8; 32],
 }
 
 /// What is wrong with a transaction.
@@ -38,6 +47,8 @@ pub enum ProblemKind {
     File(Wrong),
     /// It calls what is not there, or not as that wants to be called.
     Call(String),
+    /// A stylesheet that it names cannot be read or compiled.
+    Stylesheet(String),
 }
 
 impl fmt::Display for Problem {
@@ -45,7 +56,9 @@ impl fmt::Display for Problem {
         let path = self.path.display();
         match &self.problem {
             ProblemKind::File(wrong) => write!(f, "{path}, {wrong}"),
-            ProblemKind::Call(problem) => write!(f, "{path}: {problem}"),
+            ProblemKind::Call(problem) | ProblemKind::Stylesheet(problem) => {
+                write!(f, "{path}: {problem}")
+            }
         }
     }
 }
@@ -59,14 +72,15 @@ impl Transactions {
     pub fn read(path: &Path) -> Result<Self, FlowError> {
         let unreadable = |error| FlowError::unreadable(path, error);
         if fs::metadata(path).map_err(unreadable)?.is_file() {
-            let mut one = Self::default();
+            let folder = path.parent().unwrap_or(Path::new("")).into();
+            let mut one = Self { folder, ..Self::default() };
             one.add(path)?;
             return Ok(one);
         }
         let mut files = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
-            if file.extension().is_some_and(|it| it == "toml") {
+            if file.extension().is_some_and(|it| it == "toml") && !describes_servers(&file) {
                 files.push(file);
             }
         }
@@ -74,7 +88,7 @@ impl Transactions {
             return Err(FlowError::Empty { path: path.into() });
         }
         files.sort();
-        let mut all = Self::default();
+        let mut all = Self { folder: path.into(), ..Self::default() };
         for file in &files {
             all.add(file)?;
         }
@@ -105,18 +119,65 @@ impl Transactions {
         &self.problems
     }
 
+    /// What tells these transactions from others: 16 hexadecimal digits of a digest of their files.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     fn add(&mut self, path: &Path) -> Result<(), FlowError> {
         let text = text(path, FILE_BYTES_MAX)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.digest = chained(&self.digest, &name, text.as_bytes());
         match Transaction::parse(&name, &text) {
-            Ok(transaction) => {
-                self.by_name.insert(name, transaction);
-            }
+            Ok(transaction) => self.add_transaction(path, transaction),
             Err(wrong) => {
                 self.problems.push(Problem { path: path.into(), problem: ProblemKind::File(wrong) })
             }
         }
         Ok(())
+    }
+
+    /// Reads its stylesheets, too.
+    fn add_transaction(&mut self, path: &Path, mut transaction: Transaction) {
+        let here = self.folder.as_os_str().is_empty();
+        let folder = if here { Path::new(".") } else { &self.folder };
+        if let Err(error) = transaction.read_stylesheets(folder) {
+            let problem = ProblemKind::Stylesheet(error.to_string());
+            self.problems.push(Problem { path: path.into(), problem });
+            return;
+        }
+        for stylesheet in transaction.stylesheets() {
+            let name = stylesheet.path().to_string_lossy();
+            self.digest = chained(&self.digest, &name, stylesheet.text());
+        }
+        self.by_name.insert(transaction.name.to_string(), transaction);
+    }
+
+    /// Compiles every stylesheet, each within `patience`; what is wrong is among the
+    /// [`Self::problems`] afterwards.
+    pub fn check_stylesheets(&mut self, stylesheets: &Stylesheets, patience: Span) {
+        for transaction in self.by_name.values() {
+            for stylesheet in transaction.stylesheets() {
+                if let Err(error) = stylesheets.check(&stylesheet, patience) {
+                    let path = self.folder.join(format!("{}.toml", transaction.name));
+                    let problem = ProblemKind::Stylesheet(error.to_string());
+                    self.problems.push(Problem { path, problem });
+                }
+            }
+        }
+    }
+
+    /// All stylesheets that actions name, each once.
+    #[must_use]
+    pub fn stylesheets(&self) -> Vec<Arc<Stylesheet>> {
+        let mut all: Vec<Arc<Stylesheet>> = Vec::new();
+        for stylesheet in self.all().flat_map(Transaction::stylesheets) {
+            if !all.contains(&stylesheet) {
+                all.push(stylesheet);
+            }
+        }
+        all
     }
 
     /// Calls of transactions that are not there, lack a parameter or have none of the name.
@@ -148,6 +209,26 @@ impl Transactions {
         let missing = known.iter().find(|(name, required)| *required && !given.contains(name));
         missing.map(|(name, _)| format!("it calls `{called}` without its parameter `{name}`"))
     }
+}
+
+/// Whether a file says what transactions reach, not what they do.
+fn describes_servers(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    [DATA_SERVERS_FILE, BACK_ENDS_FILE].iter().any(|known| name == *known)
+}
+
+/// The digest of what `before` stands for and one more file (SHA-256).
+fn chained(before: &[u8; 32], name: &str, text: &[u8]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    context.update(before);
+    // a length before each part: two parts are not taken for two others
+    for part in [name.as_bytes(), text] {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
 }
 
 /// The text of a file of `most` bytes.

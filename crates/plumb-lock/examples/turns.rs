@@ -24,10 +24,10 @@ const COMMANDS: usize = 64;
 const EACH: u64 = 100;
 const LEASE_MS: u64 = 600_000;
 
-/// A clock that moves when it is told to.
-struct Still(Cell<u64>);
+/// A clock that goes on by the processor time that is spent.
+struct Spent(Cell<u64>);
 
-impl Clock for &Still {
+impl Clock for &Spent {
     fn now_ns(&self) -> u64 {
         self.0.get()
     }
@@ -35,8 +35,8 @@ impl Clock for &Still {
 
 /// A server, and what its turns cost.
 struct Turns<'a> {
-    server: LockServer<'a, &'a Still>,
-    clock: &'a Still,
+    server: LockServer<'a, &'a Spent>,
+    clock: &'a Spent,
     conn: usize,
     part: &'static str,
     turns: u64,
@@ -56,7 +56,6 @@ impl Turns<'_> {
         let (mut out, mut at) = (Vec::new(), 0);
         loop {
             let before = thread_cpu_ns();
-            self.clock.0.set(self.clock.0.get() + 10_000);
             self.server.due(self.clock.now_ns());
             if at < bytes.len() && !self.server.waits(&self.conn) {
                 at += self.server.serve(&mut self.conn, &bytes[at..], &mut out).consumed;
@@ -64,6 +63,7 @@ impl Turns<'_> {
             while self.server.late_reply(&mut out).is_some() {}
             self.server.settle()?;
             let spent = thread_cpu_ns() - before;
+            self.clock.0.set(self.clock.0.get() + spent.max(1));
             self.turns += 1;
             self.total_ns += spent;
             self.longest_ns = self.longest_ns.max(spent);
@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         wall_offset_ns: 0,
         tick: Tick::Free,
     };
-    let (clock, mut tell) = (Still(Cell::new(1)), |_: Event<'_>| {});
+    let (clock, mut tell) = (Spent(Cell::new(1)), |_: Event<'_>| {});
     let mut server = LockServer::new(plan, (restored, notes), &clock, &mut tell);
     let mut conn = server.open(&Peer::Unix).map_err(|_| "it is taken")?;
     server.accepted(&mut conn, ConnectionId::new(0, 0));
@@ -195,7 +195,7 @@ fn play(turns: &mut Turns<'_>, locks: u64) -> Result<(), Box<dyn Error>> {
         turns.say(&format!("CHECK one{wide}"))?;
     }
     turns.part("leases and keys expired");
-    turns.clock.0.set(turns.clock.0.get() + (LEASE_MS + 1) * 1_000_000 + locks * 10_000);
+    turns.clock.0.set(turns.clock.0.get() + LEASE_MS * 1_000_000);
     turns.rest()?;
     turns.part("all of an owner released");
     turns.say("DEQALL one")?;

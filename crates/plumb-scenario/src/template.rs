@@ -131,6 +131,19 @@ impl Template {
     /// # Errors
     /// [`Missing`]; `out` is then as it was.
     pub fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> Result<(), Missing> {
+        self.write_with(variables, |text, out| out.extend_from_slice(text.as_bytes()), out)
+    }
+
+    /// The same, with `plain` writing the values that stand as they are.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_with(
+        &self,
+        variables: &Variables,
+        plain: impl Fn(&str, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> Result<(), Missing> {
         let before = out.len();
         for part in &self.parts {
             let written = match part {
@@ -138,7 +151,7 @@ impl Template {
                     out.extend_from_slice(text.as_bytes());
                     Ok(())
                 }
-                Part::Variable(slot, form) => write_variable(*slot, *form, variables, out),
+                Part::Variable(slot, form) => write_variable(*slot, *form, variables, &plain, out),
             };
             if let Err(missing) = written {
                 out.truncate(before);
@@ -172,6 +185,7 @@ fn write_variable(
     slot: Slot,
     form: Form,
     variables: &Variables,
+    plain: impl Fn(&str, &mut Vec<u8>),
     out: &mut Vec<u8>,
 ) -> Result<(), Missing> {
     let value = variables.get(slot).ok_or(Missing::NotSet(slot))?;
@@ -180,7 +194,7 @@ fn write_variable(
         (Value::List(list), Form::Count) => {
             out.extend_from_slice(list.len().to_string().as_bytes());
         }
-        (Value::Text(text), Form::Plain) => out.extend_from_slice(text.as_bytes()),
+        (Value::Text(text), Form::Plain) => plain(text, out),
         (Value::Text(text), Form::Url) => {
             encoded(text).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
         }

@@ -111,6 +111,25 @@ impl Link<'_> {
         Ok(answer)
     }
 
+    /// Asks once, on the connection that was kept if the other side has not closed it, else on a new
+    /// one.
+    ///
+    /// # Errors
+    /// When the other side does not answer.
+    pub fn ask_fresh<T>(
+        &mut self,
+        exchange: impl FnOnce(&mut Connection) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let kept = self.connection.take();
+        let mut connection = match kept.filter(|kept| kept.get_ref().stands()) {
+            Some(kept) => kept,
+            None => self.links.connect()?,
+        };
+        let answer = exchange(&mut connection)?;
+        self.connection = Some(connection);
+        Ok(answer)
+    }
+
     /// Asks on the connection as it is.
     ///
     /// # Errors
@@ -181,5 +200,26 @@ mod tests {
         server.join().unwrap();
         let figures = links.figures();
         assert_eq!((figures.used, figures.used_max, figures.taken, figures.refused), (0, 1, 4, 4));
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_meanwhile_is_not_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            for number in 1..=2_u8 {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut [0]).unwrap();
+                stream.write_all(&[number]).unwrap();
+            }
+        });
+        let links = Links::new(host, Span::from_ms(30_000), 1);
+        assert_eq!(links.take().unwrap().ask_fresh(byte).unwrap(), 1);
+        let mut link = links.take().unwrap();
+        while link.connection.as_ref().is_some_and(|kept| kept.get_ref().stands()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(link.ask_fresh(byte).unwrap(), 2);
+        server.join().unwrap();
     }
 }

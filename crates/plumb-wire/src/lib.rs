@@ -13,4 +13,5 @@ pub mod prometheus;
 pub mod resp;
 pub mod route;
 pub mod secret;
+pub mod stylesheet;
 pub mod xpath;

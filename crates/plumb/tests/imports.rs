@@ -25,6 +25,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "plumb-flow",
         &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-serve", "plumb-wire"],
     ),
+    ("plumb-xslt", &["plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-nmon", &[]),
     ("plumb-check", &["plumb-nmon", "plumb-wire"]),

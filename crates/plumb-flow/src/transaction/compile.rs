@@ -10,9 +10,12 @@ use plumb_scenario::variables::{Names, Slot};
 use plumb_wire::document::{self, Wrong};
 use toml::Spanned;
 
+use super::accepts::Accepts;
 use super::file::{ActionFile, BranchFile, ParameterFile, TransactionFile};
-use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb};
+use super::retry::Retry;
+use super::{Action, Branch, Call, Parameter, Repeat, Respond, Transaction, Verb, Xslt};
 use crate::rows::{FieldPath, Late, RowPath, RowPlan};
+use crate::xslt::is_below;
 
 /// Actions in each other at most.
 const DEPTH_MAX: usize = 32;
@@ -28,15 +31,20 @@ impl Transaction {
     /// [`Wrong`] with the place and what to write instead.
     pub fn parse(name: &str, text: &str) -> Result<Self, Wrong> {
         let file: TransactionFile = document::read(text)?;
-        let mut compiler = Compiler { text, names: Names::default(), known: Vec::new() };
+        let (known, answering) = (Vec::new(), Vec::new());
+        let mut compiler = Compiler { text, names: Names::default(), known, answering };
+        let retry = file.retry.as_ref().map(|it| compiler.retry(it)).transpose()?;
+        let accepts = file.accepts.iter().map(|it| compiler.accepts(it));
+        let accepts = accepts.collect::<Result<_, _>>()?;
         let mut parameters = Vec::new();
         for (parameter, given) in &file.parameters {
             parameters.push(compiler.parameter(parameter, given)?);
         }
-        let actions = compiler.actions(&file.action, 0)?;
+        let mut actions = compiler.actions(&file.action, 0)?;
         if actions.is_empty() {
             return Err(Wrong::at(text, &(0..0), "a transaction has one [[action]] at least"));
         }
+        compiler.use_answers(&mut actions);
         Ok(Self {
             name: name.into(),
             about: file.about,
@@ -44,6 +52,8 @@ impl Transaction {
             persist: file.persist,
             retention: file.retention.unwrap_or(RETENTION),
             time_limit: file.time_limit.unwrap_or(TIME_LIMIT),
+            retry,
+            accepts,
             parameters,
             actions,
             names: compiler.names,
@@ -51,19 +61,40 @@ impl Transaction {
     }
 }
 
-struct Compiler<'t> {
-    text: &'t str,
-    names: Names,
+/// An action with a name, whose answer gives values to variables `NAME.…`.
+#[derive(Clone, Debug)]
+pub(super) struct Answering {
+    /// With the point.
+    pub(super) prefix: String,
+    /// What may stand behind it; `None`: any column.
+    pub(super) known: Option<&'static [&'static str]>,
+}
+
+pub(super) struct Compiler<'t> {
+    pub(super) text: &'t str,
+    pub(super) names: Names,
     /// Variables that have a value where the compiler stands.
-    known: Vec<Slot>,
+    pub(super) known: Vec<Slot>,
+    /// Actions whose answers can be used where the compiler stands.
+    pub(super) answering: Vec<Answering>,
 }
 
 impl Compiler<'_> {
-    fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> Wrong {
+    pub(super) fn wrong(&self, at: &Range<usize>, problem: impl Into<String>) -> Wrong {
         Wrong::at(self.text, at, problem)
     }
 
-    fn slot(&mut self, name: &Spanned<String>) -> Result<Slot, Wrong> {
+    fn retry(&self, written: &Spanned<Retry>) -> Result<Retry, Wrong> {
+        let problem = written.get_ref().problem();
+        problem.map_or(Ok(*written.get_ref()), |it| Err(self.wrong(&written.span(), it)))
+    }
+
+    fn accepts(&self, written: &Spanned<Accepts>) -> Result<Accepts, Wrong> {
+        let problem = written.get_ref().problem();
+        problem.map_or(Ok(written.get_ref().clone()), |it| Err(self.wrong(&written.span(), it)))
+    }
+
+    pub(super) fn slot(&mut self, name: &Spanned<String>) -> Result<Slot, Wrong> {
         let slot = self.names.slot(name.get_ref());
         slot.map_err(|error| self.wrong(&name.span(), error.to_string()))
     }
@@ -112,6 +143,9 @@ impl Compiler<'_> {
             "log" => Verb::Log(self.required(&action.log, &at)?),
             "fail" => Verb::Fail(self.required(&action.fail, &at)?),
             "respond" => self.respond(action, &at)?,
+            "xslt" => self.xslt(&action.xslt, &at)?,
+            "sql" => self.sql(action, &at)?,
+            "call" => self.back_end(action, &at)?,
             _ => self.call(action)?,
         };
         Ok(Action { name, verb })
@@ -127,7 +161,8 @@ impl Compiler<'_> {
             [(word, at)] => Ok((word, at.clone())),
             [] => Err(self.wrong(
                 &written.span(),
-                "an action does one of: repeat, if, choose, log, fail, respond, transaction",
+                "an action does one of: repeat, if, choose, log, fail, respond, transaction, xslt, \
+                 sql, call",
             )),
             [(first, _), (second, at), ..] => Err(self.wrong(
                 at,
@@ -140,11 +175,17 @@ impl Compiler<'_> {
     fn only_its_keys(&self, word: &str, action: &ActionFile) -> Result<(), Wrong> {
         let assigned = action.assign.keys().next().map(Spanned::span);
         let given = action.with.keys().next().map(Spanned::span);
-        let keys: [(&str, &[&str], _); 6] = [
+        let keys: [(&str, &[&str], _); 12] = [
             ("assign", &["repeat"], assigned),
             ("buffer", &["repeat"], action.buffer.as_ref().map(Spanned::span)),
             ("do", &["repeat", "if"], action.inner.first().map(Spanned::span)),
-            ("type", &["respond"], action.media_type.as_ref().map(Spanned::span)),
+            ("server", &["sql"], action.server.as_ref().map(Spanned::span)),
+            ("method", &["call"], action.method.as_ref().map(Spanned::span)),
+            ("target", &["call"], action.target.as_ref().map(Spanned::span)),
+            ("body", &["call"], action.body.as_ref().map(Spanned::span)),
+            ("as", &["call"], action.becomes.as_ref().map(Spanned::span)),
+            ("append", &["respond"], action.append.as_ref().map(Spanned::span)),
+            ("type", &["respond", "call"], action.media_type.as_ref().map(Spanned::span)),
             ("status", &["respond"], action.status.as_ref().map(Spanned::span)),
             ("with", &["transaction"], given),
         ];
@@ -187,6 +228,7 @@ impl Compiler<'_> {
             bytes: usize::try_from(size.get_ref().bytes()).unwrap_or(usize::MAX),
         });
         let outside = self.known.len();
+        let answering = self.answering.len();
         let mut slots = Vec::new();
         for (name, _) in &assigned {
             slots.push(self.slot(name)?);
@@ -194,6 +236,7 @@ impl Compiler<'_> {
         self.known.extend(&slots);
         let inner = self.actions(&action.inner, depth + 1)?;
         self.known.truncate(outside);
+        self.answering.truncate(answering);
         let count = match &action.name {
             Some(name) => {
                 let rows = Spanned::new(name.span(), format!("{}.rows", name.get_ref()));
@@ -233,21 +276,26 @@ impl Compiler<'_> {
             }
             None => None,
         };
-        Ok(Branch { condition, inner: self.actions(inner, depth + 1)? })
+        let answering = self.answering.len();
+        let inner = self.actions(inner, depth + 1)?;
+        self.answering.truncate(answering);
+        Ok(Branch { condition, inner })
     }
 
     fn respond(&mut self, action: &ActionFile, at: &Range<usize>) -> Result<Verb, Wrong> {
-        let status = action.status.as_ref().map_or(200, |status| *status.get_ref());
+        let status = action.status.as_ref().map(|status| *status.get_ref());
         if let Some(written) = &action.status
-            && !(200..=599).contains(&status)
+            && !(200..=599).contains(written.get_ref())
         {
             return Err(self.wrong(&written.span(), "a status is 200 to 599"));
         }
-        let media_type = action.media_type.as_ref().map_or("text/plain", |it| it.get_ref());
+        let text =
+            |it: &Option<Spanned<String>>| it.as_ref().map(|it| it.get_ref().as_str().into());
         Ok(Verb::Respond(Respond {
             status,
-            media_type: media_type.into(),
+            media_type: text(&action.media_type),
             body: self.required(&action.respond, at)?,
+            append: text(&action.append),
         }))
     }
 
@@ -260,7 +308,16 @@ impl Compiler<'_> {
         Ok(Verb::Transaction(Call { transaction: name.into(), with }))
     }
 
-    fn required(
+    fn xslt(&self, path: &Option<Spanned<String>>, at: &Range<usize>) -> Result<Verb, Wrong> {
+        let path = path.as_ref().map_or("", |path| path.get_ref());
+        if !is_below(path) {
+            let problem = "a stylesheet is a file below the folder of transactions: `order.xsl`";
+            return Err(self.wrong(at, problem));
+        }
+        Ok(Verb::Xslt(Xslt { path: path.into(), stylesheet: None }))
+    }
+
+    pub(super) fn required(
         &mut self,
         text: &Option<Spanned<String>>,
         at: &Range<usize>,
@@ -271,7 +328,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn template(&mut self, text: &Spanned<String>) -> Result<Template, Wrong> {
+    pub(super) fn template(&mut self, text: &Spanned<String>) -> Result<Template, Wrong> {
         let template = Template::parse(text.get_ref(), &mut self.names)
             .map_err(|error| self.wrong(&text.span(), error.to_string()))?;
         self.all_known(template.slots(), &text.span())?;
@@ -279,9 +336,13 @@ impl Compiler<'_> {
     }
 
     /// A variable that nothing has given a value is a mistake, found before anything runs.
-    fn all_known(&self, slots: impl Iterator<Item = Slot>, at: &Range<usize>) -> Result<(), Wrong> {
+    pub(super) fn all_known(
+        &self,
+        slots: impl Iterator<Item = Slot>,
+        at: &Range<usize>,
+    ) -> Result<(), Wrong> {
         for slot in slots {
-            if !self.known.contains(&slot) {
+            if !self.known.contains(&slot) && !self.is_answer(slot) {
                 let name = self.names.name(slot);
                 let known = self.known.iter().map(|slot| self.names.name(*slot));
                 let meant = document::nearest(name, known);
@@ -301,6 +362,9 @@ fn verbs_of(action: &ActionFile) -> Vec<(&'static str, Range<usize>)> {
         ("fail", &action.fail),
         ("respond", &action.respond),
         ("transaction", &action.transaction),
+        ("xslt", &action.xslt),
+        ("sql", &action.sql),
+        ("call", &action.call),
     ];
     let texts = texts.into_iter().filter_map(|(word, text)| Some((word, text.as_ref()?.span())));
     let branches = action.choose.as_ref().map(|branches| ("choose", branches.span()));

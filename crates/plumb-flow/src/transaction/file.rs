@@ -6,6 +6,9 @@ use plumb_measure::{ByteSize, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::accepts::Accepts;
+use super::retry::Retry;
+
 /// A whole file. Texts of actions are templates: `${NAME}` stands for a parameter, or within a
 /// `repeat` for a field of the row.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,6 +24,9 @@ pub(super) struct TransactionFile {
     pub(super) retention: Option<Span>,
     /// From the first action to the last.
     pub(super) time_limit: Option<Span>,
+    pub(super) retry: Option<Spanned<Retry>>,
+    #[serde(default)]
+    pub(super) accepts: Vec<Spanned<Accepts>>,
     #[serde(default)]
     pub(super) parameters: BTreeMap<Spanned<String>, ParameterFile>,
     #[serde(default)]
@@ -83,6 +89,9 @@ pub(super) struct ActionFile {
     pub(super) fail: Option<Spanned<String>>,
     pub(super) respond: Option<Spanned<String>>,
     pub(super) transaction: Option<Spanned<String>>,
+    pub(super) xslt: Option<Spanned<String>>,
+    pub(super) sql: Option<Spanned<String>>,
+    pub(super) call: Option<Spanned<String>>,
     // of `repeat`
     #[serde(default)]
     pub(super) assign: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -90,13 +99,34 @@ pub(super) struct ActionFile {
     // of `repeat` and `if`
     #[serde(default, rename = "do")]
     pub(super) inner: Vec<Spanned<ActionFile>>,
+    // of `sql`
+    pub(super) server: Option<Spanned<String>>,
+    // of `call`
+    pub(super) method: Option<Spanned<String>>,
+    pub(super) target: Option<Spanned<String>>,
+    pub(super) body: Option<Spanned<String>>,
+    #[serde(rename = "as")]
+    pub(super) becomes: Option<Spanned<Becomes>>,
     // of `respond`
+    pub(super) append: Option<Spanned<String>>,
+    // of `respond` and `call`
     #[serde(rename = "type")]
     pub(super) media_type: Option<Spanned<String>>,
     pub(super) status: Option<Spanned<u16>>,
     // of `transaction`
     #[serde(default)]
     pub(super) with: BTreeMap<Spanned<String>, Spanned<String>>,
+}
+
+/// What becomes of the answer to a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Becomes {
+    /// The variables `NAME.status`, `NAME.type` and `NAME.body`.
+    #[default]
+    Variables,
+    /// The document that later actions read.
+    Document,
 }
 
 /// A branch of `choose`; one without a condition is taken when no other is.

@@ -1,12 +1,24 @@
 //! Transactions: what is done with a message, action by action.
 
+mod accepts;
 mod compile;
+mod compile_outside;
+mod document;
+mod failure;
 mod file;
 mod outside;
+mod retry;
 mod run;
+mod run_outside;
+mod shaping;
+mod sql;
+mod stylesheets;
+mod traced;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_outside;
 
 use std::sync::Arc;
 
@@ -16,10 +28,17 @@ use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Slot};
 
 use crate::rows::{Late, RowPlan};
+use crate::xslt::Stylesheet;
 
+pub use accepts::{Accepts, MessageFacts};
+pub use document::Body;
+pub use failure::{Failed, FailureKind};
 pub use file::{Mode, Persist};
-pub use outside::{BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork};
-pub use run::{Body, Completed, Failed, Request, Trace, Traced, run};
+pub use outside::{
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork, Unreachable,
+};
+pub use retry::Retry;
+pub use run::{Completed, Request, Trace, Traced, run};
 
 /// A transaction, ready to be done.
 #[derive(Clone, Debug)]
@@ -36,6 +55,10 @@ pub struct Transaction {
     pub retention: Span,
     /// From the first action to the last, at most.
     pub time_limit: Span,
+    /// When a message that failed is tried again; `None`: as the server says.
+    pub retry: Option<Retry>,
+    /// Messages that it takes which name no transaction; one of these has to fit.
+    pub accepts: Vec<Accepts>,
     parameters: Vec<Parameter>,
     actions: Vec<Action>,
     names: Names,
@@ -64,6 +87,9 @@ enum Verb {
     Fail(Template),
     Respond(Respond),
     Transaction(Call),
+    Xslt(Xslt),
+    Sql(Box<Sql>),
+    Back(Box<BackEndCall>),
 }
 
 #[derive(Clone, Debug)]
@@ -84,11 +110,49 @@ struct Branch {
     inner: Vec<Action>,
 }
 
+/// An answer, or a piece of one.
 #[derive(Clone, Debug)]
 struct Respond {
-    status: u16,
-    media_type: Box<str>,
+    status: Option<u16>,
+    media_type: Option<Box<str>>,
     body: Template,
+    /// It goes on with the answer that is there; this stands between two such pieces.
+    append: Option<Box<str>>,
+}
+
+/// A statement at a data server.
+#[derive(Clone, Debug)]
+struct Sql {
+    /// Its name; empty: the only one.
+    server: Box<str>,
+    text: Arc<str>,
+    values: Vec<Slot>,
+    /// Columns of its answer that are used, each with its variable; `changed` among them.
+    used: Vec<(Box<str>, Slot)>,
+}
+
+/// A request to a back end.
+#[derive(Clone, Debug)]
+struct BackEndCall {
+    back_end: Box<str>,
+    method: Box<str>,
+    target: Template,
+    media_type: Option<Box<str>>,
+    /// `None`: the document.
+    body: Option<Template>,
+    /// The answer becomes the document.
+    replaces: bool,
+    /// What is used of the answer: `status`, `type` or `body`, each with its variable.
+    used: Vec<(Box<str>, Slot)>,
+}
+
+/// A stylesheet that makes another document of the one that there is.
+#[derive(Clone, Debug)]
+struct Xslt {
+    /// Below the folder of transactions.
+    path: Box<str>,
+    /// `None` until it has been read.
+    stylesheet: Option<Arc<Stylesheet>>,
 }
 
 #[derive(Clone, Debug)]
@@ -112,6 +176,53 @@ impl Transaction {
     }
 }
 
+/// What a transaction reaches outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached<'a> {
+    /// A statement at a data server, whose name is empty for the only one.
+    Statement {
+        /// The data server.
+        server: &'a str,
+        /// With `$1`, `$2`, ... for its values.
+        text: &'a str,
+        /// How many those are.
+        values: usize,
+    },
+    /// A back end, by its name.
+    BackEnd(&'a str),
+}
+
+impl Transaction {
+    /// What it reaches outside, each with the action that does.
+    #[must_use]
+    pub fn reached(&self) -> Vec<(&str, Reached<'_>)> {
+        let mut reached = Vec::new();
+        collect_reached(&self.actions, &mut reached);
+        reached
+    }
+}
+
+fn collect_reached<'a>(actions: &'a [Action], reached: &mut Vec<(&'a str, Reached<'a>)>) {
+    for action in actions {
+        match &action.verb {
+            Verb::Sql(sql) => {
+                let (server, text, values) = (&sql.server, &sql.text, sql.values.len());
+                reached.push((&action.name, Reached::Statement { server, text, values }));
+            }
+            Verb::Back(call) => reached.push((&action.name, Reached::BackEnd(&call.back_end))),
+            Verb::Repeat(repeat) => collect_reached(&repeat.inner, reached),
+            Verb::Choose(branches) => {
+                branches.iter().for_each(|branch| collect_reached(&branch.inner, reached));
+            }
+            Verb::Log(_)
+            | Verb::Fail(_)
+            | Verb::Respond(_)
+            | Verb::Transaction(_)
+            | Verb::Xslt(_) => {}
+        }
+    }
+}
+
 fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a str>)>) {
     for action in actions {
         match &action.verb {
@@ -123,7 +234,12 @@ fn collect_calls<'a>(actions: &'a [Action], calls: &mut Vec<(&'a str, Vec<&'a st
             Verb::Choose(branches) => {
                 branches.iter().for_each(|branch| collect_calls(&branch.inner, calls));
             }
-            Verb::Log(_) | Verb::Fail(_) | Verb::Respond(_) => {}
+            Verb::Log(_)
+            | Verb::Fail(_)
+            | Verb::Respond(_)
+            | Verb::Xslt(_)
+            | Verb::Sql(_)
+            | Verb::Back(_) => {}
         }
     }
 }

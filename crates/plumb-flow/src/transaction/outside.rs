@@ -1,12 +1,13 @@
 //! What the actions of a transaction reach outside of the runtime: data servers, back ends,
 //! stylesheets.
 
-use std::path::Path;
+use plumb_measure::Span;
 
 use crate::queue::ExecutionId;
+use crate::xslt::Stylesheet;
 
 /// Why something outside was not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum OutsideError {
     /// It cannot be reached, or takes nobody for the moment: worth trying again.
     #[error("{0}")]
@@ -14,6 +15,9 @@ pub enum OutsideError {
     /// It refuses what it was asked: it will refuse it again.
     #[error("{0}")]
     Refused(String),
+    /// The message was done by an attempt whose end was not heard of.
+    #[error("it has been done before")]
+    DoneBefore,
 }
 
 /// Where actions reach out of the runtime.
@@ -30,17 +34,37 @@ pub trait Outside {
         values: &[Option<&str>],
     ) -> Result<SqlAnswer, OutsideError>;
 
+    /// As [`sql`](Self::sql), of a statement whose answer nobody uses. It may be done later, but
+    /// before whatever comes after it at the same server, and at [`UnitOfWork::commit`] at the
+    /// latest, which then tells that it was refused.
+    ///
+    /// # Errors
+    /// [`OutsideError`], also that of an earlier statement of the message.
+    fn sql_later(
+        &mut self,
+        server: &str,
+        text: &str,
+        values: &[Option<&str>],
+    ) -> Result<(), OutsideError> {
+        self.sql(server, text, values).map(|_| ())
+    }
+
     /// Sends a request to a back end.
     ///
     /// # Errors
     /// [`OutsideError`].
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError>;
 
-    /// The document that `stylesheet` makes of `document`.
+    /// The document that `stylesheet` makes of `document`, within `patience`.
     ///
     /// # Errors
     /// [`OutsideError`].
-    fn transform(&mut self, stylesheet: &Path, document: &[u8]) -> Result<Vec<u8>, OutsideError>;
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        document: &[u8],
+        patience: Span,
+    ) -> Result<Vec<u8>, OutsideError>;
 }
 
 /// What a statement brought.
@@ -93,4 +117,33 @@ pub trait UnitOfWork: Outside {
     /// ended for each, in their order. One that is refused does not keep the others from being
     /// committed.
     fn commit(&mut self) -> Vec<(ExecutionId, Result<(), OutsideError>)>;
+}
+
+/// Where there is nothing outside: everything is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unreachable;
+
+impl Outside for Unreachable {
+    fn sql(
+        &mut self,
+        server: &str,
+        _: &str,
+        _: &[Option<&str>],
+    ) -> Result<SqlAnswer, OutsideError> {
+        Err(OutsideError::Refused(format!("there is no data server `{server}`")))
+    }
+
+    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        Err(OutsideError::Refused(format!("there is no back end `{}`", request.server)))
+    }
+
+    fn transform(
+        &mut self,
+        stylesheet: &Stylesheet,
+        _: &[u8],
+        _: Span,
+    ) -> Result<Vec<u8>, OutsideError> {
+        let path = stylesheet.path().display();
+        Err(OutsideError::Refused(format!("nothing here applies {path}")))
+    }
 }

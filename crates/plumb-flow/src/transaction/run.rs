@@ -1,18 +1,26 @@
 //! A message goes through a transaction, action by action.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
+use plumb_measure::Span;
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Common, Names, Value, Variables};
 
-use super::{Action, Branch, Call, Repeat, Respond, Transaction, Verb};
+use super::document::{Body, Document};
+use super::failure::{Failed, FailureKind, Trouble};
+use super::shaping::escaped;
+use super::{
+    Action, BackEndAnswer, Branch, Call, Outside, Repeat, Respond, SqlAnswer, Transaction, Verb,
+    Xslt,
+};
 use crate::rows::{Row, StreamError, rows_of_json, rows_of_xml};
 
 /// Transactions that call each other at most.
 const CALLS_MAX: usize = 16;
+/// Bytes of an answer at most.
+const ANSWER_MAX: usize = 16 << 20;
 
 /// What a caller sends.
 #[derive(Clone, Debug)]
@@ -21,15 +29,6 @@ pub struct Request<'a> {
     pub body: Body<'a>,
     /// Values of parameters, by name.
     pub parameters: BTreeMap<String, String>,
-}
-
-/// A document by its form.
-#[derive(Clone, Copy, Debug)]
-pub enum Body<'a> {
-    /// XML, as its bytes.
-    Xml(&'a [u8]),
-    /// JSON, as its bytes.
-    Json(&'a [u8]),
 }
 
 /// The last response of a transaction.
@@ -43,27 +42,20 @@ pub struct Completed {
     pub text: String,
 }
 
-/// Why a transaction ended before its last action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
-    /// The actions that were under way, outermost first.
-    pub actions: Vec<Arc<str>>,
-    /// What went wrong, with the place in the document where there is one.
-    pub problem: String,
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.actions.join(", "), self.problem)
-    }
-}
-
-impl std::error::Error for Failed {}
-
 /// Whoever looks on.
 pub trait Trace {
     /// An action did something; `depth` actions are around it.
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>);
+
+    /// Asked before each action and at each row: a text ends the execution, as its time limit does.
+    fn interrupted(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Whether answers of statements are looked at that the transaction does not use.
+    fn wants_answers(&self) -> bool {
+        false
+    }
 }
 
 /// What an action did.
@@ -81,9 +73,28 @@ pub enum Traced<'a> {
     Response(&'a Completed),
     /// A transaction was called.
     Called(&'a str),
+    /// The document was replaced by one of so many bytes.
+    Transformed(usize),
+    /// A statement is done, now or later.
+    Statement {
+        /// Its text, with `$1`, `$2`, ... for its values.
+        text: &'a str,
+        /// Names and values.
+        values: &'a [(&'a str, Option<&'a str>)],
+    },
+    /// What a statement brought.
+    Answer(&'a SqlAnswer),
+    /// What a back end answered.
+    BackEnd {
+        /// What was asked for.
+        target: &'a str,
+        /// What came.
+        answer: &'a BackEndAnswer,
+    },
 }
 
-/// Does `transaction` with `request`; `find` gives the transactions that it calls.
+/// Does `transaction` with `request`; `find` gives the transactions that it calls, and `outside` is
+/// where its actions reach out. What they did there is not committed in here.
 ///
 /// # Errors
 /// [`Failed`] for what an action could not do.
@@ -91,28 +102,41 @@ pub fn run<'t>(
     transaction: &'t Transaction,
     request: &Request<'_>,
     find: &dyn Fn(&str) -> Option<&'t Transaction>,
+    outside: &mut dyn Outside,
     trace: &mut dyn Trace,
 ) -> Result<Completed, Failed> {
     let mut execution = Execution {
-        body: request.body,
+        document: Document::Given(request.body),
         find,
+        outside,
         trace,
         completed: Completed { status: 200, media_type: "text/plain".into(), text: String::new() },
+        pieces: 0,
+        absent: "".into(),
         under_way: Vec::new(),
         calls: 0,
+        patience: transaction.time_limit,
     };
     let done = execution.transaction(transaction, &request.parameters);
-    done.map_err(|problem| Failed { actions: execution.under_way, problem })?;
+    done.map_err(|trouble| trouble.within(execution.under_way))?;
     Ok(execution.completed)
 }
 
-struct Execution<'a, 't> {
-    body: Body<'a>,
+pub(super) struct Execution<'a, 't> {
+    pub(super) document: Document<'a>,
     find: &'a dyn Fn(&str) -> Option<&'t Transaction>,
-    trace: &'a mut dyn Trace,
+    pub(super) outside: &'a mut dyn Outside,
+    pub(super) trace: &'a mut dyn Trace,
     completed: Completed,
+    /// Pieces that the answer consists of, behind its beginning.
+    pieces: u64,
+    /// What a variable holds that is there without a value: an empty text that is told from others
+    /// by its place in memory.
+    absent: Arc<str>,
     under_way: Vec<Arc<str>>,
     calls: usize,
+    /// The time limit of the transaction, which one action outside may not exceed.
+    patience: Span,
 }
 
 impl<'t> Execution<'_, 't> {
@@ -120,12 +144,12 @@ impl<'t> Execution<'_, 't> {
         &mut self,
         transaction: &'t Transaction,
         given: &BTreeMap<String, String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         if let Some(unknown) = given
             .keys()
             .find(|name| transaction.parameters.iter().all(|parameter| *parameter.name != ***name))
         {
-            return Err(format!("{} has no parameter `{unknown}`", transaction.name));
+            return Err(format!("{} has no parameter `{unknown}`", transaction.name).into());
         }
         let mut variables = Variables::new(Common::default().share());
         for parameter in &transaction.parameters {
@@ -134,10 +158,12 @@ impl<'t> Execution<'_, 't> {
                 return Err(format!(
                     "{} needs the parameter `{}`",
                     transaction.name, parameter.name
-                ));
+                )
+                .into());
             };
             variables.set(parameter.slot, Value::text(text));
         }
+        self.patience = self.patience.min(transaction.time_limit);
         self.actions(&transaction.actions, &transaction.names, &mut variables)
     }
 
@@ -146,8 +172,9 @@ impl<'t> Execution<'_, 't> {
         actions: &'t [Action],
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         for action in actions {
+            self.go_on()?;
             self.under_way.push(Arc::clone(&action.name));
             self.action(action, names, variables)?;
             self.under_way.pop();
@@ -160,7 +187,7 @@ impl<'t> Execution<'_, 't> {
         action: &'t Action,
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         match &action.verb {
             Verb::Repeat(repeat) => self.repeat(repeat, names, variables),
             Verb::Choose(branches) => self.choose(branches, names, variables),
@@ -169,13 +196,24 @@ impl<'t> Execution<'_, 't> {
                 self.traced(Traced::Log(&text));
                 Ok(())
             }
-            Verb::Fail(text) => Err(written(text, names, variables)?),
+            Verb::Fail(text) => Err(written(text, names, variables)?.into()),
             Verb::Respond(respond) => self.respond(respond, names, variables),
             Verb::Transaction(call) => self.call(call, names, variables),
+            Verb::Xslt(xslt) => self.transform(xslt),
+            Verb::Sql(sql) => self.sql(sql, names, variables),
+            Verb::Back(call) => self.back_end(call, names, variables),
         }
     }
 
-    fn traced(&mut self, what: Traced<'_>) {
+    /// Whether there is time left.
+    fn go_on(&mut self) -> Result<(), Trouble> {
+        match self.trace.interrupted() {
+            Some(problem) => Err(Trouble { kind: FailureKind::TimeLimit, problem }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn traced(&mut self, what: Traced<'_>) {
         let depth = self.under_way.len().saturating_sub(1);
         if let Some(action) = self.under_way.last() {
             self.trace.traced(depth, &Arc::clone(action), what);
@@ -187,26 +225,27 @@ impl<'t> Execution<'_, 't> {
         repeat: &'t Repeat,
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
-        let body = self.body;
-        let mut each = |row: Row<'_>| -> Result<(), String> {
+    ) -> Result<(), Trouble> {
+        let document = self.document.clone();
+        let mut each = |row: Row<'_>| -> Result<(), Trouble> {
+            self.go_on()?;
             let named: Vec<_> = repeat.rows.names().zip(row.values.iter().copied()).collect();
             self.traced(Traced::Row(&named));
             for (slot, value) in repeat.fields.iter().zip(row.values) {
-                variables.set(*slot, Value::text(value.unwrap_or_default()));
+                variables.set(*slot, self.value_of(*value));
             }
             let at = row.position;
             let done = self.actions(&repeat.inner, names, variables);
-            done.map_err(|problem| format!("{problem}; in the row that ends at {at}"))
+            done.map_err(|trouble| trouble.in_row(at))
         };
-        let rows = match body {
+        let rows = match document.body() {
             Body::Xml(bytes) => rows_of_xml(bytes, &repeat.rows, repeat.late, &mut each),
             Body::Json(bytes) => rows_of_json(bytes, &repeat.rows, repeat.late, &mut each),
         };
         repeat.fields.iter().for_each(|slot| variables.unset(*slot));
         let rows = rows.map_err(|error| match error {
-            StreamError::Sink(problem) => problem,
-            other => other.to_string(),
+            StreamError::Sink(trouble) => trouble,
+            other => other.to_string().into(),
         })?;
         if let Some(count) = repeat.count {
             variables.set(count, Value::text(&rows.to_string()));
@@ -220,7 +259,7 @@ impl<'t> Execution<'_, 't> {
         branches: &'t [Branch],
         names: &'t Names,
         variables: &mut Variables,
-    ) -> Result<(), String> {
+    ) -> Result<(), Trouble> {
         for (at, branch) in branches.iter().enumerate() {
             let holds = match &branch.condition {
                 Some(condition) => condition
@@ -242,37 +281,101 @@ impl<'t> Execution<'_, 't> {
         respond: &Respond,
         names: &Names,
         variables: &Variables,
-    ) -> Result<(), String> {
-        self.completed = Completed {
-            status: respond.status,
-            media_type: respond.media_type.to_string(),
-            text: written(&respond.body, names, variables)?,
-        };
-        let completed = self.completed.clone();
-        self.traced(Traced::Response(&completed));
+    ) -> Result<(), Trouble> {
+        let appends = respond.append.as_deref();
+        if appends.is_none() {
+            self.completed =
+                Completed { status: 200, media_type: "text/plain".into(), text: String::new() };
+            self.pieces = 0;
+        }
+        if let Some(status) = respond.status {
+            self.completed.status = status;
+        }
+        if let Some(media_type) = &respond.media_type {
+            self.completed.media_type = media_type.to_string();
+        }
+        let mut out = std::mem::take(&mut self.completed.text).into_bytes();
+        if let Some(between) = appends {
+            if self.pieces > 0 {
+                out.extend_from_slice(between.as_bytes());
+            }
+            self.pieces += 1;
+        }
+        let kind = &self.completed.media_type;
+        let body = &respond.body;
+        body.write_with(variables, |text, out| escaped(kind, text, out), &mut out)
+            .map_err(|missing| missing.words(names))?;
+        if out.len() > ANSWER_MAX {
+            return Err(format!("the answer has more than {ANSWER_MAX} bytes").into());
+        }
+        self.completed.text = String::from_utf8(out).map_err(|error| error.to_string())?;
+        let completed = &self.completed;
+        let depth = self.under_way.len().saturating_sub(1);
+        if let Some(action) = self.under_way.last() {
+            self.trace.traced(depth, action, Traced::Response(completed));
+        }
         Ok(())
     }
 
-    fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), String> {
+    /// A value that may be absent.
+    pub(super) fn value_of(&self, text: Option<&str>) -> Value {
+        text.map_or_else(|| Value::Text(Arc::clone(&self.absent)), Value::text)
+    }
+
+    /// The text of a variable; `None` for one that is absent.
+    pub(super) fn text_of<'v>(&self, value: Option<&'v Value>) -> Option<&'v str> {
+        match value {
+            Some(Value::Text(text)) if !Arc::ptr_eq(text, &self.absent) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn transform(&mut self, xslt: &Xslt) -> Result<(), Trouble> {
+        let Some(stylesheet) = &xslt.stylesheet else {
+            return Err(format!("the stylesheet {} was not read", xslt.path).into());
+        };
+        let document = self.document.body();
+        let result = self.outside.transform(stylesheet, document.bytes(), self.patience)?;
+        self.traced(Traced::Transformed(result.len()));
+        self.document = made(result);
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Call, names: &Names, variables: &Variables) -> Result<(), Trouble> {
         let mut given = BTreeMap::new();
         for (name, text) in &call.with {
             given.insert(name.to_string(), written(text, names, variables)?);
         }
         let Some(transaction) = (self.find)(&call.transaction) else {
-            return Err(format!("there is no transaction `{}`", call.transaction));
+            return Err(format!("there is no transaction `{}`", call.transaction).into());
         };
         if self.calls == CALLS_MAX {
-            return Err(format!("more than {CALLS_MAX} transactions call each other"));
+            return Err(format!("more than {CALLS_MAX} transactions call each other").into());
         }
         self.calls += 1;
         self.traced(Traced::Called(&call.transaction));
+        // a document that it makes is its own, and so is its time
+        let (document, patience) = (self.document.clone(), self.patience);
         self.transaction(transaction, &given)?;
+        (self.document, self.patience) = (document, patience);
         self.calls -= 1;
         Ok(())
     }
 }
 
-fn written(text: &Template, names: &Names, variables: &Variables) -> Result<String, String> {
+/// A result that begins as JSON does is JSON, as a message that says nothing of its form.
+fn made(result: Vec<u8>) -> Document<'static> {
+    match result.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => Document::MadeJson(result.into()),
+        _ => Document::MadeXml(result.into()),
+    }
+}
+
+pub(super) fn written(
+    text: &Template,
+    names: &Names,
+    variables: &Variables,
+) -> Result<String, String> {
     let mut out = Vec::new();
     text.write(variables, &mut out).map_err(|missing| missing.words(names))?;
     String::from_utf8(out).map_err(|error| error.to_string())

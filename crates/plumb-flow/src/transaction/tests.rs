@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Body, Completed, Failed, Mode, Persist, Request, Trace, Traced, Transaction, run};
+use super::{
+    Body, Completed, Failed, FailureKind, Mode, Persist, Request, Trace, Traced, Transaction,
+    Unreachable, run,
+};
 
 const ORDER: &str = r#"
 about = "Components of an order"
@@ -45,6 +48,10 @@ impl Trace for Lines {
             Traced::Log(text) => format!("log {text}"),
             Traced::Response(response) => format!("{} {}", response.status, response.text),
             Traced::Called(name) => format!("calls {name}"),
+            Traced::Statement { .. } | Traced::Answer(_) | Traced::BackEnd { .. } => {
+                what.to_string()
+            }
+            Traced::Transformed(bytes) => format!("{bytes} bytes"),
         };
         self.0.push(format!("{depth} {action}: {what}"));
     }
@@ -59,8 +66,36 @@ fn asked(
         parameters.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
     let find = |name: &str| transactions.iter().find(|it| &*it.name == name);
     let mut lines = Lines::default();
-    let done = run(&transactions[0], &Request { body, parameters }, &find, &mut lines);
+    let done =
+        run(&transactions[0], &Request { body, parameters }, &find, &mut Unreachable, &mut lines);
     (done, lines.0)
+}
+
+/// Has time for so many actions and rows.
+struct Impatient(u32);
+
+impl Trace for Impatient {
+    fn traced(&mut self, _: usize, _: &str, _: Traced<'_>) {}
+
+    fn interrupted(&mut self) -> Option<String> {
+        self.0 = self.0.saturating_sub(1);
+        (self.0 == 0).then(|| "out of time".into())
+    }
+}
+
+#[test]
+fn an_execution_ends_where_its_time_does() {
+    let order = Transaction::parse("order", ORDER).unwrap();
+    let parameters = BTreeMap::from([("shift".to_string(), "early".to_string())]);
+    let request = Request { body: Body::Xml(MESSAGE.as_bytes()), parameters };
+    let ended = |steps| {
+        let mut trace = Impatient(steps);
+        run(&order, &request, &|_| None, &mut Unreachable, &mut trace).unwrap_err()
+    };
+    let (first, row) = (ended(1), ended(2));
+    assert_eq!((first.kind, first.to_string()), (FailureKind::TimeLimit, "out of time".into()));
+    assert_eq!(row.to_string(), "components: out of time");
+    assert!(row.kind.is_worth_retrying() && !FailureKind::Refused.is_worth_retrying());
 }
 
 fn refused(text: &str) -> String {
@@ -108,9 +143,9 @@ fn a_failure_names_its_actions_the_place_and_the_cause() {
     assert!(
         failed("<ORDER><NO>", shift).starts_with("components: line 1, column 12: the document")
     );
-    assert_eq!(failed(MESSAGE, &[]), ": order needs the parameter `shift`");
+    assert_eq!(failed(MESSAGE, &[]), "order needs the parameter `shift`");
     let unknown = &[("shift", "early"), ("colour", "red")][..];
-    assert_eq!(failed(MESSAGE, unknown), ": order has no parameter `colour`");
+    assert_eq!(failed(MESSAGE, unknown), "order has no parameter `colour`");
 }
 
 #[test]

@@ -1,13 +1,19 @@
 //! `plumb flow check`: what is wrong with transactions, before anything runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_measure::Span;
 
+use crate::data::DataServers;
 use crate::transaction::{Mode, Transaction};
 use crate::transactions::Transactions;
+use crate::xslt::{Stylesheets, XsltLimits};
+
+/// In which a stylesheet has to be compiled.
+const STYLESHEET_TIME: Span = Span::from_ms(10_000);
 
 /// What to check.
 #[derive(Args, Clone, Debug)]
@@ -15,12 +21,17 @@ pub struct CheckOptions {
     /// A transaction, or a folder of them
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
+
+    /// Log on to the data servers and have them say what is wrong with statements; nothing is done
+    /// there
+    #[arg(long)]
+    pub connect: bool,
 }
 
 /// Checking as a job.
 #[derive(Debug)]
 pub struct Check {
-    path: PathBuf,
+    options: CheckOptions,
     problems: usize,
 }
 
@@ -28,20 +39,26 @@ impl Check {
     /// Takes the options.
     #[must_use]
     pub fn new(options: CheckOptions) -> Self {
-        Self { path: options.path, problems: 0 }
+        Self { options, problems: 0 }
     }
 }
 
 impl Verb for Check {
     fn run(&mut self, out: Output<'_>, _: Output<'_>, _: &Stop) -> Result<(), JobError> {
-        let transactions = Transactions::read(&self.path)?;
+        let mut transactions = Transactions::read(&self.options.path)?;
+        let stylesheets = Stylesheets::new(XsltLimits::default());
+        transactions.check_stylesheets(&stylesheets, STYLESHEET_TIME);
         for transaction in transactions.all() {
             writeln!(out, "{}", outline(transaction))?;
         }
         for problem in transactions.problems() {
             writeln!(out, "{problem}")?;
         }
-        self.problems = transactions.problems().len();
+        let outside = self.outside(&transactions);
+        for problem in &outside {
+            writeln!(out, "{problem}")?;
+        }
+        self.problems = transactions.problems().len() + outside.len();
         let right = transactions.all().count();
         match self.problems {
             0 => writeln!(out, "{right} checked, nothing found")?,
@@ -52,6 +69,29 @@ impl Verb for Check {
 
     fn has_findings(&self) -> bool {
         self.problems > 0
+    }
+}
+
+impl Check {
+    /// What is wrong with data servers and back ends, and with what transactions reach of them.
+    fn outside(&self, transactions: &Transactions) -> Vec<String> {
+        let CheckOptions { path, connect } = &self.options;
+        let folder = if path.is_file() { path.parent() } else { Some(path.as_path()) };
+        let folder = folder.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let servers = match DataServers::read(folder) {
+            Ok(servers) => servers,
+            Err(problem) => return vec![problem],
+        };
+        let mut problems = Vec::new();
+        for transaction in transactions.all() {
+            let found = match connect {
+                true => servers.problems_at_servers(transaction),
+                false => servers.problems_of(transaction),
+            };
+            let path = folder.join(format!("{}.toml", transaction.name));
+            problems.extend(found.iter().map(|problem| format!("{}: {problem}", path.display())));
+        }
+        problems
     }
 }
 

@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 
 use crate::FlowError;
-use crate::transaction::{Body, Request, Trace, Traced, run};
+use crate::data::{DataServers, Work};
+use crate::transaction::{Body, Request, Trace, Traced, UnitOfWork as _, run};
 use crate::transactions::Transactions;
+use crate::xslt::{Stylesheets, XsltLimits};
 
 /// Bytes of a message at most.
 const MESSAGE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a document that a stylesheet is given, at most.
+const DOCUMENT_BYTES_MAX: u32 = 256 << 20;
 
 /// What to try.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +41,10 @@ pub struct TryOptions {
     /// What the message is [default: JSON if it begins with `{` or `[`, else XML]
     #[arg(long = "type", value_name = "TYPE")]
     pub form: Option<Form>,
+
+    /// Keep what was done at the data servers, and send what changes something to back ends
+    #[arg(long)]
+    pub commit: bool,
 
     /// Rows of each `repeat` that are shown
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -95,18 +104,37 @@ impl Verb for TryOut {
             Form::Json => Body::Json(&bytes),
         };
         let request = Request { body, parameters: self.parameters.clone() };
+        let limits = XsltLimits { document_bytes: DOCUMENT_BYTES_MAX, processes: 1 };
+        let servers = DataServers::read(folder).map_err(FlowError::Wrong)?;
+        let servers = Arc::new(servers.with_stylesheets(Arc::new(Stylesheets::new(limits))));
+        let mut work = if self.options.commit { servers.direct() } else { servers.trial() };
         let mut shown = Shown { out, most: self.options.rows, rows: Vec::new(), failed: None };
-        let done = run(transaction, &request, &|name| transactions.find(name), &mut shown);
+        let done =
+            run(transaction, &request, &|name| transactions.find(name), &mut work, &mut shown);
         if let Some(error) = shown.failed {
             return Err(error.into());
         }
         let completed = done.map_err(|failed| FlowError::Wrong(format!("{name}: {failed}")))?;
+        ended(&mut work, self.options.commit, out)?;
         writeln!(out, "completed: {} {}", completed.status, completed.media_type)?;
         if !completed.text.is_empty() {
             writeln!(out, "{}", completed.text)?;
         }
         Ok(())
     }
+}
+
+/// Ends what was done at data servers, and says how.
+fn ended(work: &mut Work, commits: bool, out: Output<'_>) -> Result<(), JobError> {
+    let reached: Vec<String> = work.reached().map(str::to_owned).collect();
+    for (_, done) in work.commit() {
+        done.map_err(|error| FlowError::Wrong(format!("not committed: {error}")))?;
+    }
+    if !reached.is_empty() {
+        let ended = if commits { "committed at" } else { "undone (--commit keeps it) at" };
+        writeln!(out, "{ended} {}", reached.join(", "))?;
+    }
+    Ok(())
 }
 
 fn form_of(bytes: &[u8]) -> Form {
@@ -163,34 +191,20 @@ impl Shown<'_> {
 }
 
 impl Trace for Shown<'_> {
+    fn wants_answers(&self) -> bool {
+        true
+    }
+
     fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>) {
         if self.is_hidden(depth) {
             return;
         }
-        let text = match what {
-            Traced::Row(values) => {
-                if self.row(depth) > self.most {
-                    return;
-                }
-                let values = values.iter().map(|(name, value)| match value {
-                    Some(value) => format!("{name} = {value}"),
-                    None => format!("{name} is not there"),
-                });
-                values.collect::<Vec<_>>().join(", ")
-            }
-            Traced::Rows(rows) => {
-                self.rows.retain(|(of, _)| *of < depth);
-                if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
-            }
-            Traced::Branch(Some(branch)) => format!("takes branch {branch}"),
-            Traced::Branch(None) => "takes no branch".into(),
-            Traced::Log(text) => format!("logs {text}"),
-            Traced::Response(response) => {
-                format!("responds {} {}", response.status, response.media_type)
-            }
-            Traced::Called(name) => format!("calls {name}"),
-        };
-        let line = writeln!(self.out, "{:width$}{action}: {text}", "", width = 2 * depth);
+        match what {
+            Traced::Row(_) if self.row(depth) > self.most => return,
+            Traced::Rows(_) => self.rows.retain(|(of, _)| *of < depth),
+            _ => {}
+        }
+        let line = writeln!(self.out, "{:width$}{action}: {what}", "", width = 2 * depth);
         if let (Err(error), None) = (line, &self.failed) {
             self.failed = Some(error);
         }

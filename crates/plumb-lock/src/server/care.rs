@@ -6,8 +6,8 @@ use super::LockServer;
 use super::lives::{Life, Over};
 use crate::table::{Answer, Elements, LockId, Malformed, OwnerId, Request, Rules, Scope};
 
-/// Owners and keys whose time is over that end in one turn.
-const ENDS_A_TURN: u32 = 500;
+/// Owners and keys whose time is over, and locks of theirs, with which a slice of endings is over.
+const ENDS_A_SLICE: u64 = 500;
 /// Rows of released locks that are given back in one turn.
 const REAPED_A_TURN: u32 = 1_000;
 /// Rows that are looked through in one turn for arguments to put in order.
@@ -55,7 +55,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// Ends what lived until now, as far as there is time.
     fn expire(&mut self) {
-        for _ in 0..ENDS_A_TURN {
+        let until = self.work() + ENDS_A_SLICE;
+        while self.work() < until {
             let Some(over) = self.lives.over(self.now) else {
                 self.behind = false;
                 return;
@@ -72,7 +73,8 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
     /// Ends owners whose connections are gone.
     fn end_those_left(&mut self) {
-        for _ in 0..ENDS_A_TURN {
+        let until = self.work() + ENDS_A_SLICE;
+        while self.work() < until {
             let Some(owners) = self.left.last_mut() else {
                 return;
             };

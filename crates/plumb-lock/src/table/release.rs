@@ -105,6 +105,7 @@ impl<R: Rules> Table<R> {
         }
         let (dialog, update) = scope.counts();
         let (mut gone, mut backup, mut touched) = (0, false, false);
+        self.work_done(count);
         let mut at = self.owners.rows[index].head;
         while at != NONE {
             let entry = &mut self.entries[at];

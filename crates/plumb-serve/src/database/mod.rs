@@ -5,7 +5,9 @@
 //! than the limits of its target allow.
 
 mod postgres;
+mod postgres_text;
 mod sqlite;
+mod statement;
 mod target;
 mod tls;
 mod value;
@@ -20,6 +22,7 @@ use self::postgres::PostgresSession;
 use self::sqlite::SqliteSession;
 use self::target::{Place, PostgresServer};
 
+pub use self::statement::{Answer, Statement, Stopped};
 pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, holds_password};
 pub use self::value::{Row, Value};
 
@@ -135,6 +138,21 @@ impl Database {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.begin()?;
+        match work(self) {
+            Ok(done) => self.commit().map(|()| done).map_err(E::from),
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub fn begin(&mut self) -> Result<(), DatabaseError> {
         let begin = match self.dialect() {
             // a reader that turns into a writer could not wait for another writer
             Dialect::Sqlite => "BEGIN IMMEDIATE",
@@ -142,18 +160,119 @@ impl Database {
         };
         self.rows(begin, &[])?;
         self.in_transaction = true;
-        let worked = work(self);
-        let ended = match worked {
-            Ok(done) => self.rows("COMMIT", &[]).map(|_| done).map_err(E::from),
-            Err(error) => {
-                if self.session.is_some() && self.rows("ROLLBACK", &[]).is_err() {
-                    self.session = None; // a new session has no open transaction
-                }
-                Err(error)
-            }
-        };
+        Ok(())
+    }
+
+    /// Ends the transaction: what was done in it stays.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows). When the database refuses, nothing stays; when it was lost, nobody
+    /// here knows.
+    pub fn commit(&mut self) -> Result<(), DatabaseError> {
+        let ended = self.rows("COMMIT", &[]).map(|_| ());
+        if ended.is_err() {
+            // SQLite keeps a transaction open whose end it refused
+            self.roll_back();
+        }
         self.in_transaction = false;
         ended
+    }
+
+    /// Does `statements` in a transaction of their own, which a `PostgreSQL` gets whole: when the
+    /// session is lost, nobody here knows whether it was committed.
+    ///
+    /// # Errors
+    /// [`Stopped`] with the first that was not done; nothing stays then of any of them. The number
+    /// of statements stands for the end of the transaction.
+    pub fn all_committed(&mut self, statements: &[Statement]) -> Result<(), Stopped> {
+        if statements.len() <= 1 {
+            return self.all(statements); // a statement is a transaction of its own
+        }
+        let begin = match self.dialect() {
+            Dialect::Sqlite => "BEGIN IMMEDIATE",
+            Dialect::Postgres => "BEGIN",
+        };
+        let mut whole = Vec::with_capacity(statements.len() + 2);
+        whole.push(Statement::plain(begin));
+        whole.extend_from_slice(statements);
+        whole.push(Statement::plain("COMMIT"));
+        let done = self.all(&whole);
+        if done.is_err() && self.session.is_some() && self.batch("ROLLBACK").is_err() {
+            self.session = None; // there may be none to roll back, or one that must not stay
+        }
+        done.map_err(|stopped| Stopped { at: stopped.at.saturating_sub(1), ..stopped })
+    }
+
+    /// Ends the transaction, if there is one: nothing that was done in it stays.
+    pub fn roll_back(&mut self) {
+        if self.in_transaction && self.session.is_some() && self.rows("ROLLBACK", &[]).is_err() {
+            self.session = None; // a new session has no open transaction
+        }
+        self.in_transaction = false;
+    }
+
+    /// True from [`begin`](Self::begin) to its end.
+    #[must_use]
+    pub fn in_transaction(&self) -> bool {
+        self.in_transaction
+    }
+
+    /// What `statement` brings.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub fn ask(&mut self, statement: &Statement) -> Result<Answer, DatabaseError> {
+        statement.check()?;
+        self.timed(|session| match session {
+            Session::Sqlite(session) => session.ask(statement),
+            Session::Postgres(session) => session.ask(statement),
+        })
+    }
+
+    /// Does `statements` in their order, up to the first that is not done; a `PostgreSQL` gets them
+    /// without waiting for each answer. To be called in a transaction: those behind the failed one
+    /// may have been done as well.
+    ///
+    /// # Errors
+    /// [`Stopped`] with the first that was not done.
+    pub fn all(&mut self, statements: &[Statement]) -> Result<(), Stopped> {
+        for (at, statement) in statements.iter().enumerate() {
+            statement.check().map_err(|error| Stopped { at, error })?;
+        }
+        let mut at = 0;
+        let done = self.timed(|session| match session {
+            Session::Sqlite(session) => session.all(statements, &mut at),
+            Session::Postgres(session) => session.all(statements, &mut at),
+        });
+        done.map_err(|error| Stopped { at, error })
+    }
+
+    /// Says whether the database takes `text`, without doing it; how many values it wants.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub fn prepare(&mut self, text: &str) -> Result<usize, DatabaseError> {
+        self.timed(|session| match session {
+            Session::Sqlite(session) => session.prepare(text),
+            Session::Postgres(session) => session.prepare(text),
+        })
+    }
+
+    /// False when the other side is known to have ended the session; nothing is sent for that.
+    pub fn stands(&mut self) -> bool {
+        match &mut self.session {
+            None => false,
+            Some(Session::Sqlite(_)) => true,
+            Some(Session::Postgres(session)) => session.stands(),
+        }
+    }
+
+    /// Logs on, unless it is.
+    ///
+    /// # Errors
+    /// As [`rows`](Self::rows).
+    pub fn log_on(&mut self) -> Result<(), DatabaseError> {
+        self.timed(|_| Ok(()))
     }
 
     /// Which of the two it is, for what they say differently.

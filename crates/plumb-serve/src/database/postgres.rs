@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use futures_util::TryStreamExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Connection, Socket, Statement};
 
+use super::postgres_text::{Shown, Written};
 use super::tls::Encrypted;
-use super::{DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
+use super::{Answer, DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 
 /// Statements that stay prepared; beyond them all are prepared anew.
 const PREPARED_MAX: usize = 256;
@@ -101,18 +103,113 @@ impl PostgresSession {
         statement: &str,
         values: &[Value],
     ) -> Result<Vec<tokio_postgres::Row>, Broken> {
-        if !self.prepared.contains_key(statement) {
-            if self.prepared.len() >= PREPARED_MAX {
-                self.prepared.clear();
-            }
-            let preparing = self.client.prepare(statement);
-            let prepared = self.wire.wait(&self.runtime, self.patience, preparing)?;
-            self.prepared.insert(statement.into(), prepared);
-        }
+        let prepared = self.prepared(statement)?;
         let values: Vec<&(dyn ToSql + Sync)> =
             values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        let query = self.client.query(&self.prepared[statement], &values);
+        let query = self.client.query(&prepared, &values);
         self.wire.wait(&self.runtime, self.patience, query)
+    }
+
+    fn prepared(&mut self, statement: &str) -> Result<Statement, Broken> {
+        if let Some(prepared) = self.prepared.get(statement) {
+            return Ok(prepared.clone());
+        }
+        if self.prepared.len() >= PREPARED_MAX {
+            self.prepared.clear();
+        }
+        let preparing = self.client.prepare(statement);
+        let prepared = self.wire.wait(&self.runtime, self.patience, preparing)?;
+        self.prepared.insert(statement.into(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Looks whether the server has closed the connection, without waiting.
+    pub(super) fn stands(&mut self) -> bool {
+        let wire = &mut self.wire;
+        self.runtime.block_on(async {
+            // what has come is known once the others had their turn
+            tokio::task::yield_now().await;
+            poll_fn(|context| {
+                while !wire.ended {
+                    match wire.connection.poll_message(context) {
+                        Poll::Ready(Some(Ok(_))) => {}
+                        Poll::Ready(Some(Err(_)) | None) => wire.ended = true,
+                        Poll::Pending => break,
+                    }
+                }
+                Poll::Ready(!wire.ended)
+            })
+            .await
+        })
+    }
+
+    pub(super) fn prepare(&mut self, text: &str) -> Result<usize, DatabaseError> {
+        let prepared = self.prepared(text).map_err(|broken| self.fault(broken))?;
+        readable(&prepared)?;
+        Ok(prepared.params().len())
+    }
+
+    pub(super) fn ask(&mut self, statement: &super::Statement) -> Result<Answer, DatabaseError> {
+        let prepared = self.prepared(&statement.text).map_err(|broken| self.fault(broken))?;
+        readable(&prepared)?;
+        let asked = self.client.query_raw(&prepared, written(statement));
+        let answer = async {
+            let mut rows = pin!(asked.await?);
+            let mut answer = Answer {
+                columns: prepared.columns().iter().map(|it| it.name().to_owned()).collect(),
+                ..Answer::default()
+            };
+            let mut brought = 0;
+            while let Some(row) = rows.try_next().await? {
+                brought += 1;
+                if answer.first.is_none() {
+                    let texts = (0..row.len()).map(|at| Ok(row.try_get::<_, Shown>(at)?.0));
+                    answer.first = Some(texts.collect::<Result<_, tokio_postgres::Error>>()?);
+                }
+            }
+            answer.changed = rows.rows_affected().unwrap_or(brought);
+            Ok(answer)
+        };
+        let answer = self.wire.wait(&self.runtime, self.patience, answer);
+        answer.map_err(|broken| self.fault(broken))
+    }
+
+    /// As many as are prepared go out together; one that is not is prepared behind those before it,
+    /// so that what it is refused for stands in its place.
+    pub(super) fn all(
+        &mut self,
+        statements: &[super::Statement],
+        at: &mut usize,
+    ) -> Result<(), DatabaseError> {
+        while *at < statements.len() {
+            let rest = &statements[*at..];
+            let known = rest.iter().take_while(|it| self.prepared.contains_key(&*it.text)).count();
+            if known == 0 {
+                self.prepared(&rest[0].text).map_err(|broken| self.fault(broken))?;
+                continue;
+            }
+            self.pipelined(&rest[..known], at)?;
+        }
+        Ok(())
+    }
+
+    fn pipelined(
+        &mut self,
+        statements: &[super::Statement],
+        at: &mut usize,
+    ) -> Result<(), DatabaseError> {
+        let mut calls = Vec::with_capacity(statements.len());
+        for (number, statement) in statements.iter().enumerate() {
+            let Some(prepared) = self.prepared.get(&*statement.text) else { break };
+            if let Err(error) = fits(prepared, statement) {
+                *at += number;
+                return Err(error);
+            }
+            calls.push(Box::pin(self.client.execute_raw(prepared, written(statement))));
+        }
+        let all = in_order(calls, at);
+        let done = self.wire.wait(&self.runtime, self.patience, all);
+        done.map_err(|broken| self.fault(broken))
     }
 
     pub(super) fn batch(&mut self, statements: &str) -> Result<(), DatabaseError> {
@@ -138,6 +235,61 @@ impl PostgresSession {
         } else {
             DatabaseError::Refused(whole(&error))
         }
+    }
+}
+
+/// What the client would find only when others behind it have been sent.
+fn fits(prepared: &Statement, statement: &super::Statement) -> Result<(), DatabaseError> {
+    let (wanted, given) = (prepared.params().len(), statement.values.len());
+    if wanted == given {
+        return Ok(());
+    }
+    Err(DatabaseError::Refused(format!("the statement wants {wanted} values and gets {given}")))
+}
+
+/// The values of a statement as they travel.
+fn written(statement: &super::Statement) -> Vec<Written<'_>> {
+    statement.values.iter().map(|value| Written(value.as_deref())).collect()
+}
+
+/// Begins all `calls` at once and waits for their answers, up to the first that is none; `at` counts
+/// those that came.
+async fn in_order<F>(
+    mut calls: Vec<Pin<Box<F>>>,
+    at: &mut usize,
+) -> Result<(), tokio_postgres::Error>
+where
+    F: Future<Output = Result<u64, tokio_postgres::Error>>,
+{
+    let mut early = Vec::with_capacity(calls.len());
+    // the first poll of a call sends it
+    poll_fn(|context| {
+        early.extend(calls.iter_mut().map(|call| match call.as_mut().poll(context) {
+            Poll::Ready(done) => Some(done),
+            Poll::Pending => None,
+        }));
+        Poll::Ready(())
+    })
+    .await;
+    for (call, early) in calls.into_iter().zip(early) {
+        match early {
+            Some(done) => done?,
+            None => call.await?,
+        };
+        *at += 1;
+    }
+    Ok(())
+}
+
+/// Columns that cannot be shown are found before anything is done.
+fn readable(statement: &Statement) -> Result<(), DatabaseError> {
+    match statement.columns().iter().find(|it| !<Shown as FromSql>::accepts(it.type_())) {
+        None => Ok(()),
+        Some(column) => Err(DatabaseError::Refused(format!(
+            "the column `{0}` is of the type {1}, which is not read: write {0}::text",
+            column.name(),
+            column.type_()
+        ))),
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{DatabaseError, DatabaseLimits, Row, Value};
+use super::{Answer, DatabaseError, DatabaseLimits, Row, Statement, Value};
 
 /// Statements that stay prepared.
 const PREPARED: usize = 64;
@@ -60,6 +60,46 @@ impl SqliteSession {
         read().map_err(|error: rusqlite::Error| fault(&error))
     }
 
+    pub(super) fn ask(&mut self, statement: &Statement) -> Result<Answer, DatabaseError> {
+        let read = || {
+            let mut prepared = self.connection.prepare_cached(&statement.text)?;
+            let values = rusqlite::params_from_iter(&statement.values);
+            let names: Vec<String> = prepared.column_names().into_iter().map(Into::into).collect();
+            if names.is_empty() {
+                let changed = prepared.execute(values)? as u64;
+                return Ok(Answer { changed, ..Answer::default() });
+            }
+            let mut found = prepared.query(values)?;
+            let (mut first, mut changed) = (None, 0);
+            while let Some(row) = found.next()? {
+                changed += 1;
+                if first.is_none() {
+                    let texts: Result<_, _> = (0..names.len()).map(|at| text(row, at)).collect();
+                    first = Some(texts?);
+                }
+            }
+            Ok(Answer { changed, columns: names, first })
+        };
+        read().map_err(|error: rusqlite::Error| fault(&error))
+    }
+
+    pub(super) fn all(
+        &mut self,
+        statements: &[Statement],
+        at: &mut usize,
+    ) -> Result<(), DatabaseError> {
+        for statement in statements {
+            self.ask(statement)?;
+            *at += 1;
+        }
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self, text: &str) -> Result<usize, DatabaseError> {
+        let prepared = self.connection.prepare(text).map_err(|error| fault(&error))?;
+        Ok(prepared.parameter_count())
+    }
+
     pub(super) fn batch(&mut self, statements: &str) -> Result<(), DatabaseError> {
         self.connection.execute_batch(statements).map_err(|error| fault(&error))
     }
@@ -80,6 +120,16 @@ fn value(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
         ValueRef::Integer(number) => Value::Int(number),
         ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    })
+}
+
+fn text(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
     })
 }
 

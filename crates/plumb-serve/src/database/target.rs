@@ -79,6 +79,12 @@ impl Default for DatabaseLimits {
 #[serde(transparent)]
 pub struct Secret(String);
 
+impl From<String> for Secret {
+    fn from(password: String) -> Self {
+        Self(password)
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(a password)")

@@ -7,6 +7,8 @@ mod app;
 mod app_database;
 mod app_locks;
 mod flow;
+mod flow_data;
+mod flow_serve;
 mod front;
 mod odata;
 mod odata_batch;

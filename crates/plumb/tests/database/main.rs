@@ -4,6 +4,7 @@
 mod kit;
 
 mod certificates;
+mod flow_rows;
 mod ping;
 mod pooler;
 mod read_only;

@@ -53,6 +53,17 @@ impl Postgres {
         panic!("no server came up on any of {ATTEMPTS} ports");
     }
 
+    /// Serves its data again, on the port that it had.
+    pub(crate) fn start_again(&mut self) {
+        self.stop();
+        let port = self.address.rsplit(':').next().and_then(|it| it.parse().ok());
+        let (path, words) = serving(self.folder.path(), port.expect("host and port"));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let program = Program::start_as(&path, &words, self.folder.path());
+        assert!(ready(&program), "its port is still free");
+        self.program = Some(program);
+    }
+
     /// A server on its usual port of `host` in the namespace `place`, for whoever knows the
     /// password; `Err` says why not.
     pub(crate) fn within(place: &Namespace, host: &str) -> Result<Self, String> {

@@ -10,6 +10,8 @@ mod http_load;
 mod http_load_examples;
 mod http_load_users;
 mod http_load_words;
+mod http_logon;
 mod http_record;
+mod http_record_limits;
 mod http_secrets;
 mod http_tls;

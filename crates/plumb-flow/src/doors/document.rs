@@ -1,0 +1,297 @@
+//! Documents as they come in: of a form that is read here, and well-formed.
+
+use std::convert::Infallible;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use struson::reader::{JsonReader as _, JsonStreamReader};
+
+use super::answer::Failure;
+use crate::rows::{
+    FieldPath, Late, Position, Row, RowPath, RowPlan, StreamError, rows_of_json, rows_of_xml,
+};
+use crate::transaction::MessageFacts;
+
+/// The form of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Xml,
+    Json,
+}
+
+impl Form {
+    /// What `content_type` says, or, where it says nothing, what `body` looks like.
+    ///
+    /// # Errors
+    /// [`Failure`] with status 415 for anything but XML and JSON in UTF-8.
+    pub(super) fn of(content_type: &str, body: &[u8]) -> Result<Self, Failure> {
+        let mut words = content_type.split(';').map(str::trim);
+        let name = words.next().unwrap_or("").to_ascii_lowercase();
+        let charset = words.find_map(|word| {
+            let (key, value) = word.split_once('=')?;
+            key.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+        });
+        let unsupported =
+            |problem: String| Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, problem));
+        if let Some(charset) = charset
+            && !["utf-8", "utf8", "us-ascii"].contains(&&*charset.to_ascii_lowercase())
+        {
+            return unsupported(format!("the encoding is {charset}, expected UTF-8"));
+        }
+        match name.as_str() {
+            "" => Ok(match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                Some(b'{' | b'[') => Self::Json,
+                _ => Self::Xml,
+            }),
+            "application/xml" | "text/xml" => Ok(Self::Xml),
+            "application/json" | "text/json" => Ok(Self::Json),
+            other if other.ends_with("+xml") => Ok(Self::Xml),
+            other if other.ends_with("+json") => Ok(Self::Json),
+            other => {
+                let shown: String = other.chars().take(80).collect();
+                unsupported(format!(
+                    "Content-Type is {shown}, expected application/xml or application/json"
+                ))
+            }
+        }
+    }
+
+    pub(super) fn media_type(self) -> &'static str {
+        match self {
+            Self::Xml => "application/xml",
+            Self::Json => "application/json",
+        }
+    }
+}
+
+/// A document that was found to be well-formed.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) form: Form,
+    pub(super) bytes: Bytes,
+}
+
+impl Document {
+    /// Goes through `bytes` once. No bytes at all are no document, which is well.
+    ///
+    /// # Errors
+    /// [`Failure`] with the place of what is wrong.
+    pub(super) fn check(form: Form, bytes: Bytes) -> Result<Self, Failure> {
+        if !bytes.is_empty() {
+            pass(form, &bytes, whole(), &mut |_| Ok(()))?;
+        }
+        Ok(Self { form, bytes })
+    }
+
+    /// The same, and what a message is that names no transaction.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn check_message(form: Form, bytes: Bytes) -> Result<(Self, MessageFacts), Failure> {
+        let element = match form {
+            Form::Xml => first_element(&bytes),
+            Form::Json => first_member(&bytes),
+        };
+        let mut facts = MessageFacts { element: element.unwrap_or_default(), ..Default::default() };
+        let control = control_record(&facts.element);
+        let mut take = |row: Row<'_>| {
+            if facts.idoc.is_none() && facts.message.is_none() {
+                let text = |at: usize| row.values.get(at).copied().flatten().map(str::to_owned);
+                (facts.idoc, facts.message) = (text(0), text(1));
+            }
+            Ok(())
+        };
+        pass(form, &bytes, control.as_ref().unwrap_or(whole()), &mut take)?;
+        Ok((Self { form, bytes }, facts))
+    }
+}
+
+/// One pass over a document.
+fn pass(
+    form: Form,
+    bytes: &[u8],
+    plan: &RowPlan,
+    sink: &mut dyn FnMut(Row<'_>) -> Result<(), Infallible>,
+) -> Result<(), Failure> {
+    let passed = match form {
+        Form::Xml => rows_of_xml(bytes, plan, Late::Refuse, sink),
+        Form::Json => rows_of_json(bytes, plan, Late::Refuse, sink),
+    };
+    passed.map_err(|error| failure(&error))?;
+    match (form, escaped_control(bytes)) {
+        (Form::Json, Some((code, at))) => {
+            let message = format!("{at}: the character U+{code:04X}: leave it out");
+            Err(Failure { at: Some(at), ..Failure::bad_request(message) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nothing is taken of a document: it is gone through.
+fn whole() -> &'static RowPlan {
+    static WHOLE: OnceLock<RowPlan> = OnceLock::new();
+    WHOLE.get_or_init(|| {
+        let plan = "/".parse().ok().and_then(|path: RowPath| RowPlan::new(&path, []).ok());
+        plan.unwrap_or_else(|| unreachable!("the path of the document itself is one"))
+    })
+}
+
+/// The control record of an IDoc whose outermost element is `element`.
+fn control_record(element: &str) -> Option<RowPlan> {
+    let rows: RowPath = format!("/{element}/IDOC/EDI_DC40").parse().ok()?;
+    let field = |name: &str| name.parse::<FieldPath>().ok();
+    RowPlan::new(&rows, [("idoc", field("IDOCTYP")?), ("message", field("MESTYP")?)]).ok()
+}
+
+/// The local name of the first element; what is wrong is found later.
+fn first_element(bytes: &[u8]) -> Option<String> {
+    let mut reader = Reader::from_reader(bytes);
+    let mut buffer = Vec::new();
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer).ok()? {
+            Event::Start(start) | Event::Empty(start) => {
+                return Some(start.local_name().into_inner().to_owned());
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
+/// The name of the first member of the document; what is wrong is found later.
+fn first_member(bytes: &[u8]) -> Option<String> {
+    let mut reader = JsonStreamReader::new(bytes);
+    reader.begin_object().ok()?;
+    if !reader.has_next().ok()? {
+        return None;
+    }
+    reader.next_name_owned().ok()
+}
+
+/// The first control character that a sound JSON document writes with a backslash, and its place:
+/// neither XML nor databases take them.
+fn escaped_control(json: &[u8]) -> Option<(u32, Position)> {
+    let mut at = 0;
+    while let Some(found) = json.get(at..)?.iter().position(|byte| *byte == b'\\') {
+        let start = at + found;
+        let code = match json.get(start + 1)? {
+            b'b' => Some(8),
+            b'f' => Some(12),
+            b'u' => {
+                let digits = std::str::from_utf8(json.get(start + 2..start + 6)?).ok()?;
+                u32::from_str_radix(digits, 16).ok()
+            }
+            _ => None,
+        };
+        if let Some(code) = code.filter(|code| *code < 0x20 && ![9, 10, 13].contains(code)) {
+            return Some((code, place(json, start)));
+        }
+        at = start + 2;
+    }
+    None
+}
+
+/// Line and column of a byte.
+fn place(bytes: &[u8], at: usize) -> Position {
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let line = before.matches('\n').count() as u64 + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u64 + 1;
+    Position { line, column }
+}
+
+fn failure(error: &StreamError<Infallible>) -> Failure {
+    let at = match error {
+        StreamError::Malformed { at, .. }
+        | StreamError::Doctype { at }
+        | StreamError::Encoding { at, .. }
+        | StreamError::TooDeep { at, .. }
+        | StreamError::ValueTooLong { at, .. }
+        | StreamError::Late { at, .. }
+        | StreamError::BufferFull { at, .. }
+        | StreamError::Read { at, .. } => Some(*at),
+        StreamError::Sink(never) => match *never {},
+    };
+    Failure { at, ..Failure::bad_request(error.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_form_is_said_or_seen() {
+        for (content_type, body, expected) in [
+            ("text/xml; charset=utf-8", "", Form::Xml),
+            ("application/IDOC+XML", "", Form::Xml),
+            ("application/json;charset=\"UTF-8\"", "", Form::Json),
+            ("application/problem+json", "", Form::Json),
+            ("", " {}", Form::Json),
+            ("", "<a/>", Form::Xml),
+        ] {
+            assert_eq!(Form::of(content_type, body.as_bytes()), Ok(expected), "{content_type}");
+        }
+        for wrong in ["text/plain", "text/xml; charset=iso-8859-1", "application/octet-stream"] {
+            let failure = Form::of(wrong, b"<a/>").unwrap_err();
+            assert_eq!(failure.status, StatusCode::UNSUPPORTED_MEDIA_TYPE, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_well_formed_is_refused_with_its_place() {
+        for (form, text, line, column) in [
+            (Form::Xml, "<a>\n  <b></a>", 2, 6),
+            (Form::Xml, "<!DOCTYPE a><a/>", 1, 1),
+            (Form::Xml, "<a>&#0;</a>", 1, 4),
+            (Form::Json, "{\"a\":\n 1 2}", 2, 4),
+            (Form::Json, "{\"a\":\n \"x\\u0000\"}", 2, 4),
+            (Form::Json, "{\"a\":\"\\\\\\b\"}", 1, 9),
+        ] {
+            let failure = Document::check(form, Bytes::from(text)).unwrap_err();
+            assert_eq!(failure.status, StatusCode::BAD_REQUEST);
+            assert_eq!(failure.at, Some(Position { line, column }), "{text}: {failure:?}");
+        }
+        for (form, text) in [
+            (Form::Xml, "<a>x</a>"),
+            (Form::Json, "{\"a\":\"\\\\u0000 \\n \\u0041\"}"),
+            (Form::Json, "[]"),
+            (Form::Xml, ""),
+        ] {
+            assert!(Document::check(form, Bytes::from(text)).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_element_and_the_types_of_an_idoc() {
+        let xml = "<?xml version='1.0'?><!-- x --><p:LOIPRO01 xmlns:p='u'><IDOC BEGIN='1'><EDI_DC40>\
+            <IDOCTYP>LOIPRO01</IDOCTYP><MESTYP>LOIPRO</MESTYP></EDI_DC40></IDOC></p:LOIPRO01>";
+        let json = "{\"LOIPRO01\":{\"IDOC\":{\"EDI_DC40\":{\"MESTYP\":\"LOIPRO\",\
+            \"IDOCTYP\":\"LOIPRO01\"}}}}";
+        for (form, text) in [(Form::Xml, xml), (Form::Json, json)] {
+            let (_, facts) = Document::check_message(form, Bytes::from(text)).unwrap();
+            assert_eq!(facts.element, "LOIPRO01");
+            assert_eq!(facts.idoc.as_deref(), Some("LOIPRO01"));
+            assert_eq!(facts.message.as_deref(), Some("LOIPRO"));
+        }
+        let (_, facts) = Document::check_message(Form::Xml, Bytes::from("<a/>")).unwrap();
+        assert_eq!((facts.element.as_str(), facts.idoc), ("a", None));
+        assert!(Document::check_message(Form::Xml, Bytes::new()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_document_is_read_or_refused(text: String) {
+            for form in [Form::Xml, Form::Json] {
+                let _ = Document::check(form, Bytes::from(text.clone()));
+                let _ = Document::check_message(form, Bytes::from(text.clone()));
+                let _ = Document::check_message(form, Bytes::from(format!("<a>{text}")));
+                let _ = Document::check_message(form, Bytes::from(format!("{{\"a\":\"{text}\"")));
+            }
+        }
+    }
+}

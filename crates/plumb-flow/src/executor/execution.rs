@@ -1,0 +1,131 @@
+//! One message goes through its transaction, whatever happens there.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+
+use super::outsides::Timed;
+use super::trace::BoundedTrace;
+use crate::live::Version;
+use crate::queue::{ExecutionId, Kept, Message};
+use crate::transaction::{
+    Body, Completed, Failed, FailureKind, OutsideError, Persist, Request, Transaction, UnitOfWork,
+    run,
+};
+
+/// How an attempt went, before what it did outside is committed.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) result: Result<Completed, Failed>,
+    pub(super) trace: String,
+    pub(super) persist: Persist,
+    pub(super) retention: Span,
+    pub(super) execution_ns: u64,
+    /// Of it, outside.
+    pub(super) data_ns: u64,
+}
+
+/// Takes `message` through its transaction of `version`, with `trace_size` bytes for what it did.
+pub(super) fn attempt(
+    version: &Version,
+    message: &Message,
+    outside: &mut dyn UnitOfWork,
+    trace_size: usize,
+) -> Attempt {
+    let began_ns = MonotonicClock.now_ns();
+    let Some(transaction) = version.transactions.find(&message.transaction) else {
+        let problem = format!("there is no transaction `{}` any more", message.transaction);
+        return Attempt {
+            result: Err(failed(problem)),
+            trace: String::new(),
+            persist: Persist::OnError,
+            retention: Span::from_ns(0),
+            execution_ns: 0,
+            data_ns: 0,
+        };
+    };
+    let Transaction { persist, retention, time_limit, .. } = *transaction;
+    let mut trace = BoundedTrace::new(persist, trace_size, time_limit);
+    trace.line(&format!("{} of version {}", transaction.name, version.digest));
+    let mut outside = Timed { outside, ns: 0 };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let find = |name: &str| version.transactions.find(name);
+        run(transaction, &request(message), &find, &mut outside, &mut trace)
+    }));
+    let result = result.unwrap_or_else(|cause| Err(failed(panicked(&*cause))));
+    if let Err(failed) = &result {
+        trace.line(&format!("failed: {failed}"));
+    }
+    let data_ns = outside.ns;
+    let execution_ns = MonotonicClock.now_ns() - began_ns;
+    Attempt { result, trace: trace.finish(), persist, retention, execution_ns, data_ns }
+}
+
+fn request(message: &Message) -> Request<'_> {
+    let parameters: BTreeMap<String, String> = message.parameters.iter().cloned().collect();
+    let body = match &*message.media_type {
+        "application/json" => Body::Json(&message.body),
+        _ => Body::Xml(&message.body),
+    };
+    Request { body, parameters }
+}
+
+fn failed(problem: String) -> Failed {
+    Failed { actions: Vec::new(), problem, kind: FailureKind::Refused }
+}
+
+/// What a panic says.
+fn panicked(cause: &(dyn std::any::Any + Send)) -> String {
+    let text = cause.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
+    format!("the execution broke off: {}", text.unwrap_or("no cause is known"))
+}
+
+/// How what was done outside ended, message by message.
+pub(super) type Committed = Vec<(ExecutionId, Result<(), OutsideError>)>;
+
+/// Commits what was done outside. A unit of work that breaks off says nothing of any message;
+/// `another` takes its place.
+pub(super) fn commit(
+    unit: &mut Box<dyn UnitOfWork + Send>,
+    another: impl FnOnce() -> Box<dyn UnitOfWork + Send>,
+) -> Committed {
+    catch_unwind(AssertUnwindSafe(|| unit.commit())).unwrap_or_else(|_| {
+        *unit = another();
+        Vec::new()
+    })
+}
+
+impl Attempt {
+    /// Takes over how the commit of what the execution `id` did outside ended. What nothing is said
+    /// of may or may not be committed: another attempt finds out.
+    pub(super) fn end_with(&mut self, id: ExecutionId, committed: &Committed) {
+        let broken = Err(OutsideError::Lost("the commit broke off".into()));
+        let ended = committed.iter().find(|(of, _)| *of == id).map_or(&broken, |(_, ended)| ended);
+        let Err(error) = ended else { return };
+        let kind = match error {
+            OutsideError::Lost(_) => FailureKind::Lost,
+            OutsideError::Refused(_) => FailureKind::Refused,
+            // what it did is there already
+            OutsideError::DoneBefore => return,
+        };
+        let failed = Failed { actions: vec!["commit".into()], problem: error.to_string(), kind };
+        if self.persist != Persist::Never {
+            self.trace += &format!("failed: {failed}\n");
+        }
+        self.result = Err(failed);
+    }
+
+    /// What its transaction wants to be kept of it.
+    pub(super) fn take_kept(&mut self) -> Option<Kept> {
+        let wanted = match self.persist {
+            Persist::Always => true,
+            Persist::OnError => self.result.is_err(),
+            Persist::Never => false,
+        };
+        let trace = std::mem::take(&mut self.trace);
+        wanted.then_some(Kept { trace, retention: self.retention })
+    }
+}

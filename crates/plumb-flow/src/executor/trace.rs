@@ -1,0 +1,121 @@
+//! What an execution did, line by line, as far as there is room.
+
+use std::fmt::Write as _;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+
+use crate::transaction::{Persist, Trace, Traced};
+
+/// Rows between two looks at the clock: a look costs as much as a small row.
+const ROWS_A_LOOK: u32 = 16;
+
+/// Looks on at an execution: keeps what it did, and ends it at its time limit.
+#[derive(Debug)]
+pub(super) struct BoundedTrace {
+    text: String,
+    /// Bytes of it at most; 0: nothing is kept.
+    most: usize,
+    /// Lines that found no room.
+    left_out: u64,
+    limit: Span,
+    until_ns: u64,
+    looks: u32,
+}
+
+impl BoundedTrace {
+    /// Of an execution that begins now and is traced by `persist`, in `most` bytes.
+    pub(super) fn new(persist: Persist, most: usize, limit: Span) -> Self {
+        let most = if persist == Persist::Never { 0 } else { most };
+        let until_ns = MonotonicClock.now_ns().saturating_add(limit.ns());
+        Self { text: String::new(), most, left_out: 0, limit, until_ns, looks: 0 }
+    }
+
+    /// Writes a line of its own.
+    pub(super) fn line(&mut self, line: &str) {
+        if self.most == 0 {
+            return;
+        }
+        if self.left_out > 0 || self.text.len() + line.len() + 1 > self.most {
+            self.left_out += 1;
+            return;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// All that was kept.
+    pub(super) fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            // a String takes everything
+            let _ = writeln!(self.text, "{} more lines are not kept (trace-size)", self.left_out);
+        }
+        self.text
+    }
+}
+
+impl Trace for BoundedTrace {
+    fn traced(&mut self, depth: usize, action: &str, what: Traced<'_>) {
+        if self.most == 0 {
+            return;
+        }
+        if self.left_out > 0 {
+            self.left_out += 1;
+            return;
+        }
+        let indent = 2 * depth;
+        let line = format!("{:indent$}{action}: {what}", "");
+        self.line(&line);
+    }
+
+    fn interrupted(&mut self) -> Option<String> {
+        self.looks += 1;
+        if self.looks % ROWS_A_LOOK != 1 || MonotonicClock.now_ns() < self.until_ns {
+            return None;
+        }
+        self.looks = 0; // whoever asks again hears the same
+        Some(format!("its time limit of {} is over (time-limit)", self.limit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(most: usize, limit: Span) -> BoundedTrace {
+        BoundedTrace::new(Persist::OnError, most, limit)
+    }
+
+    #[test]
+    fn lines_beyond_the_limit_are_counted() {
+        let mut kept = trace(30, Span::from_ms(60_000));
+        for line in ["0123456789", "0123456789", "0123456789", "x"] {
+            kept.line(line);
+        }
+        kept.traced(1, "a", Traced::Rows(2));
+        assert_eq!(
+            kept.finish(),
+            "0123456789\n0123456789\n3 more lines are not kept (trace-size)\n"
+        );
+        let mut nothing = BoundedTrace::new(Persist::Never, 30, Span::from_ms(60_000));
+        nothing.line("x");
+        assert_eq!(nothing.finish(), "");
+    }
+
+    #[test]
+    fn secrets_are_hidden_by_their_names() {
+        let mut kept = trace(1_000, Span::from_ms(60_000));
+        let row = [("user", Some("anna")), ("password", Some("x")), ("token", None)];
+        kept.traced(1, "rows", Traced::Row(&row));
+        let expected = "  rows: user = anna, password = (not shown), token is not there\n";
+        assert_eq!(kept.finish(), expected);
+    }
+
+    #[test]
+    fn an_execution_ends_at_its_time_limit() {
+        let mut over = trace(0, Span::from_ns(0));
+        assert_eq!(over.interrupted().unwrap(), over.interrupted().unwrap());
+        let mut long = trace(0, Span::from_ms(86_400_000));
+        assert!((0..100).all(|_| long.interrupted().is_none()));
+    }
+}

@@ -1,0 +1,102 @@
+//! The text format of Prometheus: counters and gauges in base units.
+
+use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
+
+use super::figures::Figures;
+use crate::executor::{CountFigures, PoolFigures};
+
+/// The document in the text format, version 0.0.4.
+pub(super) fn metrics(figures: &Figures) -> String {
+    let mut out = Exposition::new("plumb_flow_");
+    executions(&mut out, figures);
+    pools(&mut out, figures);
+    queue(&mut out, figures);
+    front(&mut out, figures);
+    out.finish()
+}
+
+fn executions(out: &mut Exposition, figures: &Figures) {
+    let ways = [("sync", figures.executions), ("queue", figures.queued)];
+    out.about("executions_total", MetricKind::Counter, "Attempts of executions by their end.");
+    for (way, CountFigures { done, again, failed, .. }) in ways {
+        for (end, count) in [("done", done), ("again", again), ("failed", failed)] {
+            out.sample("executions_total", &[("way", way), ("end", end)], count);
+        }
+    }
+    out.about("execution_seconds_total", MetricKind::Counter, "Time of executions by its part.");
+    for (way, CountFigures { queue_ns, execution_ns, data_ns, .. }) in ways {
+        let inside_ns = execution_ns.saturating_sub(data_ns);
+        for (part, ns) in [("wait", queue_ns), ("execution", inside_ns), ("data", data_ns)] {
+            // messages of the queue wait there, which is not counted here
+            if way == "queue" && part == "wait" {
+                continue;
+            }
+            let labels = [("way", way), ("part", part)];
+            out.sample("execution_seconds_total", &labels, seconds(ns.into()));
+        }
+    }
+    out.gauge("executions_running", "Executions under way.", figures.running.len());
+    out.gauge("calls_waiting", "Calls that wait for an execution.", figures.calls_waiting);
+}
+
+fn pools(out: &mut Exposition, figures: &Figures) {
+    let own = [
+        ("executions".to_owned(), figures.pools.executions),
+        ("workers".to_owned(), figures.pools.workers),
+    ];
+    let data = figures.data.iter().map(|it| (format!("data {}", it.name), it.pool));
+    let back_ends = figures.back_ends.iter().map(|it| (format!("back end {}", it.name), it.pool));
+    let all: Vec<(String, PoolFigures)> = own.into_iter().chain(data).chain(back_ends).collect();
+    let mut each = |name: &str, kind, help: &str, value: &dyn Fn(&PoolFigures) -> String| {
+        out.about(name, kind, help);
+        for (pool, seen) in &all {
+            out.sample(name, &[("pool", pool)], value(seen));
+        }
+    };
+    let (gauge, counter) = (MetricKind::Gauge, MetricKind::Counter);
+    each("pool_now", gauge, "In use: threads, sessions, connections.", &|it| it.now.to_string());
+    each("pool_max", gauge, "The most that were in use.", &|it| it.max.to_string());
+    each("pool_limit", gauge, "That may be in use.", &|it| it.limit.to_string());
+    each("pool_waited_total", counter, "Times that none was free.", &|it| it.waited.to_string());
+    let waited = |it: &PoolFigures| seconds(it.waited_ns.into());
+    each("pool_waited_seconds_total", counter, "Time waited for one.", &waited);
+    each("pool_refused_total", counter, "Times that none came free.", &|it| it.refused.to_string());
+}
+
+fn queue(out: &mut Exposition, figures: &Figures) {
+    let queue = &figures.queue;
+    out.gauge("queue_waiting", "Messages that wait.", queue.waiting);
+    out.gauge("queue_running", "Messages given out to workers.", queue.running);
+    out.gauge("queue_failed", "Messages that failed for the last time.", queue.failed);
+    out.gauge("queue_waiting_bytes", "Bytes of messages that wait.", queue.waiting_bytes);
+    out.counter("queue_accepted_total", "Messages accepted.", queue.accepted);
+    out.counter("queue_flushes_total", "Flushes to the disk.", queue.flushes);
+    let flush = seconds(queue.flush_ns.into());
+    out.counter("queue_flush_seconds_total", "Time of flushes.", flush);
+    let longest = seconds(queue.flush_max_ns.into());
+    out.gauge("queue_flush_longest_seconds", "The longest flush.", longest);
+    let log = queue.log_max_bytes;
+    out.gauge("queue_log_max_bytes", "The largest the write-ahead log was.", log);
+}
+
+fn front(out: &mut Exposition, figures: &Figures) {
+    let seen = &figures.connections;
+    out.gauge("connections", "Connections that are open.", seen.open);
+    out.gauge("connections_max", "The most connections that were open.", seen.open_max);
+    out.gauge("connections_limit", "Connections that may be open.", seen.limit);
+    out.counter("connections_refused_total", "Connections beyond the limit.", seen.refused);
+    out.counter("requests_total", "Requests begun.", seen.requests);
+    out.counter(
+        "requests_oversized_total",
+        "Heads and bodies that were too large.",
+        seen.oversized,
+    );
+    out.counter("requests_malformed_total", "Connections that sent no HTTP.", seen.malformed);
+    out.counter("requests_slow_total", "Heads and bodies that came too slowly.", seen.slow);
+    let state = &figures.transactions.state;
+    out.gauge("transactions", "Transactions in force.", figures.transactions.names.len());
+    out.counter("reloads_total", "Times that changed files came into force.", state.reloads);
+    out.counter("reload_failures_total", "Times that changed files did not.", state.failures);
+    let current = u8::from(state.problem.is_none());
+    out.gauge("transactions_current", "1: what the files say is in force.", current);
+}

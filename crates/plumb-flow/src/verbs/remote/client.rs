@@ -1,0 +1,163 @@
+//! One request to a transaction manager.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::ToSocketAddrs as _;
+
+use plumb_engine::{Connection, Endpoint, SocketOptions};
+use plumb_measure::Span;
+use plumb_serve::accounts::authorization;
+use plumb_wire::http::{Scheme, Url};
+use serde_json::Value;
+
+use crate::FlowError;
+
+/// An answer takes no longer than this.
+const PATIENCE: Span = Span::from_ms(60_000);
+/// Bytes of an answer at most.
+const ANSWER_MAX: u64 = 64 << 20;
+
+/// Whom to ask, and who asks.
+#[derive(Clone)]
+pub(super) struct Client {
+    host: String,
+    authorization: Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // and no secret
+        f.debug_struct("Client").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// The server at `url`; `secret` is the password of `user`, or without one a token.
+    ///
+    /// # Errors
+    /// [`FlowError::Plan`] for a URL that is none, holds a password, or asks for TLS.
+    pub(super) fn new(
+        url: &str,
+        user: Option<&str>,
+        secret: Option<&str>,
+    ) -> Result<Self, FlowError> {
+        let parsed = Url::parse(url).map_err(|error| FlowError::Plan(error.to_string()))?;
+        if parsed.scheme() != Scheme::Http {
+            return Err(FlowError::Plan(
+                "this command speaks HTTP without TLS: ask on the machine of the server, over \
+                 loopback"
+                    .into(),
+            ));
+        }
+        let authorization = match (user, secret) {
+            (Some(user), Some(secret)) => Some(authorization(user, secret)),
+            (None, Some(token)) => Some(format!("Bearer {token}")),
+            (_, None) => None,
+        };
+        Ok(Self { host: parsed.host_and_port(), authorization })
+    }
+
+    /// Looks at `target`, or posts `form` there.
+    ///
+    /// # Errors
+    /// [`FlowError`] when there is no server, or it refuses; with what it said.
+    pub(super) fn ask(&self, target: &str, form: Option<&str>) -> Result<Value, FlowError> {
+        let broken = |error: io::Error| {
+            FlowError::Plan(format!(
+                "{} does not answer as a transaction manager: {error}",
+                self.host
+            ))
+        };
+        let candidates: Vec<Endpoint> =
+            self.host.to_socket_addrs().map_err(broken)?.map(Endpoint::Tcp).collect();
+        let mut connection = Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
+        connection.limit_calls(PATIENCE).map_err(broken)?;
+        connection.write_all(self.request(target, form).as_bytes()).map_err(broken)?;
+        let mut answer = Vec::new();
+        connection.take(ANSWER_MAX).read_to_end(&mut answer).map_err(broken)?;
+        let (status, body) = parse(&answer).map_err(broken)?;
+        let document: Option<Value> = serde_json::from_slice(body).ok();
+        match (status, document) {
+            (200, Some(document)) => Ok(document),
+            (status, document) => {
+                let said = document.as_ref().and_then(|it| it["error"]["message"].as_str());
+                let said = said.unwrap_or("it says nothing more");
+                Err(FlowError::Plan(format!("{} answers {status}: {said}", self.host)))
+            }
+        }
+    }
+
+    fn request(&self, target: &str, form: Option<&str>) -> String {
+        let method = if form.is_some() { "POST" } else { "GET" };
+        let mut request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\n\
+             Connection: close\r\n",
+            self.host
+        );
+        if let Some(words) = &self.authorization {
+            request += &format!("Authorization: {words}\r\n");
+        }
+        if let Some(form) = form {
+            request += &format!(
+                "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n",
+                form.len()
+            );
+        }
+        format!("{request}\r\n{}", form.unwrap_or(""))
+    }
+}
+
+/// Status and body of an answer that ends with its connection.
+fn parse(answer: &[u8]) -> io::Result<(u16, &[u8])> {
+    let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let end = answer.windows(4).position(|it| it == b"\r\n\r\n");
+    let end = end.ok_or_else(|| odd("its answer has no end"))?;
+    let head = std::str::from_utf8(&answer[..end]).map_err(|_| odd("it speaks no HTTP"))?;
+    let status = head.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1));
+    let status = status.and_then(|digits| digits.get(..3)?.parse().ok());
+    let status = status.ok_or_else(|| odd("it speaks no HTTP"))?;
+    let body = &answer[end + 4..];
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    match length {
+        Some(length) if length != body.len() => Err(odd("its answer is cut")),
+        _ => Ok((status, body)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_url_says_whom_to_ask() {
+        let client = Client::new("http://erp:50000", Some("anna"), Some("secret")).unwrap();
+        let request = client.request("/manager/drop", Some("id=1"));
+        assert!(request.starts_with("POST /manager/drop HTTP/1.1\r\nHost: erp:50000\r\n"));
+        assert!(request.ends_with("Content-Length: 4\r\n\r\nid=1"));
+        assert!(
+            request.contains("Authorization: Basic ") && !format!("{client:?}").contains("Bas")
+        );
+        let said = Client::new("https://erp:50000", None, None).unwrap_err().to_string();
+        assert!(said.contains("without TLS"), "{said}");
+        assert!(Client::new("erp", None, None).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_whole_or_an_error() {
+        let answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(parse(answer).unwrap(), (404, &b"{}"[..]));
+        assert!(parse(&answer[..answer.len() - 1]).is_err());
+        assert!(parse(b"hello\r\n\r\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read_or_refused(bytes: Vec<u8>) {
+            let _ = parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Units of work of the integration runtime at a real PostgreSQL: what is committed is there once,
+//! whatever happens to the connection.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use plumb_flow::data::{DataServers, Work};
+use plumb_flow::queue::ExecutionId;
+use plumb_flow::transaction::{Outside as _, OutsideError, UnitOfWork as _};
+use tempfile::TempDir;
+
+use crate::kit::postgres::{PASSWORD, Postgres, psql, try_psql, url};
+
+const INSERT: &str = "INSERT INTO components(order_no, item, quantity) VALUES ($1, $2, $3)";
+const TABLE: &str = "CREATE TABLE components (order_no int NOT NULL, item text, \
+    quantity numeric(10,2), at timestamptz DEFAULT now())";
+
+type Ended = Vec<(ExecutionId, Result<(), OutsideError>)>;
+
+/// The data server `plant` at `address`.
+fn servers(address: &str, settings: &str) -> (TempDir, Arc<DataServers>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("password"), format!("{PASSWORD}\n")).expect("a file");
+    let text = format!(
+        "[server.plant]\nurl = \"{}\"\npassword-file = \"password\"\n{settings}",
+        url(address)
+    );
+    fs::write(folder.path().join("data-servers.toml"), text).expect("a file");
+    let servers = DataServers::read(folder.path()).expect("it is right");
+    (folder, Arc::new(servers))
+}
+
+/// A message with a row for each of `quantities`.
+fn message(work: &mut Work, id: u64, quantities: &[&str]) {
+    work.begin(ExecutionId(id));
+    for quantity in quantities {
+        let order = id.to_string();
+        let values = [Some(order.as_str()), Some("0010"), Some(*quantity)];
+        // what is refused is told by the commit
+        let _ = work.sql_later("plant", INSERT, &values);
+    }
+}
+
+fn orders(server: &Postgres) -> String {
+    psql(&server.url(), "SELECT string_agg(order_no::text, ' ' ORDER BY order_no) FROM components")
+}
+
+fn ids(ended: &Ended, of: impl Fn(&Result<(), OutsideError>) -> bool) -> Vec<u64> {
+    ended.iter().filter(|(_, done)| of(done)).map(|(id, _)| id.0).collect()
+}
+
+fn is_lost(done: &Result<(), OutsideError>) -> bool {
+    matches!(done, Err(OutsideError::Lost(_)))
+}
+
+#[test]
+fn exactly_the_bad_ones_of_every_batch_are_refused_with_the_words_of_the_database() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let (_folder, servers) = servers(&server.address, "");
+    let mut work = servers.unit();
+    let bad = |id: u64| id % 40 == 17 || (300..310).contains(&id);
+    for id in 1..=400 {
+        message(&mut work, id, &["1.5", if bad(id) { "much" } else { "2" }]);
+    }
+    let ended = work.commit();
+    let refused = ids(&ended, |done| match done {
+        Err(OutsideError::Refused(text)) => {
+            assert!(text.contains("invalid input syntax for type numeric"), "{text}");
+            assert!(text.contains("INSERT INTO components"), "{text}");
+            true
+        }
+        other => {
+            assert_eq!(other, &Ok(()));
+            false
+        }
+    });
+    assert_eq!(refused, (1..=400).filter(|id| bad(*id)).collect::<Vec<_>>());
+    let good = 400 - refused.len();
+    let counted = "SELECT count(*), count(DISTINCT order_no), sum(quantity) FROM components";
+    let expected = format!("{}|{good}|{:.2}", 2 * good, 3.5 * good as f64);
+    assert_eq!(psql(&server.url(), counted), expected);
+    assert_eq!(psql(&server.url(), "SELECT count(*) FROM plumb_done"), good.to_string());
+}
+
+#[test]
+fn values_travel_as_texts_both_ways() {
+    let server = Postgres::start("");
+    let (_folder, servers) = servers(&server.address, "date-form = \"day-month-year\"\n");
+    psql(
+        &server.url(),
+        "CREATE TYPE colour AS ENUM ('red'); CREATE TABLE kinds (i int, n numeric, t timestamp, \
+         z timestamptz, d date, b bool, u uuid, j jsonb, f float8, c colour, y bytea)",
+    );
+    let mut work = servers.direct();
+    let values = [
+        "7",
+        "-1234567890.0500",
+        "31.12.2025 23:59:58.25",
+        "2025-01-01 12:00:00+02",
+        "29.02.2024",
+        "true",
+        "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11",
+        "{\"a\":1}",
+        "0.5",
+        "red",
+        "\\x00ff",
+    ]
+    .map(Some);
+    let insert = "INSERT INTO kinds VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) RETURNING *";
+    let answer = work.sql("plant", insert, &values).expect("it is taken");
+    let texts: Vec<_> = answer.first.iter().map(|(_, it)| it.as_deref().unwrap_or("")).collect();
+    let expected = [
+        "7",
+        "-1234567890.0500",
+        "2025-12-31 23:59:58.25",
+        "2025-01-01 10:00:00+00",
+        "2024-02-29",
+        "t",
+        "6e3b2f0e-8b0c-4c55-9d54-0a8f0e6b7a11",
+        "{\"a\": 1}",
+        "0.5",
+        "red",
+        "\\x00ff",
+    ];
+    assert_eq!(texts, expected);
+    // the server's own words, but for the zone of its session
+    work.commit();
+    let said = psql(&server.url(), "SET timezone = 'UTC'; SELECT i,n,t,z,d,b,u,j,f,c,y FROM kinds");
+    assert_eq!(said, expected.join("|"));
+    let odd = work.sql("plant", "SELECT point(1,2) AS place", &[]).unwrap_err().to_string();
+    assert!(odd.contains("write place::text"), "{odd}");
+    work.commit();
+    let none = work.sql("plant", "SELECT $1::int AS n", &[None]).expect("it is taken");
+    assert_eq!(none.first, [("n".to_owned(), None)]);
+}
+
+#[test]
+fn a_server_that_stops_and_starts_again_gets_every_message_once() {
+    let mut server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let (_folder, servers) = servers(&server.address, "connect-timeout = \"5s\"\n");
+    let mut work = servers.unit();
+    message(&mut work, 1, &["1"]);
+    assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
+    // in the middle of a unit, with rows that were sent already
+    message(&mut work, 2, &["1"; 150]);
+    message(&mut work, 3, &["1"]);
+    server.stop();
+    assert_eq!(ids(&work.commit(), is_lost), [2, 3]);
+    for _ in 0..3 {
+        message(&mut work, 2, &["1"; 150]);
+        message(&mut work, 3, &["1"]);
+        assert_eq!(ids(&work.commit(), is_lost), [2, 3]);
+    }
+    server.start_again();
+    loop {
+        // until it is asked again after its rest
+        message(&mut work, 1, &["1"]);
+        message(&mut work, 2, &["1"; 150]);
+        message(&mut work, 3, &["1"]);
+        let ended = work.commit();
+        if ids(&ended, is_lost).is_empty() {
+            assert_eq!(ids(&ended, Result::is_ok), [1, 2, 3]);
+            break;
+        }
+    }
+    let counted = "SELECT count(*), count(DISTINCT order_no) FROM components";
+    assert_eq!(psql(&server.url(), counted), "152|3");
+    let figures = servers.pool("plant").expect("it is there").figures();
+    assert!(figures.lost >= 1 && figures.failed_log_ons >= 3 && figures.in_use == 0, "{figures:?}");
+}
+
+/// A way to the server that cuts a connection at the end of a transaction.
+struct Cutter {
+    address: String,
+    /// The answer to the next COMMIT is swallowed, and its connection closed.
+    after: Arc<AtomicBool>,
+    /// The next COMMIT itself is.
+    before: Arc<AtomicBool>,
+}
+
+impl Cutter {
+    fn start(server: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let (after, before) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let cutter = Self { address, after: Arc::clone(&after), before: Arc::clone(&before) };
+        let server = server.to_owned();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(&server) else { continue };
+                let pair = |stream: &TcpStream| stream.try_clone().expect("a second handle");
+                pass(pair(&client), pair(&server), b"COMMIT", Arc::clone(&before));
+                pass(server, client, b"COMMIT\0", Arc::clone(&after));
+            }
+        });
+        cutter
+    }
+}
+
+/// Hands on what comes, up to a piece with `mark` in it once `armed`.
+fn pass(mut from: TcpStream, mut to: TcpStream, mark: &'static [u8], armed: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let mut bytes = [0; 65_536];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            let piece = &bytes[..count];
+            let marked = piece.windows(mark.len()).any(|window| window == mark);
+            if marked && armed.swap(false, Ordering::SeqCst) || to.write_all(piece).is_err() {
+                break;
+            }
+        }
+        // one of them may be closed already
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    });
+}
+
+#[test]
+fn a_connection_cut_between_commit_and_its_answer_loses_and_doubles_nothing() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let cutter = Cutter::start(&server.address);
+    let (_folder, servers) = servers(&cutter.address, "");
+    let mut work = servers.unit();
+    message(&mut work, 1, &["1"]);
+    message(&mut work, 2, &["much"]);
+    message(&mut work, 3, &["1"]);
+    cutter.after.store(true, Ordering::SeqCst);
+    let ended = work.commit();
+    assert!(!cutter.after.load(Ordering::SeqCst), "the answer was cut off");
+    // it was committed, and that was found out
+    assert_eq!(ids(&ended, Result::is_ok), [1, 3]);
+    assert!(matches!(&ended[1].1, Err(OutsideError::Refused(_))), "{ended:?}");
+    assert_eq!(orders(&server), "1 3");
+    // as if the runtime had ended before it took note of that
+    message(&mut work, 1, &["1"]);
+    message(&mut work, 3, &["1"]);
+    message(&mut work, 4, &["1"]);
+    assert_eq!(ids(&work.commit(), Result::is_ok), [1, 3, 4]);
+    assert_eq!(orders(&server), "1 3 4");
+}
+
+#[test]
+fn a_connection_cut_before_commit_has_the_messages_come_again() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let cutter = Cutter::start(&server.address);
+    let (_folder, servers) = servers(&cutter.address, "");
+    let mut work = servers.unit();
+    message(&mut work, 1, &["1"]);
+    message(&mut work, 2, &["1"]);
+    cutter.before.store(true, Ordering::SeqCst);
+    let ended = work.commit();
+    assert!(!cutter.before.load(Ordering::SeqCst), "the connection was cut");
+    assert_eq!(ids(&ended, is_lost), [1, 2]);
+    assert_eq!(orders(&server), "");
+    message(&mut work, 1, &["1"]);
+    message(&mut work, 2, &["1"]);
+    assert_eq!(ids(&work.commit(), Result::is_ok), [1, 2]);
+    assert_eq!(orders(&server), "1 2");
+}
+
+#[test]
+fn what_only_the_end_of_a_transaction_refuses_is_found_by_doing_each_message_alone() {
+    let server = Postgres::start("");
+    let table = "CREATE TABLE components (order_no int NOT NULL, item text, \
+        quantity numeric(10,2) UNIQUE DEFERRABLE INITIALLY DEFERRED)";
+    psql(&server.url(), table);
+    let (_folder, servers) = servers(&server.address, "");
+    let mut work = servers.unit();
+    let all = |work: &mut Work| {
+        for (id, quantity) in [(1, "1"), (2, "2"), (3, "2"), (4, "4")] {
+            message(work, id, &[quantity]);
+        }
+        work.commit()
+    };
+    let first = all(&mut work);
+    assert_eq!(ids(&first, is_lost), [1, 2, 3, 4], "{first:?}");
+    let second = all(&mut work);
+    assert_eq!(ids(&second, Result::is_ok), [1, 2, 4], "{second:?}");
+    assert!(matches!(&second[2].1, Err(OutsideError::Refused(_))), "{second:?}");
+    assert_eq!(orders(&server), "1 2 4");
+}
+
+#[test]
+fn workers_that_are_given_the_same_messages_do_each_once() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let (_folder, servers) = servers(&server.address, "pool = { maximum = 3 }\n");
+    let began = Arc::new(Barrier::new(6));
+    let workers: Vec<_> = (0..6)
+        .map(|_| {
+            let (servers, began) = (Arc::clone(&servers), Arc::clone(&began));
+            thread::spawn(move || {
+                let mut work = servers.unit();
+                began.wait();
+                for unit in 0..10 {
+                    loop {
+                        (1..=20).for_each(|id| message(&mut work, unit * 20 + id, &["1"]));
+                        if work.commit().iter().all(|(_, done)| done.is_ok()) {
+                            break;
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    workers.into_iter().for_each(|worker| worker.join().expect("it ends"));
+    let counted = "SELECT count(*), count(DISTINCT order_no) FROM components";
+    assert_eq!(psql(&server.url(), counted), "200|200");
+    let figures = servers.pool("plant").expect("it is there").figures();
+    assert!(figures.in_use_max <= 3 && figures.in_use == 0, "{figures:?}");
+}
+
+#[test]
+fn a_user_who_may_not_make_the_table_is_told_to_have_it_made() {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    psql(
+        &server.url(),
+        &format!(
+            "CREATE ROLE mii LOGIN PASSWORD '{PASSWORD}'; GRANT INSERT, SELECT ON components TO mii"
+        ),
+    );
+    let (folder, _) = servers(&server.address, "");
+    let file = folder.path().join("data-servers.toml");
+    let text = fs::read_to_string(&file).expect("it is there");
+    fs::write(&file, text.replace("plumb@", "mii@")).expect("a file");
+    let servers = Arc::new(DataServers::read(Path::new(folder.path())).expect("it is right"));
+    let mut work = servers.unit();
+    message(&mut work, 1, &["1"]);
+    let ended = work.commit();
+    assert!(is_lost(&ended[0].1), "{ended:?}");
+    assert!(format!("{ended:?}").contains("permission denied for schema public"), "{ended:?}");
+    assert!(!format!("{ended:?}").contains(PASSWORD));
+    let made = "CREATE TABLE plumb_done (id bigint PRIMARY KEY, at timestamptz NOT NULL \
+        DEFAULT now()); GRANT SELECT, INSERT, DELETE ON plumb_done TO mii";
+    psql(&server.url(), made);
+    message(&mut work, 1, &["1"]);
+    assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
+    assert!(try_psql(&server.url(), "SELECT 1 / (SELECT count(*) FROM components)").is_ok());
+}

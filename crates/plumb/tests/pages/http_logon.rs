@@ -1,0 +1,191 @@
+//! Who asks for pages: users and their passwords, redirects, proxies.
+
+use crate::http::{everything, field, folder, measured, ping};
+use crate::kit;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use kit::http::{Reply, ReplyServer};
+use kit::{PLUMB, Program, only_run};
+use serde_json::json;
+
+const WHO: [(&str, &str); 2] =
+    [("PLUMB_HTTP_USER", "DEMO"), ("PLUMB_HTTP_PASSWORD", "open-sesame")];
+/// `DEMO:open-sesame`, base64.
+const TOKEN: &str = "Basic REVNTzpvcGVuLXNlc2FtZQ==";
+
+/// A site as that of an application server: the path gets a session, the session wants to know who
+/// asks, and remembers it.
+fn portal() -> ReplyServer {
+    ReplyServer::start(|head, _| {
+        let known = head.contains(&format!("Authorization: {TOKEN}\r\n"));
+        if head.starts_with("GET /page ") {
+            Reply::answer(
+                302,
+                "Location: /sap(bD1lbg==)/page?x=1\r\nSet-Cookie: sid=s3cret; Path=/\r\n",
+                "",
+            )
+        } else if !known {
+            Reply::answer(401, "WWW-Authenticate: Basic realm=\"DEV 000\"\r\n", "who?")
+        } else if head.contains("\r\nCookie: sid=s3cret\r\n") {
+            Reply::page("welcome")
+        } else {
+            Reply::answer(400, "", "no session")
+        }
+    })
+}
+
+#[test]
+fn what_happens_to_a_user_once_happens_before_the_measurement() {
+    let (site, folder) = (portal(), folder());
+    let url = site.url("/page");
+    let words = ["http", "ping", "--count", "20", "--warmup", "0s", "--lag", "10s", &url];
+    let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(0);
+    let record = kit::record(&only_run(folder.path()));
+    let steps: Vec<String> = field(&record, "/results/0/parts/0/steps")
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|step| format!("{} {}", step["status"], step["text"].as_str().unwrap_or_default()))
+        .collect();
+    let way = [
+        "302 -> /sap(bD1lbg==)/page?x=1",
+        "401 Basic realm=\"DEV 000\"",
+        "200 7 bytes, cookies sid",
+    ];
+    assert_eq!(steps, way);
+    assert!(
+        way.iter().all(|step| ended.stdout.replace("\n               ", " ").contains(step)),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(record["results"][0]["codes"], json!({"200": 20}));
+    let asked = site.asked();
+    assert_eq!(asked.len(), 23, "three to resolve it, and no other that is not measured");
+    assert!(asked[2..].iter().all(|head| head == &asked[2]), "the first is like the last");
+    let left = everything(&ended, folder.path());
+    for secret in ["open-sesame", "REVNTzpvcGVuLXNlc2FtZQ", "s3cret"] {
+        assert!(!left.contains(secret), "{secret} stands somewhere");
+    }
+}
+
+#[test]
+fn a_wrong_password_is_tried_once() {
+    let site =
+        ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
+    let (folder, url) = (folder(), site.url("/"));
+    let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
+    Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(1);
+    assert_eq!(site.asked().len(), 7, "one without, one with, five measured");
+    assert!(!site.asked()[0].contains("Authorization"));
+}
+
+#[test]
+fn a_url_that_is_taken_as_given_is_told_the_user_of_a_file_at_once() {
+    let (site, folder) = (ReplyServer::always(Reply::page("x")), folder());
+    let file = folder.path().join("who");
+    fs::write(&file, "DEMO:open-sesame\n").expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("our own file");
+    let (url, other) = (site.url("/a"), site.url("/b"));
+    let named = ["--as-given", "--credentials", "who", "--method", "POST", &url, &other];
+    let ended = ping(&named, folder.path()).with(0);
+    let asked = site.asked();
+    assert_eq!(asked.len(), 20, "nothing was asked for before");
+    let line = format!("\r\nAuthorization: {TOKEN}\r\n");
+    assert!(asked.iter().all(|head| head.contains(&line)), "{asked:?}");
+    // a server that waits for a length would wait for ever
+    assert!(asked.iter().all(|head| head.contains("\r\nContent-Length: 0\r\n")), "{asked:?}");
+    assert!(!everything(&ended, folder.path()).contains(TOKEN));
+    let environment = ["http", "ping", "--count", "2", "--warmup", "0s", "--as-given", &url];
+    let place = self::folder();
+    Program::start_told(Path::new(PLUMB), &environment, place.path(), &WHO).wait().with(0);
+    let last = site.asked().pop().unwrap_or_default();
+    assert!(!last.contains("Authorization"), "the environment answers a challenge only");
+}
+
+#[test]
+fn credentials_go_to_the_server_that_was_named_and_to_no_other() {
+    let thief =
+        ReplyServer::always(Reply::answer(401, "WWW-Authenticate: Basic realm=\"x\"\r\n", "who?"));
+    let there = thief.url("/");
+    let site =
+        ReplyServer::start(move |_, _| Reply::answer(302, &format!("Location: {there}\r\n"), ""));
+    let (folder, url) = (folder(), site.url("/"));
+    let words = ["http", "ping", "--count", "5", "--warmup", "0s", &url];
+    let ended = Program::start_told(Path::new(PLUMB), &words, folder.path(), &WHO).wait().with(1);
+    assert!(ended.stdout.contains("another server"), "{}", ended.stdout);
+    assert!(thief.asked().iter().all(|head| !head.contains("Authorization")));
+}
+
+#[test]
+fn secrets_are_refused_where_others_would_read_them() {
+    let folder = folder();
+    let refused = |words: &[&str], said: &str| {
+        let ended = ping(words, folder.path()).with(2);
+        assert!(ended.stderr.contains(said) && !ended.stderr.contains("open-sesame"), "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    };
+    refused(&["http://DEMO:open-sesame@127.0.0.1:1/"], "PLUMB_HTTP_PASSWORD");
+    refused(
+        &["http://127.0.0.1:1/", "--header", "Authorization: Basic open-sesame"],
+        "--credentials",
+    );
+    refused(&["http://127.0.0.1:1/", "--header", "Cookie: sid=open-sesame"], "cookies");
+    let file = folder.path().join("who");
+    fs::write(&file, "DEMO:open-sesame\n").expect("a file");
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("our own file");
+    let site = portal();
+    let named = ["--credentials", file.to_str().expect("a plain path"), &site.url("/page")];
+    refused(&named, "chmod 600");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("our own file");
+    ping(&named, folder.path()).with(0);
+}
+
+#[test]
+fn ways_without_an_end_are_refused() {
+    let site = ReplyServer::start(|head, _| {
+        let number = head.bytes().filter(|byte| *byte == b'x').count();
+        Reply::answer(302, &format!("Location: /{}\r\n", "x".repeat(number + 1)), "")
+    });
+    let folder = folder();
+    let ended = ping(&[&site.url("/")], folder.path()).with(2);
+    assert!(ended.stderr.contains("redirects more than 10 times"), "{ended:?}");
+    let astray = ReplyServer::always(Reply::answer(302, "Location: ftp://elsewhere/\r\n", ""));
+    let ended = ping(&[&astray.url("/")], folder.path()).with(2);
+    assert!(ended.stderr.contains("leads nowhere"), "{ended:?}");
+}
+
+#[test]
+fn a_proxy_is_asked_for_the_whole_url() {
+    let proxy = ReplyServer::always(Reply::page("from afar"));
+    let result = measured(&["http://erp.example/a?b", "--proxy", &proxy.url("")], 0);
+    assert_eq!(result["operations"], 20);
+    let expected = "GET http://erp.example/a?b HTTP/1.1\r\nHost: erp.example\r\n";
+    assert!(proxy.asked().iter().all(|head| head.starts_with(expected)), "{:?}", proxy.asked());
+}
+
+#[test]
+fn a_proxy_that_asks_is_told_who_asks_from_the_environment_only() {
+    let line = format!("\r\nProxy-Authorization: {TOKEN}\r\n");
+    let proxy = ReplyServer::start(move |head, _| {
+        if head.contains(&line) { Reply::page("from afar") } else { Reply::answer(407, "", "who?") }
+    });
+    let folder = folder();
+    let ended = ping(&["http://erp.example/", "--proxy", &proxy.url("")], folder.path()).with(1);
+    assert!(ended.stdout.contains("PLUMB_PROXY_USER"), "{ended:?}");
+
+    let gate = proxy.url("");
+    let words =
+        ["http", "ping", "--count=3", "--warmup=0s", "--proxy", &gate, "http://erp.example/"];
+    let who = [("PLUMB_PROXY_USER", "DEMO"), ("PLUMB_PROXY_PASSWORD", "open-sesame")];
+    let place = self::folder();
+    let ended = Program::start_told(Path::new(PLUMB), &words, place.path(), &who).wait().with(0);
+    let said = everything(&ended, place.path());
+    assert!(!said.contains("open-sesame") && !said.contains(TOKEN), "a secret was kept");
+
+    let given = ["http://erp.example/", "--header", "Proxy-Authorization: Basic eA=="];
+    let ended = ping(&given, folder.path()).with(2);
+    assert!(ended.stderr.contains("PLUMB_PROXY_PASSWORD in the environment"), "{ended:?}");
+}
