@@ -33,12 +33,13 @@ from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.table import figure, mebibytes, ratio, table  # noqa: E402
 from lib.verdict import Verdict, at_least, exit_status  # noqa: E402
 
-CELLS = ("sync", "accept", "drain", "flood", "pieces")
+CELLS = ("sync", "accept", "drain", "flood", "count", "pieces")
 CONNECTIONS = 64
 WARM_SECONDS = 8
 SYNC, ACCEPT = at_least(2.5), at_least(10.0)
 SYNC_RATE, ACCEPT_RATE, DRAIN_RATE = 10_000, 25_000, 25_000
 FLOOD_EVENTS, FLOOD_BYTES, FLOOD_SECONDS, FLOOD_MEMORY = 250_000, 2_000, 25.0, 80 << 20
+COUNTED = 20_000
 PATIENCE_SECONDS = 600.0
 
 
@@ -106,7 +107,8 @@ def measure(cell: str, plumb: Path, options: argparse.Namespace, outcome: Outcom
         outcome.flush_us = pieces.flush_seconds(place.folder) * 1e6
         sink.empty(database)
         cells: Mapping[str, Callable[[Place], None]] = {
-            "sync": sync, "accept": accept, "drain": drain, "flood": flood, "pieces": by_themselves
+            "sync": sync, "accept": accept, "drain": drain, "flood": flood, "count": each_once,
+            "pieces": by_themselves
         }  # fmt: skip
         cells[cell](place)
 
@@ -186,24 +188,34 @@ def drain(place: Place) -> None:
 
 
 def flood(place: Place) -> None:
-    """So many messages from the first that is sent to the last row, each counted once."""
-    log = place.folder / "events.log"
+    """So many messages from the first that is sent to the last row."""
     with serving(place) as (server, port):
         url = f"http://127.0.0.1:{port}{runtime.PLACE}?mode=async"
-        words = [sys.executable, str(Path(__file__).with_name("send.py")), url, "--log", str(log)]
-        words += ["--events", str(place.options.events), "--size", str(FLOOD_BYTES), "--senders", "8"]
         began = time.monotonic()
-        process.run(words, PATIENCE_SECONDS)
-        settled(place, place.options.events)
+        events = place.options.events
+        sent = load.send(url, CONNECTIONS, PATIENCE_SECONDS, FLOOD_BYTES, events)
+        settled(place, sent.requests)
         seconds = time.monotonic() - began
         memory = sink.memory(server)
-        counted = counts(place, log, port)
-    place.outcome.figures |= {"flood, s": seconds, "flood, memory": memory}
-    place.outcome.counts["flood"] = str(counted)
-    place.outcome.judge("flood: accepted = in the table + dead + waiting, each once", counted.holds())
+    found = {"events": sent.requests, "s": seconds, "memory": memory}
+    place.outcome.figures |= {f"flood, {name}": value for name, value in found.items()}
     if place.options.events == FLOOD_EVENTS:
         place.outcome.judge(f"flood: below {FLOOD_SECONDS:.0f} s", seconds < FLOOD_SECONDS)
         place.outcome.judge(f"flood: below {mebibytes(FLOOD_MEMORY)}", memory < FLOOD_MEMORY)
+
+
+def each_once(place: Place) -> None:
+    """Events of a client that writes down what it was answered, counted in the table."""
+    log = place.folder / "events.log"
+    with serving(place) as (_, port):
+        url = f"http://127.0.0.1:{port}{runtime.PLACE}?mode=async"
+        words = [sys.executable, str(Path(__file__).with_name("send.py")), url, "--log", str(log)]
+        process.run([*words, "--events", str(COUNTED)], PATIENCE_SECONDS)
+        settled(place, COUNTED)
+        counted = counts(place, log, port)
+    place.outcome.counts["each once"] = str(counted)
+    text = "each once: accepted = in the table + dead + waiting, each once"
+    place.outcome.judge(text, counted.holds())
 
 
 def settled(place: Place, least: int) -> sink.Rows:
