@@ -11,7 +11,9 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(libxslt)");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={HEADER}");
-    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    for variable in ["PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
     let Some(flags) = linker_flags() else { return };
     println!("cargo::rustc-cfg=libxslt");
     for flag in flags.split_whitespace() {

@@ -66,7 +66,7 @@ fn component(text: &mut String, item: u32) {
     field(text, "CHARG", format_args!("L{item:09}"));
     text.push_str("<BDTER>20110322</BDTER>");
     field(text, "BDMNG", format_args!("{}.500", item % 250));
-    field(text, "MEINS", format_args!("{}", if item % 3 == 0 { "KG" } else { "PCE" }));
+    field(text, "MEINS", format_args!("{}", if item.is_multiple_of(3) { "KG" } else { "PCE" }));
     field(text, "POSNR", format_args!("{item:04}"));
     text.push_str("<BDART>AR</BDART></E1RESBL>\n");
 }

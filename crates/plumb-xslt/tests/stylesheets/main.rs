@@ -2,6 +2,7 @@
 //!
 //! Without libxslt the program does nothing, and there is nothing to test.
 #![cfg(libxslt)]
+#![expect(clippy::unwrap_used, reason = "what a test does not expect ends it")]
 
 mod fixture;
 mod refused;

@@ -78,6 +78,36 @@ fn a_process_killed_in_the_middle_of_a_document_is_told_of_and_replaced() {
 }
 
 #[test]
+fn a_process_is_confined_before_it_is_given_anything() {
+    let limits = XsltLimits { document_bytes: (4 << 20) + 20, processes: 1 };
+    let ours = Stylesheets::of_program(program(), limits);
+    ours.check(&sheet("<xsl:output method='text'/>"), PATIENCE).unwrap();
+    let [id] = *children(limits.memory_bytes()) else { unreachable!("one process was started") };
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let number = |status: &str, name: &str| -> u32 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse().unwrap()
+    };
+    assert_eq!(number(&status, "NoNewPrivs:"), 1);
+    // two filters of system calls beside those that this test has itself
+    let filters = "Seccomp_filters:";
+    assert_eq!(number(&status, filters), number(&own, filters) + 2);
+    let set = fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+    let memory = limits.memory_bytes().to_string();
+    for (limit, most) in [
+        ("Max open files", "0"),
+        ("Max processes", "0"),
+        ("Max core file size", "0"),
+        ("Max address space", &*memory),
+    ] {
+        let line = set.lines().find(|line| line.starts_with(limit)).unwrap();
+        let words: Vec<&str> = line[limit.len()..].split_whitespace().take(2).collect();
+        assert_eq!(words, [most, most], "{line}");
+    }
+}
+
+#[test]
 fn an_idle_process_that_was_killed_is_replaced_unseen() {
     let limits = XsltLimits { document_bytes: (4 << 20) + 18, processes: 1 };
     let ours = Stylesheets::of_program(program(), limits);
