@@ -13,9 +13,9 @@ use std::thread;
 
 use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_flow::data::{DataServers, Work};
-use plumb_flow::queue::ExecutionId;
 use plumb_flow::transaction::{Body, Request, Trace, Traced, Transaction, UnitOfWork as _, run};
 use plumb_measure::Clock as _;
+use plumb_queue::ExecutionId;
 
 const TRANSACTION: &str = r#"
 [[action]]

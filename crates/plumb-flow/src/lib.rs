@@ -12,7 +12,6 @@ mod log;
 mod manager;
 #[cfg(test)]
 mod memory_queue;
-pub mod queue;
 pub mod rows;
 pub mod sample;
 mod serve;

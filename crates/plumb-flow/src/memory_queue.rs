@@ -8,7 +8,7 @@ use plumb_engine::clock::wall_ns;
 use plumb_measure::Span;
 use tokio::sync::oneshot;
 
-use crate::queue::{
+use plumb_queue::{
     Accepted, Claimed, Ending, Execution, ExecutionId, Filter, Message, Queue, QueueError,
     QueueFigures, Settled, State,
 };

@@ -23,8 +23,16 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-app", &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-wire"]),
     (
         "plumb-flow",
-        &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-serve", "plumb-wire"],
+        &[
+            "plumb-engine",
+            "plumb-measure",
+            "plumb-queue",
+            "plumb-scenario",
+            "plumb-serve",
+            "plumb-wire",
+        ],
     ),
+    ("plumb-queue", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     ("plumb-xslt", &["plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
     ("plumb-nmon", &[]),

@@ -7,7 +7,7 @@ use plumb_engine::clock::wall_ns;
 use plumb_measure::Span;
 use plumb_serve::database::{Database, DatabaseError, Dialect, Value};
 
-use crate::queue::ExecutionId;
+use plumb_queue::ExecutionId;
 
 /// Rows that are forgotten at once at most.
 const FORGOTTEN_MAX: i64 = 10_000;

@@ -31,9 +31,9 @@ pub use pool::{Lease, Pool, PoolFigures};
 pub use work::Work;
 
 use self::server::{DataServer, Way};
-use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
 use crate::xslt::{Stylesheets, XsltLimits};
+use plumb_queue::ExecutionId;
 
 /// All data servers and back ends of a folder of transactions.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use plumb_serve::database::{Database, DatabaseError};
 use super::done::DoneTable;
 use super::file::ServerPlan;
 use super::pool::{Lease, Pool};
-use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
+use plumb_queue::ExecutionId;
 
 /// Messages that are to be done alone, at most.
 const ALONE_MAX: usize = 10_000;

@@ -15,8 +15,8 @@ use plumb_serve::database::{Answer, DatabaseError, Statement, Stopped};
 use super::done::DoneTable;
 use super::pool::Lease;
 use super::server::{DataServer, Way};
-use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
+use plumb_queue::ExecutionId;
 
 /// Statements that are sent together at most.
 pub(super) const BATCH: usize = 100;

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::share::BATCH;
 use super::{DataServers, ServerPlan, Work};
-use crate::queue::ExecutionId;
 use crate::transaction::{Outside as _, OutsideError, UnitOfWork as _};
+use plumb_queue::ExecutionId;
 
 const INSERT: &str = "INSERT INTO rows(n, text) VALUES ($1, $2)";
 

@@ -8,11 +8,11 @@ use plumb_serve::database::Statement;
 use super::server::Way;
 use super::share::Share;
 use super::{DataServers, is_read};
-use crate::queue::ExecutionId;
 use crate::transaction::{
     BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
 };
 use crate::xslt::Stylesheet;
+use plumb_queue::ExecutionId;
 
 /// A unit of work over data servers. What is not committed when it is dropped is undone.
 ///

@@ -11,8 +11,8 @@ use plumb_serve::negotiation::{Accept, Offer};
 use quick_xml::escape::escape;
 
 use crate::executor::Timings;
-use crate::queue::{ExecutionId, QueueError};
 use crate::rows::Position;
+use plumb_queue::{ExecutionId, QueueError};
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";

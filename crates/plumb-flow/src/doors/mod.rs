@@ -28,8 +28,8 @@ use crate::data::DataServers;
 use crate::executor::Executor;
 use crate::log::Log;
 use crate::manager::{Manager, View};
-use crate::queue::ExecutionId;
 use crate::serve::{Config, RouteConfig};
+use plumb_queue::ExecutionId;
 
 pub(crate) use answer::{Answer, ErrorForm, Failure, HTML, JSON};
 pub(crate) use route::{ManagerPath, Route, id};

@@ -3,7 +3,7 @@
 use plumb_wire::percent::decoded;
 
 use super::answer::ErrorForm;
-use crate::queue::ExecutionId;
+use plumb_queue::ExecutionId;
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]

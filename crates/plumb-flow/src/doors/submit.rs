@@ -11,8 +11,8 @@ use super::answer::{Answer, Failure, JSON, parts};
 use super::document::Document;
 use super::parameters::{self, Pairs};
 use crate::executor::{Crowded, Executor, Outcome};
-use crate::queue::{Accepted, Message, QueueError};
 use crate::transaction::{Completed, FailureKind, Mode};
+use plumb_queue::{Accepted, Message, QueueError};
 
 /// Characters of a key at most.
 const KEY_MAX: usize = 255;

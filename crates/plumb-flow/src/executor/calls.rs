@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::Outcome;
 use crate::live::Version;
-use crate::queue::Message;
+use plumb_queue::Message;
 
 /// A call that somebody waits for.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use plumb_measure::{Clock as _, Span};
 use super::outsides::Timed;
 use super::trace::BoundedTrace;
 use crate::live::Version;
-use crate::queue::{ExecutionId, Kept, Message};
 use crate::transaction::{
     Body, Completed, Failed, FailureKind, OutsideError, Persist, Request, Transaction, UnitOfWork,
     run,
 };
+use plumb_queue::{ExecutionId, Kept, Message};
 
 /// How an attempt went, before what it did outside is committed.
 #[derive(Debug)]

@@ -24,8 +24,8 @@ use self::counts::AttemptEnd;
 use self::execution::{Attempt, attempt, commit};
 use crate::live::Live;
 use crate::log::Log;
-use crate::queue::{Ending, ExecutionId, Message, Queue, Settled};
 use crate::transaction::{Completed, Failed, Retry, UnitOfWork};
+use plumb_queue::{Ending, ExecutionId, Message, Queue, Settled};
 
 pub(crate) use counts::{CountFigures, Counts, Timings};
 pub(crate) use outsides::Outsides;

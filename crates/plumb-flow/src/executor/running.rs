@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
 
-use crate::queue::ExecutionId;
+use plumb_queue::ExecutionId;
 
 /// Executions that are under way, by their ids.
 #[derive(Debug, Default)]

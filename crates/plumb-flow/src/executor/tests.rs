@@ -13,11 +13,11 @@ use super::{Executor, ExecutorSettings, Outsides, wait_for};
 use crate::live::Live;
 use crate::log::Log;
 use crate::memory_queue::MemoryQueue;
-use crate::queue::{Execution, ExecutionId, Filter, Message, Queue, State};
 use crate::transaction::{
     BackEndAnswer, BackEndRequest, FailureKind, Outside, OutsideError, Retry, SqlAnswer, UnitOfWork,
 };
 use crate::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use plumb_queue::{Execution, ExecutionId, Filter, Message, Queue, State};
 
 /// What a table holds, and what its server says of statements.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use plumb_measure::{Clock as _, Span};
 use super::Executor;
 use super::counts::{AttemptEnd, Timings};
 use super::execution::{Attempt, attempt, commit};
-use crate::queue::{Claimed, Ending, ExecutionId, QueueError, Settled};
 use crate::transaction::{FailureKind, Retry, UnitOfWork};
+use plumb_queue::{Claimed, Ending, ExecutionId, QueueError, Settled};
 
 /// How long a claim waits for a message.
 const PATIENCE: Duration = Duration::from_millis(250);

@@ -7,7 +7,7 @@ use plumb_measure::Clock as _;
 use serde::Serialize;
 
 use crate::doors::Failure;
-use crate::queue::{ExecutionId, Filter, Queue, State};
+use plumb_queue::{ExecutionId, Filter, Queue, State};
 
 /// Between two steps of a drain.
 const STEP: std::time::Duration = std::time::Duration::from_millis(50);

@@ -7,7 +7,7 @@ use super::drain::DrainProgress;
 use crate::data::{self, DataServers};
 use crate::executor::{CountFigures, Executor, PoolFigures};
 use crate::live::LiveState;
-use crate::queue::QueueFigures;
+use plumb_queue::QueueFigures;
 
 /// Everything there is to see. Times in nanoseconds, sizes in bytes.
 #[derive(Clone, Debug, Serialize)]

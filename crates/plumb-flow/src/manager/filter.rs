@@ -1,7 +1,7 @@
 //! Which executions a form or a query means.
 
 use crate::doors::{Failure, id};
-use crate::queue::{Filter, State};
+use plumb_queue::{Filter, State};
 
 /// Executions that are shown unless a query says.
 const SHOWN: usize = 50;
@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::queue::ExecutionId;
+    use plumb_queue::ExecutionId;
 
     fn read(pairs: &[(&str, &str)]) -> Result<Chosen, String> {
         let pairs: Vec<(String, String)> =

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::figures::Figures;
 use super::filter::state_name;
 use crate::executor::UnderWay;
-use crate::queue::{Execution, ExecutionId, State};
+use plumb_queue::{Execution, ExecutionId, State};
 
 /// Figures, and executions.
 pub(super) fn overview(figures: &Figures, found: &[Execution]) -> String {

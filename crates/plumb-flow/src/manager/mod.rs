@@ -20,7 +20,7 @@ use self::filter::Chosen;
 use crate::data::DataServers;
 use crate::doors::{Answer, Failure, HTML, JSON, ManagerPath};
 use crate::executor::Executor;
-use crate::queue::ExecutionId;
+use plumb_queue::ExecutionId;
 
 /// The transaction manager of a server.
 #[derive(Debug)]

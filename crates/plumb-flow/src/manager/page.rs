@@ -8,7 +8,7 @@ use super::figures::{Figures, RunningFigures};
 use super::filter::{Chosen, state_name};
 use super::json::accepted;
 use crate::executor::PoolFigures;
-use crate::queue::{Execution, State};
+use plumb_queue::{Execution, State};
 
 const STYLE: &str = "
 :root{color-scheme:light dark;--line:#d6dde4;--dim:#5b6875;--bar:#1f6fb2;--back:#fff;--soft:#f3f6f9;--bad:#b3361e;--good:#2d7a4f;--busy:#8a6d1a}

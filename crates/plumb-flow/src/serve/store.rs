@@ -7,7 +7,7 @@ use plumb_serve::database::{DatabaseLimits, DatabaseTarget, Secret};
 
 use super::QueueConfig;
 use crate::FlowError;
-use crate::queue::{PostgresQueue, Queue, QueueLimits, SqliteQueue, SystemClock};
+use plumb_queue::{PostgresQueue, Queue, QueueLimits, SqliteQueue, SystemClock};
 
 /// Opens the queue that `config` describes.
 ///

@@ -3,8 +3,8 @@
 
 use plumb_measure::Span;
 
-use crate::queue::ExecutionId;
 use crate::xslt::Stylesheet;
+use plumb_queue::ExecutionId;
 
 /// Why something outside was not done.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]

@@ -10,8 +10,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use plumb_flow::data::{DataServers, Work};
-use plumb_flow::queue::ExecutionId;
 use plumb_flow::transaction::{Outside as _, OutsideError, UnitOfWork as _};
+use plumb_queue::ExecutionId;
 use tempfile::TempDir;
 
 use crate::kit::postgres::{PASSWORD, Postgres, psql, try_psql, url};

@@ -3,8 +3,8 @@
 use plumb_serve::database::{DatabaseError, Statement, Stopped};
 
 use super::{Member, Share};
-use crate::queue::ExecutionId;
 use crate::transaction::OutsideError;
+use plumb_queue::ExecutionId;
 
 impl Share {
     pub(super) fn commit_recorded(&mut self) {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_flow::queue::{Ending, Message, Queue, QueueLimits, Settled, SqliteQueue, SystemClock};
 use plumb_measure::{Clock as _, grouped, show_ns};
+use plumb_queue::{Ending, Message, Queue, QueueLimits, Settled, SqliteQueue, SystemClock};
 
 /// Threads that settle, and messages that each takes at a time.
 const WORKERS: usize = 4;

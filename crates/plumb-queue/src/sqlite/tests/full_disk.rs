@@ -15,7 +15,7 @@ const FOLDER: &str = "PLUMB_QUEUE_TEST_SMALL_DISK";
 fn a_full_disk_refuses_and_drains_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=12m tmpfs \"$1\" || exit 77; exec \"$2\" --exact \
-                  queue::sqlite::tests::full_disk::on_the_small_disk --nocapture";
+                  sqlite::tests::full_disk::on_the_small_disk --nocapture";
     let output = Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(folder.path())

@@ -77,7 +77,7 @@ fn nothing_accepted_is_lost_and_nothing_settled_comes_back() {
 fn kill_one(folder: &Path, seed: u64, told: &mut Told) {
     let lines = 1 + mixed(seed) % 150;
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "queue::sqlite::tests::killed::load", "--nocapture"])
+        .args(["--exact", "sqlite::tests::killed::load", "--nocapture"])
         .env(FOLDER, folder)
         .env(SEED, seed.to_string())
         .stdout(Stdio::null())
