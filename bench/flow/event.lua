@@ -1,5 +1,5 @@
 -- Events of 300 bytes, each with a number of its own: the time at which wrk began, the number of the
--- thread and a count. Behind `--`: another size, and after how many answers a thread stops.
+-- thread and a count. Behind `--`: another size, and after how many answers of a thread all stop.
 local threads = 0
 
 function setup(thread)
@@ -16,7 +16,8 @@ function init(words)
         local answered = 0
         response = function()
             answered = answered + 1
-            if answered == most then wrk.thread:stop() end
+            -- wrk itself sleeps until its time is over, or it is interrupted
+            if answered == most then os.execute("kill -s INT $PPID") end
         end
     end
     local head = '<?xml version="1.0" encoding="UTF-8"?>\n<event><number>%010d%d%08d</number><part>PART-%05d</part>'
