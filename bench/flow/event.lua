@@ -1,5 +1,5 @@
 -- Events of 300 bytes, each with a number of its own: the time at which wrk began, the number of the
--- thread and a count. Behind `--`: another size, and after how many answers a thread stops.
+-- thread and a count. Behind `--`: another size.
 local threads = 0
 
 function setup(thread)
@@ -11,14 +11,6 @@ function init(words)
     count = 0
     began = os.time()
     local size = tonumber(words[1]) or 300
-    local most = tonumber(words[2])
-    if most then
-        local answered = 0
-        response = function()
-            answered = answered + 1
-            if answered == most then wrk.thread:stop() end
-        end
-    end
     local head = '<?xml version="1.0" encoding="UTF-8"?>\n<event><number>%010d%d%08d</number><part>PART-%05d</part>'
     local tail = "<note>%s</note></event>"
     local empty = #string.format(head, 0, 0, 0, 0) + #string.format(tail, "")

@@ -29,14 +29,12 @@ class Load:
 
 
 def send(
-    url: str, connections: int, seconds: float, size: int = 300, events: int | None = None
+    url: str, connections: int, seconds: float, size: int = 300
 ) -> Load:
-    """Events of `size` bytes over so many connections, as fast as they are answered; for so long, or
-    until about so many `events` are answered."""
+    """Events of `size` bytes over so many connections, as fast as they are answered."""
     threads = min(THREADS, connections)
-    more = [str(size)] if events is None else [str(size), str(events // threads)]
     words = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds:.0f}s", "--timeout", "10s"]
-    said = process.run([*words, "-s", str(SCRIPT), url, "--", *more], seconds + 60)
+    said = process.run([*words, "-s", str(SCRIPT), url, "--", str(size)], seconds + 60)
     found = json.loads(said[said.index("{") : said.rindex("}") + 1])
     if found.pop("wrong"):
         raise BenchFailure(f"{url}: not every event was taken: {said.strip()[-300:]}")
