@@ -94,13 +94,11 @@ fn serve(folder: &Path) -> Server {
 
 /// What `look` finds, asked as often as a test has patience for.
 fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..100_000 {
-        if let Some(found) = look() {
-            return found;
-        }
+    let looks = std::iter::repeat_with(|| {
         std::thread::yield_now();
-    }
-    panic!("it did not come");
+        look()
+    });
+    looks.take(100_000).flatten().next().expect("it comes")
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 40] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -22,6 +22,11 @@ const COMMANDS: [&[&str]; 40] = [
     &["app", "generate"],
     &["flow", "check"],
     &["flow", "try"],
+    &["flow", "serve"],
+    &["flow", "list"],
+    &["flow", "show"],
+    &["flow", "retry"],
+    &["flow", "drop"],
     &["lock", "serve"],
     &["lock", "load", "pairs"],
     &["lock", "load", "sd"],

@@ -3,12 +3,11 @@
 
 use crate::kit;
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::{self};
 use std::path::Path;
 
 use kit::http::{Nginx, Reply, ReplyServer};
-use kit::{Ended, PLUMB, Program, names_in, only_run, plumb, read};
+use kit::{Ended, names_in, only_run, plumb, read};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 

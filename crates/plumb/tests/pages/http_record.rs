@@ -4,20 +4,18 @@
 
 use crate::kit;
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
+use kit::PATIENCE;
 use kit::authority::Authority;
 use kit::http::{Reply, ReplyServer};
 use kit::message::{head, rest};
 use kit::recorder::{Recorder, encrypted};
 use kit::web::Web;
-use kit::{PATIENCE, Program, plumb};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
