@@ -17,12 +17,16 @@ const INSERT: &str = "INSERT INTO rows(n, text) VALUES ($1, $2)";
 
 /// Two data servers, each with a table whose numbers are numbers and stand there once.
 fn servers() -> (TempDir, Arc<DataServers>) {
+    named(&["one", "two"])
+}
+
+fn named(names: &[&str]) -> (TempDir, Arc<DataServers>) {
     let folder = tempfile::tempdir().unwrap();
     let plan = |name: &str, folder: &Path| {
         let target = DatabaseTarget::file(folder.join(format!("{name}.db")));
         ServerPlan { maximum: 4, ..ServerPlan::new(name, target) }
     };
-    let plans = vec![plan("one", folder.path()), plan("two", folder.path())];
+    let plans = names.iter().map(|name| plan(name, folder.path())).collect();
     let servers = Arc::new(DataServers::new(plans));
     for (_, pool) in servers.pools() {
         let table = "CREATE TABLE rows(n INTEGER PRIMARY KEY CHECK (n > 0), text TEXT)";
@@ -60,6 +64,29 @@ fn messages_are_committed_together_and_recorded() {
     assert_eq!(numbers(&servers, "one", "rows"), [1, 2, 3]);
     assert_eq!(numbers(&servers, "one", "plumb_done"), [1, 2, 3]);
     assert!(work.commit().is_empty());
+}
+
+#[test]
+fn the_only_data_server_needs_no_name_and_does_a_message_in_one_transaction() {
+    for unit in [DataServers::unit, DataServers::direct] {
+        let (_folder, servers) = named(&["plant"]);
+        let mut work = unit(&servers);
+        work.begin(ExecutionId(1));
+        for (server, number) in [("", 1), ("", 2), ("plant", 3)] {
+            insert(&mut work, server, number).unwrap();
+        }
+        assert!(servers.pools().all(|(_, pool)| pool.figures().in_use_max == 1), "one session");
+        assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
+        assert_eq!(numbers(&servers, "plant", "rows"), [1, 2, 3]);
+        // all or none
+        work.begin(ExecutionId(2));
+        for (server, number) in [("", 4), ("", 1)] {
+            insert(&mut work, server, number).unwrap();
+        }
+        let done = work.commit();
+        assert!(matches!(&*done, [(ExecutionId(2), Err(OutsideError::Refused(_)))]), "{done:?}");
+        assert_eq!(numbers(&servers, "plant", "rows"), [1, 2, 3]);
+    }
 }
 
 #[test]

@@ -58,10 +58,12 @@ impl Work {
         if self.messages.is_empty() {
             self.begin(ExecutionId(0));
         }
-        let at = match self.shares.iter().position(|share| share.name() == server) {
+        // the only one needs no name: what it is called is known when it is found
+        let found = self.servers.find(server)?;
+        let name = &found.pool.plan().name;
+        let at = match self.shares.iter().position(|share| share.name() == name) {
             Some(at) => at,
             None => {
-                let found = self.servers.find(server)?;
                 self.shares.push(Share::new(found, self.way));
                 self.shares.len() - 1
             }

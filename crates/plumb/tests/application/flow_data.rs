@@ -8,6 +8,7 @@ use std::thread;
 
 use tempfile::{TempDir, tempdir};
 
+use crate::flow_serve::Flow;
 use crate::kit::{Ended, plumb, postgres};
 
 const TRANSACTION: &str = r#"
@@ -161,4 +162,39 @@ fn a_back_end_is_called_on_one_session_or_on_one_each() {
         assert!(heads[0].contains("Authorization: Basic bWlpOnNlY3JldA==\r\n"));
         assert_eq!(heads[0].contains("Connection: close"), sessions > 1);
     }
+}
+
+const FILE: &str = r#"
+[server.plant]
+url = "plant.db"
+init-command = "CREATE TABLE IF NOT EXISTS components (order_no int, part text, quantity numeric)"
+"#;
+const COUNTED: &str = r#"
+[[action]]
+name = "all"
+sql = "SELECT count(*) AS rows FROM components"
+[[action]]
+respond = "${all.rows}"
+"#;
+
+#[test]
+fn rows_of_calls_and_of_queued_messages_reach_the_only_data_server() {
+    let transaction = TRANSACTION.replace("server = \"plant\"\n", "");
+    let transaction = format!("persist = \"always\"\n{transaction}");
+    let files =
+        [("data-servers.toml", FILE), ("rows.toml", &*transaction), ("counted.toml", COUNTED)];
+    let flow = Flow::of("", &files);
+    let xml = [("Content-Type", "application/xml")];
+    let answer = flow.post("/runner/rows", &xml, MESSAGE).with(200);
+    assert_eq!(answer.text(), r#"{"rows": 2, "sum": "2"}"#);
+    let ids: Vec<String> = (0..5)
+        .map(|_| {
+            let accepted = flow.post("/runner/rows?mode=async", &xml, MESSAGE).with(202).json();
+            accepted["id"].as_str().expect("an id").to_owned()
+        })
+        .collect();
+    for id in ids {
+        flow.until(&id, "done");
+    }
+    assert_eq!(flow.post("/runner/counted", &xml, "<a/>").with(200).text(), "12");
 }

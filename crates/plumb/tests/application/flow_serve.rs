@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use crate::kit::web::{Reply, Web};
 use crate::kit::{Program, Server, plumb};
 
-const XML: (&str, &str) = ("Content-Type", "application/xml");
+pub(crate) const XML: (&str, &str) = ("Content-Type", "application/xml");
 const JSON: (&str, &str) = ("Accept", "application/json");
 const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
 
 /// Rows of an order, counted; an order without rows fails.
-const ORDER: &str = r#"
+pub(crate) const ORDER: &str = r#"
 about = "Rows of an order"
 mode = "async"
 persist = "always"
@@ -35,38 +35,46 @@ respond = "<rows plant=\"${plant}\">${rows.rows}</rows>"
 type = "application/xml"
 "#;
 
-const TWO: &str = "<ORDER><ITEM><PART>a</PART></ITEM><ITEM><PART>b</PART></ITEM></ORDER>";
+pub(crate) const TWO: &str =
+    "<ORDER><ITEM><PART>a</PART></ITEM><ITEM><PART>b</PART></ITEM></ORDER>";
 
 /// A server of one transaction, with settings, in a folder of its own.
-struct Flow {
-    folder: TempDir,
-    server: Server,
+pub(crate) struct Flow {
+    pub(crate) folder: TempDir,
+    pub(crate) server: Server,
 }
 
 impl Flow {
-    fn start(settings: &str) -> Self {
+    pub(crate) fn start(settings: &str) -> Self {
+        Self::of(settings, &[])
+    }
+
+    /// With further files beside the transaction.
+    pub(crate) fn of(settings: &str, files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("flows")).expect("it can be written");
-        fs::write(folder.path().join("flows/order.toml"), ORDER).expect("it can be written");
+        for (name, text) in [&[("order.toml", ORDER)], files].concat() {
+            fs::write(folder.path().join("flows").join(name), text).expect("it can be written");
+        }
         fs::write(folder.path().join("settings.toml"), settings).expect("it can be written");
         let server = serve(folder.path());
         Self { folder, server }
     }
 
-    fn web(&self) -> Web {
+    pub(crate) fn web(&self) -> Web {
         self.server.web()
     }
 
-    fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+    pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         self.web().ask("POST", path, headers, body.as_bytes())
     }
 
-    fn get(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
+    pub(crate) fn get(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
         self.web().ask("GET", path, headers, b"")
     }
 
     /// The execution `id` once it is in `state`.
-    fn until(&self, id: &str, state: &str) -> Value {
+    pub(crate) fn until(&self, id: &str, state: &str) -> Value {
         let mut web = self.web();
         until(|| {
             let reply = web.ask("GET", &format!("/executions/{id}"), &[], b"");
@@ -75,12 +83,12 @@ impl Flow {
         })
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.folder.path().join("flows").join(name), text).expect("it can be written");
     }
 
     /// A verb of the command line for this server.
-    fn ask(&self, verb: &str, words: &[&str]) -> crate::kit::Ended {
+    pub(crate) fn ask(&self, verb: &str, words: &[&str]) -> crate::kit::Ended {
         let url = format!("http://{}", self.server.address);
         plumb(&[&["flow", verb, &url], words].concat(), self.folder.path())
     }
@@ -384,66 +392,4 @@ fn a_server_told_to_stop_finishes_what_is_under_way() {
     let reply = web.answer().expect("an answer").with(200);
     assert_eq!(reply.text(), "<rows plant=\"1000\">2</rows>");
     flow.server.wait().with(0);
-}
-
-#[test]
-fn a_transaction_is_a_web_service() {
-    let flow = Flow::start("");
-    let wsdl = flow.get("/soap/order?wsdl", &[]).with(200).text();
-    let address = "location=\"http://localhost:8000/soap/order\"";
-    assert!(wsdl.contains(address) && wsdl.contains("name=\"plant\""), "{wsdl}");
-    let envelope = |body: &str| {
-        format!(
-            "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body>{body}\
-             </s:Body></s:Envelope>"
-        )
-    };
-    let request = format!(
-        "<Request xmlns=\"urn:plumb:flow:order\"><plant>7</plant><Document>{TWO}</Document>\
-         </Request>"
-    );
-    let kind = ("Content-Type", "text/xml; charset=utf-8");
-    // the transaction is asynchronous: its response is an id
-    let accepted = flow.post("/soap/order", &[kind], &envelope(&request)).with(200).text();
-    let id = accepted.split("<Execution>").nth(1).and_then(|rest| rest.get(..16));
-    assert!(accepted.contains("<State>accepted</State>"), "{accepted}");
-    flow.until(id.expect("an id"), "done");
-    flow.write("now.toml", &ORDER.replace("mode = \"async\"", "").replace("accepts", "#"));
-    assert!(flow.server.log().starts_with("2 transactions in force"));
-    let request = request.replace("flow:order", "flow:now");
-    let done = flow.post("/soap/now", &[kind], &envelope(&request)).with(200).text();
-    let text = "<Text>&lt;rows plant=&quot;7&quot;&gt;2&lt;/rows&gt;</Text>";
-    assert!(
-        done.contains("<State>done</State><Status>200</Status>") && done.contains(text),
-        "{done}"
-    );
-    let fault = flow.post("/soap/now", &[kind], &envelope("<ORDER/>")).with(500).text();
-    assert!(fault.contains("<faultcode>soap:Server</faultcode>"), "{fault}");
-    let fault = flow.post("/soap/now", &[kind], "<a/>").with(500).text();
-    assert!(fault.contains("<faultcode>soap:Client</faultcode>"), "{fault}");
-}
-
-#[test]
-fn a_browser_shows_the_manager() {
-    let program = Path::new("chromium");
-    if let Err(error) = std::process::Command::new(program).arg("--version").output() {
-        return println!("not tested with a browser: chromium: {error}; ./test --full installs it");
-    }
-    let flow = Flow::start("");
-    let reply = flow.post("/runner/order?plant=%3Cb%3E", &[XML], "<ORDER/>").with(202).json();
-    let id = reply["id"].as_str().expect("an id").to_owned();
-    flow.until(&id, "failed");
-    let shown = |path: &str| {
-        let profile = tempfile::tempdir().expect("a temporary folder");
-        let url = format!("http://{}{path}", flow.server.address);
-        let profile_word = format!("--user-data-dir={}", profile.path().display());
-        let words = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"];
-        let words = [&words[..], &["--dump-dom", &profile_word, &url]].concat();
-        Program::start_as(program, &words, profile.path()).wait().with(0).stdout
-    };
-    let page = shown("/manager?state=failed");
-    assert!(page.contains(&id) && page.contains("an order without items"), "{page}");
-    assert!(page.contains("<td class=\"w failed\">failed</td>"), "{page}");
-    let one = shown(&format!("/manager/executions/{id}"));
-    assert!(one.contains("&lt;b&gt;") && one.contains("&lt;ORDER/&gt;"), "{one}");
 }

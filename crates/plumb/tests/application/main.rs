@@ -7,6 +7,7 @@ mod app;
 mod app_database;
 mod app_locks;
 mod flow;
+mod flow_clients;
 mod flow_data;
 mod flow_serve;
 mod front;
