@@ -97,12 +97,14 @@ fn every_line_of_the_table_is_a_crate() {
 #[test]
 fn only_the_clock_of_the_engine_reads_time() {
     let clock = Path::new("plumb-engine/src/clock.rs");
+    // the calls that a confined program may still make are named there, not made
+    let filter = Path::new("plumb-xslt/src/confinement.rs");
     let words = ["clock_gettime", "Instant", "SystemTime"];
     assert!(words.iter().any(|word| mentions(&root().join(clock), word)), "the clock has moved");
     for file in sources() {
         for word in words {
             assert!(
-                file.ends_with(clock) || !mentions(&file, word),
+                file.ends_with(clock) || file.ends_with(filter) || !mentions(&file, word),
                 "{} mentions {word}: take the clock that is handed in",
                 file.display()
             );
@@ -113,10 +115,12 @@ fn only_the_clock_of_the_engine_reads_time() {
 #[test]
 fn only_the_program_prints() {
     for file in sources() {
+        // what a test prints is for whoever runs it
+        let test = file.iter().any(|part| part == "tests" || part == "tests.rs");
         let program = file.starts_with(root().join("plumb"));
         for word in ["println!", "eprintln!", "print!(", "eprint!("] {
             assert!(
-                program || !mentions(&file, word),
+                test || program || !mentions(&file, word),
                 "{} says {word}: only the program knows where output goes",
                 file.display()
             );
