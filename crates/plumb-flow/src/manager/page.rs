@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plumb_engine::clock::utc;
-use plumb_measure::{grouped, show_ns};
+use plumb_measure::{counted, grouped, show_ns};
 
 use super::figures::{Figures, RunningFigures};
 use super::filter::{Chosen, state_name};
@@ -52,7 +52,7 @@ pub(super) fn overview(figures: &Figures, chosen: &Chosen, found: &[Execution]) 
     let body = html! {
         h1 { "Transaction manager" }
         p.sub {
-            (transactions.names.len()) " transactions of " (transactions.folder) ", version "
+            (counted(transactions.names.len() as u64, "transaction")) " of " (transactions.folder) ", version "
             code { (transactions.digest) } " in force since " (transactions.state.since)
             "; server since " (figures.began) "; for " a href="/metrics" { "Prometheus" }
         }
