@@ -1,6 +1,6 @@
 //! What the embedded queue takes and gives a second on this disk.
 //!
-//!     cargo run --release -p plumb-flow --example queue -- FOLDER PRODUCERS BYTES COUNT [WINDOW]
+//!     cargo run --release -p plumb-queue --example queue -- FOLDER PRODUCERS BYTES COUNT [WINDOW]
 //!
 //! PRODUCERS threads have COUNT messages of BYTES accepted, each with WINDOW of them (1) under way;
 //! then they wait, all of them, and are given out and settled. The disk is measured first: the
