@@ -1,7 +1,6 @@
 //! `back-ends.toml`: the HTTP servers that calls of transactions name.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use plumb_measure::{ByteSize, Span};
@@ -11,6 +10,7 @@ use plumb_wire::http::{Scheme, Url};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::described::described;
 use super::file::first_line;
 
 /// The name of the file, in the folder of the transactions.
@@ -93,13 +93,7 @@ impl std::fmt::Debug for BackEndPlan {
 /// # Errors
 /// What is wrong in the file, with its place.
 pub(super) fn read(folder: &Path) -> Result<Vec<BackEndPlan>, String> {
-    let path = folder.join(FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
-    parse(&text, folder).map_err(|wrong| format!("{}, {wrong}", path.display()))
+    described(&folder.join(FILE), |text| parse(text, folder))
 }
 
 /// The back ends that `text` describes; files that it names are looked for in `folder`.
@@ -169,7 +163,7 @@ mod tests {
     #[test]
     fn the_settings_of_a_back_end_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("erp.password"), "secret\n").unwrap();
+        std::fs::write(folder.path().join("erp.password"), "secret\n").unwrap();
         let text = "[back-end.erp]\nurl = \"http://erp:8000/sap/\"\nuser = \"mii\"\n\
             password-file = \"erp.password\"\nkeep = \"nothing\"\nconnections = 4\n\
             timeout = \"5s\"\nretries = 2\nretry-interval = \"10ms\"\nanswer-size = \"2MiB\"\n";

@@ -10,6 +10,8 @@ use plumb_wire::document::{self, Wrong};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::described::described;
+
 /// The name of the file, in the folder of the transactions.
 pub const FILE: &str = "data-servers.toml";
 /// Sessions of a pool at most.
@@ -122,13 +124,7 @@ impl ServerPlan {
 /// # Errors
 /// What is wrong in the file, with its place.
 pub(super) fn read(folder: &Path) -> Result<Vec<ServerPlan>, String> {
-    let path = folder.join(FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
-    };
-    parse(&text, folder).map_err(|wrong| format!("{}, {wrong}", path.display()))
+    described(&folder.join(FILE), |text| parse(text, folder))
 }
 
 /// The data servers that `text` describes; files that it names are looked for in `folder`.

@@ -7,6 +7,7 @@
 mod back_end;
 mod back_end_file;
 mod check;
+mod described;
 mod done;
 mod file;
 mod http;
