@@ -25,6 +25,7 @@ import count  # noqa: E402
 import entry  # noqa: E402
 import load  # noqa: E402
 import pieces  # noqa: E402
+import rows  # noqa: E402
 import runtime  # noqa: E402
 import sink  # noqa: E402
 from lib import build, cluster, console, experiment, machine, process, results  # noqa: E402
@@ -33,11 +34,12 @@ from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.table import figure, mebibytes, ratio, table  # noqa: E402
 from lib.verdict import Verdict, at_least, exit_status  # noqa: E402
 
-CELLS = ("sync", "accept", "drain", "flood", "count", "pieces")
+CELLS = ("sync", "accept", "drain", "flood", "count", "pieces", "rows", "documents")
 CONNECTIONS = 64
 WARM_SECONDS = 8
 SYNC, ACCEPT = at_least(2.5), at_least(10.0)
 SYNC_RATE, ACCEPT_RATE, DRAIN_RATE = 10_000, 25_000, 25_000
+ROWS_RATE, ROWS_ROUNDS, DOCUMENTS = 120, 5, 50
 FLOOD_EVENTS, FLOOD_BYTES, FLOOD_SECONDS, FLOOD_MEMORY = 250_000, 2_000, 25.0, 80 << 20
 COUNTED = 20_000
 PATIENCE_SECONDS = 600.0
@@ -108,7 +110,7 @@ def measure(cell: str, plumb: Path, options: argparse.Namespace, outcome: Outcom
         sink.empty(database)
         cells: Mapping[str, Callable[[Place], None]] = {
             "sync": sync, "accept": accept, "drain": drain, "flood": flood, "count": each_once,
-            "pieces": by_themselves
+            "pieces": by_themselves, "rows": of_documents, "documents": served_documents
         }  # fmt: skip
         cells[cell](place)
 
@@ -159,31 +161,34 @@ def compared(place: Place, name: str, paths: tuple[str, str]) -> experiment.Effe
 def sync(place: Place) -> None:
     """A row is committed before the answer."""
     effect = compared(place, "sync", (runtime.PLACE + "?mode=sync", "/sync"))
-    judge_rates(place.outcome, "sync", effect, SYNC, SYNC_RATE)
+    judge_ratio(place.outcome, "sync", effect, SYNC)
+    found = effect.candidate if effect else place.outcome.figures["sync, plumb alone"]
+    place.outcome.judge(f"sync: at least {SYNC_RATE:,}/s", found >= SYNC_RATE)
 
 
 def accept(place: Place) -> None:
     """The answer comes once the message is on disk; rows are inserted meanwhile."""
     effect = compared(place, "accept", (runtime.PLACE + "?mode=async", "/async"))
-    judge_rates(place.outcome, "accept", effect, ACCEPT, ACCEPT_RATE)
+    judge_ratio(place.outcome, "accept", effect, ACCEPT)
 
 
-def judge_rates(outcome, name, effect, target, rate) -> None:  # type: ignore[no-untyped-def]
-    """Both targets of a cell that has a peer."""
+def judge_ratio(outcome, name, effect, target) -> None:  # type: ignore[no-untyped-def]
+    """The target of a cell that has a peer."""
     outcome.effects[name] = effect
     interval = effect.interval if effect else None
     outcome.targets.append((f"{name}: plumb / camel {target}", target.judge(interval)))
-    found = effect.candidate if effect else outcome.figures.get(f"{name}, plumb alone", 0.0)
-    outcome.judge(f"{name}: at least {rate:,}/s", found >= rate)
 
 
 def drain(place: Place) -> None:
-    """Rows a second out of a queue that was filled, by the time stamps of the table."""
+    """A queue is filled while nobody gets at the table, and then drained into it."""
     with serving(place) as (_, port):
         url = f"http://127.0.0.1:{port}{runtime.PLACE}?mode=async"
-        sent = load.send(url, CONNECTIONS, 3 * place.options.seconds)
+        with sink.closed(place.database):
+            load.send(url, CONNECTIONS, 1)  # the workers take what they can
+            sent = load.send(url, CONNECTIONS, place.options.seconds)
         rows = settled(place, sent.requests)
-    place.outcome.figures["drain, rows/s"] = rows.rate
+    place.outcome.figures |= {"accepted alone, events/s": sent.rate, "drain, rows/s": rows.rate}
+    place.outcome.judge(f"accept: at least {ACCEPT_RATE:,}/s", sent.rate >= ACCEPT_RATE)
     place.outcome.judge(f"drain: at least {DRAIN_RATE:,} rows/s", rows.rate >= DRAIN_RATE)
 
 
@@ -242,6 +247,35 @@ def by_themselves(place: Place) -> None:
         found[f"pgbench, {clients} clients, rows/s"] = rate
     for name, value in pieces.queue(place.options.events, FLOOD_BYTES, place.folder).items():
         found[f"SQLite in C, {name}"] = value
+
+
+def of_documents(place: Place) -> None:
+    """Rows of documents of several sizes: processor time and peak memory, beside the peers."""
+    found = place.outcome.figures
+    for megabytes, name, cost in rows.measured(place.plumb, place.folder, ROWS_ROUNDS):
+        found[f"{megabytes} MB, {name}, CPU ms"] = 1_000 * cost.cpu_seconds
+        found[f"{megabytes} MB, {name}, memory"] = cost.peak_bytes
+    rate = 10_000 / found["10 MB, plumb, CPU ms"]
+    found["rows, MB a CPU second"] = rate
+    place.outcome.judge(f"rows: at least {ROWS_RATE} documents of 1 MB a CPU second", rate >= ROWS_RATE)
+
+
+def served_documents(place: Place) -> None:
+    """The same transaction through the server: its processor time for a document of 1 MB."""
+    message = place.folder / "order.xml"
+    rows.document(message, 1)
+    with runtime.serving(place.plumb, place.database, place.folder, (), rows.TRANSACTION) as (
+        server,
+        port,
+    ):
+        url = f"http://127.0.0.1:{port}{runtime.PLACE}?mode=sync"
+        runtime.post(url, message.read_bytes())
+        before = process.cpu_seconds(server.pid)
+        for _ in range(DOCUMENTS):
+            runtime.post(url, message.read_bytes())
+        took = process.cpu_seconds(server.pid) - before
+        place.outcome.figures["documents, memory"] = sink.memory(server)
+    place.outcome.figures["documents of 1 MB a CPU second of the server"] = DOCUMENTS / took
 
 
 def print_outcome(outcome: Outcome) -> None:

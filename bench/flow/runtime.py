@@ -37,17 +37,24 @@ POLL_SECONDS = 0.05
 
 @contextmanager
 def serving(
-    plumb: Path, database: int, folder: Path, place: Sequence[str]
+    plumb: Path, database: int, folder: Path, place: Sequence[str], transaction: str = EVENT
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """The runtime, inserting at the server on port `database`; its port."""
     transactions = folder / "transactions"
     transactions.mkdir()
     (transactions / "data-servers.toml").write_text(SERVERS.format(user=USER, port=database))
-    (transactions / "event.toml").write_text(EVENT)
+    (transactions / "event.toml").write_text(transaction)
     words = ["flow", "serve", str(transactions), "--queue", str(folder / "queue")]
     command = [*place, str(plumb), *words, "--listen", "127.0.0.1:0", "--quiet"]
     with process.running(command) as server:
         yield server, process.announced_port(server)
+
+
+def post(url: str, message: bytes) -> None:
+    """One document, which must be taken."""
+    request = Request(url, data=message, headers={"Content-Type": "application/xml"})
+    with urlopen(request, timeout=60) as answer:
+        answer.read()
 
 
 def executions(port: int, state: str) -> list[str]:

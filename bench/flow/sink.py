@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from lib import process
@@ -46,12 +48,31 @@ def rows(port: int) -> Rows:
     return Rows(int(count), int(distinct), float(seconds))
 
 
+@contextmanager
+def closed(port: int) -> Iterator[None]:
+    """Nobody else gets at the table meanwhile: whoever inserts waits."""
+    session = subprocess.Popen(_psql(port), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert session.stdin and session.stdout
+    try:
+        session.stdin.write("begin; lock table event in access exclusive mode; select 'closed';\n")
+        session.stdin.flush()
+        if session.stdout.readline().strip() != "closed":
+            raise BenchFailure("the table cannot be locked")
+        yield
+    finally:
+        session.communicate("rollback;\n", timeout=60)
+
+
 def ask(port: int, statement: str) -> str:
     """What psql prints, unaligned and without heads."""
+    return process.run([*_psql(port), "-c", statement], 60)
+
+
+def _psql(port: int) -> list[str]:
     if shutil.which("psql") is None:
         raise BenchFailure("no psql; install postgresql-client")
-    words = ["psql", "-h", "127.0.0.1", "-p", str(port), "-U", USER, "-d", "postgres"]
-    return process.run([*words, "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", statement], 60)
+    place = ["-h", "127.0.0.1", "-p", str(port), "-U", USER, "-d", "postgres"]
+    return ["psql", *place, "-qAtX", "-v", "ON_ERROR_STOP=1"]
 
 
 def memory(server: subprocess.Popen[str]) -> int:

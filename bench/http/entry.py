@@ -50,7 +50,9 @@ def command(
 def main(arguments: Sequence[str]) -> int:
     """Runs one client while it watches the machine; the exit status."""
     options = parse(arguments)
-    peer = peers.named(options.kind, options.program, options.hold_tick)
+    peer = peers.named(
+        options.kind, options.program, holds_tick=options.hold_tick, bare=options.bare
+    )
     site = Site(options.port, options.server)
     load = Load(options.connections, options.seconds, options.per_s)
     measure = cpu_ns if options.figure == CPU else median_ns
@@ -67,6 +69,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("port", type=int, help="of the server")
     add("--program", type=Path, required=True, help="the client")
     add("--hold-tick", action="store_true", help="the client keeps its processor's tick")
+    add("--bare", action="store_true", help="the limit neither reads nor times an answer")
     add("--server", type=int, required=True, help="process id of the server")
     add("--figure", choices=FIGURES, default=CPU, help="which figure to print: %(default)s")
     add("--connections", type=int, default=1, help="one request in flight on each: %(default)s")

@@ -15,6 +15,8 @@ from web import HOST, PAGE, Site
 WRK, H2LOAD, OHA, LIMIT, PLUMB = KINDS = ("wrk", "h2load", "oha", "limit", "plumb")
 # What a client is told that is to keep its processor's tick: the server is another's.
 LIMIT_HELD, PLUMB_HELD = "--hold-tick", "--hold-tick=client"
+# What the limit is told that is neither to read nor to time an answer.
+BARE = "--bare"
 # What plumb sends.
 REQUEST = (
     "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: plumb/0.1.0\r\nAccept: */*\r\n\r\n"
@@ -118,28 +120,33 @@ class Oha:
 
 @dataclass(frozen=True)
 class Limit:
-    """`limit_http`: sends and receives the request that plumb sends, over one connection."""
+    """`limit_http`: sends the request that plumb sends over one connection, and judges and times
+    the answers."""
 
     program: Path
     # It keeps the tick of its processor while it waits.
     holds_tick: bool = False
+    # It neither reads nor times an answer.
+    bare: bool = False
 
     @property
     def words(self) -> list[str]:
         """`limit`, and the program."""
-        return [LIMIT, "--program", str(self.program), *_held(self.holds_tick)]
+        bare = [BARE] if self.bare else []
+        return [LIMIT, "--program", str(self.program), *_held(self.holds_tick), *bare]
 
     def command(self, site: Site, load: Load, scratch: Path) -> list[str]:
         """For a time."""
         if load.connections != 1 or load.per_s is not None:
             raise BenchFailure("the limit has one connection and no rate")
         request = REQUEST.format(path=PAGE, host=HOST, port=site.port)
-        held = [LIMIT_HELD] if self.holds_tick else []
-        return [str(self.program), *held, str(site.port), request, str(load.seconds)]
+        how = [LIMIT_HELD] if self.holds_tick else []
+        how += [BARE] if self.bare else []
+        return [str(self.program), *how, str(site.port), request, str(load.seconds)]
 
     def p50_ns(self, printed: str) -> float:
-        """It takes no times."""
-        raise BenchFailure("the limit takes no times")
+        """As it prints it; a bare one prints nothing."""
+        return float(json.loads(printed)["p50_ns"])
 
 
 @dataclass(frozen=True)
@@ -183,10 +190,12 @@ def result(printed: str) -> Mapping[str, object]:
     return found
 
 
-def named(kind: str, program: Path, holds_tick: bool) -> Peer:
+def named(kind: str, program: Path, *, holds_tick: bool, bare: bool) -> Peer:
     """The peer whose `words` were written."""
-    if kind in (PLUMB, LIMIT):
-        return (Plumb if kind == PLUMB else Limit)(program, holds_tick)
+    if kind == PLUMB:
+        return Plumb(program, holds_tick)
+    if kind == LIMIT:
+        return Limit(program, holds_tick, bare)
     kinds: dict[str, type] = {WRK: Wrk, H2LOAD: H2load, OHA: Oha}
     return kinds[kind](program)
 

@@ -49,7 +49,8 @@ CONNECTIONS = [1, 10, 50, 200]
 # with one connection nearly all of the time is the kernel's
 CPU_TARGETS = {n: at_most(0.95, below=1.00) for n in (10, 50)} | {n: at_most(1.00) for n in (1, 200)}
 BASELINES = ("limit", "wrk", "h2load", "oha")
-# Of a client that only sends and receives, over one connection, in either regime of the tick.
+# Of a client that sends, receives, judges and times, over one connection, in either regime of the
+# tick. Beside one that only sends and receives there is no target: it could tell nobody anything.
 LIMIT_CPU_TARGET = at_most(1.03)
 FREE, HELD = TICKS = ("free", "held")
 OPEN_CONNECTIONS, OPEN_PER_S = 50, 2000
@@ -169,7 +170,7 @@ def cells(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Ce
 
 
 def beside_limit(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iterator[Cell]:
-    """One connection, against a client that only sends and receives, like for like."""
+    """One connection, against the least that does the same, and the least that does anything."""
     limit, plumb = tools[LIMIT], tools[PLUMB]
     assert isinstance(limit, Limit) and isinstance(plumb, Plumb)
     for ticks in options.ticks:
@@ -177,7 +178,10 @@ def beside_limit(options: argparse.Namespace, tools: Mapping[str, Peer]) -> Iter
         at_limit = replace(limit, holds_tick=holds)
         contenders = {LIMIT: at_limit, AGAIN: at_limit, PLUMB: replace(plumb, holds_tick=holds)}
         name = f"cpu, 1 connection, tick {ticks}"
-        yield Cell(name, CPU, Load(1, options.seconds), contenders, LIMIT_CPU_TARGET)
+        load = Load(1, options.seconds)
+        yield Cell(name, CPU, load, contenders, LIMIT_CPU_TARGET)
+        bare = contenders | {LIMIT: replace(at_limit, bare=True), AGAIN: at_limit}
+        yield Cell(f"{name}, bare", CPU, load, bare, None)
 
 
 def measured(cell: Cell, options: argparse.Namespace, plumb: Peer, site: Site) -> Row:

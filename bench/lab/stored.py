@@ -46,6 +46,12 @@ class Block:
             return list(csv.DictReader(rows))
 
 
+    def left(self, name: str) -> str | None:
+        """A file that the commands of the block left in its own folder; None when there is none."""
+        path = self.folder.parent.parent / "files" / self.folder.name / name
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
 Figure = Callable[[Block], "float | None"]
 
 
@@ -63,9 +69,18 @@ class Experiment:
 
     def medians(self, cell: Labels, variant: str, of: Figure) -> float | None:
         """Median over the blocks of a variant that count; None when nothing was measured."""
-        found = [of(block) for block in self._of(cell, variant)]
-        figures = [figure for figure in found if figure is not None]
+        figures = self.figures(cell, variant, of)
         return median(figures) if figures else None
+
+    def figures(self, cell: Labels, variant: str, of: Figure) -> list[float]:
+        """What was measured in the blocks of a variant that count."""
+        found = (of(block) for block in self._of(cell, variant))
+        return [figure for figure in found if figure is not None]
+
+    def keys(self, cell: Labels, variant: str, name: str) -> str:
+        """The keys of a table of the record, such as the statuses, over all blocks of a variant."""
+        found = {key for block in self._of(cell, variant) for key in block.result.get(name, {})}
+        return ", ".join(sorted(found)) or NOTHING
 
     def differences(self, cell: Labels, of: Figure) -> float | None:
         """Median over the rounds of a figure of the second variant minus that of the first."""
@@ -127,6 +142,18 @@ class Experiment:
         if len(results) != 1:
             raise BenchFailure(f"{at} has {len(results)} results, expected 1")
         return Block(found["round"], found["cell"], name, at, results[0])
+
+
+def predicted_s(plumb: Path, file: str, words: Sequence[str]) -> float:
+    """Seconds that the blocks of `file` are expected to take; starting servers is not in it."""
+    at = words.index("--rounds") if "--rounds" in words else len(words)
+    wanted = words[at : at + 2]
+    command = [str(plumb), "lab", "run", file, "--dry-run", "--json", *wanted]
+    ended = process.ended(command, SECONDS_MAX)
+    if ended.status != 0:
+        asked = f"`plumb lab run {file} --dry-run`"
+        raise BenchFailure(f"{asked} ended with {ended.status}: {ended.said()}")
+    return float(json.loads(ended.out)["predicted_ns"]) / 1e9
 
 
 def run(plumb: Path, file: str, folder: Path, words: Sequence[str]) -> Experiment:

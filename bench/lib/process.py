@@ -7,6 +7,7 @@ import re
 import resource
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,35 @@ POLL_SECONDS = 0.01
 SAID_CHARACTERS = 2000
 LISTEN_STATE = "0A"  # in /proc/net/tcp
 STATUS_KIB = re.compile(r"^(VmRSS|VmHWM):\s+(\d+) kB$", re.MULTILINE)
+
+
+# A process is charged with the memory of whoever started it up to its first instruction: a small one
+# starts the program, and tells what that took.
+STARTER = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
+pid = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, used = os.wait4(pid, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a program took; its memory at least some 9 MB, which its starter has."""
+
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def cost(command: Sequence[str], folder: Path | None = None) -> Cost:
+    """Runs a program to its end, without its output."""
+    starter = [sys.executable, "-I", "-S", "-c", STARTER, *command]
+    said = subprocess.run(starter, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+    status, cpu_seconds, peak_bytes = said.split()
+    if status != "0":
+        raise BenchFailure(f"`{' '.join(command)}` ended with {status}")
+    return Cost(float(cpu_seconds), int(peak_bytes))
 
 
 @contextmanager

@@ -200,6 +200,16 @@ static inline int listen_on(const char *host, const char *port, int type_flags)
     return fd;
 }
 
+/* The next connection; it sends at once. */
+static inline int accept_one(int listener)
+{
+    const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        die_errno("accept");
+    no_delay(fd);
+    return fd;
+}
+
 /* Round trips in nanoseconds, in the order they came until they are sorted.
  * 32 bits hold 4.29 s; anything longer is kept as that. */
 struct samples {

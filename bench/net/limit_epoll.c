@@ -16,11 +16,9 @@
  * - every connection is read into the same buffer, which stays in the cache;
  *   a connection has memory of its own only while a frame is cut in two. */
 #define _GNU_SOURCE
-#include "limit.h"
+#include "limit_epoll.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 
 enum {
@@ -28,9 +26,7 @@ enum {
     SHARED_BYTES = 64 << 10,
 };
 
-static const double WARM_UP_SHARE = 0.1;
 static const double MESSAGES_PER_S_MAX = 2e6;
-static const uint32_t BOTH_WAYS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 static uint8_t shared[SHARED_BYTES];
 
@@ -42,19 +38,6 @@ static void raise_file_limit(void)
     files.rlim_cur = files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0)
         die_errno("setrlimit");
-}
-
-static void set_non_blocking(int fd)
-{
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
-        die_errno("O_NONBLOCK");
-}
-
-static void watch(int poll, int fd, uint32_t events, void *owner)
-{
-    struct epoll_event event = { .events = events, .data.ptr = owner };
-    if (epoll_ctl(poll, EPOLL_CTL_ADD, fd, &event) != 0)
-        die_errno("epoll_ctl");
 }
 
 /* Bytes the socket took, 0 when it is full, -1 when the peer is gone. */
@@ -223,14 +206,11 @@ static void drop_client(struct client *client)
 static void accept_clients(int poll, int listener)
 {
     int fd;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+    while ((fd = accept_next(listener)) >= 0) {
         struct client *client = allocate(sizeof *client);
         *client = (struct client){ .fd = fd };
-        no_delay(fd);
         watch(poll, fd, BOTH_WAYS, client);
     }
-    if (errno != EAGAIN && errno != ECONNABORTED)
-        die_errno("accept");
 }
 
 static void serve(const char *port, const char *host)

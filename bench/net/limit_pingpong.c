@@ -66,10 +66,7 @@ static void serve(const char *port, const char *host)
 {
     const int listener = listen_on(host, port, 0);
     for (;;) {
-        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            die_errno("accept");
-        no_delay(fd);
+        const int fd = accept_one(listener);
         pthread_t thread;
         if (pthread_create(&thread, NULL, echo, (void *)(intptr_t)fd) != 0)
             die("pthread_create");

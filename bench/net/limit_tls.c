@@ -91,10 +91,7 @@ static void serve(const char *port, const char *cert, const char *key, const cha
         die_ssl("certificate");
     const int listener = listen_on(host, port, 0);
     for (;;) {
-        const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            die_errno("accept");
-        no_delay(fd);
+        const int fd = accept_one(listener);
         pthread_t thread;
         if (pthread_create(&thread, NULL, echo, new_session(context, fd)) != 0)
             die("pthread_create");

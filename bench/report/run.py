@@ -8,7 +8,6 @@ not run. bench/README.md says how the figures are taken.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
 
-from lib import build, console, machine, results  # noqa: E402
+from lib import build, console, machine, process, results  # noqa: E402
 from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import positive  # noqa: E402
@@ -93,15 +92,9 @@ def built_generator(wanted: bool) -> Path:
 def report(program: Path, runs: Path, page: Path) -> Taken:
     """One report over all runs, from the start of the program to its end."""
     began = time.monotonic()
-    child = subprocess.Popen(
-        [str(program), "report", str(runs), "--out", str(page)], stdout=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(child.pid, 0)
+    cost = process.cost([str(program), "report", str(runs), "--out", str(page)])
     seconds = time.monotonic() - began
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise BenchFailure(f"plumb report ended with {child.returncode}")
-    return Taken(seconds, usage.ru_maxrss * 1024, page.stat().st_size)
+    return Taken(seconds, cost.peak_bytes, page.stat().st_size)
 
 
 def judge(reports: Sequence[Taken]) -> list[tuple[str, Verdict]]:

@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 /// Where the time of a step went, nanoseconds; the parts do not overlap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timings {
     /// Waiting for a work process.
     pub(crate) queue_ns: u64,
@@ -33,14 +33,34 @@ pub(crate) struct Timings {
     pub(crate) load_ns: u64,
     /// Database calls, those of the load aside.
     pub(crate) database_ns: u64,
+    /// Of these, on the way to the database and back; zero where that is not known apart.
+    pub(crate) way_ns: u64,
+    /// Of these, logging on.
+    pub(crate) log_on_ns: u64,
+    /// Asking the back end.
+    pub(crate) called: Called,
+    /// Asking the lock server.
+    pub(crate) lock_ns: u64,
     /// Everything else in the work process.
     pub(crate) render_ns: u64,
+    /// From the head of the request to the head of the answer: what the others leave is the front's.
+    /// Zero where the front does not tell.
+    pub(crate) total_ns: u64,
+}
+
+/// Calls of another server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// What they took, nanoseconds.
+    pub(crate) ns: u64,
+    /// What that server told of its own time: names below `backend`, and nanoseconds.
+    pub(crate) told: Vec<(String, u64)>,
 }
 
 impl Timings {
     /// In the work process, nanoseconds.
     pub(crate) fn service_ns(&self) -> u64 {
-        self.load_ns + self.database_ns + self.render_ns
+        self.load_ns + self.database_ns + self.called.ns + self.lock_ns + self.render_ns
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) mod testing {
             let head = hyper::Request::builder().method(method).uri(uri).body(()).unwrap();
             let (head, ()) = head.into_parts();
             let Target { route, errors, .. } = Target::of(&head.uri, &head.headers);
-            let peer = Peer { address: None, tls: false };
+            let peer = Peer { address: None, tls: false, connection: 0 };
             let request = Request { head, body: Bytes::new(), peer };
             Self { request, route, errors, arrived_ns: 0 }
         }

@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, Read as _, Write as _};
 
 use plumb_serve::accounts::authorization;
 use plumb_serve::link::{Connection, Links};
+use plumb_wire::http::{RawHead, add_below, parent_line};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -40,6 +41,7 @@ pub(crate) struct BackendFigures {
 #[derive(Debug)]
 struct Reply {
     status: u16,
+    head: Vec<u8>,
     body: Vec<u8>,
     keep: bool,
 }
@@ -63,23 +65,30 @@ impl Backend {
         Ok(Self { links, authorization: authorization(&config.user, &config.password) })
     }
 
-    /// The rows that the back end has at `path`.
+    /// The rows that the back end has at `path`, which is asked as part of `trace`; what it tells of its
+    /// own time is added to `told`.
     ///
     /// # Errors
     /// [`Failure`] when it does not answer, or not with rows.
-    pub(crate) fn rows(&self, path: &str) -> Result<Vec<Row>, Failure> {
+    pub(crate) fn rows(
+        &self,
+        path: &str,
+        trace: &str,
+        told: &mut Vec<(String, u64)>,
+    ) -> Result<Vec<Row>, Failure> {
         let mut link = self.links.take().ok_or_else(|| {
             Failure::busy(
                 "as many connections to the back end are in use as may (backend.connections)",
             )
         })?;
         let reply = link
-            .ask(|connection| self.exchange(connection, path))
+            .ask(|connection| self.exchange(connection, path, trace))
             .map_err(|error| self.failure(&error.to_string()))?;
         if !reply.keep {
             link.discard();
         }
         drop(link);
+        add_below("backend", &RawHead::new(&reply.head), told);
         if reply.status != 200 {
             return Err(self.failure(&format!("it answers {path} with status {}", reply.status)));
         }
@@ -98,10 +107,11 @@ impl Backend {
         }
     }
 
-    fn exchange(&self, connection: &mut Connection, path: &str) -> io::Result<Reply> {
+    fn exchange(&self, connection: &mut Connection, path: &str, trace: &str) -> io::Result<Reply> {
         let (host, authorization) = (self.links.host(), &self.authorization);
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {authorization}\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {authorization}\r\n{}\r\n",
+            parent_line(trace)
         );
         connection.get_mut().write_all(request.as_bytes())?;
         reply(connection)
@@ -125,11 +135,13 @@ fn reply(connection: &mut impl io::BufRead) -> io::Result<Reply> {
     let status = status.and_then(|digits| digits.trim().parse().ok());
     let status = status.ok_or_else(|| odd("it speaks no HTTP"))?;
     let (mut length, mut keep) = (None, true);
+    let mut whole = line.clone().into_bytes();
     loop {
         line.clear();
         if head.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        whole.extend_from_slice(line.as_bytes());
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse::<u64>().ok();
@@ -144,7 +156,7 @@ fn reply(connection: &mut impl io::BufRead) -> io::Result<Reply> {
     if body.len() as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(Reply { status, body, keep })
+    Ok(Reply { status, head: whole, body, keep })
 }
 
 fn rows(body: &[u8]) -> Option<Vec<Row>> {

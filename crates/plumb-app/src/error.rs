@@ -35,7 +35,7 @@ pub enum AppError {
     /// The configuration contradicts itself.
     #[error("{0}")]
     Plan(String),
-    /// What every server needs: the database, threads.
+    /// What every server needs: settings, the database, threads.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// An address cannot be listened on, or a certificate does not serve.

@@ -92,7 +92,8 @@ impl Generate {
 fn report(out: Output<'_>, all: &Share, processes: usize, took_ns: u64) -> Result<(), AppError> {
     let each = |ns: u64| ns.checked_div(all.programs).map_or("none".into(), show_ns);
     let rate = u128::from(all.programs) * 1_000_000_000 / u128::from(took_ns.max(1));
-    writeln!(out, "{} programs compiled, {} bytes", all.programs, all.bytes)?;
+    let programs = plumb_measure::counted(all.programs, "program");
+    writeln!(out, "{programs} compiled, {} bytes", all.bytes)?;
     writeln!(out, "work processes      {processes}")?;
     writeln!(out, "elapsed             {}, {rate} programs/s", show_ns(took_ns))?;
     let (cpu, database) = (show_ns(all.cpu_ns), show_ns(all.database_ns));

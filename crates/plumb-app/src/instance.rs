@@ -12,8 +12,8 @@ use crate::cache::Cache;
 use crate::config::Config;
 use crate::database::DatabaseTarget;
 use crate::dispatcher::Dispatcher;
-use crate::log::Log;
 use crate::services::{Services, bytes};
+use plumb_serve::Log;
 
 /// One server.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ mod front;
 mod generate;
 mod instance;
 mod locks;
-mod log;
+mod log_ons;
 mod memory;
 mod options;
 mod pages;

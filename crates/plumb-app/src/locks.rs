@@ -69,11 +69,12 @@ impl LockPlan {
     /// # Errors
     /// [`AppError`] when its address is none.
     pub(crate) fn new(config: &LocksConfig) -> Result<Self, AppError> {
-        let Address::Host { host, port } = Address::parse(&config.server, PORT)? else {
+        let address = Address::parse(&config.server, PORT)?;
+        if matches!(address, Address::Unix(_)) {
             let problem = "locks.server is HOST:PORT, not a socket file".to_owned();
             return Err(AppError::Plan(problem));
-        };
-        let host = Address::Host { host, port }.to_string();
+        }
+        let host = address.to_string();
         let prefix = format!("plumb-app-{}", std::process::id());
         let links = Links::new(host, config.timeout, CONNECTIONS);
         Ok(Self { links, prefix, owners: AtomicU64::new(0) })

@@ -82,8 +82,8 @@ pub struct ServeOptions {
     #[command(flatten)]
     pub pool: PoolOptions,
 
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one [default:
-    /// 127.0.0.1:8000]
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// [default: 127.0.0.1:8000]
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
     /// elsewhere; the configuration must then name users.

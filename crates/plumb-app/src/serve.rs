@@ -6,16 +6,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use plumb_engine::layer::{JobError, Output, Verb, announce, note_all};
-use plumb_engine::{Address, Endpoint, Family, Listener, Stop};
+use plumb_engine::{Listener, Stop};
 use plumb_measure::Span;
-use plumb_serve::{HttpServer, ServeError, TemporaryFolder, acceptor};
+use plumb_serve::settings::is_open;
+use plumb_serve::{HttpServer, Log, ServeError, TemporaryFolder, acceptor};
 
 use crate::config::{Config, DatabaseConfig, FrontConfig};
 use crate::database::{Database, DatabaseTarget, prepare};
 use crate::dispatcher::work;
 use crate::front::Front;
 use crate::instance::Instance;
-use crate::log::Log;
 use crate::options::ServeOptions;
 use crate::{AppError, PORT};
 
@@ -37,7 +37,7 @@ impl Serve {
     pub fn new(options: &ServeOptions) -> Result<Self, AppError> {
         let config = options.config()?;
         if config.users.is_empty()
-            && let Some(listen) = config.listen.iter().find(|listen| is_open(listen))
+            && let Some(listen) = config.listen.iter().find(|listen| is_open(listen, PORT))
         {
             return Err(AppError::Plan(format!(
                 "everybody knows the password of the demo user, and {listen} can be reached from \
@@ -99,7 +99,7 @@ fn wait_for(working: &mpsc::Receiver<Never>, left: Span, log: &Log) {
     // those without a step end at once
     let left = Duration::from_nanos(left.ns()).max(LAST_MOMENT);
     if matches!(working.recv_timeout(left), Err(mpsc::RecvTimeoutError::Timeout)) {
-        log.tell("steps under way were cut after front.farewell".into());
+        log.tell("steps under way were cut after front.farewell");
     }
 }
 
@@ -136,10 +136,4 @@ pub(crate) fn open_database(
         remedy: "is it started, and may this user create tables there?",
     })?;
     Ok((target, folder))
-}
-
-/// True for an address that others reach; one that is none is refused later.
-fn is_open(listen: &str) -> bool {
-    let found = Address::parse(listen, PORT).and_then(|it| Endpoint::resolve(&it, Family::Any));
-    found.is_ok_and(|endpoints| !endpoints.iter().all(Endpoint::is_local))
 }

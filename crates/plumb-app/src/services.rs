@@ -5,8 +5,9 @@ use plumb_serve::accounts::Accounts;
 
 use crate::AppError;
 use crate::backend::Backend;
-use crate::config::{Config, ProgramsConfig, StepConfig};
+use crate::config::{Config, CostConfig, FlightsConfig, ProgramsConfig};
 use crate::locks::LockPlan;
+use crate::log_ons::LogOns;
 use crate::program::Buffer;
 use crate::records::Records;
 use crate::runs::Runs;
@@ -17,6 +18,7 @@ use crate::session::Sessions;
 pub(crate) struct Services {
     pub(crate) accounts: Accounts,
     pub(crate) records: Records,
+    pub(crate) log_ons: LogOns,
     pub(crate) sessions: Sessions,
     pub(crate) buffer: Buffer,
     pub(crate) backend: Option<Backend>,
@@ -25,7 +27,11 @@ pub(crate) struct Services {
     /// What getting a program costs in addition.
     pub(crate) program_costs: ProgramsConfig,
     /// What a step costs in addition.
-    pub(crate) step_costs: StepConfig,
+    pub(crate) step_costs: CostConfig,
+    /// What a log-on costs in addition.
+    pub(crate) log_on_costs: CostConfig,
+    /// Flights that cannot be read.
+    pub(crate) flights: FlightsConfig,
 }
 
 impl Services {
@@ -37,6 +43,7 @@ impl Services {
         Ok(Self {
             accounts: Accounts::new(config.accounts()),
             records: Records::default(),
+            log_ons: LogOns::new(config.front.connections),
             sessions: Sessions::new(config.sessions.clone()),
             buffer: Buffer::new(bytes(config.programs.buffer_size)),
             backend: config.backend.as_ref().map(Backend::new).transpose()?,
@@ -44,6 +51,8 @@ impl Services {
             runs: Runs::default(),
             program_costs: config.programs.clone(),
             step_costs: config.step.clone(),
+            log_on_costs: config.log_on.clone(),
+            flights: config.flights.clone(),
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use plumb_measure::ByteSize;
 use serde::Serialize;
 
 use crate::config::SessionsConfig;
@@ -45,6 +46,8 @@ struct Entry {
     steps: u64,
     used_ns: u64,
     area: Vec<u8>,
+    /// What the session holds as long as it lives; nobody reads it.
+    _memory: Vec<u8>,
 }
 
 /// How many sessions there are and were.
@@ -56,7 +59,7 @@ pub(crate) struct SessionFigures {
     pub(crate) open: usize,
     /// The most that were open.
     pub(crate) open_max: usize,
-    /// Log-ons.
+    /// Sessions opened, those of a single step included.
     pub(crate) opened: u64,
     /// Log-ons refused because of the limit.
     pub(crate) refused: u64,
@@ -85,11 +88,13 @@ impl Sessions {
     /// # Errors
     /// [`TooMany`].
     pub(crate) fn open(&self, user: &str, now_ns: u64) -> Result<String, TooMany> {
+        let memory = self.memory(); // written before anybody has to wait for it
         let mut state = self.lock();
         self.expire(&mut state, now_ns);
         self.admit(&mut state)?;
         let name = unguessable();
-        let entry = Entry { user: user.into(), steps: 0, used_ns: now_ns, area: self.area() };
+        let area = self.area();
+        let entry = Entry { user: user.into(), steps: 0, used_ns: now_ns, area, _memory: memory };
         state.open.insert(name.clone(), entry);
         state.unused.push_back(name.clone());
         if state.unused.len() > 2 * self.limits.max {
@@ -204,6 +209,12 @@ impl Sessions {
         vec![0; usize::try_from(self.limits.roll_area.bytes()).unwrap_or(usize::MAX)]
     }
 
+    /// Memory of a session, every page written so that the system has to give it.
+    fn memory(&self) -> Vec<u8> {
+        let bytes = self.limits.memory.map_or(0, ByteSize::bytes);
+        vec![1; usize::try_from(bytes).unwrap_or(usize::MAX)]
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -239,13 +250,18 @@ pub(crate) fn unguessable() -> String {
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::{ByteSize, Span};
+    use plumb_measure::Span;
 
     use super::*;
 
     fn sessions(max: usize) -> Sessions {
         let idle = Span::from_ns(100);
-        Sessions::new(SessionsConfig { max, idle, roll_area: ByteSize::new(1000).unwrap() })
+        Sessions::new(SessionsConfig {
+            max,
+            idle,
+            roll_area: ByteSize::new(1000).unwrap(),
+            memory: None,
+        })
     }
 
     #[test]
@@ -293,7 +309,7 @@ mod tests {
     fn sessions_that_nobody_goes_on_with_keep_nobody_out() {
         let (max, idle) = (3, Span::from_ms(1));
         let roll_area = ByteSize::new(1000).unwrap();
-        let sessions = Sessions::new(SessionsConfig { max, idle, roll_area });
+        let sessions = Sessions::new(SessionsConfig { max, idle, roll_area, memory: None });
         let mine = used(&sessions, "anna", 0).unwrap();
         let names: Vec<String> = (1..1_000).map(|now| sessions.open("ben", now).unwrap()).collect();
         assert!(sessions.for_one_step("carl", 1_000).is_ok());
@@ -312,6 +328,26 @@ mod tests {
         let name = sessions.open("anna", 0).unwrap();
         assert!(sessions.roll_in(&name, 101).is_none());
         assert_eq!(sessions.figures().open, 0);
+    }
+
+    #[test]
+    fn a_session_holds_its_memory_until_it_ends() {
+        let memory = ByteSize::new(10_000);
+        let limits = SessionsConfig { memory, ..sessions(2).limits };
+        let sessions = Sessions::new(limits);
+        let name = sessions.open("anna", 0).unwrap();
+        let held = |sessions: &Sessions| -> usize {
+            sessions.lock().open.values().map(|entry| entry._memory.len()).sum()
+        };
+        assert_eq!(held(&sessions), 10_000);
+        sessions.roll_in(&name, 1).unwrap();
+        assert_eq!(
+            (held(&sessions), sessions.figures().rolled),
+            (10_000, 1000),
+            "it is not rolled"
+        );
+        sessions.close(&name);
+        assert_eq!(held(&sessions), 0);
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! What a dialog step has at hand: who asks, its session, programs, the database.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
-use crate::answer::{Answer, Failure};
+use plumb_serve::database::DatabaseTimes;
+
+use crate::answer::{Answer, Called, Failure};
 use crate::asked::Asked;
+use crate::config::CostConfig;
 use crate::database::{Database, wait};
 use crate::program::{self, Program};
 use crate::services::Services;
@@ -17,7 +21,7 @@ use crate::session::{COOKIE, Context};
 pub(crate) struct LoadTime {
     pub(crate) time_ns: u64,
     /// Of that, in database calls.
-    pub(crate) database_ns: u64,
+    pub(crate) database: DatabaseTimes,
 }
 
 /// One step in its work process.
@@ -27,6 +31,10 @@ pub(crate) struct Step<'a> {
     pub(crate) database: &'a mut Database,
     pub(crate) asked: &'a Asked,
     pub(crate) load: LoadTime,
+    /// The time that asking the lock server took, nanoseconds.
+    pub(crate) lock_ns: Cell<u64>,
+    /// What calls of the back end took, and what it told of them.
+    pub(crate) called: Called,
 }
 
 /// Whose session a step has.
@@ -43,7 +51,14 @@ impl<'a> Step<'a> {
         database: &'a mut Database,
         asked: &'a Asked,
     ) -> Self {
-        Self { services, database, asked, load: LoadTime::default() }
+        Self {
+            services,
+            database,
+            asked,
+            load: LoadTime::default(),
+            lock_ns: Cell::new(0),
+            called: Called::default(),
+        }
     }
 
     /// The program `name`, compiled.
@@ -51,11 +66,11 @@ impl<'a> Step<'a> {
     /// # Errors
     /// [`Failure`] when there is none, or the database fails.
     pub(crate) fn program(&mut self, name: &str) -> Result<Arc<Program>, Failure> {
-        let (began_ns, spent_ns) = (MonotonicClock.now_ns(), self.database.spent_ns());
+        let (began_ns, before) = (MonotonicClock.now_ns(), self.database.times());
         let services = self.services;
         let found = program::load(name, &services.buffer, &services.program_costs, self.database);
         self.load.time_ns += MonotonicClock.now_ns() - began_ns;
-        self.load.database_ns += self.database.spent_ns() - spent_ns;
+        self.load.database = self.load.database.and(self.database.times().since(before));
         Ok(found?)
     }
 
@@ -69,7 +84,8 @@ impl<'a> Step<'a> {
     ) -> Result<Answer, Failure> {
         let visit = self.roll_in()?;
         let ending = Ending { services: self.services, visit: &visit };
-        let done = self.costs().and_then(|()| work(self, &visit));
+        let services = self.services;
+        let done = self.spend(&services.step_costs).and_then(|()| work(self, &visit));
         drop(ending);
         done
     }
@@ -86,26 +102,30 @@ impl<'a> Step<'a> {
     }
 
     /// Logs on: whoever the request proves, with the record that the database has of them, which is
-    /// read once.
+    /// read once. Over a connection a user logs on once, and again after another one.
     ///
     /// # Errors
     /// [`Failure`] when it proves nobody, or the database fails.
     pub(crate) fn user(&mut self) -> Result<String, Failure> {
         let user = self.services.accounts.user(self.asked.request.headers());
         let user = user.ok_or_else(Failure::unauthorized)?;
-        if self.services.records.has(user) {
+        let (services, connection) = (self.services, self.asked.request.peer.connection);
+        if !services.log_ons.has(connection, user) {
+            self.spend(&services.log_on_costs)?;
+            services.log_ons.keep(connection, user);
+        }
+        if services.records.has(user) {
             return Ok(user.to_owned());
         }
         let statement = "SELECT name FROM app_user WHERE name = $1";
         let row = self.database.row(statement, &[user.into()])?;
         let name = row.map(|mut row| row.take_text(0)).ok_or_else(Failure::unauthorized)?;
-        self.services.records.keep(&name);
+        services.records.keep(&name);
         Ok(name)
     }
 
-    /// What each step costs in addition to its work.
-    fn costs(&mut self) -> Result<(), Failure> {
-        let costs = &self.services.step_costs;
+    /// Takes what something costs in addition to its work.
+    fn spend(&mut self, costs: &CostConfig) -> Result<(), Failure> {
         if let Some(time) = costs.database_wait {
             wait(self.database, time)?;
         }

@@ -1,18 +1,23 @@
 //! Charts as inline SVG: one size, one look, no script.
 //!
-//! What is drawn, and of which record, is the report's; here is what every chart shares.
+//! What is drawn, and of which record, is the report's; here is what charts share, and those that know
+//! no record.
 //!
 //! | what | where |
 //! |---|---|
 //! | [`Chart`], [`Key`], [`line()`], [`mark()`] | the sheet with its legend, and what is drawn on it |
 //! | [`Axis`], [`Tick`] | from figures to coordinates, and the round figures that are named |
 //! | [`Effect`], [`Effects`] | an axis on which better lies ahead |
-//! | [`Slots`], [`Place`] | fewer places than figures, peaks and gaps kept |
+//! | [`Slots`], [`ThinnedPoint`] | fewer places than figures, peaks and gaps kept |
+//! | [`CurveChart`] | a model over users, with what was measured |
+//! | [`ladder()`] | one row a thing, its times on one axis |
 //! | [`day`], [`time_of_day`] | moments by a calendar and a clock |
 
 mod axis;
 mod clock;
+mod curve;
 mod effect;
+mod ladder;
 mod scale;
 mod sheet;
 mod thin;
@@ -20,7 +25,9 @@ mod tick;
 
 pub use axis::Axis;
 pub use clock::{day, time_of_day};
+pub use curve::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
 pub use effect::{Effect, Effects};
+pub use ladder::{Rung, ladder};
 pub use sheet::{BOTTOM, Chart, Key, LEFT, LINES_MAX, Mark, RIGHT, TOP, coordinate, line, mark};
-pub use thin::{Place, Slots};
+pub use thin::{Slots, ThinnedPoint};
 pub use tick::Tick;

@@ -9,7 +9,7 @@ const PLACES: usize = FIGURES_MAX / 3;
 
 /// What one figure, or several close to each other, say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct ThinnedPoint {
     /// Number of its slot, counted along the line.
     pub slot: f64,
     /// The first moment of it, seconds.
@@ -25,7 +25,7 @@ pub struct Place {
     count: f64,
 }
 
-impl Place {
+impl ThinnedPoint {
     fn new(slot: f64, at_s: f64, value: f64) -> Self {
         let (from_s, to_s) = (at_s, at_s);
         Self { slot, from_s, to_s, min: value, mean: value, max: value, count: 1.0 }
@@ -88,8 +88,8 @@ impl Slots {
 
     /// The stretches of `values` between gaps. A gap that is shorter than a slot cannot be seen.
     #[must_use]
-    pub fn stretches(&self, at_s: &[f64], values: &[f64]) -> Vec<Vec<Place>> {
-        let mut stretches: Vec<Vec<Place>> = Vec::new();
+    pub fn stretches(&self, at_s: &[f64], values: &[f64]) -> Vec<Vec<ThinnedPoint>> {
+        let mut stretches: Vec<Vec<ThinnedPoint>> = Vec::new();
         let mut missing = true;
         for (index, (at_s, value)) in at_s.iter().copied().zip(values.iter().copied()).enumerate() {
             if !value.is_finite() {
@@ -100,12 +100,12 @@ impl Slots {
             match stretches.last_mut().and_then(|open| open.last_mut()) {
                 Some(last) if slot - last.slot < 0.5 => last.add(at_s, value),
                 Some(last) if !missing || slot - last.slot < 1.5 => {
-                    let place = Place::new(slot, at_s, value);
+                    let place = ThinnedPoint::new(slot, at_s, value);
                     if let Some(open) = stretches.last_mut() {
                         open.push(place);
                     }
                 }
-                _ => stretches.push(vec![Place::new(slot, at_s, value)]),
+                _ => stretches.push(vec![ThinnedPoint::new(slot, at_s, value)]),
             }
             missing = false;
         }
@@ -175,7 +175,7 @@ mod tests {
         #[test]
         fn thinning_keeps_both_extremes(values in prop::collection::vec(0.0f64..1e9, 1..4_000)) {
             let at: Vec<f64> = (0..4_000).map(f64::from).take(values.len()).collect();
-            let places: Vec<Place> =
+            let places: Vec<ThinnedPoint> =
                 Slots::of_line(&at).stretches(&at, &values).into_iter().flatten().collect();
             let max = |list: &mut dyn Iterator<Item = f64>| list.fold(f64::MIN, f64::max);
             let min = |list: &mut dyn Iterator<Item = f64>| list.fold(f64::MAX, f64::min);

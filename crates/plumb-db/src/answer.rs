@@ -25,9 +25,9 @@ impl Limits {
 /// A complete answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
-    /// When its first bytes were read, nanoseconds on the monotonic clock.
+    /// When its first bytes came, nanoseconds on the monotonic clock.
     pub(crate) first_ns: u64,
-    /// When its last bytes were read.
+    /// When its last bytes came.
     pub(crate) last_ns: u64,
     /// Bytes of its rows.
     pub(crate) bytes: u64,

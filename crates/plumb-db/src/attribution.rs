@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_measure::{
     Account, Advice, Attribution, BatchMeans, Calls, CannotBeSplit, Distribution, Estimate,
-    FasterCalls, Histogram, PartKind, PartShare, Reading, Series, TimePart, show_ns,
+    FasterCalls, Histogram, PartKind, PartShare, Reading, Series, TimePart, show_ns, signed_real,
 };
 
 use crate::ledger::Observations;
@@ -58,12 +58,9 @@ pub(crate) fn attribute(known: Known<'_>) -> Option<Attribution> {
         subject: known.statement.text.clone(),
         client: Estimate::of(known.response, known.batches.as_ref()),
         parts: parts(&known, Series::estimate),
-        cannot_be_split: None,
-        faster: None,
         observed: known.observed,
         times: times(&known),
-        readings: Vec::new(),
-        advice: Vec::new(),
+        ..Attribution::default()
     };
     let mut attribution = attribution.settled(REST).or_of_the_faster(|| {
         let parts = parts(&known, Series::faster);
@@ -145,9 +142,10 @@ fn advice(known: &Known<'_>, attribution: &Attribution) -> Vec<Advice> {
 /// The parts that are large, the largest first. What stands out by chance is no finding.
 fn large(known: &Known<'_>, account: &Account) -> Vec<Advice> {
     let split = &account.split;
-    let least = LARGE * real(split.whole.mean_ns);
+    let least = LARGE * signed_real(split.whole.mean_ns);
     let stands_out = |share: &&PartShare<PartKind>| {
-        share.share >= LARGE && share.time.low_ns().is_some_and(|low_ns| real(low_ns) >= least)
+        share.share >= LARGE
+            && share.time.low_ns().is_some_and(|low_ns| signed_real(low_ns) >= least)
     };
     let mut large: Vec<_> = split.all().filter(stands_out).collect();
     large.sort_by_key(|share| std::cmp::Reverse(share.time.mean_ns));
@@ -217,7 +215,22 @@ fn next(known: &Known<'_>, kind: PartKind) -> String {
             known.callers, known.pool
         ),
         PartKind::Connect => connect(known),
-        PartKind::Rest => "The driver and the client's machine (is a processor free?), answers \
+        // the parts of a runtime and of an application server are none of a statement
+        PartKind::Door
+        | PartKind::Front
+        | PartKind::WorkProcess
+        | PartKind::Program
+        | PartKind::Lock
+        | PartKind::Database
+        | PartKind::DatabaseWire
+        | PartKind::Called
+        | PartKind::Render
+        | PartKind::Transfer
+        | PartKind::Thread
+        | PartKind::Actions
+        | PartKind::Commit
+        | PartKind::Flush
+        | PartKind::Rest => "The driver and the client's machine (is a processor free?), answers \
             larger than the buffers of a socket, a pooler or a proxy that queues. Some 40 ms \
             point to delayed acknowledgements."
             .into(),
@@ -278,170 +291,5 @@ fn floor(known: &Known<'_>, whole: i64) -> Option<Advice> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds of seconds")]
-fn real(ns: i64) -> f64 {
-    ns as f64
-}
-
 #[cfg(test)]
-mod tests {
-    use plumb_measure::Batches;
-
-    use super::*;
-
-    /// Ten calls of `ns`, in their order.
-    fn batches(ns: u64) -> Option<BatchMeans> {
-        let mut batches = Batches::default();
-        (0..10).for_each(|_| batches.record(ns));
-        batches.means()
-    }
-
-    /// Ten calls of 50 ms, of which `queue` is in the pool, 40 on the wire and 3 in the server.
-    fn known<'a>(
-        found: &'a mut Observations,
-        response: &'a mut Histogram,
-        statement: &'a Statement,
-    ) -> Known<'a> {
-        const MS: u64 = 1_000_000;
-        for _ in 0..10 {
-            response.record(50 * MS);
-            found.queue.record(5 * MS);
-            found.wire.record(40 * MS);
-            found.statement.record(3 * MS + 20_000);
-            found.empty.record(20_000);
-        }
-        Known {
-            statement,
-            over: Over::Pool,
-            promise: Promise::Session,
-            pool: 1,
-            callers: 8,
-            response,
-            batches: batches(50 * MS),
-            found,
-            observed: 10,
-            handshake: None,
-            echo: None,
-            tls: None,
-            floor_ns: Some(10_000),
-            readings: Vec::new(),
-            open: false,
-        }
-    }
-
-    #[test]
-    fn the_parts_add_up_to_the_whole() {
-        let (mut found, mut response) = (Observations::default(), Histogram::new());
-        let statement = Statement::trivial();
-        let of = attribute(known(&mut found, &mut response, &statement)).unwrap();
-        let parts: Vec<(PartKind, i64)> =
-            of.parts.iter().map(|part| (part.kind, part.time.mean_ns / 1_000_000)).collect();
-        let expected = [
-            (PartKind::Server, 3),
-            (PartKind::Wire, 40),
-            (PartKind::Queue, 5),
-            (PartKind::Rest, 2),
-        ];
-        assert_eq!(parts, expected);
-        let sum: i64 = of.parts.iter().map(|part| part.time.mean_ns).sum();
-        assert_eq!(sum, of.client.mean_ns);
-    }
-
-    #[test]
-    fn what_stands_out_is_named_with_what_to_do() {
-        let (mut found, mut response) = (Observations::default(), Histogram::new());
-        let statement = Statement::trivial();
-        let mut near = Histogram::new();
-        near.record(50_000);
-        let known =
-            Known { handshake: Some(&near), ..known(&mut found, &mut response, &statement) };
-        let advice = attribute(known).unwrap().advice;
-        assert_eq!(advice.len(), 2, "{advice:?}");
-        assert!(advice[0].finding.starts_with("80 % of the time, 40.0 ms"), "{advice:?}");
-        assert!(advice[1].next.contains("a proxy"), "{advice:?}");
-    }
-
-    #[test]
-    fn looks_that_met_another_server_than_the_calls_leave_no_share() {
-        let statement = Statement::trivial();
-        let (mut found, mut response) = (Observations::default(), Histogram::new());
-        let mut known = known(&mut found, &mut response, &statement);
-        // calls of 59 us, beside messages of 40 ms
-        let mut quick = Histogram::new();
-        (0..10).for_each(|_| quick.record(59_000));
-        known.response = &quick;
-        known.batches = batches(59_000);
-        let of = attribute(known).unwrap();
-        assert!(of.parts.iter().all(|part| part.kind != PartKind::Rest), "{of:?}");
-        let why = of.cannot_be_split.as_deref().unwrap();
-        assert!(why.ends_with("add up to more than the whole, 48.0 ms of 59.0 us"), "{why}");
-        assert!(of.advice[0].finding.starts_with("The time cannot be split: "), "{of:?}");
-        assert!(of.advice.iter().all(|advice| !advice.finding.contains('%')), "{of:?}");
-    }
-
-    /// Twenty looks and 600 calls of which one in sixty is gone for `gone` longer.
-    fn of_a_busy_machine(gone: u64) -> Attribution {
-        const US: u64 = 1_000;
-        let statement = Statement::trivial();
-        let (mut found, mut response) = (Observations::default(), Histogram::new());
-        let mut batches = Batches::default();
-        let mut call = |ns| {
-            response.record(ns);
-            batches.record(ns);
-        };
-        (0..600).for_each(|at| call(200 * US + at % 7 * US + u64::from(at % 60 == 0) * gone));
-        for at in 0..20 {
-            let gone = u64::from(at == 11) * gone;
-            found.wire.record(120 * US + at % 5 * US + gone);
-            found.statement.record(65 * US + at % 3 * US + gone);
-            found.empty.record(10 * US + at % 2 * US);
-        }
-        attribute(Known {
-            statement: &statement,
-            over: Over::Kept,
-            promise: Promise::Session,
-            pool: 1,
-            callers: 1,
-            response: &response,
-            batches: batches.means(),
-            found: &found,
-            observed: 40,
-            handshake: None,
-            echo: None,
-            tls: None,
-            floor_ns: None,
-            readings: Vec::new(),
-            open: false,
-        })
-        .unwrap()
-    }
-
-    #[test]
-    fn where_a_few_calls_spoil_the_means_the_faster_nine_tenths_are_told() {
-        assert_eq!(of_a_busy_machine(0).faster, None, "all are known");
-        let of = of_a_busy_machine(9_000_000);
-        assert!(of.cannot_be_split.is_some(), "{of:?}");
-        let faster = of.faster.as_ref().unwrap();
-        let sum: i64 = faster.parts.iter().map(|part| part.time.mean_ns).sum();
-        assert_eq!(sum, faster.client.mean_ns);
-        let findings: Vec<&str> = of.advice.iter().map(|it| it.finding.as_str()).collect();
-        assert_eq!(findings.len(), 3, "{findings:?}");
-        let start = " % of the time of the faster nine tenths of the calls, ";
-        assert!(findings[0].contains(start) && findings[1].contains(start), "{findings:?}");
-        let slowest = "The slowest tenth of the calls takes 48 % of the time of all, and that is \
-                       not told apart: of all calls, the parts are not known well enough";
-        assert!(findings[2].starts_with(slowest), "{findings:?}");
-    }
-
-    #[test]
-    fn nothing_is_attributed_without_a_look() {
-        let (found, mut response) = (Observations::default(), Histogram::new());
-        response.record(1);
-        let statement = Statement::trivial();
-        let mut other = Observations::default();
-        let mut none = Histogram::new();
-        let mut empty = known(&mut other, &mut none, &statement);
-        empty.found = &found;
-        assert_eq!(attribute(empty), None);
-    }
-}
+mod tests;

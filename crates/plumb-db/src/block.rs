@@ -4,8 +4,6 @@
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
-use plumb_engine::clock::MonotonicClock;
-use plumb_measure::Clock as _;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::answer::{Limits, NoAnswer};
@@ -47,8 +45,6 @@ pub(crate) fn tried(statement: &str) -> String {
 /// What a transaction in one message brought.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
-    /// When the first of it was read, nanoseconds on the monotonic clock.
-    pub(crate) first_ns: u64,
     /// Rows of the statement, and their bytes.
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
@@ -70,9 +66,6 @@ pub(crate) async fn ask(client: &Client, text: &str, limits: Limits) -> Result<B
     let mut is_clock = false;
     while let Some(message) = messages.next().await {
         let message = message?;
-        if brought.first_ns == 0 {
-            brought.first_ns = MonotonicClock.now_ns();
-        }
         match message {
             SimpleQueryMessage::RowDescription(columns) => {
                 is_clock = columns.len() == 1 && columns[0].name() == CLOCK_COLUMN;

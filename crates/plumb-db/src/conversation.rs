@@ -8,11 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
+use plumb_serve::database::tls::Encrypted;
 use tokio::runtime::Handle;
 use tokio_postgres::Connection;
-use tokio_postgres::tls::TlsStream;
 
 use crate::stream::Wire;
+
+/// What the driver has of a connection, encrypted or not.
+type Driver = Connection<Wire, Encrypted<Wire>>;
 
 /// Turns of one poll; a conversation that goes on for longer lets others have theirs.
 const TURNS: u32 = 64;
@@ -22,21 +25,21 @@ const TURNS: u32 = 64;
 /// Nothing moves by itself: what is asked through the client goes out, and answers come in, while
 /// [`Conversation::drive`] is awaited. So a call needs no second task, and when the two sides wake
 /// each other within one poll, the runtime need not be asked.
-pub(crate) struct Conversation<T: TlsStream + Unpin + Send + 'static> {
+pub(crate) struct Conversation {
     /// `None` once it has ended.
-    open: Option<Pin<Box<Connection<Wire, T>>>>,
+    open: Option<Pin<Box<Driver>>>,
     gate: Arc<Gate>,
     waker: Waker,
 }
 
-impl<T: TlsStream + Unpin + Send + 'static> fmt::Debug for Conversation<T> {
+impl fmt::Debug for Conversation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Conversation").field("open", &self.open.is_some()).finish_non_exhaustive()
     }
 }
 
-impl<T: TlsStream + Unpin + Send + 'static> Conversation<T> {
-    pub(crate) fn of(connection: Connection<Wire, T>) -> Self {
+impl Conversation {
+    pub(crate) fn of(connection: Driver) -> Self {
         let gate = Arc::<Gate>::default();
         let waker = Waker::from(Arc::clone(&gate));
         Self { open: Some(Box::pin(connection)), gate, waker }
@@ -89,7 +92,7 @@ impl<T: TlsStream + Unpin + Send + 'static> Conversation<T> {
     }
 }
 
-impl<T: TlsStream + Unpin + Send + 'static> Drop for Conversation<T> {
+impl Drop for Conversation {
     /// Says farewell to the server, while whoever has the runtime goes on.
     fn drop(&mut self) {
         if let (Some(open), Ok(runtime)) = (self.open.take(), Handle::try_current()) {

@@ -204,7 +204,7 @@ impl Exchange {
         let began_ns = MonotonicClock.now_ns();
         let empty = async {
             self.empty().await?;
-            Ok::<u64, NoAnswer>(MonotonicClock.now_ns().saturating_sub(began_ns))
+            Ok::<u64, NoAnswer>(self.session.arrivals.last_ns().saturating_sub(began_ns))
         };
         let mut empty = pin!(empty);
         let call = self.call(statement);
@@ -265,9 +265,9 @@ impl Exchange {
         let Form::Block { call, .. } = &self.form else {
             return self.within(self.answer(statement)).await;
         };
+        self.session.arrivals.expect();
         let brought = self.block(call).await?;
-        let last_ns = MonotonicClock.now_ns();
-        Ok(Answered { first_ns: brought.first_ns, last_ns, bytes: brought.bytes })
+        Ok(self.answered(brought.bytes))
     }
 
     /// Carries out `call`, in a transaction that is rolled back where that was promised. Outside of
@@ -295,15 +295,21 @@ impl Exchange {
     }
 
     async fn answer(&self, statement: &Statement) -> Result<Answered, NoAnswer> {
+        self.session.arrivals.expect();
         let mut rows = pin!(self.send(statement).await?);
-        let first_ns = MonotonicClock.now_ns();
         let (mut count, mut bytes) = (0, 0);
         while let Some(row) = rows.next().await {
             count += 1;
             bytes += row?.raw_size_bytes() as u64;
             self.limits.check(count, bytes)?;
         }
-        Ok(Answered { first_ns, last_ns: MonotonicClock.now_ns(), bytes })
+        Ok(self.answered(bytes))
+    }
+
+    /// The whole answer has been read, `bytes` of rows.
+    fn answered(&self, bytes: u64) -> Answered {
+        let arrivals = &self.session.arrivals;
+        Answered { first_ns: arrivals.first_ns(), last_ns: arrivals.last_ns(), bytes }
     }
 
     /// Sends a transaction in one message, and reads all that comes.

@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Command};
-use plumb_engine::options::{LoadOptions, OutputOptions};
+use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_measure::ByteSize;
 
 use crate::DbError;
@@ -80,13 +80,9 @@ pub struct PingOptions {
     #[arg(long, value_name = "HOST:PORT")]
     pub echo: Option<String>,
 
-    /// Use IPv4 only
-    #[arg(short = '4', long = "ipv4", conflicts_with = "v6")]
-    pub v4: bool,
-
-    /// Use IPv6 only
-    #[arg(short = '6', long = "ipv6", id = "v6")]
-    pub v6: bool,
+    /// How the server is reached.
+    #[command(flatten)]
+    pub transport: TransportOptions,
 
     /// How much load, and how it is driven.
     #[command(flatten)]

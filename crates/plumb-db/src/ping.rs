@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{
-    Family, Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record,
-};
+use plumb_engine::{Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Histogram, Reading, ResultRecord, Tick};
 use serde_json::json;
@@ -95,12 +93,8 @@ impl Ping {
     /// Reaches the server, asking for a password where that helps, and finds out what it is.
     fn ground(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<Setup, DbError> {
         let patience = self.options.load.connect_timeout;
-        let family = match (self.options.v4, self.options.v6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
-        };
-        let endpoint = reachable(&self.login.endpoints(family)?, patience, stop)?;
+        let found = self.login.endpoints(&self.options.transport)?;
+        let endpoint = reachable(&found, patience, stop)?;
         let runtime = runtime(&Arc::default(), Tick::Free)?;
         let mut first = runtime.block_on(first_session::open(&endpoint, &self.login, patience));
         if let Err(DbError::NoPassword { .. }) = &first

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::{Clock as _, FailureKind, Span, Transport};
@@ -17,8 +18,8 @@ use crate::conversation::Conversation;
 use crate::login::Login;
 use crate::promise::Promise;
 use crate::ssl_mode::SslMode;
-use crate::stream::{Traffic, Wire};
-use crate::tls::{Encrypted, Tls};
+use crate::stream::{Arrivals, Traffic, Wire};
+use crate::tls::Tls;
 
 /// What sessions are asked to be when they begin, and what the server reports of them.
 const READ_ONLY: &str = "default_transaction_read_only";
@@ -61,7 +62,9 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
-    conversation: Mutex<Conversation<Encrypted>>,
+    conversation: Mutex<Conversation>,
+    /// When what was asked is answered.
+    pub(crate) arrivals: Arc<Arrivals>,
     /// Who keeps its statements from writing.
     pub(crate) promise: Promise,
     /// What it really uses.
@@ -126,7 +129,7 @@ impl Door {
             .application_name(&login.application)
             .ssl_mode(
                 match endpoint {
-                    Endpoint::Tcp(_) => login.ssl,
+                    Endpoint::Tcp(_) | Endpoint::Smc(_) => login.ssl,
                     Endpoint::Unix(_) | Endpoint::Own => SslMode::Disable,
                 }
                 .of_driver(),
@@ -169,7 +172,9 @@ impl Door {
     /// # Errors
     /// [`NotOpened`].
     pub(crate) async fn enter(&self) -> Result<(Session, Opened), NotOpened> {
-        let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), self.login());
+        // behind a pointer: all that waits for a session would be compiled around it
+        let login: BoxFuture<'_, Result<(Session, Opened), NotOpened>> = Box::pin(self.login());
+        let opening = tokio::time::timeout(Duration::from_nanos(self.patience.ns()), login);
         opening.await.map_err(|_| NotOpened::TimedOut)?
     }
 
@@ -180,7 +185,7 @@ impl Door {
             .map_err(NotOpened::Socket)?;
         let connected_ns = MonotonicClock.now_ns();
         let transport = wire.transport().ok(); // who is gone already says so at the login
-        let tls = self.tls.for_one();
+        let (tls, arrivals) = (self.tls.for_one(), wire.arrivals());
         let (client, connection) =
             self.config.connect_raw(wire, tls.clone()).await.map_err(NotOpened::Driver)?;
         let transport = transport.map(|it| Transport { tls: tls.proof(), ..it });
@@ -194,7 +199,9 @@ impl Door {
         let conversation = Mutex::new(Conversation::of(connection));
         let encrypted = opened.tls_ns.is_some();
         let promise = self.promise;
-        Ok((Session { client, conversation, promise, transport, encrypted, version }, opened))
+        let session =
+            Session { client, conversation, arrivals, promise, transport, encrypted, version };
+        Ok((session, opened))
     }
 
     /// Tells the server to give up what `session` asked for, and ends the session.

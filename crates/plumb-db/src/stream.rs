@@ -1,4 +1,5 @@
-//! The socket under the driver: what it carries is counted.
+//! The socket under the driver: what it carries is counted, and when an answer came is noted, before the
+//! driver has read it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -6,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
-use plumb_measure::{Transport, Transports};
+use plumb_measure::{Clock as _, Transport, Transports};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -35,6 +37,38 @@ impl Traffic {
     }
 }
 
+/// When bytes came over a connection, nanoseconds on the monotonic clock. What the driver does with them
+/// is no time of the server or the way.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    first_ns: AtomicU64,
+    last_ns: AtomicU64,
+}
+
+impl Arrivals {
+    /// Something is asked: the next bytes are the first.
+    pub(crate) fn expect(&self) {
+        self.first_ns.store(0, Ordering::Relaxed);
+    }
+
+    fn came(&self, now_ns: u64) {
+        if self.first_ns.load(Ordering::Relaxed) == 0 {
+            self.first_ns.store(now_ns, Ordering::Relaxed);
+        }
+        self.last_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// When the first bytes came since something was [expected](Self::expect); 0 while none have.
+    pub(crate) fn first_ns(&self) -> u64 {
+        self.first_ns.load(Ordering::Relaxed)
+    }
+
+    /// When the last bytes came so far.
+    pub(crate) fn last_ns(&self) -> u64 {
+        self.last_ns.load(Ordering::Relaxed)
+    }
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -50,7 +84,8 @@ impl Socket {
     pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
         let socket = start_connect(endpoint, &SocketOptions::default())?;
         match endpoint {
-            Endpoint::Tcp(_) => {
+            // a socket of SMC is used as one of TCP is
+            Endpoint::Tcp(_) | Endpoint::Smc(_) => {
                 let socket = TcpStream::from_std(socket.into())?;
                 socket.writable().await?;
                 finish_connect(&socket)?;
@@ -70,7 +105,9 @@ impl Socket {
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: Socket,
+    endpoint: Endpoint,
     traffic: Arc<Traffic>,
+    arrivals: Arc<Arrivals>,
 }
 
 impl Wire {
@@ -79,12 +116,19 @@ impl Wire {
     /// # Errors
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint, traffic: Arc<Traffic>) -> io::Result<Self> {
-        Ok(Self { socket: Socket::connect(endpoint).await?, traffic })
+        let socket = Socket::connect(endpoint).await?;
+        Ok(Self { socket, endpoint: endpoint.clone(), traffic, arrivals: Arc::default() })
     }
 
     /// One end of a pair of sockets.
     pub(crate) fn of_pair(socket: UnixStream) -> Self {
-        Self { socket: Socket::Unix(socket), traffic: Arc::default() }
+        let (traffic, arrivals) = (Arc::default(), Arc::default());
+        Self { socket: Socket::Unix(socket), endpoint: Endpoint::Own, traffic, arrivals }
+    }
+
+    /// When bytes come over it.
+    pub(crate) fn arrivals(&self) -> Arc<Arrivals> {
+        Arc::clone(&self.arrivals)
     }
 
     /// What the socket really is; what goes over it may be encrypted later.
@@ -93,8 +137,8 @@ impl Wire {
     /// When the other side is gone already.
     pub(crate) fn transport(&self) -> io::Result<Transport> {
         match &self.socket {
-            Socket::Tcp(socket) => proven(socket, None),
-            Socket::Unix(socket) => proven(socket, None),
+            Socket::Tcp(socket) => proven(socket, &self.endpoint, None),
+            Socket::Unix(socket) => proven(socket, &self.endpoint, None),
         }
     }
 
@@ -118,7 +162,10 @@ impl AsyncRead for Wire {
             Socket::Unix(socket) => Pin::new(socket).poll_read(context, into),
         };
         let bytes = into.filled().len() - before;
-        self.traffic.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        if bytes > 0 {
+            self.arrivals.came(MonotonicClock.now_ns());
+            self.traffic.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
         done
     }
 }

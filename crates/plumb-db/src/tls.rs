@@ -3,25 +3,25 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
+use plumb_serve::database::tls::{AnyCertificate, Encrypted, of_any_certificate};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_postgres::tls::TlsConnect;
 use tokio_rustls::TlsConnector;
 
 use crate::DbError;
@@ -55,12 +55,12 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match login.ssl {
             SslMode::Disable | SslMode::Prefer | SslMode::Require => {
-                Arc::new(Verifier { trusted: None, host: None, provider: Arc::clone(&provider) })
+                Arc::new(AnyCertificate::new(Arc::clone(&provider)))
             }
             mode @ (SslMode::VerifyCa | SslMode::VerifyFull) => {
-                let trusted = Some(Trusted::of(login, &provider)?);
+                let trusted = Trusted::of(login, &provider)?;
                 let host = (mode == SslMode::VerifyFull).then(|| login.host.clone());
-                Arc::new(Verifier { trusted, host, provider: Arc::clone(&provider) })
+                Arc::new(Verifier { trusted, host })
             }
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -82,6 +82,16 @@ impl Tls {
             .or_else(|_| ServerName::try_from("localhost".to_owned()))
             .map_err(|error| refused(login, &error.to_string(), "name the host by a DNS name"))?;
         Ok(Self { config: Arc::new(config), name, taken_ns: Arc::default(), proof: Arc::default() })
+    }
+
+    /// For a connection that is not encrypted, over the code of those that are.
+    ///
+    /// # Errors
+    /// [`DbError::Engine`] when TLS cannot be set up.
+    pub(crate) fn unused() -> Result<Self, DbError> {
+        let config = of_any_certificate()?;
+        let name = ServerName::IpAddress(Ipv4Addr::LOCALHOST.into());
+        Ok(Self { config, name, taken_ns: Arc::default(), proof: Arc::default() })
     }
 
     /// The same for one connection, whose handshake is timed on its own.
@@ -177,11 +187,9 @@ impl Trusted {
 /// Looks at a certificate as closely as the mode asks.
 #[derive(Debug)]
 struct Verifier {
-    /// Who is trusted; `None`: whoever answers.
-    trusted: Option<Trusted>,
+    trusted: Trusted,
     /// The host that the certificate must name; `None`: any.
     host: Option<String>,
-    provider: Arc<CryptoProvider>,
 }
 
 /// Checks a certificate that is trusted itself: its time, its purpose, its name.
@@ -214,9 +222,7 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(trusted) = &self.trusted else {
-            return Ok(ServerCertVerified::assertion());
-        };
+        let trusted = &self.trusted;
         let verified = if trusted.certificates.contains(certificate) {
             of_its_own(certificate, name, now)
         } else {
@@ -237,8 +243,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
+        self.trusted.path.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -247,19 +252,18 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        self.trusted.path.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.trusted.path.supported_verify_schemes()
     }
 }
 
-type Handshake = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+type Handshake = Pin<Box<dyn Future<Output = io::Result<Encrypted<Wire>>> + Send>>;
 
 impl TlsConnect<Wire> for Tls {
-    type Stream = Encrypted;
+    type Stream = Encrypted<Wire>;
     type Error = io::Error;
     type Future = Handshake;
 
@@ -272,45 +276,7 @@ impl TlsConnect<Wire> for Tls {
             if let Some(proof) = plumb_engine::tls::proof(session.get_ref().1) {
                 self.proof.get_or_init(|| proof);
             }
-            Ok(Encrypted(session))
+            Ok(session.into())
         })
-    }
-}
-
-/// An encrypted connection.
-#[derive(Debug)]
-pub(crate) struct Encrypted(tokio_rustls::client::TlsStream<Wire>);
-
-impl TlsStream for Encrypted {
-    fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
-    }
-}
-
-impl AsyncRead for Encrypted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, into)
-    }
-}
-
-impl AsyncWrite for Encrypted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }

@@ -1,14 +1,20 @@
 //! Addresses as users write them, as the resolver answers them, and as sockets report them.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix};
+use plumb_netlink::smc;
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, socket_with,
+};
 
 use crate::EngineError;
 
-/// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT` or `unix:PATH`.
+/// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT`, one of these behind `smc:`, or
+/// `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host by name or number.
@@ -18,12 +24,23 @@ pub enum Address {
         /// Port.
         port: u16,
     },
+    /// A host that is spoken to over SMC.
+    Smc {
+        /// Name or number, without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
     /// A unix socket.
     Unix(PathBuf),
 }
 
+/// In front of an address that is spoken to over SMC.
+const SMC: &str = "smc:";
+
 impl Address {
-    /// Reads an address; a port that is not written is `default_port`.
+    /// Reads an address; a port that is not written is `default_port`. `smc:4000` is the port 4000 of
+    /// a host called smc.
     ///
     /// # Errors
     /// [`EngineError::Address`] says what was expected.
@@ -39,6 +56,14 @@ impl Address {
         if text.contains("://") {
             return Err(wrong("HOST or HOST:PORT, not a URL"));
         }
+        if let Some(rest) = text.strip_prefix(SMC)
+            && rest.parse::<u64>().is_err()
+        {
+            return match Self::parse(rest, default_port)?.over_smc() {
+                Some(address) if !rest.starts_with(SMC) => Ok(address),
+                _ => Err(wrong("HOST or HOST:PORT after `smc:`")),
+            };
+        }
         let (host, port) = split_port(text).ok_or_else(|| wrong("`]` after an IPv6 address"))?;
         let port = match port {
             None => default_port,
@@ -48,6 +73,15 @@ impl Address {
             return Err(wrong("a host before the port"));
         }
         Ok(Self::Host { host: host.to_owned(), port })
+    }
+
+    /// The same host, spoken to over SMC; `None` for a socket file.
+    #[must_use]
+    pub fn over_smc(self) -> Option<Self> {
+        match self {
+            Self::Host { host, port } | Self::Smc { host, port } => Some(Self::Smc { host, port }),
+            Self::Unix(_) => None,
+        }
     }
 }
 
@@ -70,11 +104,18 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Host { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Host { host, port } => write!(f, "{host}:{port}"),
+            Self::Host { host, port } => write_host(f, host, *port),
+            Self::Smc { host, port } => {
+                f.write_str(SMC)?;
+                write_host(f, host, *port)
+            }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
+}
+
+fn write_host(f: &mut fmt::Formatter<'_>, host: &str, port: u16) -> fmt::Result {
+    if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
 }
 
 /// Which version of IP may be used.
@@ -104,6 +145,8 @@ impl Family {
 pub enum Endpoint {
     /// TCP over IPv4 or IPv6.
     Tcp(SocketAddr),
+    /// SMC over IPv4 or IPv6; its connections fall back to TCP where the peer has no SMC.
+    Smc(SocketAddr),
     /// A unix stream socket.
     Unix(PathBuf),
     /// A socket that answers to itself: what is sent comes back. It costs what the tool and two
@@ -117,9 +160,10 @@ impl Endpoint {
     /// # Errors
     /// [`EngineError::Resolve`] when the name has no address of that family.
     pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
-        let (host, port) = match address {
+        let (host, port, endpoint): (_, _, fn(SocketAddr) -> Self) = match address {
             Address::Unix(path) => return Ok(vec![Self::Unix(path.clone())]),
-            Address::Host { host, port } => (host, *port),
+            Address::Host { host, port } => (host, *port, Self::Tcp),
+            Address::Smc { host, port } => (host, *port, Self::Smc),
         };
         let failed = |cause: String| EngineError::Resolve { host: host.clone(), cause };
         let mut found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
@@ -133,23 +177,35 @@ impl Endpoint {
         if found.is_empty() {
             return Err(failed("it has no address of the family asked for".into()));
         }
-        Ok(found.into_iter().map(Self::Tcp).collect())
+        Ok(found.into_iter().map(endpoint).collect())
     }
 
     /// True where only this machine reaches it: on loopback, or in a file.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Self::Tcp(address) | Self::Smc(address) => address.ip().to_canonical().is_loopback(),
             Self::Unix(_) | Self::Own => true,
         }
     }
 
+    /// The family of its addresses.
     pub(crate) fn family(&self) -> AddressFamily {
         match self {
-            Self::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
-            Self::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Self::Tcp(SocketAddr::V4(_)) | Self::Smc(SocketAddr::V4(_)) => AddressFamily::INET,
+            Self::Tcp(SocketAddr::V6(_)) | Self::Smc(SocketAddr::V6(_)) => AddressFamily::INET6,
             Self::Unix(_) | Self::Own => AddressFamily::UNIX,
+        }
+    }
+
+    /// A new socket that can be connected to it, or bound.
+    pub(crate) fn socket(&self, flags: SocketFlags) -> io::Result<OwnedFd> {
+        let kind = if *self == Self::Own { SocketType::DGRAM } else { SocketType::STREAM };
+        match self {
+            Self::Smc(_) => smc::socket(self.family(), flags),
+            Self::Tcp(_) | Self::Unix(_) | Self::Own => {
+                Ok(socket_with(self.family(), kind, flags, None)?)
+            }
         }
     }
 }
@@ -158,6 +214,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "{address}"),
+            Self::Smc(address) => write!(f, "{SMC}{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Own => f.write_str("a socket that answers to itself"),
         }
@@ -194,6 +251,10 @@ mod tests {
         assert_eq!(shown("[::1]:4000"), "[::1]:4000");
         assert_eq!(shown("[fe80::1%eth0]"), "[fe80::1%eth0]:3298");
         assert_eq!(shown("unix:/tmp/a:b"), "unix:/tmp/a:b");
+        assert_eq!(shown("smc:dbhost"), "smc:dbhost:3298");
+        assert_eq!(shown("smc:[::1]:4000"), "smc:[::1]:4000");
+        assert_eq!(shown("smc:4000"), "smc:4000", "a host of that name");
+        assert_eq!(shown("smc"), "smc:3298", "a host of that name");
     }
 
     #[test]
@@ -205,6 +266,9 @@ mod tests {
             ("[::1", "`]` after an IPv6 address"),
             (":3298", "a host before the port"),
             ("unix:", "a path after `unix:`"),
+            ("smc:", "a host before the port"),
+            ("smc:unix:/tmp/s", "HOST or HOST:PORT after `smc:`"),
+            ("smc:smc:host", "HOST or HOST:PORT after `smc:`"),
         ] {
             let error = Address::parse(text, 1).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -217,5 +281,8 @@ mod tests {
         let found = Endpoint::resolve(&address, Family::Any).unwrap();
         assert_eq!(found, [Endpoint::Tcp("127.0.0.1:7".parse().unwrap())]);
         assert!(Endpoint::resolve(&address, Family::V6).is_err());
+        let found = Endpoint::resolve(&address.over_smc().unwrap(), Family::V4).unwrap();
+        assert_eq!(found[0].to_string(), "smc:127.0.0.1:7");
+        assert!(found[0].is_local());
     }
 }

@@ -1,7 +1,12 @@
-//! The one place that reads time.
+//! The one place that reads time, and sets timers of the kernel.
+
+use std::io;
+use std::os::fd::OwnedFd;
 
 use plumb_measure::Clock;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_settime,
+};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +85,21 @@ pub fn read_cost_ns(clock: &impl Clock) -> u64 {
 #[inline]
 fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Lets `timer` go off once, at nanoseconds of the monotonic clock.
+pub(crate) fn set_timer(timer: &OwnedFd, at_ns: u64) -> io::Result<()> {
+    let time = Itimerspec { it_interval: timespec(0), it_value: timespec(at_ns) };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &time)?;
+    Ok(())
+}
+
+/// A span of `ns` nanoseconds.
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
+    }
 }
 
 #[cfg(test)]

@@ -104,14 +104,25 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) wake: Wake,
     /// Stands in the queue of free connections.
     pub(crate) queued: bool,
-    /// Of a script: its user began, or is to begin, at this time, and has no connection yet.
+    pub(crate) script: ScriptState,
+}
+
+/// Where a user is in its script; of users without one it stays as it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptState {
+    /// The user began, or is to begin, at this time, and has no connection yet.
     pub(crate) begins: Moment,
-    /// Of a script: its user takes part.
+    /// The user takes part.
     pub(crate) here: bool,
-    /// Of a script: its user has come to its end and waits for the next beginning.
+    /// The user has come to the end and waits for the next beginning.
     pub(crate) resting: bool,
-    /// Of a script: what is due next waited for a connection, or for a user that is free.
+    /// What is due next waited for a connection, or for a user that is free.
     pub(crate) waited: bool,
+}
+
+impl ScriptState {
+    /// Of a user that has not begun.
+    const NONE: Self = Self { begins: Moment::NONE, here: false, resting: false, waited: false };
 }
 
 /// The first wait after a failed attempt; it doubles up to [`BACKOFF_MAX_NS`].
@@ -130,10 +141,7 @@ impl<P: Protocol, L> Conn<P, L> {
             attempts: 0,
             wake: Wake::default(),
             queued: false,
-            begins: Moment::NONE,
-            here: false,
-            resting: false,
-            waited: false,
+            script: ScriptState::NONE,
         }
     }
 

@@ -19,9 +19,9 @@ use rustix::net::{
 
 use crate::EngineError;
 use crate::address::Endpoint;
-use crate::kernel_time::timespec;
+use crate::clock::timespec;
 use crate::plan::Nagle;
-use crate::proof::proven;
+use crate::proof::{Asked, proven_of};
 use crate::stop::Stop;
 
 pub(crate) const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -65,10 +65,9 @@ impl SocketOptions {
 /// # Errors
 /// What the kernel says at once.
 pub fn start_connect(endpoint: &Endpoint, options: &SocketOptions) -> io::Result<OwnedFd> {
-    let kind = if *endpoint == Endpoint::Own { SocketType::DGRAM } else { SocketType::STREAM };
-    let socket = socket_with(endpoint.family(), kind, FLAGS, None)?;
+    let socket = endpoint.socket(FLAGS)?;
     let started = match endpoint {
-        Endpoint::Tcp(address) => {
+        Endpoint::Tcp(address) | Endpoint::Smc(address) => {
             options.set(&socket)?;
             connect(&socket, address)
         }
@@ -110,6 +109,7 @@ pub fn reachable(
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
+    asked: Asked,
 }
 
 impl Connection {
@@ -126,7 +126,7 @@ impl Connection {
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| {
             EngineError::connect_within(endpoint.to_string(), &error.into(), limit)
         })?;
-        Ok(Self { socket })
+        Ok(Self { socket, asked: Asked::of(&endpoint) })
     }
 
     /// From now on a read or a write that takes longer than `limit` fails with
@@ -152,7 +152,7 @@ impl Connection {
     /// # Errors
     /// When the other side is gone already.
     pub fn transport(&self) -> io::Result<Transport> {
-        proven(&self.socket, None)
+        proven_of(self.socket.as_fd(), self.asked, None)
     }
 
     /// The socket, for whoever goes on with it.
@@ -270,7 +270,7 @@ mod tests {
 
     fn echo_once(from: impl FnOnce() -> OwnedFd + Send + 'static) -> std::thread::JoinHandle<()> {
         std::thread::spawn(move || {
-            let mut taken = Connection { socket: from() };
+            let mut taken = Connection { socket: from(), asked: Asked::Else };
             let mut bytes = [0; 4];
             taken.read_exact(&mut bytes).unwrap();
             taken.write_all(&bytes).unwrap();

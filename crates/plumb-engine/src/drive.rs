@@ -35,7 +35,7 @@ use crate::timer::Timers;
 use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
 pub use driven::{Driven, Ending};
-use script::Dues;
+use due::Dues;
 use slow::Watch;
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.
@@ -162,7 +162,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             begun: 0,
             last_done: 0,
             down_since: None,
-            proofs: Proofs::default(),
+            proofs: Proofs::of(job.endpoint),
             start: 0,
             job,
         })
@@ -170,10 +170,8 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
 
     /// Connects, drives the load to its end, and hands over the last records.
     pub(crate) fn run(mut self) -> Result<Driven<P>, EngineError> {
-        if !P::SCRIPTED {
-            for index in 0..self.conns.len() {
-                self.connect(index)?;
-            }
+        for index in 0..self.connect_first() {
+            self.connect(index)?;
         }
         loop {
             if let Some(ending) = self.ending() {
@@ -283,9 +281,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         match self.window {
             None => self.gather(),
             Some(_) if self.recording => {
-                if P::SCRIPTED && self.now >= self.outlet.next_ns() {
-                    self.outlet.users = self.present();
-                }
+                self.count_users(self.now >= self.outlet.next_ns());
                 if self.outlet.pass(self.now, &mut self.recorder) {
                     self.refresh();
                 }
@@ -328,7 +324,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
     }
 
     fn gather(&mut self) {
-        if !P::SCRIPTED && self.opened < self.conns.len() {
+        if self.opened < self.connect_first() {
             return;
         }
         if !self.arrived {
@@ -346,8 +342,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             Extent::Users => (None, None),
         };
         self.window = Some(Window { from, until, count });
-        if P::SCRIPTED {
-            self.muster(start);
+        if self.muster(start) {
             return;
         }
         if let Pace::Rate(rate) = plan.pace {
@@ -370,10 +365,10 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         if self.down_since.is_some_and(|since| self.now >= since + patience_ns) {
             return Some(Ending::GaveUp);
         }
-        let finished = self.finished == self.conns.len();
-        if P::SCRIPTED {
-            return (finished || self.played_out(window)).then_some(Ending::Complete);
+        if let Some(over) = self.scripts_are_over(window) {
+            return over.then_some(Ending::Complete);
         }
+        let finished = self.finished == self.conns.len();
         let next = self.pacer.as_ref().map_or(self.now, Dues::next_due);
         let done = self.in_flight == 0 && self.backlog.is_empty() && !self.may_begin(next);
         (self.recording && done || finished).then_some(Ending::Complete)
@@ -387,8 +382,8 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
 
     fn finish(mut self, ending: Ending) -> Driven<P> {
         let window = self.window.unwrap_or(Window { from: self.now, until: None, count: None });
-        if P::SCRIPTED {
-            self.recorder.dropped += self.left_behind(window);
+        if let Some(scripts) = self.left_behind(window) {
+            self.recorder.dropped += scripts;
         } else if ending != Ending::Complete {
             let dropped = self.backlog.iter().filter(|due| **due >= window.from).count();
             self.recorder.dropped += dropped as u64;
@@ -401,7 +396,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         let end = self.last_done.max(planned.unwrap_or(0));
         let cpu_ns = if self.recording { clock::thread_cpu_ns() - self.cpu_before_ns } else { 0 };
         if self.recording {
-            self.outlet.users = if P::SCRIPTED { self.present() } else { 0 };
+            self.count_users(true);
             self.outlet.last(end, &mut self.recorder);
         }
         for (index, conn) in self.conns.iter_mut().enumerate() {
@@ -409,6 +404,8 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
                 self.watch.gone(index, channel.socket());
             }
         }
+        let sockets = self.conns.iter_mut().filter_map(|conn| conn.phase.channel());
+        self.proofs.confirm(sockets.map(|channel| channel.socket()));
         let (slowest, tcp) = self.watch.finish();
         Driven {
             slowest,

@@ -3,6 +3,7 @@
 use std::io;
 
 use plumb_measure::{FailureKind, Span};
+use plumb_netlink::smc;
 
 use crate::tls::TlsError;
 
@@ -90,6 +91,7 @@ impl EngineError {
     pub fn connect(address: String, error: &io::Error) -> Self {
         let kind = connect_failure(error);
         let remedy = match kind {
+            _ if smc::is_missing(error) => smc::REMEDY,
             _ if out_of_descriptors(error) => {
                 "raise the limit of open files (ulimit -n), or use fewer --connections"
             }
@@ -135,6 +137,7 @@ impl EngineError {
     #[must_use]
     pub fn listen(address: String, error: &io::Error) -> Self {
         let remedy = match error.kind() {
+            _ if smc::is_missing(error) => smc::REMEDY,
             io::ErrorKind::AddrInUse => "another server is there: choose another port, or port 0",
             io::ErrorKind::PermissionDenied => {
                 "ports below 1024 need privileges, a socket file needs a writable folder: \

@@ -7,14 +7,12 @@
 
 mod address;
 mod channel;
-mod cidr;
 pub mod clock;
 mod conn;
 mod connect;
 mod drive;
 mod error;
 mod gate;
-mod kernel_time;
 pub mod layer;
 mod link;
 mod listener;
@@ -45,7 +43,6 @@ pub mod tls;
 mod user_schedule;
 
 pub use address::{Address, Endpoint, Family};
-pub use cidr::{Cidr, NoCidr};
 pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_connect};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
@@ -59,6 +56,7 @@ pub use outlet::Outlet;
 pub use pacer::Pacer;
 pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
+pub use plumb_wire::cidr::{Cidr, NoCidr};
 pub use poll::{Poll, Time};
 pub use proof::proven;
 pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};

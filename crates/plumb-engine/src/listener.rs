@@ -1,17 +1,19 @@
 //! Listening and accepting. Nothing here waits.
 
+use std::ffi::OsStr;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use plumb_measure::Span;
+use plumb_netlink::smc;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketType, acceptfrom_with, bind, getsockname, listen,
-    socket_with, sockopt,
+    AddressFamily, SocketAddrUnix, acceptfrom_with, bind, getsockname, listen, sockopt,
 };
 
 use crate::EngineError;
@@ -28,6 +30,8 @@ const BACKLOG: i32 = 4096;
 pub struct Listener {
     socket: OwnedFd,
     endpoint: Endpoint,
+    /// True for the one that made the socket file.
+    owner: bool,
 }
 
 impl Listener {
@@ -37,9 +41,9 @@ impl Listener {
     /// # Errors
     /// What the kernel says: in use, no permission, no such address.
     pub fn bind(endpoint: &Endpoint) -> io::Result<Self> {
-        let socket = socket_with(endpoint.family(), SocketType::STREAM, FLAGS, None)?;
+        let socket = endpoint.socket(FLAGS)?;
         match endpoint {
-            Endpoint::Tcp(address) => {
+            Endpoint::Tcp(address) | Endpoint::Smc(address) => {
                 sockopt::set_socket_reuseaddr(&socket, true)?;
                 if endpoint.family() == AddressFamily::INET6 {
                     sockopt::set_ipv6_v6only(&socket, true)?;
@@ -59,7 +63,27 @@ impl Listener {
             Endpoint::Own => return Err(Errno::OPNOTSUPP.into()),
         }
         listen(&socket, BACKLOG)?;
-        Ok(Self { socket, endpoint: endpoint.clone() })
+        Ok(Self { socket, endpoint: endpoint.clone(), owner: true })
+    }
+
+    /// A socket that another process made and listens on, too. Its file stays when this is dropped.
+    ///
+    /// # Errors
+    /// When it is no socket of TCP or SMC, and none with a file.
+    pub fn inherited(socket: OwnedFd) -> io::Result<Self> {
+        let address = getsockname(&socket)?;
+        let endpoint = match SocketAddr::try_from(address.clone()) {
+            Ok(address) if sockopt::socket_domain(&socket)? == smc::FAMILY => {
+                Endpoint::Smc(address)
+            }
+            Ok(address) => Endpoint::Tcp(address),
+            Err(_) => {
+                let file = SocketAddrUnix::try_from(address)?;
+                let path = file.path_bytes().ok_or(Errno::OPNOTSUPP)?;
+                Endpoint::Unix(Path::new(OsStr::from_bytes(path)).into())
+            }
+        };
+        Ok(Self { socket, endpoint, owner: false })
     }
 
     /// Listens on every address of `listen`, each as a user writes it; a port that is not written
@@ -81,7 +105,8 @@ impl Listener {
 
     /// From now on a client over TCP whose machine has not answered for `time` is gone: the kernel
     /// asks it when it is silent, and waits no longer for what it sent to be taken. In whole
-    /// seconds, at least three; a socket file needs none of that.
+    /// seconds, at least three; a socket file needs none of that, and SMC asks at the pace of
+    /// `net.smc.smcr_testlink_time`.
     ///
     /// # Errors
     /// What the kernel says.
@@ -106,6 +131,9 @@ impl Listener {
     #[must_use]
     pub fn local(&self) -> String {
         match getsockname(&self.socket) {
+            Ok(address) if matches!(self.endpoint, Endpoint::Smc(_)) => {
+                format!("smc:{}", show(address))
+            }
             Ok(address) => show(address),
             Err(_) => self.endpoint.to_string(),
         }
@@ -148,7 +176,9 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Endpoint::Unix(path) = &self.endpoint {
+        if let Endpoint::Unix(path) = &self.endpoint
+            && self.owner
+        {
             // gone already is as good as removed
             let _ = std::fs::remove_file(path);
         }

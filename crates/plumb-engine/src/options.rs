@@ -235,7 +235,10 @@ impl DriverOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
-    /// `tcp`, or `unix:PATH` for a socket file of this machine
+    /// `tcp`, `smc` for shared memory communications, or `unix:PATH` for a socket file of this machine
+    ///
+    /// What each connection really used is read back from the kernel. A run over SMC of which a
+    /// connection fell back to TCP is not valid.
     #[arg(long, value_name = "KIND", default_value = "tcp")]
     pub transport: TransportKind,
 
@@ -257,6 +260,13 @@ impl TransportOptions {
         match &self.transport {
             TransportKind::Unix(path) => Ok(vec![Endpoint::Unix(path.clone())]),
             TransportKind::Tcp => Endpoint::resolve(&Address::parse(target, port)?, self.family()),
+            TransportKind::Smc => {
+                let Some(address) = Address::parse(target, port)?.over_smc() else {
+                    let problem = format!("--transport smc: {target} is a socket file");
+                    return Err(EngineError::Plan(problem));
+                };
+                Endpoint::resolve(&address, self.family())
+            }
         }
     }
 
@@ -265,6 +275,8 @@ impl TransportOptions {
     pub fn target(&self, host: &str) -> String {
         match &self.transport {
             TransportKind::Tcp => host.into(),
+            TransportKind::Smc if host.starts_with("smc:") => host.into(),
+            TransportKind::Smc => format!("smc:{host}"),
             TransportKind::Unix(path) => format!("unix:{}", path.display()),
         }
     }
@@ -274,6 +286,7 @@ impl TransportOptions {
     pub fn in_force(&self) -> Map<String, Value> {
         let transport = match &self.transport {
             TransportKind::Tcp => "tcp".into(),
+            TransportKind::Smc => "smc".into(),
             TransportKind::Unix(path) => format!("unix:{}", path.display()),
         };
         let mut options = Map::new();
@@ -299,6 +312,8 @@ impl TransportOptions {
 pub enum TransportKind {
     /// TCP over IPv4 or IPv6.
     Tcp,
+    /// SMC over IPv4 or IPv6.
+    Smc,
     /// A unix socket.
     Unix(PathBuf),
 }
@@ -310,7 +325,8 @@ impl FromStr for TransportKind {
         match text.strip_prefix("unix:") {
             Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
             _ if text == "tcp" => Ok(Self::Tcp),
-            _ => Err("expected tcp or unix:PATH".into()),
+            _ if text == "smc" => Ok(Self::Smc),
+            _ => Err("expected tcp, smc or unix:PATH".into()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use plumb_measure::{Rate, Span, Tick};
+use plumb_measure::{Rate, Span, Tick, counted};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
@@ -145,9 +145,9 @@ impl LoadPlan {
         let wrong = |text: String| Err(EngineError::Plan(text));
         if self.threads > self.connections {
             return wrong(format!(
-                "{} threads for {} connections: a thread needs at least one; write fewer --threads \
-                 or more --connections",
-                self.threads, self.connections
+                "{} for {}: a thread needs at least one; write fewer --threads or more --connections",
+                counted(self.threads.get() as u64, "thread"),
+                counted(self.connections.get() as u64, "connection")
             ));
         }
         let suitable = Self::suitable_waiting(self.connections, self.depth, self.pace);
@@ -301,7 +301,7 @@ pub(crate) mod tests {
     fn threads_without_a_connection_are_refused() {
         let mut plan = plan();
         plan.threads = NonZeroUsize::new(2).unwrap();
-        assert!(plan.check().unwrap_err().to_string().contains("2 threads for 1 connections"));
+        assert!(plan.check().unwrap_err().to_string().contains("2 threads for 1 connection: "));
     }
 
     #[test]

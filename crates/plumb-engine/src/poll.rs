@@ -7,8 +7,7 @@ use plumb_measure::{Clock, Tick};
 use rustix::event::epoll;
 use rustix::time::{TimerfdClockId, TimerfdFlags, Timespec, timerfd_create};
 
-use crate::clock::MonotonicClock;
-use crate::kernel_time::{set_timer, timespec};
+use crate::clock::{MonotonicClock, set_timer, timespec};
 use crate::stop::Stop;
 use crate::tick::HeldTick;
 

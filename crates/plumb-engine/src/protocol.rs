@@ -67,7 +67,7 @@ pub struct OperationGroup {
     pub outcome: Outcome,
 }
 
-/// What a stretch of bytes from the other side is.
+/// What bytes from the other side are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// `consumed` bytes belong to an answer that is not complete yet. The rest is given again,
@@ -171,7 +171,7 @@ pub trait Protocol {
         After::Go
     }
 
-    /// A stretch that is complete and was not handed out before. Asked only of a protocol that is
+    /// A group that is complete and was not handed out before. Asked only of a protocol that is
     /// [`SCRIPTED`](Self::SCRIPTED), after it settled or encoded something.
     fn complete(&mut self) -> Option<OperationGroup> {
         None

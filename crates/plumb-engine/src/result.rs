@@ -40,11 +40,12 @@ pub fn result_record<P>(
     let slowest = load.slowest.clone().into_samples();
     let service = merged(recorder, |row| &row.service);
     let first_byte = merged(recorder, |row| &row.first_byte);
-    let attempts = operations + failures.total();
+    let attempts = operations + failures.total() + recorder.refused();
     ResultRecord {
         labels,
         operations,
         failures: failures.iter().map(|(kind, n)| (kind.name().to_owned(), n)).collect(),
+        refused: recorder.refused(),
         dropped: recorder.dropped,
         duration_ns: load.duration_ns,
         throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
@@ -74,7 +75,8 @@ pub fn result_record<P>(
                 slowest: &slowest,
                 tcp: load.tcp.as_ref(),
             })
-            .with(load.transports.mixed()),
+            .with(load.transports.mixed())
+            .with(load.transports.not_smc()),
         transports: load.transports.uses().to_vec(),
         driver: driver_facts(plan, load),
         tcp: load.tcp,

@@ -11,9 +11,10 @@ use std::collections::VecDeque;
 
 use plumb_measure::{Span, Tick};
 
+use plumb_wire::cidr::Cidr;
+
 use crate::EngineError;
 use crate::channel::{Channel, READ_BYTES};
-use crate::cidr::Cidr;
 use crate::clock::MonotonicClock;
 use crate::link::Link;
 use crate::listener::Listener;

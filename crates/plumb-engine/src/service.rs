@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::cidr::Cidr;
+use plumb_wire::cidr::Cidr;
 
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

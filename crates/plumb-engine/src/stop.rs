@@ -10,8 +10,7 @@ use plumb_measure::{Clock as _, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::clock::MonotonicClock;
-use crate::kernel_time::timespec;
+use crate::clock::{MonotonicClock, timespec};
 
 /// A request to stop. Every loop that waits is woken by it, and stays awake.
 #[derive(Debug)]

@@ -3,15 +3,22 @@
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use plumb_measure::TcpReading;
+use rustix::net::sockopt;
+
+use plumb_netlink::smc;
 
 /// As much of `struct tcp_info` as any kernel fills in that is known here.
 const INFO_BYTES: usize = 256;
 /// Up to `tcpi_total_retrans`: what every kernel since 2.6 fills in.
 const INFO_BYTES_MIN: usize = 104;
 
-/// Reads the state of a connection; `None` when it is none of TCP.
+/// Reads the state of a connection; `None` when it is none of TCP. A socket of SMC would tell of the
+/// connection that its handshake was made over.
 #[must_use]
 pub fn read(socket: BorrowedFd<'_>) -> Option<TcpReading> {
+    if sockopt::socket_domain(socket) == Ok(smc::FAMILY) {
+        return None;
+    }
     let mut bytes = [0; INFO_BYTES];
     let filled = getsockopt_tcp_info(socket, &mut bytes)?;
     decode(bytes.get(..filled)?)

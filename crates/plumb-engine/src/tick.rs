@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use plumb_measure::Tick;
 use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
 
-use crate::kernel_time::set_timer;
+use crate::clock::set_timer;
 
 /// How far ahead the timer is set: well below the 4 ms of a tick at 250 Hz. Where the tick comes a
 /// thousand times a second, it is often the earlier of the two.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::EngineError;
 use plumb_serve::ServeError;
+use plumb_trace::TraceError;
 use thiserror::Error;
 
 /// What is wrong with what the user asked for.
@@ -54,7 +55,10 @@ pub enum FlowError {
     /// Settings that contradict each other or cannot work.
     #[error("{0}")]
     Plan(String),
-    /// What every server needs: threads, sockets.
+    /// Spans cannot be read or received.
+    #[error(transparent)]
+    Traces(#[from] TraceError),
+    /// What every server needs: settings, threads, sockets.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// An address cannot be listened on or reached, or a certificate does not serve.

@@ -1,29 +1,27 @@
-//! The integration runtime: messages go through transactions, documents become rows.
+//! The integration runtime as a server, its load and its verbs.
 //!
-//! A transaction ([`transaction`]) is a file of actions. Its `repeat` takes rows out of the message
-//! in one pass ([`rows`]), a stylesheet makes another document of it ([`xslt`]). [`Flow`] is the layer as the program sees it.
+//! Messages come in by the doors, wait in a queue, and go through a transaction
+//! ([`plumb_transaction`]), which reaches data servers and back ends by [`plumb_data`]. [`Flow`] is
+//! the layer as the program sees it.
 
-pub mod data;
 mod doors;
 mod error;
 mod executor;
 mod live;
-mod log;
+mod load;
 mod manager;
 #[cfg(test)]
 mod memory_queue;
-pub mod rows;
-pub mod sample;
 mod serve;
-pub mod transaction;
+mod siblings;
 mod transactions;
 mod verbs;
-pub mod xslt;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 use plumb_engine::layer::{Job, JobError, Layer};
 
 pub use error::FlowError;
+pub use load::{MessageLoad, MessageLoadOptions, ModeName, SinkOptions};
 pub use serve::{Serve, ServeOptions};
 pub use transactions::{Problem, ProblemKind, Transactions};
 pub use verbs::{
@@ -52,6 +50,18 @@ impl Layer for Flow {
             .subcommand(try_out)
             .subcommand(serve)
             .subcommand(
+                MessageLoadOptions::augment_args(Command::new("load"))
+                    .about("Send messages to a server, and see what becomes of them")
+                    .long_about(
+                        "Sends messages to a runtime, as fast as it answers (closed) or at a rate \
+                         (open), and measures the answers.\n\nA message is accepted (202, or \
+                         2xx when its transaction answers), turned away (429, 503: neither a \
+                         success nor a failure), or failed. With --sink it is counted afterwards \
+                         what became of the accepted ones: in the table, dead, or waiting. A run \
+                         whose count does not close is not valid.",
+                    ),
+            )
+            .subcommand(
                 ListOptions::augment_args(Command::new("list"))
                     .about("List executions of a server: waiting, running, failed, done"),
             )
@@ -79,6 +89,10 @@ impl Layer for Flow {
             }
             Some(("serve", words)) => {
                 Ok(Job::Verb(Box::new(Serve::new(&ServeOptions::from_arg_matches(words)?)?)))
+            }
+            Some(("load", words)) => {
+                let options = MessageLoadOptions::from_arg_matches(words)?;
+                Ok(Job::Measure(Box::new(MessageLoad::new(options)?)))
             }
             Some(("list", words)) => {
                 verb(AskManager::list(&ListOptions::from_arg_matches(words)?)?)

@@ -81,7 +81,17 @@ impl MemoryQueue {
 
 fn execution(id: ExecutionId, message: Message, state: State) -> Execution {
     let bytes = message.body.len() as u64;
-    Execution { id, state, message, bytes, failures: 0, error: None, trace: None, at_ms: None }
+    Execution {
+        id,
+        state,
+        accepted_ms: id.accepted_ms(),
+        message,
+        bytes,
+        failures: 0,
+        error: None,
+        trace: None,
+        at_ms: None,
+    }
 }
 
 fn now_ms() -> u64 {

@@ -12,9 +12,9 @@ use plumb_wire::document::{Wrong, nearest};
 use ring::digest::{Context, SHA256};
 
 use crate::FlowError;
-use crate::data::{BACK_ENDS_FILE, DATA_SERVERS_FILE};
-use crate::transaction::Transaction;
-use crate::xslt::{Stylesheet, Stylesheets};
+use plumb_data::{BACK_ENDS_FILE, DATA_SERVERS_FILE};
+use plumb_transaction::Transaction;
+use plumb_transaction::xslt::{Stylesheet, Stylesheets};
 
 /// Bytes of the file of a transaction at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -80,17 +80,25 @@ impl Transactions {
         let mut files = Vec::new();
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let file = entry.map_err(unreadable)?.path();
-            if file.extension().is_some_and(|it| it == "toml") && !describes_servers(&file) {
+            if file.extension().is_some_and(|it| it == "toml") {
                 files.push(file);
             }
         }
+        files.sort();
+        let described: Vec<PathBuf> =
+            files.extract_if(.., |file| describes_servers(file)).collect();
         if files.is_empty() {
             return Err(FlowError::Empty { path: path.into() });
         }
-        files.sort();
         let mut all = Self { folder: path.into(), ..Self::default() };
         for file in &files {
             all.add(file)?;
+        }
+        for file in described {
+            // what is wrong with it is said by whoever reads what it describes
+            let bytes = fs::read(&file).unwrap_or_default();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            all.digest = chained(&all.digest, &name, &bytes);
         }
         all.check_calls(path);
         Ok(all)

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plumb_measure::{Checkup, PathCheck};
+use plumb_checkup::Checkup;
+use plumb_measure::PathCheck;
 
 use crate::error::FolderError;
 use crate::folder_of::FolderOf;

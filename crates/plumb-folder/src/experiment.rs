@@ -8,7 +8,7 @@ use plumb_measure::Comparison;
 use crate::digest;
 use crate::error::FolderError;
 use crate::folder_of::FolderOf;
-use crate::names::{COMPARISON, EXPERIMENT, ORDER, REPORT};
+use crate::names::{COMPARISON, EXPERIMENT, LADDER, ORDER, REPORT};
 
 const BLOCKS: &str = "blocks";
 /// What the commands of an experiment leave beside its runs.
@@ -79,6 +79,14 @@ impl FolderOf<Experiment> {
         self.place.replace(ORDER, json).map(drop)
     }
 
+    /// Writes `ladder.json`: the steps of a load ladder so far.
+    ///
+    /// # Errors
+    /// [`FolderError::Write`].
+    pub fn write_ladder(&self, json: &str) -> Result<(), FolderError> {
+        self.place.replace(LADDER, json).map(drop)
+    }
+
     /// Writes `comparison.json`, and the digests of it and of the order. A reader sees the record
     /// before or after, never a part of it.
     ///
@@ -106,7 +114,7 @@ impl FolderOf<Experiment> {
         let _ = fs::remove_dir(self.path().join(BLOCKS));
         let kept = [BLOCKS, FILES, COMPARISON].iter().any(|name| self.path().join(name).exists());
         if !kept {
-            self.place.discard(&[ORDER, EXPERIMENT]);
+            self.place.discard(&[ORDER, LADDER, EXPERIMENT]);
         }
     }
 }

@@ -40,7 +40,7 @@ pub use names::{EXPERIMENT, RECORD};
 pub use place::Place;
 pub use read::{
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,
-    read_order, read_record, read_responses,
+    read_ladder, read_order, read_record, read_responses,
 };
 pub use responses::{FloorTimes, ResponseTimes, Responses};
 pub use run::RunFolder;

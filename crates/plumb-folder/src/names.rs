@@ -14,6 +14,8 @@ pub(crate) const CHECKUP: &str = "checkup.json";
 pub const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.
 pub(crate) const ORDER: &str = "order.json";
+/// What a load ladder came to.
+pub(crate) const LADDER: &str = "ladder.json";
 /// The report for people, of either.
 pub(crate) const REPORT: &str = "report.html";
 

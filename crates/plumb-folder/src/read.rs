@@ -4,11 +4,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use plumb_measure::{Checkup, Comparison, PathCheck, RecordError, RunRecord, hdr};
+use plumb_checkup::Checkup;
+use plumb_measure::{Comparison, PathCheck, RecordError, RunRecord, hdr};
 
 use crate::digest;
 use crate::error::FolderError;
-use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, ORDER, RECORD};
+use crate::names::{CHECK, CHECKUP, COMPARISON, INTERVALS, LADDER, ORDER, RECORD};
 use crate::order::Blocks;
 use crate::responses::Responses;
 
@@ -76,6 +77,20 @@ pub fn read_order(path: &Path) -> Result<String, FolderError> {
     let file = path.join(ORDER);
     let text = text_of(&file, || FolderError::NoRun { path: path.into() })?;
     digest::verify(&file).map(|()| text)
+}
+
+/// Reads `ladder.json` of the load ladder in the folder `path`, as it was written; `None` where the
+/// folder holds none.
+///
+/// # Errors
+/// [`FolderError::Read`] when it cannot be read.
+pub fn read_ladder(path: &Path) -> Result<Option<String>, FolderError> {
+    let file = path.join(LADDER);
+    match text_of(&file, || FolderError::NoRun { path: path.into() }) {
+        Ok(text) => Ok(Some(text)),
+        Err(FolderError::NoRun { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads the record of a comparison: `path` is the folder of the experiment or its

@@ -80,22 +80,10 @@ pub(crate) fn link_speed(root: &Root, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::kernel::{Disk, Interface};
-    use std::fs;
-
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let root = Root::below(folder.path());
-        (folder, root)
-    }
 
     #[test]
     fn sys_knows_better_than_the_name() {
-        let (_folder, root) = machine(&[
+        let (_folder, root) = Root::of_files(&[
             ("sys/class/block/vda1/size", "1"),
             ("sys/class/block/sdb/partition", "1"),
             ("sys/class/block/nvme0n1/slaves/nvme0c0n1", ""),
@@ -114,7 +102,7 @@ mod tests {
 
     #[test]
     fn an_interface_tells_its_speed_or_none() {
-        let (_folder, root) = machine(&[
+        let (_folder, root) = Root::of_files(&[
             ("sys/class/net/eth0/speed", "25000\n"),
             ("sys/class/net/eth0/device/vendor", "x"),
             ("sys/class/net/veth1/speed", "-1\n"),

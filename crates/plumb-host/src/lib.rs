@@ -19,7 +19,6 @@ pub mod kernel;
 mod label;
 mod machine_time;
 mod monitor;
-mod netlink;
 
 mod options;
 pub mod process;

@@ -22,6 +22,19 @@ impl Root {
         Self { proc: folder.join("proc"), sys: folder.join("sys") }
     }
 
+    /// A machine that has `files`: path and content. They go with the folder.
+    #[cfg(test)]
+    pub(crate) fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let root = Self::below(folder.path());
+        (folder, root)
+    }
+
     /// True of the running kernel, whose system calls tell of the same processes as its files.
     pub(crate) fn is_this_machine(&self) -> bool {
         *self == Self::of_this_machine()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use plumb_engine::EngineError;
 use plumb_scenario::ScenarioError;
+use plumb_trace::TraceError;
 use plumb_wire::http::UrlError;
 
 /// Why there is no measurement. Each message says what to try; none holds a password.
@@ -139,6 +140,9 @@ pub enum HttpError {
         /// The first step that failed, and why.
         complaint: String,
     },
+    /// Spans cannot be read or received.
+    #[error(transparent)]
+    Traces(#[from] TraceError),
     /// No verb was named.
     #[error("name a verb: ping or load")]
     NoVerb,

@@ -163,6 +163,7 @@ impl Lines {
         let kind = match operation.outcome {
             Outcome::Ok => None,
             Outcome::Failed(kind) => Some(kind),
+            Outcome::Refused => Some(FailureKind::Refused), // its form knows nothing between
         };
         write!(out, "{start_ms},{elapsed_ms},{label},")?;
         answer(operation.code, kind, out)?;

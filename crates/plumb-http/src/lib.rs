@@ -8,8 +8,8 @@
 
 mod credentials;
 mod error;
+mod heard;
 pub mod jtl;
-mod names;
 mod options;
 mod pair;
 mod ping;

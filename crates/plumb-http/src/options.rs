@@ -8,6 +8,7 @@ use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TrustOptions;
 use plumb_measure::ByteSize;
 use plumb_scenario::Expected;
+use plumb_trace::TraceOptions;
 use plumb_wire::secret::{in_header_line, masked};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -42,6 +43,10 @@ pub struct PingOptions {
     /// What is sent and how.
     #[command(flatten)]
     pub request: RequestOptions,
+
+    /// To which traces requests belong.
+    #[command(flatten)]
+    pub traces: TraceOptions,
 
     /// How much load, and how it is driven.
     #[command(flatten)]

@@ -11,18 +11,20 @@ use plumb_engine::{
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Distribution, PartRecord, ResultRecord, Row};
+use plumb_measure::{PartRecord, ResultRecord};
 use plumb_scenario::Expected;
 use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
 
 use crate::credentials::Source;
+use crate::heard::accounted;
 use crate::jtl::{Jtl, JtlRow};
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
 use crate::route::{Route, RouteOptions, Routes};
 use crate::{HttpError, LengthRule, PingOptions, Request};
+use plumb_trace::Tracing;
 
 /// URLs of one load: every one has histograms of its own.
 const URLS_MAX: usize = 64;
@@ -36,6 +38,7 @@ pub struct Ping {
     request: Request,
     connections: Vec<NonZeroUsize>,
     seed: u64,
+    tracing: Option<Tracing>,
 }
 
 /// What is measured: resolved, with the bytes that ask for it.
@@ -79,7 +82,8 @@ impl Ping {
             options.load.plan(*number).check()?;
         }
         options.load.driver.confirm_tick("an HTTP server", None)?;
-        Ok(Self { options, urls, routes, request, connections, seed })
+        let tracing = Tracing::new(&options.traces, &options.request.exchange.header)?;
+        Ok(Self { options, urls, routes, request, connections, seed, tracing })
     }
 
     /// Everything that happens to a user once. `None` when it was interrupted.
@@ -144,7 +148,7 @@ impl Ping {
     }
 
     fn measure(
-        &self,
+        &mut self,
         connections: NonZeroUsize,
         target: &mut Target,
         watch: &mut dyn Watch,
@@ -157,7 +161,8 @@ impl Ping {
         }
         let labels = BTreeMap::from([("connections".to_owned(), connections.to_string())]);
         let (requests, ask) = (target.requests.clone(), self.request.ask());
-        let mut probe = Probe::new(requests, ask, self.limits(), self.seed);
+        let traces = self.tracing.as_mut().map(Tracing::begin);
+        let mut probe = Probe::new(requests, ask, self.limits(), self.seed).traced(traces);
         if self.options.request.close {
             probe = probe.closing();
         }
@@ -179,6 +184,7 @@ impl Ping {
         };
         let mut result = result_record(&plan, labels, lengths, &load);
         self.add_parts(&mut result, target, &load);
+        let traced = self.add_spans(&mut result, &load, stop);
         if let ([dynamic, fixed], true) = (&self.urls[..], paired) {
             result.pair = Some(pairs.record(&dynamic.masked(), &fixed.masked()));
         }
@@ -187,20 +193,32 @@ impl Ping {
         }
         result.validity = result.validity.with_left_out(*left_out.as_ref().unwrap_or(&0));
         watch.result(result, load.began_ns)?;
-        left_out?; // the figures stand without the file
+        left_out?; // the figures stand without the files
+        traced?;
         Ok(())
+    }
+
+    fn add_spans(
+        &mut self,
+        result: &mut ResultRecord,
+        load: &LoadResult<Probe>,
+        stop: &Stop,
+    ) -> Result<(), HttpError> {
+        let Some(tracing) = &mut self.tracing else { return Ok(()) };
+        let of = (&mut result.parts[..], load.recorder.rows());
+        Ok(tracing.add_to(of, &mut result.validity, load, stop)?)
     }
 
     fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<Probe>) {
         let names = load.protocols.first().map_or_else(Vec::new, Probe::told_names);
         let rows = load.recorder.rows();
         for ((url, resolved), row) in self.urls.iter().zip(&target.resolved).zip(rows) {
-            result.parts.push(PartRecord {
-                told_ns: told(row, &names),
+            let part = PartRecord {
                 steps: resolved.steps.clone(),
                 first_hit: resolved.first_hit,
                 ..part_record(url.masked(), row, load)
-            });
+            };
+            result.parts.push(accounted(part, row, &names, load));
         }
         let validity = &mut result.validity;
         if let Some(complaint) = load.protocols.iter().find_map(Probe::complaint) {
@@ -222,6 +240,7 @@ impl Measure for Ping {
         in_force.insert("expect-status".into(), json!(options.expect_status));
         in_force.insert("length".into(), json!(options.length));
         in_force.extend(options.export.in_force());
+        in_force.extend(options.traces.in_force());
         in_force.insert("method".into(), json!(self.request.method()));
         in_force.insert("body".into(), json!(options.request.body));
         in_force.insert("close".into(), json!(options.request.close));
@@ -259,6 +278,7 @@ impl Measure for Ping {
         let Some(mut target) = self.resolve(stop)? else {
             return Ok(());
         };
+        self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
         if let Some(connections) = self.connections.first() {
             let plan = self.options.load.plan(*connections);
             if let Some(floor) = floor(plan.waiting, &plan.pin, stop)? {
@@ -267,11 +287,11 @@ impl Measure for Ping {
         }
         let urls: Vec<String> = self.urls.iter().map(Url::masked).collect();
         watch.rows(&urls);
-        for connections in &self.connections {
+        for connections in self.connections.clone() {
             if stop.asked() {
                 break;
             }
-            self.measure(*connections, &mut target, watch, stop)?;
+            self.measure(connections, &mut target, watch, stop)?;
         }
         Ok(())
     }
@@ -300,10 +320,4 @@ fn target_of(urls: &[String]) -> String {
         [only] => only.clone(),
         [first, more @ ..] => format!("{first} and {} more", more.len()),
     }
-}
-
-/// The times that the server told of itself, by name.
-fn told(row: &Row, names: &[String]) -> BTreeMap<String, Distribution> {
-    let named = names.iter().zip(&row.told);
-    named.filter_map(|(name, times)| Some((name.clone(), Distribution::of(times)?))).collect()
 }

@@ -5,11 +5,12 @@ mod tests;
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes};
+use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes, TraceId};
 use plumb_scenario::Expected;
-use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead, told};
+use plumb_wire::http::{Ask, Body, Framing, Head, HeadError, Memo, RawHead};
 
-use crate::names::Names;
+use crate::heard::Heard;
+use plumb_trace::{Traces, behind_the_first_line, traced_answer, traced_step, write_parent};
 
 /// Bytes of an unexpected answer that are shown.
 const SHOWN_BYTES: usize = 40;
@@ -38,10 +39,10 @@ pub struct Probe {
     seed: u64,
     /// Every answer ends its connection, whatever the other side says.
     closes: bool,
-    names: Names,
+    heard: Heard,
     complaint: Option<String>,
-    /// Times that were told but had no room.
-    untold: u64,
+    /// Each request says to which trace it belongs.
+    traces: Option<Traces>,
 }
 
 /// One URL: what is sent, and what the last answer looked like.
@@ -49,8 +50,10 @@ pub struct Probe {
 struct Page {
     request: Vec<u8>,
     memo: Memo,
+    /// Where a header line may be put in: behind the first line.
+    lines_at: usize,
     /// What the last head told, and how many heads had been parsed when it was read.
-    told: (u64, Option<ServerTimes>),
+    told: (u64, ServerTimes),
 }
 
 /// The round of one user.
@@ -59,6 +62,7 @@ pub struct Round {
     order: Vec<u16>,
     at: usize,
     random: SplitMix64,
+    trace: Option<TraceId>,
 }
 
 impl Round {
@@ -93,16 +97,28 @@ impl Probe {
     /// `ask`. The order within a round is drawn from `seed`.
     #[must_use]
     pub fn new(requests: Vec<Vec<u8>>, ask: Ask, limits: Limits, seed: u64) -> Self {
-        let page = |request| Page { request, memo: Memo::new(ask), told: (0, None) };
+        let page = |request: Vec<u8>| Page {
+            lines_at: behind_the_first_line(&request),
+            request,
+            memo: Memo::new(ask),
+            told: (0, ServerTimes::default()),
+        };
         Self {
             pages: requests.into_iter().map(page).collect(),
             limits,
             seed,
             closes: false,
-            names: Names::default(),
+            heard: Heard::default(),
             complaint: None,
-            untold: 0,
+            traces: None,
         }
+    }
+
+    /// The same client, each of whose requests belongs to one of `traces`.
+    #[must_use]
+    pub(crate) fn traced(mut self, traces: Option<Traces>) -> Self {
+        self.traces = traces;
+        self
     }
 
     /// The same client, which asks for each page on a new connection.
@@ -119,12 +135,12 @@ impl Probe {
 
     /// The names of the times that servers told, by their numbers.
     pub(crate) fn told_names(&self) -> Vec<String> {
-        self.names.all()
+        self.heard.names()
     }
 
     /// Times that were told but not kept, because there were too many.
     pub(crate) fn untold(&self) -> u64 {
-        self.untold
+        self.heard.untold()
     }
 
     /// The bytes of the last head that came for page `number`.
@@ -145,7 +161,7 @@ impl Probe {
         let coming = Coming {
             status: head.status,
             keep_alive: head.keep_alive,
-            told: if head.tells_times { self.told(page) } else { None },
+            told: Some(if head.tells_times { self.told(page) } else { ServerTimes::default() }),
             body: Body::new(head.framing),
         };
         if let Some(step) = self.too_large(head, length) {
@@ -201,16 +217,11 @@ impl Probe {
     }
 
     /// What the head that was just read tells of the server's own time.
-    fn told(&mut self, number: usize) -> Option<ServerTimes> {
+    fn told(&mut self, number: usize) -> ServerTimes {
         let page = &mut self.pages[number];
         if page.told.0 != page.memo.parsed() {
-            let mut times = ServerTimes::default();
-            for found in told(&RawHead::new(page.memo.last())) {
-                let name = self.names.number(found.name);
-                let kept = name.is_some_and(|name| times.push(name, found.ns));
-                self.untold += u64::from(!kept);
-            }
-            page.told = (page.memo.parsed(), (times != ServerTimes::default()).then_some(times));
+            let head = RawHead::new(page.memo.last());
+            page.told = (page.memo.parsed(), self.heard.read(&head));
         }
         page.told.1
     }
@@ -256,21 +267,32 @@ impl Protocol for Probe {
         let pages = u16::try_from(self.pages.len()).unwrap_or(u16::MAX);
         let order: Vec<u16> = (0..pages).collect();
         let at = order.len(); // the first round is drawn like any other
-        Round { order, at, random: SplitMix64::new(self.seed.wrapping_add(n as u64)) }
+        let random = SplitMix64::new(self.seed.wrapping_add(n as u64));
+        Round { order, at, random, trace: None }
     }
 
     fn encode(&mut self, user: &mut Round, _: &mut Wire, out: &mut Vec<u8>) -> Next {
         let Some(label) = user.next() else {
             return Next::Finish;
         };
-        out.extend_from_slice(&self.pages[usize::from(label)].request);
+        let Page { request, lines_at, .. } = &self.pages[usize::from(label)];
+        user.trace = self.traces.as_ref().and_then(Traces::next);
+        match user.trace {
+            None => out.extend_from_slice(request),
+            Some(trace) => {
+                let (first, others) = request.split_at(*lines_at);
+                out.extend_from_slice(first);
+                write_parent(trace, out);
+                out.extend_from_slice(others);
+            }
+        }
         Next::Send(Op { label, tag: 0 })
     }
 
     #[inline]
     fn decode(
         &mut self,
-        _: &mut Round,
+        user: &mut Round,
         wire: &mut Wire,
         op: Option<Op>,
         bytes: &[u8],
@@ -280,19 +302,19 @@ impl Protocol for Probe {
             let text = || "sent bytes that nobody asked for".to_owned();
             return self.wrong(FailureKind::Garbled, bytes.len(), None, text);
         };
-        if wire.coming.is_none() {
-            return self.head(usize::from(op.label), wire, bytes); // most answers come whole
-        }
-        match wire.coming.take() {
-            None => Step::Need { consumed: 0 },
+        let step = match wire.coming.take() {
+            None => self.head(usize::from(op.label), wire, bytes), // most answers come whole
             Some(coming) => self.body(wire, coming, bytes, 0),
-        }
+        };
+        traced_step(step, user.trace)
     }
 
     /// A body without a length is complete when the connection ends; any other was cut.
-    fn eof(&mut self, _: &mut Round, wire: &mut Wire, _: Op) -> Answer {
+    fn eof(&mut self, user: &mut Round, wire: &mut Wire, _: Op) -> Answer {
         match wire.coming.take() {
-            Some(coming) if coming.body.ends_with_the_connection() => self.judge(&coming),
+            Some(coming) if coming.body.ends_with_the_connection() => {
+                traced_answer(self.judge(&coming), user.trace)
+            }
             cut => {
                 self.complaint.get_or_insert_with(|| match &cut {
                     Some(coming) => format!(

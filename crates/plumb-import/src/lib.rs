@@ -271,7 +271,7 @@ fn requests(steps: &[Step]) -> usize {
 
 /// `1 request`, `2 requests`.
 pub(crate) fn counted(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    plumb_measure::counted(number as u64, noun)
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use plumb_measure::statistics::{
     autocorrelation, correlation_time, mser5, standard_deviation, trend,
 };
 use plumb_measure::{
-    BatchMeans, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord, StreamFigures, hdr,
+    BatchMeans, Delivery, Distribution, Histogram, NipingFigures, ResultRecord, RunRecord,
+    StreamFigures, hdr,
 };
 
 use crate::LabError;
@@ -47,6 +48,8 @@ pub struct Point {
     pub throughput_per_s: f64,
     /// Bits a second that streams carried, in both directions together.
     pub bits_per_s: Option<f64>,
+    /// Rows a second that came into the table of a sink, by its own time stamps.
+    pub rows_per_s: Option<f64>,
     /// Processor time an operation of the load generator, nanoseconds, over the whole block.
     pub client_cpu_ns: Option<f64>,
     /// Processor time an operation of the server, nanoseconds, over the whole block.
@@ -190,6 +193,7 @@ impl Point {
             response,
             throughput_per_s,
             bits_per_s: result.stream.as_ref().map(bits_per_s),
+            rows_per_s: result.delivery.as_ref().and_then(Delivery::rows_per_s),
             client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
             figure: result.figures.iter().find(|it| it.name == crate::FIGURE).map(|it| it.value),

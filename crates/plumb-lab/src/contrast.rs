@@ -187,6 +187,7 @@ mod tests {
             response: Some(Response { histogram, p50, p95, p99, mean, niping: None }),
             throughput_per_s: 1.0,
             bits_per_s: None,
+            rows_per_s: None,
             client_cpu_ns: None,
             server_cpu_ns: None,
             figure: None,

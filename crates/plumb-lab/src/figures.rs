@@ -85,6 +85,14 @@ pub(crate) const FIGURES: &[Figure] = &[
         of: |point| (point.throughput_per_s > 0.0).then_some(point.throughput_per_s),
     },
     Figure {
+        key: "rows",
+        name: "rows in the table",
+        unit: FigureUnit::PerSecond,
+        better: Better::Higher,
+        latency: false,
+        of: |point| point.rows_per_s,
+    },
+    Figure {
         key: "p95",
         name: "95th percentile",
         of: |point| Some(point.response.as_ref()?.p95),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_measure::counted;
 
 use crate::LockError;
 use crate::journal::{self, Kind, Outlook, Report};
@@ -81,7 +82,8 @@ fn print_outlook(out: &mut dyn Write, folder: &Path) -> Result<(), LockError> {
     };
     writeln!(
         out,
-        "a start finds {locks} locks of epoch {epoch}, {inherited} of them inherited; {missing}"
+        "a start finds {} of epoch {epoch}, {inherited} of them inherited; {missing}",
+        counted(u64::from(locks), "lock")
     )?;
     Ok(())
 }
@@ -91,8 +93,9 @@ fn print(out: &mut dyn Write, reports: &[Report]) -> Result<(), LockError> {
         let Report { records, sound_bytes, bytes, .. } = report;
         write!(
             out,
-            "{}: {records} records, {sound_bytes} of {bytes} bytes",
-            report.path.display()
+            "{}: {}, {sound_bytes} of {bytes} bytes",
+            report.path.display(),
+            counted(*records, "record")
         )?;
         match &report.trouble {
             None if report.kind == Kind::Snapshot && !report.ended => {

@@ -32,7 +32,7 @@ pub enum JournalPolicy {
 /// What the lock server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct ServeOptions {
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
     /// elsewhere.
@@ -197,7 +197,8 @@ impl Serve {
         if !options.quiet && options.journal.is_some() {
             let locks = restored.table.usage().locks.actual;
             let (epoch, torn) = (restored.epoch, restored.torn_bytes);
-            writeln!(log, "{} {locks} locks restored, epoch {epoch}", clock::utc(wall_ns))?;
+            let locks = plumb_measure::counted(u64::from(locks), "lock");
+            writeln!(log, "{} {locks} restored, epoch {epoch}", clock::utc(wall_ns))?;
             if torn > 0 {
                 let time = clock::utc(wall_ns);
                 writeln!(log, "{time} {torn} torn bytes at the end of the journal left out")?;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use clap::Args;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_engine::{Stop, clock};
-use plumb_measure::Span;
+use plumb_measure::{Span, counted};
 use serde_json::{Value, json};
 
 use crate::LockError;
@@ -167,12 +167,12 @@ impl Show {
             writeln!(out, "{:#}", json!({ "server": target.name, "locks": listed, "found": all }))?;
         } else {
             table(out, &locks)?;
-            writeln!(out, "{} of {all} locks", locks.len())?;
+            writeln!(out, "{} of {}", locks.len(), counted(all as u64, "lock"))?;
         }
         if self.options.delete && !locks.is_empty() {
             self.interrupted = !self.agreed(log, locks.len(), stop)?;
             let gone = if self.interrupted { 0 } else { remove(&target, &locks, stop)? };
-            writeln!(log, "{gone} locks removed")?;
+            writeln!(log, "{} removed", counted(gone, "lock"))?;
         }
         Ok(())
     }
@@ -220,7 +220,10 @@ impl Show {
         if !stdin.is_terminal() {
             return Err(LockError::NotAgreed("nobody can be asked here: write --yes as well"));
         }
-        write!(log, "remove these {count} locks, whoever holds them? [yes/no] ")?;
+        match count {
+            1 => write!(log, "remove this lock, whoever holds it? [yes/no] ")?,
+            _ => write!(log, "remove these {count} locks, whoever holds them? [yes/no] ")?,
+        }
         log.flush()?;
         stop.wait_for(stdin.as_fd(), ANSWER_MAX)?;
         if stop.asked() {

@@ -17,7 +17,7 @@ const PORT_OF_POSTGRES: u16 = 5432;
 /// The server that a client talks to.
 #[derive(Args, Clone, Debug)]
 pub struct TargetOptions {
-    /// The lock server: HOST, HOST:PORT or unix:PATH (port 3200 unless named)
+    /// The lock server: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3200 unless named)
     #[arg(value_name = "HOST")]
     pub host: String,
 

@@ -21,11 +21,76 @@ pub enum PartKind {
     Queue,
     /// Making the connection: transport, TLS, login.
     Connect,
+    /// At the door of an integration runtime: reading, checking, routing and answering a message, and
+    /// what lies between its actions.
+    Door,
+    /// Waiting for a thread of an integration runtime.
+    Thread,
+    /// The actions of a transaction.
+    Actions,
+    /// What data servers do at the end of a transaction.
+    Commit,
+    /// Until a message was on disk.
+    Flush,
+    /// In the front of an application server, around the work process.
+    Front,
+    /// Waiting for a work process.
+    WorkProcess,
+    /// Loading a program: reading and compiling it.
+    Program,
+    /// Waiting for locks.
+    Lock,
+    /// Calls of the database, as the server that makes them sees them.
+    Database,
+    /// Of these, the way to the database and back, as far as that is known apart.
+    DatabaseWire,
+    /// Making the answer.
+    Render,
+    /// A call of another server, as far as that tells no parts.
+    Called,
+    /// From the first byte of the answer to the last.
+    Transfer,
     /// What the others leave: the client's driver, and what was not measured.
     Rest,
 }
 
 impl PartKind {
+    /// Every kind, in the order in which an operation meets them.
+    pub const ALL: [Self; 20] = [
+        Self::Due,
+        Self::Queue,
+        Self::Connect,
+        Self::Wire,
+        Self::Front,
+        Self::WorkProcess,
+        Self::Program,
+        Self::Lock,
+        Self::Server,
+        Self::Database,
+        Self::DatabaseWire,
+        Self::Called,
+        Self::Door,
+        Self::Thread,
+        Self::Actions,
+        Self::Commit,
+        Self::Flush,
+        Self::Render,
+        Self::Transfer,
+        Self::Rest,
+    ];
+
+    /// Its place in [`ALL`](Self::ALL).
+    #[must_use]
+    pub fn place(self) -> usize {
+        Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len())
+    }
+
+    /// True for what an integration runtime tells of its own time.
+    #[must_use]
+    pub fn is_of_a_runtime(self) -> bool {
+        matches!(self, Self::Door | Self::Thread | Self::Actions | Self::Commit | Self::Flush)
+    }
+
     /// What it is spent on, behind "is".
     #[must_use]
     pub fn describe(self) -> &'static str {
@@ -35,6 +100,20 @@ impl PartKind {
             Self::Due => "waiting for a caller that is free",
             Self::Queue => "waiting for a connection of the pool",
             Self::Connect => "making the connection",
+            Self::Door => "reading, checking, routing and answering the message",
+            Self::Thread => "waiting for a thread of the runtime",
+            Self::Actions => "its actions",
+            Self::Commit => "the commit at its data servers",
+            Self::Flush => "waiting until the message is on disk",
+            Self::Front => "the front of the server",
+            Self::WorkProcess => "waiting for a work process",
+            Self::Program => "loading programs",
+            Self::Lock => "waiting for locks",
+            Self::Database => "calls of the database",
+            Self::DatabaseWire => "the way to the database and back",
+            Self::Render => "making the answer",
+            Self::Called => "calls of another server",
+            Self::Transfer => "the transfer of the answer",
             Self::Rest => "explained by nothing that was measured",
         }
     }
@@ -49,6 +128,55 @@ pub struct TimePart {
     pub time: Estimate,
     /// How it was measured, in words.
     pub how: String,
+}
+
+/// Where the time of the operations around a percentile went: of those in its band of times, and of
+/// their neighbours where there are few.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PercentileAccount {
+    /// The percentile of the response time: 50, 95, 99.
+    pub percentile: u8,
+    /// Its value, nanoseconds.
+    pub value_ns: u64,
+    /// The mean of the operations around it.
+    pub client: Estimate,
+    /// Its parts, the rest among them.
+    pub parts: Vec<TimePart>,
+}
+
+impl PercentileAccount {
+    /// The mean and its parts.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit`] when the parts are more than the whole.
+    pub fn split(&self) -> Result<Split<PartKind>, CannotBeSplit> {
+        split_of_the_same(self.client, &self.parts)
+    }
+}
+
+/// One operation, part by part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExampleOperation {
+    /// The percentile in whose band of times it lies: 50 is a typical one, 99 a slow one.
+    pub percentile: u8,
+    /// From the due time to the last byte, nanoseconds.
+    pub whole_ns: u64,
+    /// Its parts, one behind the other.
+    pub parts: Vec<ExamplePart>,
+}
+
+/// A part of one operation. Servers tell how long their parts took and not when they began: these
+/// stand in the order in which operations usually meet them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExamplePart {
+    /// What it was spent on.
+    pub kind: PartKind,
+    /// The name under which it was told.
+    pub name: String,
+    /// Where it is drawn, nanoseconds from the due time.
+    pub from_ns: u64,
+    /// How long it took, nanoseconds.
+    pub ns: u64,
 }
 
 /// Which calls an account is of.
@@ -176,6 +304,16 @@ pub struct Attribution {
     /// split, and these are.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub faster: Option<FasterCalls>,
+    /// True where the parts were told by the very operations of the whole, each of them: then they
+    /// are as exact as it, and what is not known of them is how they would be another time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub same_operations: bool,
+    /// The same of the operations around percentiles: which part makes the slow ones slow.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub percentiles: Vec<PercentileAccount>,
+    /// Single operations: a typical one and a slow one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub examples: Vec<ExampleOperation>,
     /// How often the target was looked into meanwhile. These looks are no part of any distribution
     /// of the result.
     pub observed: u64,
@@ -197,6 +335,10 @@ impl Attribution {
     /// [`CannotBeSplit`] when the intervals do not allow these parts to be parts of the whole: why
     /// that of all cannot be split.
     pub fn account(&self) -> Result<Account, CannotBeSplit> {
+        if self.same_operations {
+            let split = split_of_the_same(self.client, &self.parts)?;
+            return Ok(Account { of: Calls::All, split });
+        }
         let reason = match split(self.client, &self.parts) {
             Ok(split) => return Ok(Account { of: Calls::All, split }),
             Err(reason) => reason,
@@ -232,6 +374,13 @@ impl Attribution {
         self
     }
 
+    /// The same of parts that are complete: why they are no parts of the whole, if they are none.
+    #[must_use]
+    pub(crate) fn judged(mut self) -> Self {
+        self.cannot_be_split = self.account().err().map(|reason| reason.to_string());
+        self
+    }
+
     /// The same with what `account` says of the faster nine tenths, asked only where all calls are
     /// not known well enough to be split; nothing where these cannot be split either.
     #[must_use]
@@ -256,4 +405,16 @@ impl Attribution {
 fn split(client: Estimate, parts: &[TimePart]) -> Result<Split<PartKind>, CannotBeSplit> {
     let measured = parts.iter().filter(|part| part.kind != PartKind::Rest);
     Split::of(client, measured.map(|part| (part.kind, part.time)), PartKind::Rest)
+}
+
+/// The same of parts that the operations of the whole told themselves, the rest among them.
+fn split_of_the_same(
+    client: Estimate,
+    parts: &[TimePart],
+) -> Result<Split<PartKind>, CannotBeSplit> {
+    let rest = parts.iter().find(|part| part.kind == PartKind::Rest);
+    let measured = parts.iter().filter(|part| part.kind != PartKind::Rest);
+    let rest_half_ns = rest.and_then(|part| part.time.half_width_ns);
+    let parts = measured.map(|part| (part.kind, part.time));
+    Split::of_the_same(client, parts, (PartKind::Rest, rest_half_ns))
 }

@@ -26,6 +26,8 @@ pub enum FindingKind {
     NoOperations,
     /// Operations or connections failed.
     Failures,
+    /// Operations were turned away for the moment, which is how the target keeps its limits.
+    Refused,
     /// Work could not begin in time and was given up.
     Dropped,
     /// The load generator, not the target, was the limit.
@@ -67,6 +69,8 @@ pub enum FindingKind {
     UsersEnded,
     /// The connections did not all use the same transport.
     MixedTransport,
+    /// Connections that were asked for over SMC fell back to TCP, or nobody knows whether they did.
+    NotSmc,
 }
 
 /// One reason to doubt a result, in words that name the figures behind it.

@@ -44,6 +44,20 @@ pub struct HostUse {
     pub foreign: Vec<ForeignProcess>,
     /// Processes under test that were found at the other end of the connection.
     pub tested: Vec<u32>,
+    /// Memory that these and their descendants held when the result was over, bytes, without what
+    /// the kernel keeps of files; absent when nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tested_memory_bytes: Option<u64>,
+    /// The least memory limit of the control groups that they are in, bytes; absent where there is
+    /// none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tested_memory_limit_bytes: Option<u64>,
+    /// Processors that they may run on; absent where these are all, or nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tested_cpus: Option<u32>,
+    /// Memory that was not available to programs, bytes, on average; absent when nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory_used_bytes: Option<u64>,
     /// Pages swapped in or out; absent when nobody counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub swapped_pages: Option<u64>,

@@ -211,10 +211,11 @@ fn doubt(sample: &IdleSample, cost: Option<IdleEffect>) -> Option<String> {
         );
     }
     if cost.is_none() {
-        let rounds = sample.rounds.len();
-        return Some(format!(
-            "{rounds} rounds are too few for an interval; measure longer with --for"
-        ));
+        let rounds = match sample.rounds.len() {
+            1 => "1 round is".to_owned(),
+            n => format!("{n} rounds are"),
+        };
+        return Some(format!("{rounds} too few for an interval; measure longer with --for"));
     }
     match (foreign_pct, steal_pct) {
         (Some(pct), _) if pct > limit_pct => Some(format!(

@@ -3,19 +3,18 @@
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
 //! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
-//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and what is
-//! wrong with a landscape ([`Checkup`]). It is pure: it reads no clock, opens no file and knows no
-//! protocol.
+//! ([`statistics`], [`Comparison`]), and what the check of a path says ([`PathCheck`]). It is pure:
+//! it reads no clock, opens no file and knows no protocol.
 
 mod attribution;
 mod batches;
 pub mod bounds;
-mod checkup;
 mod clients;
 mod clock;
 mod codes;
 mod comparison;
 mod consistency;
+mod delivery;
 mod estimate;
 mod faster;
 mod figures;
@@ -27,6 +26,7 @@ mod histogram;
 mod host_use;
 mod idle;
 mod lengths;
+mod moments;
 mod niping;
 mod number;
 mod outcome;
@@ -41,23 +41,22 @@ mod series;
 mod split;
 mod stalls;
 pub mod statistics;
+mod step;
 mod stream;
 mod tcp;
 mod tick;
 mod told;
+mod told_names;
+mod trace;
 mod transport;
 mod units;
 mod validity;
 
 pub use attribution::{
-    Account, Advice, Attribution, Calls, FasterCalls, PartKind, Reading, TimePart,
+    Account, Advice, Attribution, Calls, ExampleOperation, ExamplePart, FasterCalls, PartKind,
+    PercentileAccount, Reading, TimePart,
 };
 pub use batches::{BatchMeans, Batches};
-pub use checkup::{
-    CHECKUP_SCHEMA, Checkup, CheckupFinding, CheckupLayer, CheckupOutcome, CheckupPart,
-    CheckupRemark, CheckupVerdict, FaultCost, FaultKind, LayerState, LayerVerdict, LeftOutLayer,
-    Middle, OwnTime, PartRole, Waited,
-};
 pub use clients::{ClientFigures, Overlap, Recorded, carried_kb_s, counts_differ};
 pub use clock::Clock;
 pub use codes::Codes;
@@ -65,6 +64,7 @@ pub use comparison::{
     Better, BlockFigures, COMPARISON_SCHEMA, CONVENTION, Checks, Comparison, Contrast, Design,
     DesignKind, Difference, Endpoint, FigureUnit, LeftOut, Role, Tail, Variant, Verdict, signed,
 };
+pub use delivery::Delivery;
 pub use estimate::Estimate;
 pub use figures::{Distribution, Figure, Interval, LengthFigures};
 pub use finding::{Finding, FindingKind, Scope};
@@ -76,26 +76,33 @@ pub use idle::{
     IdleRound, IdleSample, IdleSetting,
 };
 pub use lengths::Lengths;
+pub use moments::Moments;
 pub use niping::NipingFigures;
 pub use number::{real, rounded, signed_real, truncated};
 pub use outcome::{FailureKind, Failures, Outcome};
-pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, StepRecord};
+pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
 pub use placement::{Placement, ProcessorShare};
-pub use record::{Answer, Moments, Recorder, Row, Shape};
+pub use record::{Answer, Recorder, Row, Shape};
 pub use result::{CpuSplit, CpuUse, DriverFacts, ResultRecord};
-pub use run::{Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target};
+pub use run::{
+    Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target,
+    read_versioned, written,
+};
 pub use scenario::{ScenarioFigures, ThresholdRecord};
 pub use series::Series;
 pub use split::{CannotBeSplit, PartShare, Split};
-pub use stalls::StallEvidence;
+pub use stalls::{RTO_MIN_NS, StallEvidence, may_be_delayed};
+pub use step::{StepSource, StepTimes, Telling, is_whole_time};
 pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;
-pub use transport::{Network, Transport, TransportUse, Transports};
+pub use told_names::ToldNames;
+pub use trace::{TraceId, TracedOperation, TracedOperations};
+pub use transport::{Network, SmcLack, Transport, TransportUse, Transports};
 pub use units::{
     BitRate, ByteSize, Rate, RateOrNone, Share, Span, UnitError, counted, grouped, show_count,
     show_ns, show_plain,

@@ -13,6 +13,9 @@ pub enum Outcome {
     Ok,
     /// Not answered, or answered otherwise than asked for.
     Failed(FailureKind),
+    /// Turned away for the moment, in the words that the protocol has for that: whoever asks may
+    /// come again. Neither right nor wrong; only of a protocol whose plan allows it.
+    Refused,
 }
 
 /// The kinds of failure that are counted apart.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Distribution, LengthFigures};
+use crate::{Attribution, Distribution, LengthFigures};
 
 /// The figures of one part of a load whose operations are not all alike: of one URL among several.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,12 +41,34 @@ pub struct PartRecord {
     /// What the other side said of its own time, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub told_ns: BTreeMap<String, Distribution>,
+    /// Where the time of an operation went; absent where nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attribution: Option<Attribution>,
+    /// The same by the spans of servers; absent where no traces were sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub spans: Option<SpanAccount>,
     /// What happened before the measurement, in order: redirects followed, a challenge answered.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub steps: Vec<StepRecord>,
     /// The first answer of all, before the warm-up; absent when it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub first_hit: Option<FirstHit>,
+}
+
+/// Where the time of traced operations went, by the spans that servers wrote of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpanAccount {
+    /// The account of the sample; of an operation without spans all is unknown but what the client
+    /// measured.
+    pub attribution: Attribution,
+    /// Operations that were sent with a trace and answered correctly.
+    pub traced: u64,
+    /// Of these, a random sample whose spans were looked for.
+    pub sample: u64,
+    /// Of the sample, operations of which a span came.
+    pub with_spans: u64,
+    /// Spans of the sample that are in no part: their parent did not come, or they lie too deep.
+    pub loose: u64,
 }
 
 /// One answer on the way to what is measured.

@@ -1,9 +1,15 @@
 //! What happened while a load ran: one [`Recorder`] a thread, merged after the run.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{count, few};
-use crate::{Batches, Codes, FailureKind, Failures, Histogram, Lengths, Outcome, ServerTimes};
+use crate::{
+    Batches, Codes, FailureKind, Failures, Histogram, Lengths, Moments, Outcome, ServerTimes,
+    StepTimes,
+};
 
 /// What a protocol says of a complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +20,7 @@ pub struct Answer {
     pub code: Option<u16>,
     /// Bytes of content, without the protocol's own framing.
     pub body_bytes: u64,
-    /// What the other side says of its own time; `None` when it says nothing.
+    /// What the other side says of its own time; `None` of a protocol in which it cannot.
     pub told: Option<ServerTimes>,
 }
 
@@ -30,20 +36,6 @@ impl Answer {
     pub fn failed(kind: FailureKind) -> Self {
         Self { outcome: Outcome::Failed(kind), code: None, body_bytes: 0, told: None }
     }
-}
-
-/// The moments of one operation, in nanoseconds on the clock of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moments {
-    /// When it should have begun. With no think time and no rate this is `sent`.
-    pub due: u64,
-    /// Just before its first byte was handed to the kernel.
-    pub sent: u64,
-    /// When the first bytes of its answer had been read. Answers that one read brought together
-    /// share that moment, so first and last byte are then the same.
-    pub first: u64,
-    /// When the last bytes of its answer had been read.
-    pub last: u64,
 }
 
 /// Rows of each sort that a written recorder has at most.
@@ -74,6 +66,9 @@ pub struct Row {
     /// without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<Box<Histogram>>,
+    /// Operations that were turned away for the moment.
+    #[serde(skip_serializing_if = "is_zero", deserialize_with = "count")]
+    pub refused: u64,
     /// How often each status code came, failed operations included.
     #[serde(skip_serializing_if = "Codes::is_empty")]
     pub codes: Codes,
@@ -83,6 +78,10 @@ pub struct Row {
     /// What the other side said of its own time, by the number of each name; correct answers only.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "few::<NAMES_MAX, _, _>")]
     pub told: Vec<Histogram>,
+    /// These times beside those of the client, operation by operation; `None` of a protocol that
+    /// has no such times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Box<StepTimes>>,
     /// Bytes of content of the correct answers.
     #[serde(skip_serializing_if = "Lengths::is_empty")]
     pub lengths: Lengths,
@@ -103,6 +102,7 @@ impl Row {
                 self.lengths.record(answer.body_bytes);
                 if let Some(told) = &answer.told {
                     told.iter().for_each(|(name, ns)| self.told_of(name).record(ns));
+                    self.step.get_or_insert_default().record(moments, told);
                 }
             }
             Outcome::Failed(kind) => {
@@ -112,6 +112,7 @@ impl Row {
                     self.unexpected.count(code, 1);
                 }
             }
+            Outcome::Refused => self.refused += 1,
         }
     }
 
@@ -132,10 +133,14 @@ impl Row {
         if let Some(failed) = &other.failed {
             self.failed.get_or_insert_default().merge(failed);
         }
+        self.refused += other.refused;
         other.codes.iter().for_each(|(code, n)| self.codes.count(code, n));
         other.unexpected.iter().for_each(|(code, n)| self.unexpected.count(code, n));
         for (name, told) in other.told.iter().enumerate() {
             self.told_of(name).merge(told);
+        }
+        if let Some(step) = &other.step {
+            self.step.get_or_insert_default().merge(step);
         }
         self.lengths.merge(&other.lengths);
     }
@@ -147,11 +152,20 @@ impl Row {
         self.batches.clear();
         self.failures = Failures::default();
         self.failed = None;
+        self.refused = 0;
         self.codes = Codes::default();
         self.unexpected = Codes::default();
         self.told.iter_mut().for_each(Histogram::clear);
+        if let Some(step) = &mut self.step {
+            step.clear();
+        }
         self.lengths = Lengths::default();
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many rows of each sort a recorder has.
@@ -259,7 +273,7 @@ impl Recorder {
     ///
     /// # Panics
     /// When `number` is not below the number of these rows.
-    pub fn record_stretch(&mut self, number: u16, moments: Moments, answer: Answer) {
+    pub fn record_group(&mut self, number: u16, moments: Moments, answer: Answer) {
         self.groups[usize::from(number)].record(moments, answer);
     }
 
@@ -276,6 +290,12 @@ impl Recorder {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.rows.iter().map(|row| row.response.count()).sum()
+    }
+
+    /// Operations of all rows that were turned away for the moment.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.rows.iter().map(|row| row.refused).sum()
     }
 
     /// All failures: of operations and of connections.
@@ -338,108 +358,5 @@ impl Recorder {
         self.bytes_received = 0;
         self.passes = 0;
         self.idle_passes = 0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn moments(due: u64, sent: u64, first: u64, last: u64) -> Moments {
-        Moments { due, sent, first, last }
-    }
-
-    #[test]
-    fn response_counts_from_the_due_time_and_service_from_the_send() {
-        let mut recorder = Recorder::new(1);
-        recorder.record(0, moments(100, 150, 180, 200), Answer::ok(7));
-        let row = &recorder.rows()[0];
-        assert_eq!((row.response.max(), row.service.max(), row.first_byte.max()), (100, 50, 30));
-        assert_eq!(row.lengths.histogram().max(), 7);
-    }
-
-    #[test]
-    fn a_failure_never_enters_the_times_and_never_disappears() {
-        let mut recorder = Recorder::new(1);
-        let refused = Answer { code: Some(401), ..Answer::failed(FailureKind::UnexpectedStatus) };
-        recorder.record(0, moments(0, 0, 5, 5), refused);
-        assert_eq!(recorder.operations(), 0);
-        assert_eq!(recorder.failures().of(FailureKind::UnexpectedStatus), 1);
-        let row = &recorder.rows()[0];
-        assert_eq!(row.codes.iter().collect::<Vec<_>>(), [(401, 1)]);
-        assert_eq!(row.unexpected.iter().collect::<Vec<_>>(), [(401, 1)]);
-        assert_eq!(row.failed.as_deref().map(Histogram::max), Some(5));
-    }
-
-    #[test]
-    fn what_the_other_side_tells_is_kept_by_name() {
-        let mut told = ServerTimes::default();
-        assert!(told.push(2, 7_000));
-        let mut recorder = Recorder::new(1);
-        let answer = Answer { told: Some(told), ..Answer::ok(1) };
-        recorder.record(0, moments(0, 0, 1, 1), answer);
-        let mut merged = Recorder::new(1);
-        merged.merge(&recorder);
-        let counts: Vec<u64> = merged.rows()[0].told.iter().map(Histogram::count).collect();
-        assert_eq!(counts, [0, 0, 1]);
-        assert_eq!(merged.rows()[0].told[2].max(), 7_000);
-    }
-
-    #[test]
-    fn stretches_are_kept_apart_from_the_operations_they_are_made_of() {
-        let mut recorder = Recorder::new(Shape { operations: 1, groups: 1 });
-        recorder.record(0, moments(0, 0, 5, 5), Answer::ok(1));
-        recorder.record_stretch(0, moments(0, 0, 9, 9), Answer::ok(0));
-        let mut merged = Recorder::new(recorder.shape());
-        merged.merge(&recorder);
-        assert_eq!(merged.operations(), 1);
-        assert_eq!(merged.groups()[0].response.max(), 9);
-        recorder.clear();
-        assert_eq!(recorder, Recorder::new(merged.shape()));
-    }
-
-    #[test]
-    fn clearing_leaves_a_new_recorder() {
-        let mut recorder = Recorder::new(2);
-        recorder.record(1, moments(0, 1, 2, 3), Answer::ok(1));
-        recorder.dropped = 3;
-        recorder.clear();
-        assert_eq!(recorder, Recorder::new(2));
-    }
-
-    /// A recorder with something in every field.
-    fn filled(seed: u64) -> Recorder {
-        let mut told = ServerTimes::default();
-        told.push(1, 3_000 * seed);
-        let mut recorder = Recorder::new(Shape { operations: 2, groups: 1 });
-        for n in 0..40 * seed {
-            let (due, last) = (n * 10, n * 10 + 1_000 + n * n * seed);
-            let right = Answer { told: Some(told), code: Some(200), ..Answer::ok(n * seed) };
-            recorder.record(0, moments(due, due + 5, due + 7, last), right);
-            recorder.record_stretch(0, moments(0, 0, last, last), right);
-        }
-        let refused = Answer { code: Some(503), ..Answer::failed(FailureKind::UnexpectedStatus) };
-        recorder.record(1, moments(0, 0, 5, 9 * seed), refused);
-        recorder.connect_failures.count(FailureKind::ConnectRefused);
-        recorder.connect.record(seed * 77);
-        recorder.handshake.record(seed * 78);
-        recorder.lag.record(seed * 79);
-        recorder.start_up.record(seed * 80);
-        (recorder.resumed, recorder.quiet_closes, recorder.dropped) = (seed, 2 * seed, 3 * seed);
-        (recorder.bytes_sent, recorder.bytes_received) = (4 * seed, 5 * seed);
-        (recorder.passes, recorder.idle_passes) = (6 * seed, 7 * seed);
-        recorder
-    }
-
-    #[test]
-    fn what_is_written_is_read_back_whole() {
-        for recorder in [filled(1), filled(900), Recorder::new(3)] {
-            let text = serde_json::to_string(&recorder).unwrap();
-            assert_eq!(serde_json::from_str::<Recorder>(&text).unwrap(), recorder);
-        }
-        assert_eq!(serde_json::to_string(&Row::default()).unwrap(), "{}");
-        let rows = vec!["{}"; ROWS_MAX + 1].join(",");
-        let refused = serde_json::from_str::<Recorder>(&format!(r#"{{"rows":[{rows}]}}"#));
-        assert!(refused.unwrap_err().to_string().contains("at most 4096"));
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attribution, BatchMeans, ClientFigures, Distribution, Figure, HostUse, Interval, LengthFigures,
-    NipingFigures, Overlap, PairRecord, PartRecord, ScenarioFigures, SlowSample, StreamFigures,
-    TcpTotals, ThresholdRecord, Tick, Ticks, TransportUse, Validity,
+    Attribution, BatchMeans, ClientFigures, Delivery, Distribution, Figure, HostUse, Interval,
+    LengthFigures, NipingFigures, Overlap, PairRecord, PartRecord, ScenarioFigures, SlowSample,
+    StreamFigures, TcpTotals, ThresholdRecord, Tick, Ticks, TransportUse, Validity,
 };
 
 /// One point of the plan.
@@ -19,6 +19,10 @@ pub struct ResultRecord {
     pub operations: u64,
     /// Failures by kind; empty when there were none.
     pub failures: BTreeMap<String, u64>,
+    /// Operations that were turned away for the moment (429, 503), where the plan allows that:
+    /// neither correct answers nor failures.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub refused: u64,
     /// Operations that were due but could not begin in time.
     pub dropped: u64,
     /// From the first due time to the last answer, nanoseconds.
@@ -89,6 +93,9 @@ pub struct ResultRecord {
     /// What streams have carried; absent where messages were exchanged.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stream: Option<StreamFigures>,
+    /// What became of messages that were accepted; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub delivery: Option<Delivery>,
     /// Further figures of the layer, each with its unit and formula.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub figures: Vec<Figure>,
@@ -120,6 +127,11 @@ pub struct ResultRecord {
     /// The response times in the order in which they happened; absent below five operations.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub batches: Option<BatchMeans>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl ResultRecord {

@@ -75,7 +75,11 @@ impl RunRecord {
 }
 
 /// A record as indented JSON with a line end.
-pub(crate) fn written(record: &impl Serialize) -> String {
+///
+/// # Panics
+///
+/// When the record cannot be JSON: a map whose keys are no texts.
+pub fn written(record: &impl Serialize) -> String {
     match serde_json::to_string_pretty(record) {
         Ok(text) => text + "\n",
         Err(error) => unreachable!("a record is made of plain values: {error}"),
@@ -83,7 +87,11 @@ pub(crate) fn written(record: &impl Serialize) -> String {
 }
 
 /// Reads a record that says of itself that it is of `schema`.
-pub(crate) fn read_versioned<T: serde::de::DeserializeOwned>(
+///
+/// # Errors
+///
+/// When the text is no JSON, is of another schema, or lacks a field.
+pub fn read_versioned<T: serde::de::DeserializeOwned>(
     text: &str,
     schema: &'static str,
 ) -> Result<T, RecordError> {

@@ -119,17 +119,48 @@ impl<K: Copy> Split<K> {
         if left_half_ns.saturating_mul(KNOWN_TO) > whole_ns {
             return Err(CannotBeSplit::NotKnown { half_ns: left_half_ns, whole_ns });
         }
-        let sum: u64 = times.iter().map(|time| positive(time.mean_ns)).sum();
+        Ok(Self::shared(whole, parts, (rest, left)))
+    }
+
+    /// The same of parts that were told by the very operations of the whole: they add up whatever
+    /// their intervals are. These say how well the means would be met another time; that of the rest
+    /// comes with it.
+    ///
+    /// # Errors
+    /// [`CannotBeSplit::MoreThanTheWhole`] where the parts exceed the whole by more than rounding:
+    /// one in a hundred, and a microsecond for each.
+    pub fn of_the_same(
+        whole: Estimate,
+        parts: impl IntoIterator<Item = (K, Estimate)>,
+        (rest, rest_half_ns): (K, Option<u64>),
+    ) -> Result<Self, CannotBeSplit> {
+        let parts: Vec<(K, Estimate)> = parts.into_iter().collect();
+        let parts_ns = parts.iter().map(|(_, time)| positive(time.mean_ns)).sum();
+        let whole_ns = positive(whole.mean_ns);
+        if parts_ns > whole_ns + whole_ns / 100 + 1_000 * parts.len() as u64 {
+            return Err(CannotBeSplit::MoreThanTheWhole { parts_ns, whole_ns });
+        }
+        let all: i64 = parts.iter().map(|(_, time)| time.mean_ns).sum();
+        let mean_ns = whole.mean_ns.saturating_sub(all);
+        let left = Estimate { mean_ns, half_width_ns: rest_half_ns, count: whole.count };
+        Ok(Self::shared(whole, parts, (rest, left)))
+    }
+
+    /// The shares of `parts` and of what they leave.
+    fn shared(whole: Estimate, parts: Vec<(K, Estimate)>, (rest, left): (K, Estimate)) -> Self {
+        let whole_ns = positive(whole.mean_ns);
+        let times = parts.iter().map(|(_, time)| *time);
+        let sum: u64 = times.map(|time| positive(time.mean_ns)).sum();
         let base = sum.max(whole_ns);
         let share = |of, time: Estimate, ns: u64| PartShare { of, time, share: ratio(ns, base) };
-        Ok(Self {
+        Self {
             whole,
             parts: parts
                 .into_iter()
                 .map(|(of, time)| share(of, time, positive(time.mean_ns)))
                 .collect(),
             rest: share(rest, left, base - sum),
-        })
+        }
     }
 
     /// The parts, then the rest.

@@ -18,13 +18,14 @@ const CLUSTER_MIN: u64 = 3;
 /// Segments of an answer of which a piece waits: the first piece, the rest, and an acknowledgement of
 /// its own.
 const SEGMENTS_MAX: u64 = 3;
-/// The shortest time after which Linux sends a segment again.
-pub(crate) const RTO_MIN_NS: u64 = 200 * MS;
+/// The shortest time after which Linux sends a segment again, in nanoseconds.
+pub const RTO_MIN_NS: u64 = 200 * MS;
 /// A connect that lasts this long may have had its first segment sent again after a second.
 const SYN_AGAIN_NS: u64 = 950 * MS;
 
 /// True when a round trip of `ns` nanoseconds may have waited for a delayed acknowledgement.
-pub(crate) fn may_be_delayed(ns: u64) -> bool {
+#[must_use]
+pub fn may_be_delayed(ns: u64) -> bool {
     DELAYS.iter().any(|delay| delay.range.contains(&ns))
 }
 

@@ -1,15 +1,18 @@
 //! What an answer says of the time it took the other side.
 
-/// Times of one answer that are kept.
-const TIMES_MAX: usize = 8;
+use crate::TraceId;
 
-/// Up to eight times that came with one answer, each under the number that its protocol gave to
+/// Times of one answer that are kept.
+const TIMES_MAX: usize = 12;
+
+/// Up to twelve times that came with one answer, each under the number that its protocol gave to
 /// its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerTimes {
     count: u8,
     names: [u8; TIMES_MAX],
     us: [u32; TIMES_MAX],
+    trace: Option<TraceId>,
 }
 
 impl ServerTimes {
@@ -29,6 +32,18 @@ impl ServerTimes {
         true
     }
 
+    /// The same times, of an operation that was sent with this trace.
+    #[must_use]
+    pub fn of_trace(self, trace: TraceId) -> Self {
+        Self { trace: Some(trace), ..self }
+    }
+
+    /// The trace that the operation was sent with, if it was.
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceId> {
+        self.trace
+    }
+
     /// Number of the name, and nanoseconds.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let both = self.names.iter().zip(self.us).take(usize::from(self.count));
@@ -41,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_times_are_kept_to_a_microsecond() {
+    fn twelve_times_are_kept_to_a_microsecond() {
         let mut told = ServerTimes::default();
         assert!(told.push(3, 53_250_499));
-        assert!((1..8).all(|name| told.push(name, u64::MAX)));
-        assert!(!told.push(9, 1));
+        assert!((1..12).all(|name| told.push(name, u64::MAX)));
+        assert!(!told.push(12, 1));
         let times: Vec<_> = told.iter().collect();
-        assert_eq!((times.len(), times[0]), (8, (3, 53_250_000)));
+        assert_eq!((times.len(), times[0]), (12, (3, 53_250_000)));
         assert_eq!(times[1].1, u64::from(u32::MAX) * 1_000);
     }
 }

@@ -1,5 +1,7 @@
 //! What connections really used, as their sockets say.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::units::counted;
@@ -8,7 +10,8 @@ use crate::{Finding, FindingKind, Scope};
 /// What a connection really used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transport {
-    /// `tcp`, `mptcp`, `smc`, `unix`, or in numbers what has no name here.
+    /// `tcp`, `mptcp`, `smc-r`, `smc-d`, `smc` (one of them, or a fallback to TCP: nobody knows),
+    /// `unix`, or in numbers what has no name here.
     pub kind: String,
     /// The version of IP of its packets; absent without IP, and in records that do not tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -21,6 +24,41 @@ pub struct Transport {
     /// without TLS.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tls: Option<String>,
+    /// Why a connection that was asked for over SMC is not proven to use it; absent where it is, and
+    /// where SMC was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub smc: Option<SmcLack>,
+}
+
+/// Why a connection that was asked for over SMC is not proven to use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SmcLack {
+    /// It uses TCP.
+    FellBack {
+        /// The kernel's number of the reason, and what it means: `0x03010000: the peer has no SMC`.
+        reason: String,
+        /// The reason that the peer gave, where it gave one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        peer: Option<String>,
+    },
+    /// The kernel does not tell.
+    Unknown {
+        /// Why.
+        cause: String,
+    },
+}
+
+impl fmt::Display for SmcLack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FellBack { reason, peer: None } => write!(f, "fell back from SMC: {reason}"),
+            Self::FellBack { reason, peer: Some(peer) } => {
+                write!(f, "fell back from SMC: {reason}; the peer says {peer}")
+            }
+            Self::Unknown { cause } => write!(f, "not known: {cause}"),
+        }
+    }
 }
 
 /// A version of IP. An IPv4 address that is written as one of IPv6 is IPv4.
@@ -36,7 +74,8 @@ pub enum Network {
 impl Transport {
     /// True when `other` differs in nothing but its addresses.
     fn is_like(&self, other: &Self) -> bool {
-        (&self.kind, self.network, &self.tls) == (&other.kind, other.network, &other.tls)
+        (&self.kind, self.network, &self.tls, &self.smc)
+            == (&other.kind, other.network, &other.tls, &other.smc)
     }
 
     /// The way without its ends, for example `tcp over IPv4 with TLSv1.3 ...`.
@@ -47,7 +86,8 @@ impl Transport {
             Some(Network::Ipv6) => " over IPv6",
         };
         let tls = self.tls.as_ref().map_or_else(String::new, |tls| format!(" with {tls}"));
-        format!("{}{network}{tls}", self.kind)
+        let smc = self.smc.as_ref().map_or_else(String::new, |lack| format!(" ({lack})"));
+        format!("{}{network}{tls}{smc}", self.kind)
     }
 }
 
@@ -97,6 +137,24 @@ impl Transports {
         &self.uses
     }
 
+    /// Says that connections which were asked for over SMC are not proven to use it: with one that
+    /// fell back nothing may be concluded of SMC, and unknown is not proven. `None` when SMC was not
+    /// asked for, or all of them use it.
+    #[must_use]
+    pub fn not_smc(&self) -> Option<Finding> {
+        let lacking = || self.uses.iter().filter_map(|it| Some((it, it.transport.smc.as_ref()?)));
+        let fell_back = lacking().any(|(_, lack)| matches!(lack, SmcLack::FellBack { .. }));
+        let scope = if fell_back { Scope::Everything } else { Scope::Unchecked };
+        let each: Vec<String> = lacking()
+            .map(|(it, lack)| format!("{} {lack}", counted(it.connections, "connection")))
+            .collect();
+        if each.is_empty() {
+            return None;
+        }
+        let text = format!("not all connections are proven to use SMC: {}", each.join(", "));
+        Some(Finding { kind: FindingKind::NotSmc, scope, text })
+    }
+
     /// Says that not all connections used the same transport; `None` when they did. Several
     /// addresses of the other side are no difference.
     #[must_use]
@@ -128,6 +186,7 @@ mod tests {
             local: local.into(),
             peer: "there".into(),
             tls: None,
+            smc: None,
         }
     }
 
@@ -159,6 +218,31 @@ mod tests {
         assert!(text(way("tcp", Some(Network::Ipv6), "here:2")).ends_with("tcp over IPv6"));
         let encrypted = Transport { tls: Some("TLSv1.2 X".into()), ..tcp.clone() };
         assert!(text(encrypted).ends_with("tcp over IPv4 with TLSv1.2 X"));
+    }
+
+    #[test]
+    fn what_was_asked_for_over_smc_and_is_not_is_told() {
+        let over = |kind: &str, smc| Transport { smc, ..way(kind, Some(Network::Ipv4), "here:1") };
+        let fell_back =
+            || SmcLack::FellBack { reason: "0x03010000: the peer has no SMC".into(), peer: None };
+        let unknown = || SmcLack::Unknown { cause: "the kernel does not tell".into() };
+        assert_eq!(
+            of(&[over("smc-r", None), over("smc-d", None), over("tcp", None)]).not_smc(),
+            None
+        );
+        let one = of(&[over("smc-r", None), over("tcp", Some(fell_back()))]).not_smc().unwrap();
+        assert_eq!((one.kind, one.scope), (FindingKind::NotSmc, Scope::Everything));
+        assert_eq!(
+            one.text,
+            "not all connections are proven to use SMC: 1 connection fell back from SMC: \
+             0x03010000: the peer has no SMC"
+        );
+        let doubt = of(&[over("smc", Some(unknown())), over("smc", Some(unknown()))]);
+        let told = doubt.not_smc().unwrap();
+        assert_eq!(told.scope, Scope::Unchecked);
+        assert!(told.text.ends_with("2 connections not known: the kernel does not tell"));
+        let written = serde_json::to_value(over("tcp", Some(fell_back()))).unwrap();
+        assert_eq!(written["smc"]["fell-back"]["reason"], "0x03010000: the peer has no SMC");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
 use crate::NetError;
-use crate::pump::{self, Gauge, Part};
+use crate::pump::{self, Gauge, StreamSide};
 use crate::talk::{Talk, TalkError};
 
 /// How often the server is asked whether it has booked every stream that is over.
@@ -110,7 +110,7 @@ impl Carriage<'_> {
 
     fn carry(&self, number: usize, socket: &OwnedFd, gauge: &Gauge) -> pump::Carried {
         let pin = self.pin.get(number % self.pin.len().max(1)).copied();
-        let part = Part {
+        let part = StreamSide {
             sends: self.direction.to_server().then_some(self.bytes),
             receives: self.direction.from_server(),
         };

@@ -13,11 +13,11 @@ use crate::NetError;
 /// What the line is like.
 #[derive(Args, Clone, Debug)]
 pub struct DelayOptions {
-    /// Where connections are passed on to: HOST:PORT or unix:PATH
+    /// Where connections are passed on to: HOST:PORT, smc:HOST:PORT or unix:PATH
     #[arg(value_name = "TARGET")]
     pub target: String,
 
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub listen: Vec<String>,
 

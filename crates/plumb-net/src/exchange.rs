@@ -28,7 +28,7 @@ pub struct Exchange {
 
 /// Where a connection stands in the replies that are coming in.
 #[derive(Debug, Default)]
-pub struct Place {
+pub struct ReplyProgress {
     opened: bool,
     greeted: bool,
     /// Replies that are complete.
@@ -69,7 +69,7 @@ impl Exchange {
     }
 
     /// The answer to the message that opens a connection.
-    fn opening(&mut self, wire: &mut Place, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+    fn opening(&mut self, wire: &mut ReplyProgress, bytes: &[u8], out: &mut Vec<u8>) -> Step {
         let Some((length, payload)) = head(bytes) else {
             return Step::Need { consumed: 0 };
         };
@@ -129,12 +129,12 @@ fn head(bytes: &[u8]) -> Option<(usize, &[u8])> {
 
 impl Protocol for Exchange {
     type User = ();
-    type Wire = Place;
+    type Wire = ReplyProgress;
 
     fn user(&mut self, _: usize) {}
 
     /// The terms, then one exchange that is not recorded.
-    fn hello(&mut self, (): &mut (), wire: &mut Place, out: &mut Vec<u8>) -> Option<Op> {
+    fn hello(&mut self, (): &mut (), wire: &mut ReplyProgress, out: &mut Vec<u8>) -> Option<Op> {
         if !wire.opened {
             Request::Exchange(self.terms).push(out);
             return Some(Op { label: 0, tag: OPENING });
@@ -145,14 +145,14 @@ impl Protocol for Exchange {
         Some(self.push_request(out))
     }
 
-    fn encode(&mut self, (): &mut (), _: &mut Place, out: &mut Vec<u8>) -> Next {
+    fn encode(&mut self, (): &mut (), _: &mut ReplyProgress, out: &mut Vec<u8>) -> Next {
         Next::Send(self.push_request(out))
     }
 
     fn decode(
         &mut self,
         (): &mut (),
-        wire: &mut Place,
+        wire: &mut ReplyProgress,
         op: Option<Op>,
         bytes: &[u8],
         out: &mut Vec<u8>,
@@ -213,8 +213,8 @@ mod tests {
 
     const TERMS: Terms = Terms { response_bytes: 40, replies: 3 };
 
-    fn opened() -> Place {
-        Place { opened: true, greeted: true, ..Place::default() }
+    fn opened() -> ReplyProgress {
+        ReplyProgress { opened: true, greeted: true, ..ReplyProgress::default() }
     }
 
     fn asked(exchange: &mut Exchange) -> (Op, Vec<u8>) {
@@ -233,7 +233,12 @@ mod tests {
         out
     }
 
-    fn judge(exchange: &mut Exchange, wire: &mut Place, op: Option<Op>, bytes: &[u8]) -> Step {
+    fn judge(
+        exchange: &mut Exchange,
+        wire: &mut ReplyProgress,
+        op: Option<Op>,
+        bytes: &[u8],
+    ) -> Step {
         exchange.decode(&mut (), wire, op, bytes, &mut Vec::new())
     }
 
@@ -314,7 +319,7 @@ mod tests {
     #[test]
     fn a_plain_echo_is_recognised_and_the_right_terms_are_taken() {
         let mut exchange = Exchange::new(300, TERMS);
-        let (mut wire, mut opening) = (Place::default(), Vec::new());
+        let (mut wire, mut opening) = (ReplyProgress::default(), Vec::new());
         let op = exchange.hello(&mut (), &mut wire, &mut opening);
         let step = judge(&mut exchange, &mut wire, op, &opening);
         assert!(matches!(step, Step::Done { then: Then::Close, .. }));

@@ -101,7 +101,7 @@ impl Ping {
         let several = self.options.clients.get() > 1;
         let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
-        let mut at = Place { endpoint, watch, stop };
+        let mut at = LoadContext { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {
             None => self.load(point, || Probe::new(size), &mut at)?,
             Some(terms) => self.load(point, || Exchange::new(size, terms), &mut at)?,
@@ -127,7 +127,7 @@ impl Ping {
         &self,
         point: Point,
         protocol: impl Fn() -> P + Sync,
-        at: &mut Place<'_>,
+        at: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, u64), JobError> {
         let plan = self.options.load.plan(point.connections);
         let clients = self.options.clients.get();
@@ -188,7 +188,7 @@ fn compare_counts(result: &mut ResultRecord, before: &Totals, after: &Totals, on
 }
 
 /// Where a load goes, and who looks on.
-struct Place<'a> {
+struct LoadContext<'a> {
     endpoint: &'a Endpoint,
     watch: &'a mut dyn Watch,
     stop: &'a Stop,

@@ -32,7 +32,7 @@ pub(crate) struct Gauge {
 
 /// What a side of a stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct StreamSide {
     /// It sends, so many bytes at once.
     pub(crate) sends: Option<usize>,
     /// The other side sends more than the end of the stream.
@@ -99,7 +99,7 @@ pub(crate) fn make_patient(socket: &OwnedFd, patience: Span) -> io::Result<()> {
 
 /// Carries one stream over a socket that blocks, to its end: this side sends until the gauge says
 /// that it is [over](Gauge::end), and receives until the other side has sent all.
-pub(crate) fn carry(socket: &OwnedFd, part: Part, gauge: &Gauge) -> Carried {
+pub(crate) fn carry(socket: &OwnedFd, part: StreamSide, gauge: &Gauge) -> Carried {
     let mut carried = Carried::default();
     thread::scope(|scope| {
         let sender = part.sends.map(|bytes| {

@@ -28,7 +28,7 @@ const LINES_WAITING: usize = 1_024;
 /// What the echo server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct ServeOptions {
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
     /// elsewhere.

@@ -24,7 +24,7 @@ const SIZE_MAX: u64 = 64 << 20;
 /// What is carried, which way, for how long.
 #[derive(Args, Clone, Debug)]
 pub struct StreamOptions {
-    /// The server, a `plumb net serve`: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
+    /// The server, a `plumb net serve`: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3298 unless named)
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -203,7 +203,9 @@ fn result(
     delivery: Delivery,
     stop: &Stop,
 ) -> ResultRecord {
-    let validity = Validity::of(findings(&delivery, stop)).with(delivery.transports.mixed());
+    let validity = Validity::of(findings(&delivery, stop))
+        .with(delivery.transports.mixed())
+        .with(delivery.transports.not_smc());
     let figures = delivery.figures;
     let operations = figures.received_bytes() / size.bytes();
     let span_ns = figures.span_ns();

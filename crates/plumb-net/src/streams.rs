@@ -15,7 +15,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::client::Client;
 use crate::ledger::Ledger;
-use crate::pump::{self, Gauge, Part};
+use crate::pump::{self, Gauge, StreamSide};
 
 /// Bytes that the server sends at once.
 const SEND_BYTES: usize = 256 << 10;
@@ -107,7 +107,7 @@ impl Streams {
         let streams = self.clone();
         let (handle, theirs) = (client.handle, Arc::clone(&gauge));
         let spawned = thread::Builder::new().spawn(move || {
-            let part = Part {
+            let part = StreamSide {
                 sends: stream.direction.from_server().then_some(SEND_BYTES),
                 receives: stream.direction.to_server(),
             };

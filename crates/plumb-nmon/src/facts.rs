@@ -15,6 +15,8 @@ pub enum System {
     Linux,
     /// AIX, recorded by `topas_nmon` or the older nmon.
     Aix,
+    /// Windows, recorded by its own performance logs.
+    Windows,
     /// The file does not say.
     #[default]
     Unknown,
@@ -25,6 +27,7 @@ impl fmt::Display for System {
         f.write_str(match self {
             Self::Linux => "Linux",
             Self::Aix => "AIX",
+            Self::Windows => "Windows",
             Self::Unknown => "an unknown system",
         })
     }
@@ -88,9 +91,17 @@ impl Facts {
             System::Linux
         } else if self.get("AIX").is_some() || is("build", "AIX") || is("progname", "topas") {
             System::Aix
+        } else if is("OS", "Windows") {
+            System::Windows
         } else {
             System::Unknown
         }
+    }
+
+    /// The time zone of the host's clock, in words; nmon names none.
+    #[must_use]
+    pub fn time_zone(&self) -> Option<&str> {
+        self.first("timezone")
     }
 
     /// Processors, as the recorder counted them: of two numbers (AIX) the second, those in use.

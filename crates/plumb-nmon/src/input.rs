@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::thread::Scope;
 
+use crate::trouble::TroubleKind;
 use crate::unpack::Unpacked;
 
 /// Longest line that is read, bytes.
@@ -37,6 +38,8 @@ pub(crate) enum Next<'a> {
     TooLong(u64),
     /// The compressed data is damaged or cut off behind this line.
     Broken(u64, String),
+    /// Something is wrong with the line of this number; what can be read of it follows.
+    Strange(u64, TroubleKind),
     End,
 }
 
@@ -111,6 +114,7 @@ mod tests {
                     seen.push(format!("broken after {number}"));
                     return seen;
                 }
+                Next::Strange(number, kind) => format!("{number} {kind}"),
                 Next::End => return seen,
             });
         }

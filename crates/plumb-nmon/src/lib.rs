@@ -1,4 +1,5 @@
-//! nmon files: what a host recorded is read and summed up, and such files are written.
+//! nmon files: what a host recorded is read and summed up, and such files are written. The CSV of
+//! Windows (`typeperf`, `relog -f csv`) is read as such a recording.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -25,6 +26,7 @@ mod facts;
 mod gauge;
 mod input;
 mod outline;
+mod perfmon;
 mod process;
 mod reader;
 mod reading;
@@ -45,6 +47,7 @@ mod writer;
 pub use document::Document;
 pub use doubt::{Doubt, Doubts, HALF_DECIMAL, Rule};
 pub use facts::{Facts, System};
+pub use perfmon::PerfmonError;
 pub use process::Process;
 pub use reader::{Nmon, Options, ReadError, open, read};
 pub use recording::{BusyRule, CoresBusy, Recording, Traffic};

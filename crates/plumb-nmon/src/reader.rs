@@ -8,6 +8,7 @@ use std::thread::{self, Scope};
 use crate::cell::Line;
 use crate::input::{Lines, Next, Text};
 use crate::outline::{Outline, RecordingOutline};
+use crate::perfmon::{self, Perfmon, PerfmonError};
 use crate::reading::Reading;
 use crate::recording::Recording;
 use crate::series::Series;
@@ -65,10 +66,14 @@ pub enum ReadError {
         /// The last one.
         last: String,
     },
+    /// The file is a log of Windows that cannot be read.
+    #[error("a log of Windows, and {0}")]
+    Perfmon(#[from] PerfmonError),
     /// The file is of another kind.
     #[error(
         "not an nmon file: no AAA, ZZZZ or snapshot line in {lines} lines (the first is {first:?}); \
-         expected the file that `nmon -f` or `topas_nmon` writes, plain or compressed with gzip"
+         expected the file that `nmon -f` or `topas_nmon` writes, or the CSV of `typeperf` and `relog \
+         -f csv`, plain or compressed with gzip"
     )]
     NotNmon {
         /// Lines read.
@@ -118,6 +123,7 @@ pub(crate) fn read_from<R: Read + Send>(
             Next::Broken(line, why) => {
                 troubles.add(line, TroubleKind::Truncated(format!("compressed data: {why}")));
             }
+            Next::Strange(line, kind) => troubles.add(line, kind),
             Next::End => {}
         }
         true
@@ -136,6 +142,10 @@ pub(crate) fn read_from<R: Read + Send>(
         true
     })?;
     let recordings = pass.finish(lines);
+    let has_none = |it: &Recording| it.timeline.stamps().is_empty();
+    if first == perfmon::FIRST && recordings.iter().all(has_none) {
+        return Err(PerfmonError::NoRow.into());
+    }
     if recordings.is_empty() {
         return Err(ReadError::NotNmon { lines, first });
     }
@@ -176,8 +186,26 @@ fn each_line_of<'scope>(
     let failed = |line| move |cause| ReadError::Read { line, cause };
     let mut lines = Lines::new(source, scope).map_err(failed(0))?;
     let mut number = 0;
+    let (mut begun, mut perfmon) = (false, None);
     loop {
         let next = lines.next().map_err(failed(number))?;
+        if let Next::Line(line) = next
+            && !begun
+            && !line.text.trim_ascii().is_empty()
+        {
+            begun = true;
+            if let Some(error) = perfmon::refused(line.text) {
+                return Err(error.into());
+            }
+            perfmon = perfmon::is_header(line.text).then(Perfmon::default);
+        }
+        if let (Next::Line(line), Some(perfmon)) = (&next, &mut perfmon) {
+            number = line.number;
+            match perfmon.line(*line, &mut book)? {
+                true => continue,
+                false => return Ok(()),
+            }
+        }
         let last = matches!(next, Next::End | Next::Broken(..));
         if let Next::Line(line) = next {
             number = line.number;

@@ -163,7 +163,7 @@ impl Recording {
         let stat = self.gauge(Name::Cores);
         let rule = match self.system() {
             System::Aix => BusyRule::Dedicated,
-            System::Linux | System::Unknown => BusyRule::NotIdle,
+            System::Linux | System::Windows | System::Unknown => BusyRule::NotIdle,
         };
         (stat.count() > 0).then_some(CoresBusy { rule, stat })
     }

@@ -1,5 +1,6 @@
 //! The table of counters with average, minimum and maximum, named for people.
 
+use crate::perfmon;
 use crate::recording::Recording;
 use crate::role::Name;
 use crate::stat::Stat;
@@ -26,6 +27,7 @@ impl Recording {
         rows.memory();
         rows.disks();
         rows.network();
+        rows.counters();
         rows.list
     }
 }
@@ -93,6 +95,18 @@ impl Rows<'_> {
         self.gauge("RDMA received", "KB/s", Name::RdmaRead, "IBREAD: sum of the ports");
         self.gauge("RDMA sent", "KB/s", Name::RdmaWrite, "IBWRITE: sum of the ports");
         self.gauge("Sent again", "1/s", Name::SentAgain, "TCP: sent-again / seconds");
+    }
+
+    /// The counters of Windows, each by its own name.
+    fn counters(&mut self) {
+        let of_windows = |name: &str| name.starts_with(perfmon::SECTION);
+        for section in self.recording.sections.iter().filter(|it| of_windows(&it.name)) {
+            for column in &section.columns {
+                let name = format!("{}: {}", section.title, column.name);
+                let source = "\\".to_owned() + &section.title + "\\" + &column.name;
+                self.push(&name, perfmon::unit(&column.name), column.stat, source);
+            }
+        }
     }
 
     fn gauge(&mut self, counter: &str, unit: &'static str, name: Name, source: &str) {

@@ -21,7 +21,7 @@ fn judge(bytes: &[u8]) -> Option<Nmon> {
     let nmon = match plumb_nmon::read(bytes, &Options { series: Series::All, ..Options::default() })
     {
         Ok(nmon) => nmon,
-        Err(ReadError::NotNmon { .. }) => return None,
+        Err(ReadError::NotNmon { .. } | ReadError::Perfmon(_)) => return None,
         Err(error) => panic!("{error}"),
     };
     let lines = bytes.len() as u64 + 1;
@@ -106,6 +106,30 @@ proptest! {
     ) {
         let text: Vec<String> = lines.iter().map(|cells| cells.join(separator)).collect();
         judge(text.join("\n").as_bytes());
+    }
+
+    #[test]
+    fn logs_of_windows_of_any_cells_are_read_without_harm(
+        lines in prop::collection::vec(
+            prop::collection::vec(
+                prop::sample::select(vec![
+                    "(PDH-CSV 4.0) (W. Europe Standard Time)(-60)", "(PDH-CSV", "(PDH-TSV 4.0)",
+                    r"\\A\Processor(_Total)\% Processor Time", r"\\A\Memory\Available MBytes",
+                    r"\\B\Memory\Pages/sec", r"\\A\X(a,b)\c", r"\\A", r"\", "é",
+                    "11/21/2026 02:57:54.123", "12/31/9999 23:59:59.999", "02/29/2026 00:00:00",
+                    "0/0/0 0", "1", "1,5", "-1", "-7", "nan", "1e308", " ", "", "a\"\"b", "\"",
+                ]),
+                0..7,
+            ),
+            0..20,
+        ),
+        separator in prop::sample::select(vec!["\",\"", "\";\"", ",", "\"\t\""]),
+    ) {
+        let rows = lines.iter().map(|cells| format!("\"{}\"", cells.join(separator)));
+        let header = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\A\\Memory\\Pages/sec\"".to_owned();
+        let text: Vec<String> = std::iter::once(header).chain(rows).collect();
+        judge(text[1..].join("\n").as_bytes());
+        judge(text.join("\r\n").as_bytes());
     }
 
     #[test]

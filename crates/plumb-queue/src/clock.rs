@@ -1,5 +1,7 @@
 //! The time of a queue.
 
+use std::time::Duration;
+
 use plumb_engine::clock::{MonotonicClock, wall_ns};
 use plumb_measure::Clock as _;
 
@@ -9,6 +11,12 @@ pub trait QueueClock: Send + Sync + std::fmt::Debug {
     fn wall_ms(&self) -> u64;
     /// Nanoseconds of a clock that never goes back.
     fn now_ns(&self) -> u64;
+
+    /// When `patience` is over, by the clock of [`now_ns`](Self::now_ns).
+    fn deadline_ns(&self, patience: Duration) -> u64 {
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        self.now_ns().saturating_add(patience_ns)
+    }
 }
 
 /// The clocks of the system.

@@ -11,6 +11,7 @@ mod inbox;
 mod limits;
 #[cfg(test)]
 mod model;
+mod nats;
 mod parameters;
 mod postgres;
 mod sqlite;
@@ -26,11 +27,13 @@ use tokio::sync::oneshot;
 
 pub use self::clock::{QueueClock, SystemClock};
 pub use self::limits::QueueLimits;
+pub use self::nats::NatsQueue;
 pub use self::postgres::PostgresQueue;
 pub use self::sqlite::{OpenError, SqliteQueue};
 
-/// Names an execution: its time of acceptance in milliseconds since 1970 in the upper 44 bits, a
-/// counter below, so that ids are ordered by time. Written as 16 hexadecimal digits.
+/// Names an execution, written as 16 hexadecimal digits; ids are ordered by acceptance. In SQLite and
+/// PostgreSQL the upper 44 bits are the time of acceptance in milliseconds since 1970, in NATS an id is
+/// a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExecutionId(pub u64);
 
@@ -133,7 +136,7 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueError {
     /// As many messages, or bytes, wait as may.
-    #[error("the queue is full: {waiting} messages of {bytes} bytes wait")]
+    #[error("the queue is full: {} of {bytes} bytes waiting", plumb_measure::counted(*.waiting, "message"))]
     Full {
         /// Messages that wait.
         waiting: u64,
@@ -202,6 +205,14 @@ pub trait Queue: Send + Sync {
     /// How many wait, run, are dead, and what the store costs.
     fn figures(&self) -> QueueFigures;
 
+    /// The runtimes that share the queue, this one among them; none where only this one can have it.
+    ///
+    /// # Errors
+    /// [`QueueError::Store`].
+    fn runtimes(&self) -> Result<Vec<Runtime>, QueueError> {
+        Ok(Vec::new())
+    }
+
     /// An id for an execution that does not come through the queue; no other execution of this
     /// store has it.
     fn next_id(&self) -> ExecutionId;
@@ -237,6 +248,8 @@ pub struct Execution {
     pub id: ExecutionId,
     /// Its state.
     pub state: State,
+    /// When it was accepted, milliseconds since 1970.
+    pub accepted_ms: u64,
     /// As it came in; its body is empty in lists.
     pub message: Message,
     /// Bytes of the body.
@@ -249,6 +262,36 @@ pub struct Execution {
     pub trace: Option<String>,
     /// When it is tried again, or when it ended, in milliseconds since 1970.
     pub at_ms: Option<u64>,
+}
+
+/// A runtime that shares a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runtime {
+    /// Names it in the queue.
+    pub number: u64,
+    /// The machine that it runs on, and its process there.
+    pub host: String,
+    /// The id of its process.
+    pub process: u64,
+    /// When it began, milliseconds since 1970.
+    pub began_ms: u64,
+    /// When it was heard of last.
+    pub seen_ms: u64,
+    /// Messages that it has under way.
+    pub running: u64,
+    /// What of the others is to be thought of it.
+    pub presence: Presence,
+}
+
+/// Whether a runtime is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// The one that was asked.
+    Own,
+    /// It was heard of within the time of a lease.
+    Heard,
+    /// It was not: what it had under way goes to the others.
+    Lost,
 }
 
 /// How full the queue is, and what its flushes cost.

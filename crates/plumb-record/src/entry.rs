@@ -259,7 +259,7 @@ mod tests {
     use hyper::{Method, StatusCode, Version};
 
     use super::*;
-    use crate::exchange::{Sent, Way};
+    use crate::exchange::{ConnectTimes, Sent};
     use crate::kept::Room;
 
     const MASKING: Writer = Writer { secrets: Secrets::Masked, body_max: 1_000 };
@@ -375,7 +375,7 @@ mod tests {
         let ms = 1_000_000;
         let moments = Moments {
             started: 0,
-            way: Some(Way { dns_ns: Some(ms), connect_ns: 2 * ms, tls_ns: Some(3 * ms) }),
+            way: Some(ConnectTimes { dns_ns: Some(ms), connect_ns: 2 * ms, tls_ns: Some(3 * ms) }),
             connected: Some(7 * ms),
             answered: Some(20 * ms),
             ended: 25 * ms,

@@ -48,7 +48,7 @@ pub(crate) struct Answered {
 
 /// How long it took to a new connection, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct ConnectTimes {
     /// Finding the address; `None` when the host was a number.
     pub(crate) dns_ns: Option<u64>,
     pub(crate) connect_ns: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Moments {
     /// The head of the request was complete.
     pub(crate) started: u64,
     /// The way to the server; `None` on a connection that stood already, or when it failed.
-    pub(crate) way: Option<Way>,
+    pub(crate) way: Option<ConnectTimes>,
     /// A connection was at hand.
     pub(crate) connected: Option<u64>,
     /// The head of the answer was complete.

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::exchange::Way;
+use super::exchange::ConnectTimes;
 use super::tap::Outgoing;
 
 /// Bytes of a head of an answer that are read at most.
@@ -108,13 +108,16 @@ impl Reach {
     ///
     /// # Errors
     /// [`Unreachable`], in words.
-    pub(crate) async fn open(&self, origin: &Origin) -> Result<(Upstream, Way), Unreachable> {
+    pub(crate) async fn open(
+        &self,
+        origin: &Origin,
+    ) -> Result<(Upstream, ConnectTimes), Unreachable> {
         let late = || Unreachable::Late { place: origin.place(), patience: self.patience };
         let patience = Duration::from_nanos(self.patience.ns());
         timeout(patience, self.connect(origin)).await.map_err(|_| late())?
     }
 
-    async fn connect(&self, origin: &Origin) -> Result<(Upstream, Way), Unreachable> {
+    async fn connect(&self, origin: &Origin) -> Result<(Upstream, ConnectTimes), Unreachable> {
         let (stream, mut way) = self.dial(origin).await?;
         if origin.scheme == Scheme::Http {
             return Ok((speak(origin, stream).await?, way));
@@ -142,7 +145,7 @@ impl Reach {
         Ok(stream)
     }
 
-    async fn dial(&self, origin: &Origin) -> Result<(TcpStream, Way), Unreachable> {
+    async fn dial(&self, origin: &Origin) -> Result<(TcpStream, ConnectTimes), Unreachable> {
         let began = MonotonicClock.now_ns();
         let number = origin.host.parse::<IpAddr>().ok();
         let candidates = match number {
@@ -161,7 +164,7 @@ impl Reach {
                     return Err(Unreachable::Itself { place: origin.place() });
                 }
                 Ok(stream) => {
-                    let way = Way {
+                    let way = ConnectTimes {
                         dns_ns: number.is_none().then_some(found - began),
                         connect_ns: MonotonicClock.now_ns() - found,
                         tls_ns: None,

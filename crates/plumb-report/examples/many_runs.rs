@@ -124,6 +124,7 @@ fn record(
                 local: "10.20.0.9:51002".into(),
                 peer: "10.20.0.5:3298".into(),
                 tls: None,
+                smc: None,
             }),
             server: None,
         },

@@ -1,15 +1,10 @@
 //! What every figure means, for readers who have only the report.
 
 use plumb_measure::RunRecord;
+pub(crate) use plumb_page::Definition;
 
 use crate::notes::{in_pieces, waited};
 use crate::streams;
-
-/// A word and what it means here.
-pub(crate) struct Definition {
-    pub(crate) term: &'static str,
-    pub(crate) meaning: &'static str,
-}
 
 const ALWAYS: [Definition; 6] = [
     Definition {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plumb_measure::{FarHost, RunRecord, show_ns};
+use plumb_measure::{FarHost, RunRecord, counted, show_ns};
 use serde_json::Value;
 
 use crate::figures::grouped;
@@ -110,10 +110,10 @@ pub(crate) fn floor(record: &RunRecord) -> String {
     match &record.floor {
         None => "not measured".into(),
         Some(floor) => format!(
-            "{} at the median, {} at p99, {} samples: {}",
+            "{} at the median, {} at p99, {}: {}",
             show_ns(floor.service_ns.p50),
             show_ns(floor.service_ns.p99),
-            grouped(floor.service_ns.count),
+            counted(floor.service_ns.count, "sample"),
             floor.method
         ),
     }

@@ -11,6 +11,7 @@
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
 //! | [`collection`] | many runs and experiments on one page |
+//! | [`capacity`] | terminal, Markdown and page of a sizing |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
@@ -19,14 +20,15 @@
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod attribution;
+pub mod capacity;
 mod chart;
 pub mod checkup;
 mod clients;
 pub mod collection;
 pub mod comparison;
 mod definitions;
+mod delivery;
 mod facts;
-mod figures;
 mod host;
 pub mod html;
 pub mod idle;
@@ -46,9 +48,8 @@ mod section;
 mod slowest;
 mod streams;
 mod sweep;
-mod table;
 mod tables;
 pub mod terminal;
-mod trust;
 mod verdict;
-mod wrap;
+
+use plumb_page::{figures, page, sheet, table, tile, trust, wrap};

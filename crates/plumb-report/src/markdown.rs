@@ -6,7 +6,7 @@ use crate::points::Points;
 use crate::table::{Column, Table, escaped, fenced};
 use crate::trust::Trust;
 use crate::verdict;
-use crate::{attribution, clients, facts, host, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, delivery, facts, host, notes, parts, slowest, streams, tables};
 
 /// The record as Markdown: verdict, figures, and what it takes to repeat the run.
 #[must_use]
@@ -63,7 +63,13 @@ fn results(record: &RunRecord) -> String {
     if let ([only], false) = (&record.results[..], streams) {
         out += &format!("\n{}", tables::times(record, only).markdown());
     }
+    let delivered = delivery::sentences(record);
+    if !delivered.is_empty() {
+        out += "\n### What became of the messages\n\n";
+    }
+    delivered.iter().for_each(|sentence| out += &format!("- {}\n", escaped(sentence)));
     out += &whereabouts(record);
+    out += &steps(record);
     if !streams {
         out += &format!("\nThe tool's floor: {}.\n", escaped(&facts::floor(record)));
     }
@@ -99,6 +105,17 @@ fn results(record: &RunRecord) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Where the time of each step went.
+fn steps(record: &RunRecord) -> String {
+    let Some(table) = attribution::steps::table(record) else { return String::new() };
+    let mut out = String::from("\n### Where the time of each step went\n\n");
+    for (name, sentence) in attribution::steps::sentences(record) {
+        let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
+        out += &format!("- {}\n", escaped(&said));
+    }
+    out + &format!("\n{}", table.markdown())
 }
 
 /// Where the time went, and what to look at next.

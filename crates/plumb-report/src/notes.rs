@@ -1,9 +1,9 @@
 //! What a reader of the figures should know beside the validity findings.
 
-use plumb_measure::{HostUse, ResultRecord, RunRecord, show_ns};
+use plumb_measure::{HostUse, ResultRecord, RunRecord, counted, show_ns};
 
 use crate::clients;
-use crate::figures::{failures_of, grouped, share, total};
+use crate::figures::{failures_of, share, total};
 use crate::parts;
 use crate::points::Points;
 
@@ -67,7 +67,7 @@ fn response_and_service(points: &Points<'_>) -> Option<String> {
 fn few_for_p999(points: &Points<'_>) -> Option<String> {
     let list = listed(points, |result| {
         let count = result.response_ns.as_ref()?.count;
-        (count < P999_SAMPLES).then(|| format!("{} samples", grouped(count)))
+        (count < P999_SAMPLES).then(|| counted(count, "sample"))
     })?;
     Some(format!("p99.9 is the maximum below 1,000 samples ({list})."))
 }
@@ -114,9 +114,9 @@ fn quiet_closes(points: &Points<'_>) -> Option<String> {
     let closed = total(points.results.iter().map(|result| result.driver.quiet_closes));
     (closed > 0).then(|| {
         format!(
-            "The other side ended {} connections while nothing was due on them; they were made \
-             anew and count as no failure.",
-            grouped(closed)
+            "The other side ended {} while nothing was due there; each was made anew and counts as no \
+             failure.",
+            counted(closed, "connection")
         )
     })
 }

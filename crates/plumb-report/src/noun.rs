@@ -25,6 +25,7 @@ impl Noun {
             ("net", "stream") => ("buffer", "buffers", "buffers/s"),
             ("net", _) => ("message", "messages", "msgs/s"),
             ("http", _) => ("request", "requests", "req/s"),
+            ("flow", _) => ("message", "messages", "msgs/s"),
             ("db", _) => ("SQL round trip", "SQL round trips", "ops/s"),
             _ => ("operation", "operations", "ops/s"),
         };

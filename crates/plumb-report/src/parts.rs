@@ -6,7 +6,7 @@ mod table;
 
 use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
 
-use name::names;
+pub(crate) use name::names;
 use table::{first_hits, groups, hits, split, times, told};
 
 use crate::facts::Fact;
@@ -91,8 +91,16 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
     all.filter(|section| !section.table.rows.is_empty()).collect()
 }
 
+/// True where all operations are of one kind, whose times are those of the result itself.
+fn are_of_one_kind(record: &RunRecord) -> bool {
+    record.plan.layer != "http" && record.results.iter().all(|result| result.parts.len() <= 1)
+}
+
 /// The tables where the parts are kinds of operations.
 fn of_kinds(record: &RunRecord) -> Vec<Section> {
+    if are_of_one_kind(record) {
+        return Vec::new();
+    }
     let open = record.plan.load == "open";
     let all = [
         Section {
@@ -187,6 +195,9 @@ pub(crate) fn facts(record: &RunRecord) -> Vec<Fact> {
 
 /// What a reader should know of the parts beside the findings.
 pub(crate) fn notes(record: &RunRecord) -> Vec<String> {
+    if are_of_one_kind(record) {
+        return Vec::new(); // what is to be said of them is said of the result
+    }
     if scenarios::are_in(record) {
         return Vec::new(); // think times and users make first bytes differ
     }

@@ -20,6 +20,7 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     let points = Points::of(record);
     let noun = Noun::of(record);
     let failed = points.results.iter().any(|result| failures_of(result) > 0);
+    let refused = points.results.iter().any(|result| result.refused > 0);
     let dropped = points.results.iter().any(|result| result.dropped > 0);
     let niping = points.results.iter().any(|result| result.niping.is_some());
     let doubted = points.results.iter().any(|result| Trust::of(&result.validity) != Trust::Full);
@@ -30,6 +31,9 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     }
     columns.push(Column::figure("count").giving_way(4));
     columns.push(Column::figure("failed").giving_way(if failed { 0 } else { 6 }));
+    if refused {
+        columns.push(Column::figure("refused"));
+    }
     if dropped {
         columns.push(Column::figure("dropped"));
     }
@@ -49,6 +53,9 @@ pub(crate) fn results(record: &RunRecord) -> Table {
         }
         cells.push(grouped(result.operations));
         cells.push(grouped(failures_of(result)));
+        if refused {
+            cells.push(grouped(result.refused));
+        }
         if dropped {
             cells.push(grouped(result.dropped));
         }

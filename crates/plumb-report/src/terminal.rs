@@ -10,7 +10,9 @@ use crate::table::Table;
 use crate::trust::Trust;
 use crate::verdict;
 use crate::wrap::{NAME_WIDTH, WIDTH, fact, harmless};
-use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables, wrap};
+use crate::{
+    attribution, clients, delivery, host, niping, notes, parts, slowest, streams, tables, wrap,
+};
 
 /// Findings that are spelled out; more are counted.
 const REASONS_MAX: usize = 8;
@@ -37,6 +39,11 @@ pub fn render(record: &RunRecord) -> String {
         out.push_str(&format!("\n{}", fitted(&table)));
     }
     out.push_str(&pages(record));
+    let delivered = delivery::sentences(record);
+    if !delivered.is_empty() {
+        out.push('\n');
+    }
+    delivered.iter().for_each(|sentence| out.push_str(&fact("messages", sentence)));
     out.push_str(&whereabouts(record));
     let remarks = notes::of(record);
     if !remarks.is_empty() {
@@ -134,11 +141,12 @@ fn single(record: &RunRecord, result: &ResultRecord) -> String {
 /// Where the time went, and what to look at next.
 fn whereabouts(record: &RunRecord) -> String {
     let sentences = attribution::sentences(record);
-    if sentences.is_empty() {
+    let steps = attribution::steps::sentences(record);
+    if sentences.is_empty() && steps.is_empty() {
         return String::new();
     }
     let mut out = String::from("\n");
-    for (name, sentence) in sentences {
+    for (name, sentence) in sentences.into_iter().chain(steps) {
         let said = if name.is_empty() { sentence } else { format!("{name}: {sentence}") };
         out.push_str(&fact("time", &said));
     }

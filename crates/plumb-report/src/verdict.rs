@@ -148,6 +148,10 @@ pub(crate) fn counts(record: &RunRecord) -> String {
         0 => ", none failed".into(),
         n => format!(", {} failed", grouped(n)),
     };
+    let refused = total(record.results.iter().map(|result| result.refused));
+    if refused > 0 {
+        text += &format!(", {} refused", grouped(refused));
+    }
     if dropped > 0 {
         text += &format!(", {} dropped", grouped(dropped));
     }

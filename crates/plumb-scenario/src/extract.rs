@@ -25,14 +25,14 @@ pub fn takes_location(extract: &file::Extract) -> bool {
 #[derive(Clone, Debug)]
 pub struct Extractor {
     slot: Slot,
-    way: Way,
+    way: Extraction,
     pick: Pick,
     default: Option<Value>,
 }
 
 /// How values are found.
 #[derive(Clone, Debug)]
-enum Way {
+enum Extraction {
     Json(jsonpath::Path),
     Xpath(xpath::Path),
     Pattern(Pattern),
@@ -124,7 +124,7 @@ impl Extractor {
             Pick::First | Pick::Random | Pick::Number(_) => Value::text(text),
         });
         let slot = names.slot(&extract.name)?;
-        Ok(Self { slot, way: Way::new(extract)?, pick: extract.pick, default })
+        Ok(Self { slot, way: Extraction::new(extract)?, pick: extract.pick, default })
     }
 
     /// The variable.
@@ -142,14 +142,14 @@ impl Extractor {
     /// True when the content has to be kept for it; otherwise the head.
     #[must_use]
     pub fn needs_content(&self) -> bool {
-        !matches!(self.way, Way::Header(..))
+        !matches!(self.way, Extraction::Header(..))
     }
 
     /// True when it takes where a redirect leads: a whole value of it is an address, relative to that
     /// of the request.
     #[must_use]
     pub fn takes_location(&self) -> bool {
-        matches!(&self.way, Way::Header(name, _) if name.eq_ignore_ascii_case(LOCATION))
+        matches!(&self.way, Extraction::Header(name, _) if name.eq_ignore_ascii_case(LOCATION))
     }
 
     /// The value of the variable: with `pick = "all"` a list, otherwise a text. `draw` is asked
@@ -194,7 +194,7 @@ impl Extractor {
     }
 }
 
-impl Way {
+impl Extraction {
     fn new(extract: &file::Extract) -> Result<Self, ExtractError> {
         let file::Extract { json, regex, xpath, between, header, template, .. } = extract;
         if template.is_some() && regex.is_none() {

@@ -35,11 +35,11 @@ pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
 /// What becomes of a match: texts and groups in turn, written `$1$-$2$`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     Text(String),
     Group(usize),
 }
@@ -47,7 +47,7 @@ enum Part {
 impl Form {
     /// The first group, or the whole match when there is none.
     pub(crate) fn usual(regex: &Regex) -> Self {
-        Self { parts: vec![Part::Group(usize::from(regex.captures_len() > 1))] }
+        Self { parts: vec![PatternPart::Group(usize::from(regex.captures_len() > 1))] }
     }
 
     /// Reads a form.
@@ -61,10 +61,10 @@ impl Form {
             if group >= regex.captures_len() {
                 return Err(group);
             }
-            parts.extend([Part::Text(before.into()), Part::Group(group)]);
+            parts.extend([PatternPart::Text(before.into()), PatternPart::Group(group)]);
             rest = behind;
         }
-        parts.push(Part::Text(rest.into()));
+        parts.push(PatternPart::Text(rest.into()));
         Ok(Self { parts })
     }
 
@@ -73,8 +73,8 @@ impl Form {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(literal) => text.push_str(literal),
-                Part::Group(group) => {
+                PatternPart::Text(literal) => text.push_str(literal),
+                PatternPart::Group(group) => {
                     let bytes = captures.get(*group).map(|found| found.as_bytes());
                     text.push_str(&String::from_utf8_lossy(bytes.unwrap_or_default()));
                 }

@@ -13,11 +13,11 @@ use crate::variables::{Names, Slot, Value, Variables};
 /// - `$${`: the characters `${`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    parts: Box<[Part]>,
+    parts: Box<[Segment]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Text(Box<str>),
     Variable(Slot, Form),
 }
@@ -111,8 +111,8 @@ impl Template {
     /// The variables it needs; one that it needs twice comes twice.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable(slot, _) => Some(*slot),
-            Part::Text(_) => None,
+            Segment::Variable(slot, _) => Some(*slot),
+            Segment::Text(_) => None,
         })
     }
 
@@ -121,7 +121,7 @@ impl Template {
     pub fn constant(&self) -> Option<&str> {
         match &*self.parts {
             [] => Some(""),
-            [Part::Text(text)] => Some(text),
+            [Segment::Text(text)] => Some(text),
             _ => None,
         }
     }
@@ -147,11 +147,13 @@ impl Template {
         let before = out.len();
         for part in &self.parts {
             let written = match part {
-                Part::Text(text) => {
+                Segment::Text(text) => {
                     out.extend_from_slice(text.as_bytes());
                     Ok(())
                 }
-                Part::Variable(slot, form) => write_variable(*slot, *form, variables, &plain, out),
+                Segment::Variable(slot, form) => {
+                    write_variable(*slot, *form, variables, &plain, out)
+                }
             };
             if let Err(missing) = written {
                 out.truncate(before);
@@ -162,14 +164,14 @@ impl Template {
     }
 }
 
-fn push_text(parts: &mut Vec<Part>, literal: &mut String) {
+fn push_text(parts: &mut Vec<Segment>, literal: &mut String) {
     if !literal.is_empty() {
-        parts.push(Part::Text(std::mem::take(literal).into()));
+        parts.push(Segment::Text(std::mem::take(literal).into()));
     }
 }
 
 /// What stands between `${` and `}`.
-fn variable(inner: &str, at: usize, names: &mut Names) -> Result<Part, TemplateError> {
+fn variable(inner: &str, at: usize, names: &mut Names) -> Result<Segment, TemplateError> {
     let (name, form) = inner.split_once(':').unwrap_or((inner, ""));
     let form = match (form, inner.contains(':')) {
         ("url", _) => Form::Url,
@@ -178,7 +180,7 @@ fn variable(inner: &str, at: usize, names: &mut Names) -> Result<Part, TemplateE
         (form, true) => return Err(TemplateError::Form { at, form: form.into() }),
     };
     let slot = names.slot(name).map_err(|wrong| TemplateError::Name { at, name: wrong.name })?;
-    Ok(Part::Variable(slot, form))
+    Ok(Segment::Variable(slot, form))
 }
 
 fn write_variable(

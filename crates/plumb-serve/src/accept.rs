@@ -19,7 +19,7 @@ pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n
 /// A connection that was accepted.
 #[derive(Debug)]
 pub enum Caller {
-    /// Over TCP, from this address.
+    /// Over TCP or SMC, from this address.
     Tcp(TcpStream, SocketAddr),
     /// Over a socket file.
     Unix(UnixStream),
@@ -61,7 +61,10 @@ async fn take_from(
     let socket = listener.as_fd().try_clone_to_owned()?;
     let listening = match listener.endpoint() {
         Endpoint::Unix(_) => Listening::Unix(UnixListener::from_std(socket.into())?),
-        Endpoint::Tcp(_) | Endpoint::Own => Listening::Tcp(TcpListener::from_std(socket.into())?),
+        // a socket of SMC is used as one of TCP is
+        Endpoint::Tcp(_) | Endpoint::Smc(_) | Endpoint::Own => {
+            Listening::Tcp(TcpListener::from_std(socket.into())?)
+        }
     };
     loop {
         let taken = tokio::select! {

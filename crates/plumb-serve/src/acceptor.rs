@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::accept::{Caller, FULL, Taker, stopped};
-use crate::heard::{Heard, Listening};
+use crate::heard::{Heard, Listening, Stream};
 use crate::host;
 use crate::reserve::Reserve;
 use crate::{Body, Counters, Peer};
@@ -36,6 +37,9 @@ const LINGER_BYTES: u64 = 1 << 20;
 const RESERVE: usize = 8;
 /// One of those without a request for this long is closed.
 const RESERVE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connections so far, at all addresses of this process.
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// What is served behind the acceptor.
 pub trait HttpService: Send + Sync + 'static {
@@ -58,6 +62,9 @@ pub trait HttpService: Send + Sync + 'static {
 
     /// Writes `event` to the log.
     fn tell(&self, event: String);
+
+    /// The connection of this number was counted in and has ended.
+    fn left(&self, _connection: u64) {}
 }
 
 /// Who may come in, how many, and how long they may take.
@@ -142,7 +149,8 @@ impl<S: HttpService> Acceptor<S> {
     {
         let (counters, limit) = (self.site.counters(), self.site.limits().connections);
         counters.accepted();
-        let peer = Peer { address, tls: self.tls.is_some() };
+        let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
+        let peer = Peer { address, tls: self.tls.is_some(), connection };
         if counters.connections.enter(limit as u64) {
             tokio::spawn(Present { acceptor: self.clone(), peer }.converse(stream));
         } else if let Some((place, told)) = self.reserve.enter() {
@@ -173,7 +181,7 @@ async fn beyond_the_limit<S, T>(
         match &acceptor.tls {
             None => acceptor.hear_once(peer, &mut stream).await,
             Some(tls) => match tls.accept(&mut stream).await {
-                Ok(stream) => acceptor.hear_once(peer, stream).await,
+                Ok(mut stream) => acceptor.hear_once(peer, &mut stream).await,
                 Err(_) => acceptor.site.counters().malformed(),
             },
         }
@@ -192,7 +200,7 @@ async fn beyond_the_limit<S, T>(
 
 impl<S: HttpService> Acceptor<S> {
     /// Answers one request of `stream`, or refuses it.
-    async fn hear_once(&self, peer: Peer, stream: impl AsyncRead + AsyncWrite + Unpin + Send) {
+    async fn hear_once(&self, peer: Peer, stream: &mut dyn Stream) {
         let site = &self.site;
         let service = service_fn(|request| async {
             if site.is_urgent(&request) {
@@ -253,30 +261,25 @@ struct Present<S: HttpService> {
 
 impl<S: HttpService> Drop for Present<S> {
     fn drop(&mut self) {
+        self.acceptor.site.left(self.peer.connection);
         self.acceptor.site.counters().connections.leave();
     }
 }
 
 impl<P: HttpService> Present<P> {
-    async fn converse<S>(self, stream: S)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
-        let Some(tls) = &self.acceptor.tls else { return self.speak(stream).await };
+    async fn converse(self, mut stream: impl Stream) {
+        let Some(tls) = &self.acceptor.tls else { return self.speak(&mut stream).await };
         let patience = Duration::from_nanos(self.acceptor.site.limits().stall.ns());
         match tokio::time::timeout(patience, tls.accept(stream)).await {
-            Ok(Ok(stream)) => self.speak(stream).await,
+            Ok(Ok(mut stream)) => self.speak(&mut stream).await,
             Ok(Err(_)) => self.acceptor.site.counters().malformed(),
             Err(_) => self.acceptor.site.counters().slow(),
         }
     }
 
-    async fn speak<S>(&self, mut stream: S)
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    async fn speak(&self, stream: &mut dyn Stream) {
         let heard = Heard::default();
-        let ended = self.serve(Listening { stream: &mut stream, heard: &heard }, &heard).await;
+        let ended = self.serve(Listening { stream, heard: &heard }, &heard).await;
         let Err(error) = ended else { return };
         let counters = self.acceptor.site.counters();
         if error.is_timeout() && !heard.more() {
@@ -290,13 +293,10 @@ impl<P: HttpService> Present<P> {
         } else if error.is_parse() {
             counters.malformed();
         }
-        farewell(&mut stream).await;
+        farewell(stream).await;
     }
 
-    async fn serve<S>(&self, stream: Listening<'_, S>, heard: &Heard) -> Result<(), hyper::Error>
-    where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    async fn serve(&self, stream: Listening<'_>, heard: &Heard) -> Result<(), hyper::Error> {
         let limits = self.acceptor.site.limits();
         let service = service_fn(|request| async {
             let answer = self.acceptor.checked(request, self.peer).await;
@@ -322,9 +322,9 @@ impl<P: HttpService> Present<P> {
 
 /// Tells a client of its mistake that the server is done, and for a time takes what still comes
 /// and throws it away.
-async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
+async fn farewell(mut stream: &mut dyn Stream) {
     // whoever is gone hears nothing
     let _ = stream.shutdown().await;
-    let (mut stream, mut nowhere) = (stream.take(LINGER_BYTES), tokio::io::sink());
+    let (mut stream, mut nowhere) = ((&mut stream).take(LINGER_BYTES), tokio::io::sink());
     let _ = tokio::time::timeout(LINGER, tokio::io::copy(&mut stream, &mut nowhere)).await;
 }

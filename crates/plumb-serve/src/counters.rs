@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
+use plumb_wire::prometheus::Exposition;
+use serde::{Deserialize, Serialize};
 
 /// How many there are, and the most there were.
 #[derive(Debug, Default)]
@@ -81,7 +82,7 @@ counting! {
 }
 
 /// What the front has seen, as an administrator reads it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ConnectionFigures {
     /// Connections that may be open.
     pub limit: u64,
@@ -111,6 +112,48 @@ pub struct ConnectionFigures {
     pub slow: u64,
     /// Connections closed because nothing came for too long.
     pub idle: u64,
+}
+
+impl ConnectionFigures {
+    /// All of them as Prometheus reads them.
+    pub fn expose(&self, out: &mut Exposition) {
+        out.gauge("connections", "Connections that are open.", self.open);
+        out.gauge("connections_max", "The most connections that were open.", self.open_max);
+        out.gauge("connections_limit", "Connections that may be open.", self.limit);
+        out.counter("connections_accepted_total", "Connections taken.", self.accepted);
+        out.counter("connections_refused_total", "Connections refused: limit.", self.refused);
+        let not_allowed = self.not_allowed;
+        out.counter("connections_forbidden_total", "Connections refused: address.", not_allowed);
+        out.counter("requests_total", "Requests begun.", self.requests);
+        out.gauge("requests_waiting", "Requests that wait for others.", self.waiting);
+        out.gauge("requests_waiting_max", "The most that waited.", self.waiting_max);
+        out.counter("requests_turned_away_total", "Requests refused: limit.", self.turned_away);
+        out.counter("malformed_total", "Connections that sent no HTTP.", self.malformed);
+        out.counter("oversized_total", "Heads and bodies too large.", self.oversized);
+        out.counter("slow_total", "Heads and bodies too slow.", self.slow);
+        out.counter("idle_total", "Connections closed when idle.", self.idle);
+    }
+}
+
+impl ConnectionFigures {
+    /// Those of another process of the same server, too. No more than the sum of `open_max` were
+    /// open at a time.
+    pub fn add(&mut self, other: &Self) {
+        self.limit += other.limit;
+        self.open += other.open;
+        self.open_max += other.open_max;
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.not_allowed += other.not_allowed;
+        self.requests += other.requests;
+        self.waiting += other.waiting;
+        self.waiting_max += other.waiting_max;
+        self.turned_away += other.turned_away;
+        self.malformed += other.malformed;
+        self.oversized += other.oversized;
+        self.slow += other.slow;
+        self.idle += other.idle;
+    }
 }
 
 impl Counters {
@@ -148,5 +191,49 @@ mod tests {
         assert!(!gauge.enter(2));
         gauge.leave();
         assert_eq!((gauge.now(), gauge.max()), (1, 2));
+    }
+
+    #[test]
+    fn every_figure_is_exposed_under_a_name_of_its_own() {
+        let figures = ConnectionFigures {
+            limit: 1,
+            open: 2,
+            open_max: 3,
+            accepted: 4,
+            refused: 5,
+            not_allowed: 6,
+            requests: 7,
+            waiting: 8,
+            waiting_max: 9,
+            turned_away: 10,
+            malformed: 11,
+            oversized: 12,
+            slow: 13,
+            idle: 14,
+        };
+        let mut page = Exposition::new("x_");
+        figures.expose(&mut page);
+        let text = page.finish();
+        let samples = text.lines().filter_map(|line| line.strip_prefix("x_"));
+        let said: Vec<&str> = samples.collect();
+        assert_eq!(
+            said,
+            [
+                "connections 2",
+                "connections_max 3",
+                "connections_limit 1",
+                "connections_accepted_total 4",
+                "connections_refused_total 5",
+                "connections_forbidden_total 6",
+                "requests_total 7",
+                "requests_waiting 8",
+                "requests_waiting_max 9",
+                "requests_turned_away_total 10",
+                "malformed_total 11",
+                "oversized_total 12",
+                "slow_total 13",
+                "idle_total 14",
+            ]
+        );
     }
 }

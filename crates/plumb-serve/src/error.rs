@@ -16,6 +16,9 @@ pub enum ServeError {
     /// The certificates that are to be trusted cannot be used.
     #[error(transparent)]
     Trust(#[from] plumb_engine::EngineError),
+    /// A setting cannot work.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The kernel refused a service that every server needs.
     #[error("cannot {what}: {cause}")]
     System {
@@ -23,5 +26,29 @@ pub enum ServeError {
         what: &'static str,
         /// What the kernel said.
         cause: std::io::Error,
+    },
+}
+
+/// What a setting cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// A number of threads, connections and the like out of its range.
+    #[error("{name} is {value}: write a number from 1 to {most}")]
+    Count {
+        /// The setting, as the file calls it.
+        name: &'static str,
+        /// What was written.
+        value: usize,
+        /// The largest there may be.
+        most: usize,
+    },
+    /// A limit of the request line and its headers that would refuse ordinary requests.
+    #[error("front.header-size must be at least 8KiB")]
+    HeaderSize,
+    /// A name that the Basic scheme cannot carry.
+    #[error("`{name}` cannot be a user: a name has no colon and is not empty")]
+    User {
+        /// The name.
+        name: String,
     },
 }

@@ -26,14 +26,19 @@ impl Heard {
     }
 }
 
+/// The bytes of a connection, plain or encrypted. HTTP is spoken over any of them by the same code,
+/// which is large: it is compiled once for a server.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
 /// A stream whose bytes are counted as they come.
-#[derive(Debug)]
-pub(crate) struct Listening<'a, S> {
-    pub(crate) stream: &'a mut S,
+pub(crate) struct Listening<'a> {
+    pub(crate) stream: &'a mut dyn Stream,
     pub(crate) heard: &'a Heard,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Listening<'_, S> {
+impl AsyncRead for Listening<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -49,7 +54,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Listening<'_, S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Listening<'_, S> {
+impl AsyncWrite for Listening<'_> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

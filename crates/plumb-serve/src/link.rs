@@ -1,19 +1,22 @@
 //! Connections to other servers that are kept between calls, up to a limit.
 
 use std::io::{self, BufReader};
-use std::net::ToSocketAddrs as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plumb_engine::{Connection as Socket, Endpoint, SocketOptions};
+use plumb_engine::{Address, Connection as Socket, Endpoint, Family, SocketOptions};
 use plumb_measure::Span;
 
+use crate::stream::Until;
+pub use crate::stream::{Encryption, Stream};
+
 /// A connection to another server.
-pub type Connection = BufReader<Socket>;
+pub type Connection = BufReader<Stream>;
 
 /// All connections to one server.
 #[derive(Debug)]
 pub struct Links {
     host: String,
+    encryption: Option<Encryption>,
     timeout: Span,
     limit: usize,
     state: Mutex<State>,
@@ -48,10 +51,17 @@ pub struct Link<'a> {
 }
 
 impl Links {
-    /// The way to `host`, which is `HOST:PORT`; nothing is connected yet.
+    /// The way to `host`, which is `HOST:PORT`, over TCP, or over SMC behind `smc:`; nothing is
+    /// connected yet.
     #[must_use]
     pub fn new(host: String, timeout: Span, limit: usize) -> Self {
-        Self { host, timeout, limit, state: Mutex::default() }
+        Self { host, encryption: None, timeout, limit, state: Mutex::default() }
+    }
+
+    /// The same, encrypted.
+    #[must_use]
+    pub fn encrypted(self, encryption: Encryption) -> Self {
+        Self { encryption: Some(encryption), ..self }
     }
 
     /// A connection for whoever asks, or `None` when as many are in use as may.
@@ -79,12 +89,23 @@ impl Links {
         LinkFigures { limit: self.limit, ..self.lock().figures }
     }
 
-    fn connect(&self) -> io::Result<Connection> {
-        let candidates: Vec<Endpoint> = self.host.to_socket_addrs()?.map(Endpoint::Tcp).collect();
-        let socket = Socket::open(&candidates, self.timeout, &SocketOptions::default())
+    fn connect(&self, limit: Span) -> io::Result<Connection> {
+        let candidates = Address::parse(&self.host, 0)
+            .and_then(|address| Endpoint::resolve(&address, Family::Any))
             .map_err(io::Error::other)?;
-        socket.limit_calls(self.timeout)?;
-        Ok(BufReader::new(socket))
+        // all of them have so long together
+        let each = Span::from_ns(limit.ns() / candidates.len().max(1) as u64);
+        let socket =
+            Socket::open(&candidates, each, &SocketOptions::default()).map_err(io::Error::other)?;
+        if matches!(candidates.as_slice(), [Endpoint::Smc(_), ..])
+            && let Some(lack) = socket.transport()?.smc
+        {
+            // whoever asked for SMC is not to be served over TCP without a word
+            return Err(io::Error::other(format!("a connection is not proven to use SMC: {lack}")));
+        }
+        let mut stream = Stream::new(socket, self.encryption.as_ref())?;
+        stream.limit_calls(self.timeout)?;
+        Ok(BufReader::new(stream))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -105,26 +126,29 @@ impl Link<'_> {
             self.connection = Some(kept);
             return Ok(answer);
         }
-        let mut new = self.links.connect()?;
+        let mut new = self.links.connect(self.links.timeout)?;
         let answer = exchange(&mut new)?;
         self.connection = Some(new);
         Ok(answer)
     }
 
     /// Asks once, on the connection that was kept if the other side has not closed it, else on a new
-    /// one.
+    /// one. To connect and to ask take `limit` together.
     ///
     /// # Errors
-    /// When the other side does not answer.
+    /// When the other side does not answer; [`io::ErrorKind::TimedOut`] when it is not done in time.
     pub fn ask_fresh<T>(
         &mut self,
+        limit: Span,
         exchange: impl FnOnce(&mut Connection) -> io::Result<T>,
     ) -> io::Result<T> {
+        let until = Until::after(limit);
         let kept = self.connection.take();
         let mut connection = match kept.filter(|kept| kept.get_ref().stands()) {
             Some(kept) => kept,
-            None => self.links.connect()?,
+            None => self.links.connect(until.left()?)?,
         };
+        connection.get_mut().limit_all(until);
         let answer = exchange(&mut connection)?;
         self.connection = Some(connection);
         Ok(answer)
@@ -203,6 +227,44 @@ mod tests {
     }
 
     #[test]
+    fn one_that_says_a_byte_now_and_then_is_not_waited_for_beyond_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // until the other side has gone: no single read of it has to wait
+            while stream.write_all(b"x").is_ok() {
+                std::thread::yield_now();
+            }
+        });
+        let links = Links::new(host, Span::from_ms(3_600_000), 1);
+        let mut link = links.take().unwrap();
+        let asked = link.ask_fresh(Span::from_ms(50), |connection| -> io::Result<()> {
+            connection.get_mut().write_all(b"x")?;
+            loop {
+                connection.read_exact(&mut [0])?;
+            }
+        });
+        let error = asked.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), "it is not done within 50ms");
+        drop(link);
+        server.join().unwrap();
+        assert!(links.take().unwrap().connection.is_none());
+    }
+
+    #[test]
+    fn one_that_says_nothing_is_not_waited_for_beyond_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let links = Links::new(host, Span::from_ms(3_600_000), 1);
+        let asked = links.take().unwrap().ask_fresh(Span::from_ms(5), byte);
+        assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let asked = links.take().unwrap().ask_fresh(Span::from_ns(0), byte);
+        assert_eq!(asked.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
     fn a_connection_that_was_closed_meanwhile_is_not_asked() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -214,12 +276,13 @@ mod tests {
             }
         });
         let links = Links::new(host, Span::from_ms(30_000), 1);
-        assert_eq!(links.take().unwrap().ask_fresh(byte).unwrap(), 1);
+        let limit = Span::from_ms(30_000);
+        assert_eq!(links.take().unwrap().ask_fresh(limit, byte).unwrap(), 1);
         let mut link = links.take().unwrap();
         while link.connection.as_ref().is_some_and(|kept| kept.get_ref().stands()) {
             std::thread::yield_now();
         }
-        assert_eq!(link.ask_fresh(byte).unwrap(), 2);
+        assert_eq!(link.ask_fresh(limit, byte).unwrap(), 2);
         server.join().unwrap();
     }
 }

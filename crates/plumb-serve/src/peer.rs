@@ -9,6 +9,8 @@ pub struct Peer {
     pub address: Option<IpAddr>,
     /// True when the connection is encrypted.
     pub tls: bool,
+    /// The number of the connection, which no other one of the server has.
+    pub connection: u64,
 }
 
 impl Peer {
@@ -29,7 +31,7 @@ mod tests {
     fn only_loopback_and_socket_files_are_of_this_machine() {
         let local = |address: Option<&str>| {
             let address = address.map(|text| text.parse().unwrap());
-            Peer { address, tls: false }.is_local()
+            Peer { address, tls: false, connection: 0 }.is_local()
         };
         assert!(local(None));
         for address in ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {

@@ -23,7 +23,7 @@ struct Taken {
 
 /// A place in the reserve until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ReservedPlace<'a> {
     reserve: &'a Reserve,
     number: u64,
 }
@@ -53,8 +53,8 @@ impl Reserve {
     }
 
     /// Keeps the place of that number until the guard is dropped.
-    pub(crate) fn hold(&self, number: u64) -> Place<'_> {
-        Place { reserve: self, number }
+    pub(crate) fn hold(&self, number: u64) -> ReservedPlace<'_> {
+        ReservedPlace { reserve: self, number }
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -62,7 +62,7 @@ impl Reserve {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ReservedPlace<'_> {
     fn drop(&mut self) {
         self.reserve.lock().places.retain(|(number, _)| *number != self.number);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_check::Report;
+use plumb_measure::counted;
 use plumb_nmon::Options;
 use serde::Serialize;
 
@@ -151,9 +152,4 @@ fn show(file: &Checked) -> io::Result<()> {
             writeln!(out, "{path}: {more} remarks on the file itself: see plumb host show {path}")
         }
     }
-}
-
-/// A count and its noun: `1 finding`, `2 findings`.
-fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }

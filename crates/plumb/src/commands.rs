@@ -5,6 +5,7 @@ use clap::Command;
 use crate::layers::LAYERS;
 use crate::{
     ab, check, checkup, compare, host_idle, lab, manual, net_check, options_file, report, show,
+    size, smc,
 };
 
 /// `plumb` with every subcommand.
@@ -35,6 +36,8 @@ pub(crate) fn all() -> Command {
         .subcommand(lab::command())
         .subcommand(report::command())
         .subcommand(check::command())
+        .subcommand(size::command())
+        .subcommand(smc::command())
         .subcommands(manual::commands())
         .mut_subcommands(options_file::offer)
 }

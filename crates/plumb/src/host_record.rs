@@ -22,7 +22,11 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         foreign_source: None,
         foreign: Vec::new(),
         tested: Vec::new(),
+        tested_memory_bytes: None,
+        tested_memory_limit_bytes: None,
+        tested_cpus: None,
         placement: None,
+        memory_used_bytes: usage.available_bytes.and_then(|it| used(facts.memory_bytes, it.mean)),
         swapped_pages: swapped.reduce(u64::saturating_add),
         major_faults: usage.major_faults,
         retransmitted: usage.retransmitted,
@@ -34,6 +38,13 @@ pub(crate) fn of_usage(usage: &Usage, facts: &HostFacts) -> HostUse {
         }),
         watching_pct: usage.own_cost_pct,
     }
+}
+
+/// What of `all` bytes was not `available`.
+#[expect(clippy::cast_possible_truncation, reason = "bytes of memory, whole")]
+#[expect(clippy::cast_sign_loss, reason = "bytes of memory")]
+fn used(all: u64, available: f64) -> Option<u64> {
+    all.checked_sub(available as u64).filter(|_| available >= 0.0)
 }
 
 /// What else is known of this machine, for the record.
@@ -57,6 +68,7 @@ pub(crate) fn known(facts: HostFacts) -> BTreeMap<String, String> {
     put("huge pages", (facts.huge_bytes > 0).then(|| format!("{} MiB", facts.huge_bytes >> 20)));
     put("transparent huge pages", facts.transparent_huge_pages);
     put("IPsec", facts.ipsec.map(|ipsec| ipsec.to_string()));
+    put("SMC", facts.smc.map(|smc| smc.lines().join("; ")));
     put("not read", (!facts.not_read.is_empty()).then(|| facts.not_read.join("; ")));
     for interface in facts.interfaces {
         let name = format!("interface {}", interface.name);

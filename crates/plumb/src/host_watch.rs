@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::options::HostOptions;
 use plumb_host::process::{
-    Owners, ThreadPlacement, owners_of_tcp, owners_of_unix, share_a_core, shares,
+    Owners, ThreadPlacement, memory_limit_of, memory_of, owners_of_tcp, owners_of_unix,
+    processors_of, share_a_core, shares,
 };
 use plumb_host::{
     ForeignLoad, ForeignWork, HostError, Ledger, MonitorPlan, Recorder, RecorderPlan, Root, Side,
@@ -135,6 +136,13 @@ impl HostWatch {
             host.foreign_source = load.source;
             host.foreign = busiest(&load);
             add_cpu(result, &began, &after, &load);
+            let tested = after.processes().tree(&began.tested);
+            host.tested_memory_bytes = memory_of(&self.root, &tested);
+            let limits = began.tested.iter().filter_map(|pid| memory_limit_of(&self.root, *pid));
+            host.tested_memory_limit_bytes = limits.min();
+            let processors = began.tested.iter().map(|pid| processors_of(&self.root, *pid));
+            let all = self.recorder.facts().cpus_online;
+            host.tested_cpus = processors.max().flatten().filter(|it| *it < all);
             host.tested = began.tested;
         }
         result.validity = std::mem::take(&mut result.validity).with_host(&host, self.limit);

@@ -2,6 +2,7 @@
 
 use plumb_engine::layer::Layer;
 
+use crate::integration::Integration;
 use crate::pages::Pages;
 
 /// The layers, in the order in which help lists them.
@@ -10,7 +11,7 @@ pub(crate) const LAYERS: &[&dyn Layer] = &[
     &Pages,
     &plumb_db::Db,
     &plumb_app::App,
-    &plumb_flow::Flow,
+    &Integration,
     &plumb_lock::Locks,
     &plumb_host::Host,
 ];

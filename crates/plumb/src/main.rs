@@ -18,6 +18,7 @@ mod host;
 mod host_idle;
 mod host_record;
 mod host_watch;
+mod integration;
 mod job;
 mod lab;
 mod layers;
@@ -33,6 +34,8 @@ mod progress;
 mod report;
 mod show;
 mod signals;
+mod size;
+mod smc;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -101,6 +104,8 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("check", words)) => check::run(words),
+        Some(("size", words)) => size::run(words, &command),
+        Some(("smc", words)) => smc::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),
         Some((layer, words)) => measure::run_layer(layer, words, &command),

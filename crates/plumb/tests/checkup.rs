@@ -117,7 +117,7 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     assert!(page.contains("href=\"parts/01-a-round-trip-1000-B/report.html\""), "{page}");
 
     let servers = addresses(&checkup);
-    assert_eq!(servers.len(), 3, "{servers:?}");
+    assert_eq!(servers.len(), 4, "{servers:?}");
     assert!(servers.iter().all(|server| TcpStream::connect(server).is_err()), "{servers:?}");
     assert_eq!(names_in(temporary.path()), [""; 0], "what the servers wrote is gone");
     let again = plumb(&["report", &run.display().to_string()], at.path()).with(0);
@@ -147,7 +147,7 @@ fn an_interrupted_checkup_ends_its_servers_and_keeps_what_it_has() {
     let layers = all(&checkup["verdict"], "layers");
     assert!(layers.iter().all(|layer| layer["slowest"] == false), "{layers:#?}");
     let servers = addresses(&checkup);
-    assert_eq!(servers.len(), 3, "{servers:?}");
+    assert_eq!(servers.len(), 4, "{servers:?}");
     assert!(servers.iter().all(|server| TcpStream::connect(server).is_err()), "{servers:?}");
     assert_eq!(names_in(temporary.path()), [""; 0]);
 }
@@ -195,6 +195,7 @@ fn a_server_that_does_not_answer_is_named_and_the_rest_is_measured() {
     assert_eq!(
         checkup["left_out"],
         json!([
+            { "layer": "messages", "why": "messages: no integration runtime is named ([flow] server)" },
             { "layer": "database", "why": "the database: no database is named ([database] url)" }
         ])
     );
@@ -302,8 +303,9 @@ fn servers_of_others_in_another_namespace_are_measured_as_they_are() {
     let words = ["checkup", "--target", "landscape.toml", "--for", "1s", "--json"];
     let ended = here.start_told(&words, at.path(), &told).wait().with(0);
     let document = ended.json();
-    assert_eq!(all(&document, "left_out").len(), 1, "{document:#}");
+    assert_eq!(all(&document, "left_out").len(), 2, "{document:#}");
     assert_eq!(document["left_out"][0]["layer"], "network");
+    assert_eq!(document["left_out"][1]["layer"], "messages");
     for part in all(&document, "parts") {
         let outcome = &part["outcome"];
         assert!(outcome["operations"].as_u64() > Some(0), "{part:#}");

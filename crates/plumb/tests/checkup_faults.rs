@@ -44,7 +44,7 @@ struct Fault {
     checkup: fn(&Path, u64) -> Result<Value, String>,
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 13] = [
     Fault { name: "nothing", expected: None, checkup: nothing },
     Fault {
         name: "a delay before an echo server",
@@ -73,6 +73,11 @@ const FAULTS: [Fault; 12] = [
         checkup: slow_statement,
     },
     Fault { name: "a slow step", expected: Some(("slow", Some("pages"))), checkup: slow_step },
+    Fault {
+        name: "a slow action",
+        expected: Some(("slow", Some("messages"))),
+        checkup: slow_action,
+    },
     Fault {
         name: "one work process, 10 users",
         expected: Some(("pool", Some("pages"))),
@@ -193,11 +198,14 @@ fn nothing(at: &Path, _: u64) -> Result<Value, String> {
     has_postgres()?;
     let (echo, locks, app) = (echo(), Server::of_locks(), Server::of_pages(&["--quiet"]));
     let data = Postgres::start("");
+    let folder = tempdir().expect("a temporary folder");
+    let runtime = runtime(folder.path(), READ_ONLY);
     let text = format!(
-        "[net]\nservers = [\"{}\"]\nconnections = 10\n[lock]\nserver = \"{}\"\n{}{}",
+        "[net]\nservers = [\"{}\"]\nconnections = 10\n[lock]\nserver = \"{}\"\n{}{}{}",
         echo.address,
         locks.address,
         pages(&app.address),
+        messages(&runtime.address),
         database(&data.address, "")
     );
     Ok(checkup(&text, at, &SHORT))
@@ -284,6 +292,64 @@ fn slow_step(at: &Path, _: u64) -> Result<Value, String> {
         pages(&app.address)
     );
     Ok(checkup(&text, at, &SHORT))
+}
+
+/// Waits long in one of two actions, at its data server.
+const SLOW_ACTION: &str = r#"
+[[action]]
+name = "components"
+repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
+assign = { item = "POSNR" }
+[[action]]
+name = "stock"
+sql = "SELECT plumb_wait(150000000) AS found"
+[[action]]
+respond = "${components.rows} ${stock.found}"
+"#;
+
+/// Only reads its message.
+const READ_ONLY: &str = r#"
+[[action]]
+name = "components"
+repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
+assign = { item = "POSNR" }
+[[action]]
+respond = "${components.rows}"
+"#;
+
+/// A runtime of one transaction, `order`.
+fn runtime(folder: &Path, transaction: &str) -> Server {
+    let flows = folder.join("flows");
+    fs::create_dir(&flows).expect("a temporary folder can be written");
+    fs::write(flows.join("order.toml"), transaction).expect("it can be written");
+    fs::write(flows.join("data-servers.toml"), "[server.plant]\nurl = \"../plant.db\"\n")
+        .expect("it can be written");
+    let words = ["flow", "serve", "flows", "--listen", "127.0.0.1:0"];
+    Server::ready(Program::start(&words, folder))
+}
+
+fn messages(address: &str) -> String {
+    format!("[flow]\nserver = \"http://{address}\"\ntransaction = \"order\"\n")
+}
+
+fn slow_action(at: &Path, _: u64) -> Result<Value, String> {
+    let folder = tempdir().expect("a temporary folder");
+    let (echo, locks) = (echo(), Server::of_locks());
+    let runtime = runtime(folder.path(), SLOW_ACTION);
+    let text = format!(
+        "[net]\nservers = [\"{}\"]\nconnections = 1\n[lock]\nserver = \"{}\"\n{}connections = 1\n",
+        echo.address,
+        locks.address,
+        messages(&runtime.address)
+    );
+    let said = checkup(&text, at, &SHORT);
+    let first = &said["verdict"]["findings"][0];
+    if first["layer"] == "messages" {
+        let evidence = first["evidence"].as_str().unwrap_or_default();
+        assert!(evidence.starts_with("The integration runtime 127.0.0.1:"), "{evidence}");
+        assert!(evidence.contains("most of it is the action stock"), "{evidence}");
+    }
+    Ok(said)
 }
 
 fn one_work_process(at: &Path, _: u64) -> Result<Value, String> {

@@ -1,7 +1,14 @@
 #!/bin/sh
 # A PostgreSQL server on a free port of loopback, in a folder that goes with it. It trusts whoever
-# connects, as the user plumb. Ready when it says where it listens, ended by SIGTERM.
+# connects, as the user plumb. It does not flush what it commits, unless it is to be durable. Ready when it
+# says where it listens, ended by SIGTERM.
+#   sh servers/postgres.sh [durable]
 set -eu
+case ${1-} in
+    '') flush=-F ;;
+    durable) flush= ;;
+    *) echo "servers/postgres.sh [durable], not $1" >&2; exit 2 ;;
+esac
 
 found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 PATH="${found:+$found:}$PATH"
@@ -30,7 +37,7 @@ cd "$folder"
 $as initdb -D "$folder/data" -U plumb -A trust --locale=C --no-sync > /dev/null
 
 for port in $(shuf -i 20000-30000 -n 5); do
-    $as postgres -D "$folder/data" -p "$port" -F -c listen_addresses=127.0.0.1 \
+    $as postgres -D "$folder/data" -p "$port" $flush -c listen_addresses=127.0.0.1 \
         -c unix_socket_directories= > "$folder/log" 2>&1 &
     server=$!
     for _ in $(seq 100); do

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use plumb_serve::database::{DatabaseLimits, Secret};
+use plumb_serve::settings::{check_counts, check_header_size, check_users, cidrs, kib};
 use plumb_serve::{ConnectionLimits, TlsFiles};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 
 use crate::AppError;
 
@@ -31,7 +32,10 @@ pub(crate) struct Config {
     pub(crate) front: FrontConfig,
     pub(crate) dispatcher: DispatcherConfig,
     pub(crate) programs: ProgramsConfig,
-    pub(crate) step: StepConfig,
+    pub(crate) step: CostConfig,
+    /// Of each log-on: of a user whom a request proves, and who has not logged on over its connection.
+    pub(crate) log_on: CostConfig,
+    pub(crate) flights: FlightsConfig,
     pub(crate) sessions: SessionsConfig,
     /// Name and password; empty: one user `demo`, password `demo`, on loopback only.
     pub(crate) users: BTreeMap<String, String>,
@@ -127,16 +131,27 @@ impl Default for ProgramsConfig {
     }
 }
 
-/// What each dialog step costs in addition to its own work.
+/// What each dialog step, or each log-on, costs in addition to its own work.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct StepConfig {
-    /// Time that a database call of the step takes in addition.
+pub(crate) struct CostConfig {
+    /// Time that a database call takes in addition.
     #[serde(deserialize_with = "span")]
     pub(crate) database_wait: Option<Span>,
-    /// Processor time that the step takes in addition.
+    /// Processor time that is taken in addition.
     #[serde(deserialize_with = "span")]
     pub(crate) cpu: Option<Span>,
+}
+
+/// Flights whose details are not to be had.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct FlightsConfig {
+    /// Keys as `/rest/flights` has them, `AA/0017/2011-06-01`: reading one ends with 500.
+    pub(crate) failing: Vec<String>,
+    /// The database call takes so much longer before it fails.
+    #[serde(deserialize_with = "span")]
+    pub(crate) failing_wait: Option<Span>,
 }
 
 /// Sessions of users.
@@ -149,11 +164,13 @@ pub(crate) struct SessionsConfig {
     pub(crate) idle: Span,
     /// Bytes that are rolled into the work process and out again with each step.
     pub(crate) roll_area: ByteSize,
+    /// Bytes that a session holds from its log-on to its end, each page of them written; absent: none.
+    pub(crate) memory: Option<ByteSize>,
 }
 
 impl Default for SessionsConfig {
     fn default() -> Self {
-        Self { max: 500, idle: Span::from_ms(600_000), roll_area: kib(8) }
+        Self { max: 500, idle: Span::from_ms(600_000), roll_area: kib(8), memory: None }
     }
 }
 
@@ -229,26 +246,14 @@ impl Config {
             ("dispatcher.queue", self.dispatcher.queue, 1_000_000),
             ("sessions.max", self.sessions.max, 1_000_000),
         ];
-        for (name, value, most) in counts {
-            if value == 0 || value > most {
-                let problem = format!("{name} is {value}: write a number from 1 to {most}");
-                return Err(AppError::Plan(problem));
-            }
-        }
-        if self.front.header_size < kib(8) {
-            return Err(AppError::Plan("front.header-size must be at least 8KiB".into()));
-        }
+        check_counts(counts)?;
+        check_header_size(self.front.header_size)?;
         if self.front.batch_memory < kib(PART_MAX as u64 >> 10) {
             let problem = "front.batch-memory must be at least 4MiB: each batch sets so many aside";
             return Err(AppError::Plan(problem.into()));
         }
         self.check_times()?;
-        if let Some(wrong) = self.users.keys().find(|name| name.is_empty() || name.contains(':')) {
-            let problem =
-                format!("`{wrong}` cannot be a user: a name has no colon and is not empty");
-            return Err(AppError::Plan(problem));
-        }
-        Ok(())
+        Ok(check_users(self.users.keys())?)
     }
 
     fn check_times(&self) -> Result<(), AppError> {
@@ -263,7 +268,9 @@ impl Config {
         }
         let waits = [
             ("step.database-wait", self.step.database_wait.unwrap_or(Span::from_ns(0))),
+            ("log-on.database-wait", self.log_on.database_wait.unwrap_or(Span::from_ns(0))),
             ("programs.load-wait", self.programs.load_wait),
+            ("flights.failing-wait", self.flights.failing_wait.unwrap_or(Span::from_ns(0))),
         ];
         for (name, wait) in waits {
             if wait >= limits.statement {
@@ -295,10 +302,6 @@ impl Config {
     }
 }
 
-fn kib(count: u64) -> ByteSize {
-    ByteSize::new(count << 10).unwrap_or_else(|| unreachable!("no size here is zero"))
-}
-
 fn demo() -> String {
     DEMO.into()
 }
@@ -314,9 +317,4 @@ fn patience() -> Span {
 fn span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
     let span = Span::deserialize(from)?;
     Ok((span.ns() > 0).then_some(span))
-}
-
-fn cidrs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Cidr>, D::Error> {
-    let texts = Vec::<String>::deserialize(from)?;
-    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
 }

@@ -12,11 +12,11 @@ use crate::database::{Activity, Database};
 /// One place for each work process.
 #[derive(Debug)]
 pub(crate) struct Board {
-    places: Vec<Mutex<Place>>,
+    places: Vec<Mutex<ProcessState>>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ProcessState {
     running: Option<Running>,
     figures: ProcessFigures,
     queue: Histogram,
@@ -133,7 +133,7 @@ impl Running {
 impl Board {
     pub(crate) fn new(processes: usize) -> Self {
         let place = |number| {
-            Mutex::new(Place {
+            Mutex::new(ProcessState {
                 running: None,
                 figures: ProcessFigures { number, ..ProcessFigures::default() },
                 queue: Histogram::new(),
@@ -250,7 +250,7 @@ impl Board {
         totals
     }
 
-    fn lock(&self, number: usize) -> MutexGuard<'_, Place> {
+    fn lock(&self, number: usize) -> MutexGuard<'_, ProcessState> {
         self.places[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

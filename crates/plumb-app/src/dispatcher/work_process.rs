@@ -12,9 +12,9 @@ use crate::answer::{Answer, Failure, Timings};
 use crate::asked::Asked;
 use crate::database::Database;
 use crate::dialog;
-use crate::log::Log;
 use crate::services::Services;
 use crate::step::Step;
+use plumb_serve::Log;
 
 /// Does steps as process `number` until the queue is closed.
 pub(crate) fn work(dispatcher: &Dispatcher, services: &Services, log: &Log, number: usize) {
@@ -45,17 +45,18 @@ struct Process<'a> {
 impl Process<'_> {
     fn perform(&self, database: &mut Database, asked: &Asked, began_ns: u64) -> Answer {
         let number = self.number;
-        let (connected, spent_ns) = (database.connected(), database.spent_ns());
+        let (connected, before) = (database.connected(), database.times());
         let mut step = Step::new(self.services, database, asked);
         // a step that breaks off ends itself and nothing else: its database session goes with it
         let done = catch_unwind(AssertUnwindSafe(|| dialog::perform(&mut step)));
-        let load = step.load;
+        let (load, lock_ns) = (step.load, step.lock_ns.get());
+        let called = std::mem::take(&mut step.called);
         let broken = done.is_err();
         let mut answer = done.unwrap_or_else(|_| {
             let text = "the step broke off; the log of the server says where";
             asked.errors.answer(&Failure::new(StatusCode::INTERNAL_SERVER_ERROR, text))
         });
-        let database_ns = database.spent_ns() - spent_ns;
+        let database_times = database.times().since(before).since(load.database);
         if broken {
             self.dispatcher.board.dump(number);
             let path = asked.request.path();
@@ -65,12 +66,18 @@ impl Process<'_> {
             self.log.tell(format!("work process {number} lost its database session"));
         }
         let service_ns = MonotonicClock.now_ns().saturating_sub(began_ns);
-        let elsewhere_ns = database_ns.saturating_sub(load.database_ns);
+        let elsewhere_ns = database_times.spent_ns;
+        let known_ns = load.time_ns + elsewhere_ns + lock_ns + called.ns;
         answer.timings = Timings {
             queue_ns: 0,
             load_ns: load.time_ns,
             database_ns: elsewhere_ns,
-            render_ns: service_ns.saturating_sub(load.time_ns + elsewhere_ns),
+            way_ns: database_times.way_ns,
+            log_on_ns: database_times.log_on_ns,
+            lock_ns,
+            called,
+            render_ns: service_ns.saturating_sub(known_ns),
+            total_ns: 0,
         };
         answer
     }

@@ -51,7 +51,7 @@ pub(crate) struct Parser {
     /// `--` and the boundary.
     delimiter: Vec<u8>,
     line: Vec<u8>,
-    place: Place,
+    place: Section,
     /// The part that is being read.
     current: Current,
     parts: Vec<Part>,
@@ -59,7 +59,7 @@ pub(crate) struct Parser {
 
 /// What the next line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Section {
     /// Before the first part.
     Preamble,
     /// The headers of a part.
@@ -97,7 +97,7 @@ impl Parser {
             service,
             delimiter: format!("--{boundary}").into_bytes(),
             line: Vec::new(),
-            place: Place::Preamble,
+            place: Section::Preamble,
             current: Current::default(),
             parts: Vec::new(),
         })
@@ -110,7 +110,8 @@ impl Parser {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LINE_MAX.saturating_sub(self.line.len());
-            let skipped = matches!(self.place, Place::Preamble | Place::Rest | Place::Epilogue);
+            let skipped =
+                matches!(self.place, Section::Preamble | Section::Rest | Section::Epilogue);
             if piece.len() > room && !skipped {
                 return Err(malformed(&format!("a line is longer than {LINE_MAX} bytes")));
             }
@@ -132,8 +133,8 @@ impl Parser {
             self.end_of_line()?;
         }
         match (self.place, self.parts.is_empty()) {
-            (Place::Epilogue, false) => Ok(self.parts),
-            (Place::Epilogue, true) => Err(malformed("nothing stands in it")),
+            (Section::Epilogue, false) => Ok(self.parts),
+            (Section::Epilogue, true) => Err(malformed("nothing stands in it")),
             _ => Err(malformed("its last boundary is missing")),
         }
     }
@@ -141,7 +142,7 @@ impl Parser {
     fn end_of_line(&mut self) -> Result<(), Failure> {
         let line = mem::take(&mut self.line);
         let line = line.trim_ascii_end();
-        if self.place != Place::Epilogue
+        if self.place != Section::Epilogue
             && let Some(behind) = line.strip_prefix(self.delimiter.as_slice())
             && (behind.is_empty() || behind == b"--")
         {
@@ -149,30 +150,30 @@ impl Parser {
         }
         match self.place {
             // the first one of a set of changes says in which form its refusal is understood
-            Place::Rest if self.current.wrong.is_some() => self.accept(line),
-            Place::Preamble | Place::Rest | Place::Epilogue => {}
-            Place::Head => return self.head(line),
-            Place::Request if line.is_empty() => {} // as clients put before it
-            Place::Request => {
+            Section::Rest if self.current.wrong.is_some() => self.accept(line),
+            Section::Preamble | Section::Rest | Section::Epilogue => {}
+            Section::Head => return self.head(line),
+            Section::Request if line.is_empty() => {} // as clients put before it
+            Section::Request => {
                 match request_line(self.service, line) {
                     Ok(uri) => self.current.uri = Some(uri),
                     Err(failure) => self.current.wrong = Some(failure),
                 }
-                self.place = Place::Headers;
+                self.place = Section::Headers;
             }
-            Place::Headers if line.is_empty() => self.place = Place::Rest,
-            Place::Headers => self.header(line),
+            Section::Headers if line.is_empty() => self.place = Section::Rest,
+            Section::Headers => self.header(line),
         }
         Ok(())
     }
 
     fn next_part(&mut self, last: bool) -> Result<(), Failure> {
         match self.place {
-            Place::Preamble => {}
-            Place::Head => return Err(malformed("a part has no empty line")),
+            Section::Preamble => {}
+            Section::Head => return Err(malformed("a part has no empty line")),
             _ => self.keep()?,
         }
-        self.place = if last { Place::Epilogue } else { Place::Head };
+        self.place = if last { Section::Epilogue } else { Section::Head };
         Ok(())
     }
 
@@ -196,11 +197,11 @@ impl Parser {
         if line.is_empty() {
             let kind = self.current.content_type.split(';').next().unwrap_or("").trim();
             self.place = match kind {
-                "application/http" => Place::Request,
+                "application/http" => Section::Request,
                 "multipart/mixed" => {
                     let text = "a set of changes is refused: flights can only be read";
                     self.current.wrong = Some(Failure::new(StatusCode::NOT_IMPLEMENTED, text));
-                    Place::Rest
+                    Section::Rest
                 }
                 _ => return Err(malformed("a part is no application/http")),
             };

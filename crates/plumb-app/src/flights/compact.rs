@@ -1,8 +1,9 @@
-//! The same data without a protocol around it: small JSON.
+//! The same data without a protocol around it: small JSON, or the same as XML.
 
 use plumb_wire::percent::decoded;
 
 use super::data::Data;
+use super::document::{Document, Form};
 use super::entity::{Entity, decimal};
 use super::json::text;
 use super::key::date;
@@ -27,7 +28,7 @@ pub(crate) fn serve(step: &mut Step<'_>, below: &str) -> Result<Answer, Failure>
         words.push(decoded(word).ok_or_else(wrong)?.into_owned());
     }
     match words.as_slice() {
-        [] => all(step),
+        [] => all(step, Form::of(step.asked.request.query())?),
         [data, name, rest @ ..] if data == "data" => {
             let read = Data::from_words(name, rest.to_vec());
             let read = read.ok_or_else(|| Failure::not_found(format!("there is no `{name}`")))?;
@@ -36,57 +37,57 @@ pub(crate) fn serve(step: &mut Step<'_>, below: &str) -> Result<Answer, Failure>
         [carrier, connection, day] => {
             let wrong = || Failure::bad_request(format!("`{day}` is no day: write 2011-06-01"));
             let key = [carrier.clone(), connection.clone(), date(day).ok_or_else(wrong)?];
-            one(step, &key)
+            one(step, &key, Form::of(step.asked.request.query())?)
         }
         _ => Err(Failure::not_found("write /rest/flights/CARRIER/CONNECTION/DAY")),
     }
 }
 
-fn all(step: &mut Step<'_>) -> Result<Answer, Failure> {
+fn all(step: &mut Step<'_>, form: Form) -> Result<Answer, Failure> {
     let rows = Data::Flights.read(step)?;
-    let mut out = String::with_capacity(rows.len() * 300);
-    out.push('[');
-    for (number, row) in rows.into_iter().enumerate() {
-        if number > 0 {
-            out.push(',');
-        }
+    let mut out = Document::new(form.markup, rows.len() * 300);
+    out.list("flights");
+    for row in rows {
         let flight = Entity::new(&FLIGHT, row);
+        out.item("flight");
         members(&mut out, &flight, &LIST);
+        out.close("flight");
     }
-    out.push(']');
-    Ok(Answer::new(JSON, out))
+    out.end_of_list("flights");
+    Ok(out.answer())
 }
 
-fn one(step: &mut Step<'_>, key: &[String; 3]) -> Result<Answer, Failure> {
+fn one(step: &mut Step<'_>, key: &[String; 3], form: Form) -> Result<Answer, Failure> {
     let missing = || Failure::not_found(format!("there is no flight {}", key.join("/")));
     let row = Data::Flight(key.clone()).read(step)?.into_iter().next().ok_or_else(missing)?;
     let flight = Entity::new(&FLIGHT, row);
     let carrier = Data::Carrier(key[0].clone()).read(step)?.into_iter().next();
     let carrier = carrier.unwrap_or(Row(Vec::new()));
-    let mut out = String::with_capacity(900);
-    out.push_str("{\"flightData\":");
-    members(&mut out, &flight, &FLIGHT_DATA);
-    out.push_str(",\"connectionData\":");
-    members(&mut out, &flight, &CONNECTION_DATA);
-    out.push_str(",\"availability\":");
-    members(&mut out, &flight, &AVAILABILITY);
-    out.push_str(",\"free\":");
-    free(&mut out, &flight);
-    out.push_str(",\"carrierData\":{");
-    for (place, name) in ["id", "name", "currencyCode", "url"].into_iter().enumerate() {
-        if place > 0 {
-            out.push(',');
-        }
-        text(&mut out, name);
-        out.push(':');
-        text(&mut out, carrier.text(place));
+    let mut out = Document::new(form.markup, form.bytes + 900);
+    out.item("flight");
+    for (name, shown) in [
+        ("flightData", &FLIGHT_DATA[..]),
+        ("connectionData", &CONNECTION_DATA),
+        ("availability", &AVAILABILITY),
+    ] {
+        out.open(name);
+        members(&mut out, &flight, shown);
+        out.close(name);
     }
+    out.open("free");
+    free(&mut out, &flight);
+    out.close("free");
+    out.open("carrierData");
+    for (place, name) in ["id", "name", "currencyCode", "url"].into_iter().enumerate() {
+        out.text(name, carrier.text(place));
+    }
+    out.close("carrierData");
     let (from, to) = (flight.text(14), flight.text(17));
-    out.push_str("},\"summary\":");
     let summary = format!("{} flies from {from} to {to} on {}", carrier.text(1), flight.text(2));
-    text(&mut out, &summary);
-    out.push('}');
-    Ok(Answer::new(JSON, out))
+    out.text("summary", &summary);
+    out.fill_up("flight", form.bytes);
+    out.close("flight");
+    Ok(out.answer())
 }
 
 /// Names of members, and the places of the properties they show.
@@ -138,35 +139,24 @@ const AVAILABILITY: [(&str, usize); 6] = [
     ("firstOccupied", 12),
 ];
 
-fn members(out: &mut String, flight: &Entity, members: &[(&str, usize)]) {
-    out.push('{');
-    for (number, (name, place)) in members.iter().enumerate() {
-        if number > 0 {
-            out.push(',');
-        }
-        text(out, name);
-        out.push(':');
+fn members(out: &mut Document, flight: &Entity, members: &[(&str, usize)]) {
+    for (name, place) in members {
         match (flight.value(*place), flight.kind.properties[*place].kind) {
             (Value::Int(hundredths), super::model::Kind::Decimal) => {
-                out.push_str(&decimal(*hundredths));
+                out.number(name, &decimal(*hundredths));
             }
-            (Value::Int(number), _) => out.push_str(&number.to_string()),
-            _ => text(out, flight.text(*place)),
+            (Value::Int(number), _) => out.number(name, &number.to_string()),
+            _ => out.text(name, flight.text(*place)),
         }
     }
-    out.push('}');
 }
 
 /// Seats that nobody has taken.
-fn free(out: &mut String, flight: &Entity) {
-    let classes = [("economy", 6), ("business", 9), ("first", 11)];
-    for (number, (class, seats)) in classes.into_iter().enumerate() {
-        out.push(if number > 0 { ',' } else { '{' });
-        text(out, class);
+fn free(out: &mut Document, flight: &Entity) {
+    for (class, seats) in [("economy", 6), ("business", 9), ("first", 11)] {
         let free = flight.int(seats) - flight.int(seats + 1);
-        out.push_str(&format!(":{free}"));
+        out.number(class, &free.to_string());
     }
-    out.push('}');
 }
 
 /// Rows as the front half of a split system takes them: lists of texts and numbers.

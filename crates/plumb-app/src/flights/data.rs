@@ -1,9 +1,11 @@
 //! The reads of the service, from the database here or through the back end.
 
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_wire::percent::encoded;
 
 use crate::answer::Failure;
-use crate::database::{Row, Value};
+use crate::database::{Row, Value, wait};
 use crate::step::Step;
 
 /// One read, which the back end knows by the same name.
@@ -42,7 +44,13 @@ impl Data {
     /// [`Failure`] when the database or the back end fails.
     pub(crate) fn read(&self, step: &mut Step<'_>) -> Result<Vec<Row>, Failure> {
         match &step.services.backend {
-            Some(backend) => backend.rows(&self.path()),
+            Some(backend) => {
+                let began_ns = MonotonicClock.now_ns();
+                let trace = step.asked.request.header("traceparent");
+                let found = backend.rows(&self.path(), trace, &mut step.called.told);
+                step.called.ns += MonotonicClock.now_ns().saturating_sub(began_ns);
+                found
+            }
             None => self.read_here(step),
         }
     }
@@ -50,10 +58,25 @@ impl Data {
     /// The rows from the database of this server.
     ///
     /// # Errors
-    /// [`Failure`] when the database fails.
+    /// [`Failure`] when the database fails, or the configuration says that this flight does.
     pub(crate) fn read_here(&self, step: &mut Step<'_>) -> Result<Vec<Row>, Failure> {
+        self.fail_as_configured(step)?;
         let (statement, values) = self.statement();
         Ok(step.database.rows(&statement, &values)?)
+    }
+
+    /// Fails, after the time that is set, for a flight that `flights.failing` names.
+    fn fail_as_configured(&self, step: &mut Step<'_>) -> Result<(), Failure> {
+        let (Self::Flight(key) | Self::FlightRow(key)) = self else { return Ok(()) };
+        let (flights, key) = (&step.services.flights, key.join("/"));
+        if !flights.failing.contains(&key) {
+            return Ok(());
+        }
+        if let Some(time) = flights.failing_wait {
+            wait(step.database, time)?;
+        }
+        let status = hyper::StatusCode::INTERNAL_SERVER_ERROR;
+        Err(Failure::new(status, format!("flight {key} fails, as flights.failing says")))
     }
 
     fn statement(&self) -> (String, Vec<Value>) {

@@ -7,6 +7,7 @@ mod atom;
 pub(crate) mod batch;
 mod compact;
 mod data;
+mod document;
 mod entity;
 mod filter;
 mod format;

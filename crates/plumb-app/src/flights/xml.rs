@@ -44,6 +44,11 @@ impl Stream {
         self.writer.into_inner()
     }
 
+    /// Bytes that were written.
+    pub(crate) fn len(&self) -> usize {
+        self.writer.get_ref().len()
+    }
+
     fn write(&mut self, event: Event<'_>) {
         // memory takes everything
         let _ = self.writer.write_event(event);

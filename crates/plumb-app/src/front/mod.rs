@@ -10,12 +10,14 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, LOCATION};
 use hyper::{HeaderMap, Method, Response, StatusCode};
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_serve::conditional::has_already;
 use plumb_serve::{Body, ConnectionLimits, Counters, HttpService, Peer};
 
 use self::dispatch::Dispatch;
 use self::timing::SERVER_TIMING;
-use crate::answer::{Answer, Failure, HTML, JSON, TEXT};
+use crate::answer::{Answer, Failure, HTML, JSON, TEXT, Timings};
 use crate::asked::Target;
 use crate::instance::Instance;
 use crate::route::{Route, View};
@@ -38,6 +40,7 @@ pub(crate) struct Front {
 
 impl HttpService for Front {
     async fn answer(&self, request: hyper::Request<Incoming>, peer: Peer) -> Response<Body> {
+        let arrived_ns = MonotonicClock.now_ns();
         self.instance.counters.requests();
         let (method, headers) = (request.method(), request.headers());
         let Target { route, errors, wrong } = Target::of(request.uri(), headers);
@@ -61,11 +64,12 @@ impl HttpService for Front {
             _ => None,
         };
         let done = self.dispatch.take(request, peer, route, errors).await;
-        let answer = done.unwrap_or_else(|failure| errors.answer(&failure));
+        let mut answer = done.unwrap_or_else(|failure| errors.answer(&failure));
         if let (true, StatusCode::OK, Some(name)) = (answer.keep, answer.status, image) {
             self.instance.cache.keep(name, &answer);
         }
-        let timings = answer.timings;
+        let total_ns = MonotonicClock.now_ns().saturating_sub(arrived_ns);
+        let timings = Timings { total_ns, ..std::mem::take(&mut answer.timings) };
         let mut response = response(answer);
         response.headers_mut().extend(timing::headers(&timings, statistics));
         response
@@ -86,6 +90,10 @@ impl HttpService for Front {
 
     fn tell(&self, event: String) {
         self.instance.log.tell(event);
+    }
+
+    fn left(&self, connection: u64) {
+        self.instance.services.log_ons.left(connection);
     }
 }
 

@@ -33,14 +33,25 @@ pub(super) fn headers(
 /// # Source
 /// W3C Server Timing.
 fn server_timing(timings: &Timings) -> String {
+    let in_process_ns = timings.queue_ns + timings.service_ns();
+    let front_ns = timings.total_ns.checked_sub(in_process_ns).filter(|_| timings.total_ns > 0);
+    let met = |ns: u64| Some(ns).filter(|ns| *ns > 0);
     let parts = [
-        ("queue", timings.queue_ns),
-        ("load", timings.load_ns),
-        ("database", timings.database_ns),
-        ("render", timings.render_ns),
+        ("queue", Some(timings.queue_ns)),
+        ("load", Some(timings.load_ns)),
+        ("database", Some(timings.database_ns)),
+        ("database.wire", met(timings.way_ns)),
+        ("database.logon", met(timings.log_on_ns)),
+        ("lock", met(timings.lock_ns)),
+        ("backend", met(timings.called.ns)),
+        ("render", Some(timings.render_ns)),
+        ("front", front_ns),
+        ("total", front_ns.map(|_| timings.total_ns)),
     ];
-    let mut text = String::with_capacity(80);
-    for (name, ns) in parts {
+    let parts = parts.into_iter().filter_map(|(name, ns)| Some((name, ns?)));
+    let told = timings.called.told.iter().map(|(name, ns)| (name.as_str(), *ns));
+    let mut text = String::with_capacity(120);
+    for (name, ns) in parts.chain(told) {
         let separator = if text.is_empty() { "" } else { ", " };
         // a String takes everything
         let _ = write!(text, "{separator}{name};dur={}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
@@ -65,15 +76,30 @@ fn sap_statistics(timings: &Timings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Called;
 
     #[test]
     fn timings_are_written_in_milliseconds() {
-        let timings =
-            Timings { queue_ns: 12_345_678, load_ns: 0, database_ns: 999_999, render_ns: 1_000 };
+        let timings = Timings {
+            queue_ns: 12_345_678,
+            database_ns: 999_999,
+            render_ns: 1_000,
+            ..Timings::default()
+        };
         let text = "queue;dur=12.345, load;dur=0.000, database;dur=0.999, render;dur=0.001";
         assert_eq!(server_timing(&timings), text);
         assert_eq!(sap_statistics(&timings), "total=13,queue=12,load=0,db=1,render=0");
         assert_eq!(headers(&timings, false).count(), 1);
         assert_eq!(headers(&timings, true).count(), 2);
+        let called = Called { ns: 7_000, told: vec![("backend.database".into(), 3_000)] };
+        let split = Timings { way_ns: 90_000, log_on_ns: 8_000, called, ..timings.clone() };
+        let text = "queue;dur=12.345, load;dur=0.000, database;dur=0.999, database.wire;dur=0.090, \
+                    database.logon;dur=0.008, backend;dur=0.007, render;dur=0.001, \
+                    backend.database;dur=0.003";
+        assert_eq!(server_timing(&split), text);
+        let whole = Timings { lock_ns: 5_000, total_ns: 13_400_000, ..timings };
+        let more = "queue;dur=12.345, load;dur=0.000, database;dur=0.999, lock;dur=0.005, \
+                    render;dur=0.001, front;dur=0.048, total;dur=13.400";
+        assert_eq!(server_timing(&whole), more);
     }
 }

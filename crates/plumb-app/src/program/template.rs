@@ -11,12 +11,12 @@ use crate::database::{Database, DatabaseError};
 /// A compiled page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    parts: Vec<Part>,
+    parts: Vec<Segment>,
     bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Text(String),
     Value(String),
     /// The name of a carrier, read from the database.
@@ -70,7 +70,7 @@ impl Program {
         push_text(&mut parts, rest);
         place_fill(&mut parts)?;
         let bytes = size_of::<Self>()
-            + parts.iter().map(|part| size_of::<Part>() + part.bytes()).sum::<usize>();
+            + parts.iter().map(|part| size_of::<Segment>() + part.bytes()).sum::<usize>();
         Ok(Self { parts, bytes })
     }
 
@@ -91,21 +91,21 @@ impl Program {
         let mut page = String::with_capacity(self.bytes);
         for part in &self.parts {
             match part {
-                Part::Text(text) => page.push_str(text),
-                Part::Value(name) => escape(scene.value(name).unwrap_or(""), &mut page),
-                Part::Carrier(id) => {
+                Segment::Text(text) => page.push_str(text),
+                Segment::Value(name) => escape(scene.value(name).unwrap_or(""), &mut page),
+                Segment::Carrier(id) => {
                     let statement = "SELECT carrname FROM carrier WHERE carrid = $1";
                     let row = database.row(statement, &[id.as_str().into()])?;
                     escape(row.as_ref().map_or("", |row| row.text(0)), &mut page);
                 }
-                Part::Fill { to, behind } => fill(&mut page, to.saturating_sub(*behind)),
+                Segment::Fill { to, behind } => fill(&mut page, to.saturating_sub(*behind)),
             }
         }
         Ok(page)
     }
 }
 
-impl Part {
+impl Segment {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) | Self::Value(text) | Self::Carrier(text) => text.capacity(),
@@ -114,23 +114,23 @@ impl Part {
     }
 }
 
-fn push_text(parts: &mut Vec<Part>, text: &str) {
+fn push_text(parts: &mut Vec<Segment>, text: &str) {
     if !text.is_empty() {
-        parts.push(Part::Text(text.into()));
+        parts.push(Segment::Text(text.into()));
     }
 }
 
-fn directive(words: &str) -> Result<Part, String> {
+fn directive(words: &str) -> Result<Segment, String> {
     let (kind, words) = match words.strip_prefix('=') {
         Some(words) => ('=', words),
         None => ('%', words),
     };
     let words: Vec<&str> = words.split_whitespace().collect();
     match (kind, words.as_slice()) {
-        ('=', ["carrier", id]) => Ok(Part::Carrier((*id).into())),
-        ('=', [name]) => Ok(Part::Value((*name).into())),
+        ('=', ["carrier", id]) => Ok(Segment::Carrier((*id).into())),
+        ('=', [name]) => Ok(Segment::Value((*name).into())),
         ('%', ["fill", to]) => match to.parse() {
-            Ok(to) if to <= FILL_MAX => Ok(Part::Fill { to, behind: 0 }),
+            Ok(to) if to <= FILL_MAX => Ok(Segment::Fill { to, behind: 0 }),
             _ => Err(format!("`{to}` is no number of bytes up to {FILL_MAX}")),
         },
         _ => Err(format!("`{}` is no directive", words.join(" "))),
@@ -138,21 +138,21 @@ fn directive(words: &str) -> Result<Part, String> {
 }
 
 /// Tells a fill how many bytes come after it, which must be known beforehand.
-fn place_fill(parts: &mut [Part]) -> Result<(), TemplateError> {
-    let Some(at) = parts.iter().position(|part| matches!(part, Part::Fill { .. })) else {
+fn place_fill(parts: &mut [Segment]) -> Result<(), TemplateError> {
+    let Some(at) = parts.iter().position(|part| matches!(part, Segment::Fill { .. })) else {
         return Ok(());
     };
     let mut after = 0;
     for part in &parts[at + 1..] {
         match part {
-            Part::Text(text) => after += text.len(),
+            Segment::Text(text) => after += text.len(),
             _ => {
                 let problem = "only text may follow a fill".into();
                 return Err(TemplateError { line: 1, problem });
             }
         }
     }
-    if let Part::Fill { behind, .. } = &mut parts[at] {
+    if let Segment::Fill { behind, .. } = &mut parts[at] {
         *behind = after;
     }
     Ok(())

@@ -148,7 +148,10 @@ fn created(document: &serde_json::Value) -> Answer {
 }
 
 fn hold<'a>(step: &Step<'a>, context: &Context, locks: &[Lock]) -> Result<Held<'a>, Failure> {
-    locks::enqueue(step.services.locks.as_ref(), &context.user, locks)
+    let began_ns = MonotonicClock.now_ns();
+    let held = locks::enqueue(step.services.locks.as_ref(), &context.user, locks);
+    step.lock_ns.set(step.lock_ns.get() + MonotonicClock.now_ns().saturating_sub(began_ns));
+    held
 }
 
 /// The figures of the run that the query names, or else of the newest.

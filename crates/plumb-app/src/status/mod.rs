@@ -43,6 +43,8 @@ pub(crate) struct Status {
     /// The answers of batches.
     pub(crate) batches: MemoryFigures,
     pub(crate) sessions: SessionFigures,
+    /// Users who proved who they are over a connection on which they had not before.
+    pub(crate) log_ons: u64,
 }
 
 /// All steps since the server began.
@@ -111,6 +113,7 @@ impl Status {
             cache: instance.cache.figures(),
             batches,
             sessions: services.sessions.figures(),
+            log_ons: services.log_ons.count(),
         }
     }
 }

@@ -176,7 +176,8 @@ fn front(status: &Status) -> Markup {
         dl {
             (fact("open", &of(sessions.open, sessions.limit)))
             (fact("most that were open", &count(sessions.open_max as u64)))
-            (fact("log-ons", &count(sessions.opened)))
+            (fact("log-ons", &count(status.log_ons)))
+            (fact("opened", &count(sessions.opened)))
             (fact("refused", &count(sessions.refused)))
             (fact("expired", &count(sessions.expired)))
             (fact("ended unused", &count(sessions.displaced)))

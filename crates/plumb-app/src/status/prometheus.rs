@@ -9,7 +9,7 @@ pub(crate) fn metrics(status: &Status) -> String {
     let mut out = Exposition::new("plumb_app_");
     steps(&mut out, status);
     queue(&mut out, status);
-    connections(&mut out, status);
+    status.connections.expose(&mut out);
     memory(&mut out, status);
     out.finish()
 }
@@ -69,28 +69,6 @@ fn queue(out: &mut Exposition, status: &Status) {
     out.counter("program_buffer_swaps_total", "Programs that left for others.", programs.swaps);
 }
 
-fn connections(out: &mut Exposition, status: &Status) {
-    let connections = &status.connections;
-    out.gauge("connections", "Connections that are open.", connections.open);
-    out.gauge("connections_max", "The most connections that were open.", connections.open_max);
-    out.gauge("connections_limit", "Connections that may be open.", connections.limit);
-    out.counter("connections_accepted_total", "Connections taken.", connections.accepted);
-    out.counter("connections_refused_total", "Connections refused: limit.", connections.refused);
-    out.counter(
-        "connections_forbidden_total",
-        "Connections refused: address.",
-        connections.not_allowed,
-    );
-    out.counter("requests_total", "Requests begun.", connections.requests);
-    out.gauge("requests_waiting", "Requests that wait for others.", connections.waiting);
-    out.gauge("requests_waiting_max", "The most that waited.", connections.waiting_max);
-    out.counter("requests_turned_away_total", "Requests refused: limit.", connections.turned_away);
-    out.counter("malformed_total", "Connections that sent no HTTP.", connections.malformed);
-    out.counter("oversized_total", "Heads and bodies too large.", connections.oversized);
-    out.counter("slow_total", "Heads and bodies too slow.", connections.slow);
-    out.counter("idle_total", "Connections closed when idle.", connections.idle);
-}
-
 /// What is kept for others, and between steps.
 fn memory(out: &mut Exposition, status: &Status) {
     let cache = &status.cache;
@@ -104,7 +82,8 @@ fn memory(out: &mut Exposition, status: &Status) {
     out.gauge("sessions", "Sessions that are open.", sessions.open as u64);
     out.gauge("sessions_max", "The most sessions that were open.", sessions.open_max as u64);
     out.gauge("sessions_limit", "Sessions that may be open.", sessions.limit as u64);
-    out.counter("sessions_opened_total", "Log-ons.", sessions.opened);
+    out.counter("sessions_opened_total", "Sessions opened.", sessions.opened);
+    out.counter("logons_total", "Log-ons: of a user, first on a connection.", status.log_ons);
     out.counter("sessions_refused_total", "Log-ons refused: limit.", sessions.refused);
     out.counter("sessions_expired_total", "Sessions unused for too long.", sessions.expired);
     out.counter("rolled_bytes_total", "Bytes rolled in and out.", sessions.rolled);

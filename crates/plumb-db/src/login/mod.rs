@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use plumb_engine::{Address, Endpoint, Family};
+use plumb_engine::options::{TransportKind, TransportOptions};
+use plumb_engine::{Address, Endpoint};
 
 use crate::DbError;
 use crate::ssl_mode::SslMode;
@@ -175,14 +176,18 @@ impl Login {
         self.unix().then(|| PathBuf::from(&self.host).join(format!(".s.PGSQL.{}", self.port)))
     }
 
-    /// Everything the host may stand for.
+    /// Everything the host may stand for under the options `transport`.
     ///
     /// # Errors
-    /// When it has no address of `family`.
-    pub(crate) fn endpoints(&self, family: Family) -> Result<Vec<Endpoint>, DbError> {
-        match self.endpoint_file() {
-            Some(file) => Ok(vec![Endpoint::Unix(file)]),
-            None => Ok(Endpoint::resolve(&self.address(), family)?),
+    /// When it has no address of the version of IP asked for.
+    pub(crate) fn endpoints(&self, transport: &TransportOptions) -> Result<Vec<Endpoint>, DbError> {
+        match (self.endpoint_file(), &transport.transport) {
+            (Some(_), TransportKind::Smc) => {
+                let problem = "--transport smc: the server is named by a socket file";
+                Err(DbError::Options(problem.into()))
+            }
+            (Some(file), TransportKind::Tcp) => Ok(vec![Endpoint::Unix(file)]),
+            _ => Ok(transport.endpoints(&self.address().to_string(), self.port)?),
         }
     }
 }

@@ -105,10 +105,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 }
                 let first = self.proofs.transports().first().is_none();
                 self.proofs.note(channel.socket(), channel.link().proof());
-                if P::SCRIPTED && first {
-                    // other loads begin when all stand
-                    self.outlet.begin(self.proofs.transports().first().cloned());
-                }
+                self.first_stands(first);
                 self.conns[index].phase = Phase::Greeting { channel, since: self.now };
                 self.greet(index)
             }
@@ -135,15 +132,14 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// The answer to an unrecorded message.
     pub(super) fn greeted(&mut self, index: usize, outcome: Outcome) -> Result<(), EngineError> {
-        match outcome {
-            Outcome::Ok => self.greet(index),
-            Outcome::Failed(kind) => {
-                let complaint = self.protocol.complaint();
-                let text =
-                    complaint.unwrap_or_else(|| "did not answer as the protocol demands".into());
-                self.greeting_failed(index, kind, text)
-            }
-        }
+        let kind = match outcome {
+            Outcome::Ok => return self.greet(index),
+            Outcome::Failed(kind) => kind,
+            Outcome::Refused => FailureKind::Refused,
+        };
+        let complaint = self.protocol.complaint();
+        let text = complaint.unwrap_or_else(|| "did not answer as the protocol demands".into());
+        self.greeting_failed(index, kind, text)
     }
 
     fn opened(&mut self, index: usize) -> Result<(), EngineError> {
@@ -158,9 +154,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.opened += 1;
         self.stood = true;
         self.down_since = None;
-        if P::SCRIPTED {
-            self.stands(index);
-        }
+        self.stands(index);
         if self.window.is_some() {
             self.ready_for_work(index);
         }
@@ -177,7 +171,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             self.ask_wake(index);
             return Ok(());
         }
-        if P::SCRIPTED && matches!(conn.phase, Phase::Down { .. }) && !self.may_come(index) {
+        if matches!(conn.phase, Phase::Down { .. }) && !self.may_come(index) {
             return Ok(());
         }
         match &self.conns[index].phase {
@@ -238,7 +232,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// True as long as nothing was measured: what fails then leaves no record.
     fn never_stood(&self) -> bool {
-        self.window.is_none() || P::SCRIPTED && !self.stood
+        self.window.is_none() || self.nobody_came()
     }
 
     /// Ends this life of a connection, and plans the next.
@@ -246,15 +240,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let stood = self.conns[index].open();
         self.close(index);
         let conn = &mut self.conns[index];
-        let mut retry_at = self.now + conn.backoff_ns();
+        let again = self.now + conn.backoff_ns();
         conn.attempts = conn.attempts.saturating_add(1);
-        if P::SCRIPTED {
-            // who pauses or rests needs no connection before that is over
-            let resumes = if conn.resting { u64::MAX } else { conn.resume_at.get().unwrap_or(0) };
-            retry_at = retry_at.max(resumes);
-        }
-        conn.phase = Phase::Down { retry_at };
-        let lost = !(P::SCRIPTED && stood); // a server may end what is idle
+        let retry_at = again.max(self.needs_none_before(index));
+        self.conns[index].phase = Phase::Down { retry_at };
+        let lost = !self.may_be_lost(stood);
         if lost && self.opened == 0 && self.down_since.is_none() {
             self.down_since = Some(self.now);
         }

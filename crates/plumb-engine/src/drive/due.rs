@@ -1,13 +1,46 @@
 //! Open load: what is due, and what waits for a free connection.
 
 use super::Drive;
-use super::script::Dues;
 use crate::link::Link;
+use crate::pacer::Pacer;
 use crate::poll::Time;
 use crate::protocol::Protocol;
+use crate::user_schedule::Calendar;
 
 /// Due operations that are remembered: 8 MB of due times.
 const BACKLOG_MAX: usize = 1 << 20;
+
+/// When work is due that does not wait for answers.
+#[derive(Debug)]
+pub(super) enum Dues {
+    /// Operations of a constant rate.
+    Pacer(Pacer),
+    /// Scripts.
+    Calendar(Calendar),
+}
+
+impl Dues {
+    pub(super) fn next_due(&self) -> u64 {
+        match self {
+            Self::Pacer(pacer) => pacer.next_due(),
+            Self::Calendar(calendar) => calendar.next_due(),
+        }
+    }
+
+    pub(super) fn take(&mut self, now: u64) -> Option<u64> {
+        match self {
+            Self::Pacer(pacer) => pacer.take(now),
+            Self::Calendar(calendar) => calendar.take(now),
+        }
+    }
+
+    pub(super) fn skip(&mut self, now: u64) -> u64 {
+        match self {
+            Self::Pacer(pacer) => pacer.skip(now),
+            Self::Calendar(calendar) => calendar.skip(now),
+        }
+    }
+}
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Open load: begins what is due on the connections that are free.

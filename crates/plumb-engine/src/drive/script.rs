@@ -1,11 +1,14 @@
 //! Users that follow scripts: when each takes part, and what it does between two requests.
+//!
+//! Nothing else in the loop asks whether they do: it calls what is here, which does nothing, and
+//! compiles to nothing, for a protocol whose users ask whenever they may.
 
 use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
 
+use super::due::Dues;
 use super::{Drive, Window};
 use crate::conn::{Conn, Flight, Moment, Phase};
 use crate::link::Link;
-use crate::pacer::Pacer;
 use crate::plan::Share;
 use crate::poll::Time;
 use crate::protocol::{After, Next, OpEnd, Protocol};
@@ -14,38 +17,6 @@ use crate::user_schedule::{Calendar, UserSchedule};
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.
 const NOTHING_SENT_NS: u64 = 10_000_000;
-
-/// When work is due that does not wait for answers.
-#[derive(Debug)]
-pub(super) enum Dues {
-    /// Operations of a constant rate.
-    Pacer(Pacer),
-    /// Scripts.
-    Calendar(Calendar),
-}
-
-impl Dues {
-    pub(super) fn next_due(&self) -> u64 {
-        match self {
-            Self::Pacer(pacer) => pacer.next_due(),
-            Self::Calendar(calendar) => calendar.next_due(),
-        }
-    }
-
-    pub(super) fn take(&mut self, now: u64) -> Option<u64> {
-        match self {
-            Self::Pacer(pacer) => pacer.take(now),
-            Self::Calendar(calendar) => calendar.take(now),
-        }
-    }
-
-    pub(super) fn skip(&mut self, now: u64) -> u64 {
-        match self {
-            Self::Pacer(pacer) => pacer.skip(now),
-            Self::Calendar(calendar) => calendar.skip(now),
-        }
-    }
-}
 
 /// The number of user `index` of a thread among the users of all threads.
 pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
@@ -57,18 +28,37 @@ pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
 }
 
 /// Records what is complete.
-pub(super) fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
-    while let Some(stretch) = protocol.complete() {
-        let took = stretch.took_ns;
+fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
+    while let Some(group) = protocol.complete() {
+        let took = group.took_ns;
         let moments = Moments { due: 0, sent: 0, first: took, last: took };
-        let answer = Answer { outcome: stretch.outcome, ..Answer::ok(0) };
-        recorder.record_stretch(stretch.row, moments, answer);
+        let answer = Answer { outcome: group.outcome, ..Answer::ok(0) };
+        recorder.record_group(group.row, moments, answer);
     }
+}
+
+/// Tells the protocol of a script that an operation has ended with an answer, which it may change:
+/// what its user does next.
+pub(super) fn settled<P: Protocol>(
+    (protocol, recorder): (&mut P, &mut Recorder),
+    user: &mut P::User,
+    flight: &Flight,
+    moments: Moments,
+    answer: &mut Answer,
+) -> Option<After> {
+    if !P::SCRIPTED {
+        return None;
+    }
+    let mut end = OpEnd::of(flight, moments, *answer);
+    let after = protocol.settle(user, &mut end);
+    record_groups(protocol, recorder);
+    *answer = end.answer;
+    Some(after)
 }
 
 impl OpEnd {
     /// The end of `flight` with `answer`.
-    pub(super) fn of(flight: &Flight, moments: Moments, answer: Answer) -> Self {
+    fn of(flight: &Flight, moments: Moments, answer: Answer) -> Self {
         Self {
             op: flight.op,
             answer,
@@ -80,22 +70,98 @@ impl OpEnd {
 }
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
-    /// Everybody is ready at `start`: says who begins when.
-    pub(super) fn muster(&mut self, start: u64) {
+    /// How many users connect before anything begins: those of scripts do when they begin.
+    pub(super) fn connect_first(&self) -> usize {
+        if P::SCRIPTED { 0 } else { self.conns.len() }
+    }
+
+    /// Everybody is ready at `start`: says who begins when. False when there are no scripts.
+    pub(super) fn muster(&mut self, start: u64) -> bool {
+        if !P::SCRIPTED {
+            return false;
+        }
         self.start = start;
         if let Some(UserSchedule::Arrivals(rate, spread)) = self.job.user_schedule {
             let part = (self.job.share.index, self.job.share.of);
             self.pacer = Some(Dues::Calendar(Calendar::new(rate, *spread, start, part)));
             for (index, conn) in self.conns.iter_mut().enumerate() {
-                (conn.resting, conn.queued) = (true, true);
+                (conn.script.resting, conn.queued) = (true, true);
                 conn.phase = Phase::Down { retry_at: u64::MAX };
                 self.free.push_back(index);
             }
-            return;
+            return true;
         }
         for index in 0..self.conns.len() {
             let begins = self.next_turn(index, start);
             self.plan_beginning(index, begins);
+        }
+        true
+    }
+
+    /// A connection stands whose transport is known: a load of scripts begins with the first of
+    /// them, any other when all stand.
+    pub(super) fn first_stands(&mut self, first: bool) {
+        if P::SCRIPTED && first {
+            self.outlet.begin(self.proofs.transports().first().cloned());
+        }
+    }
+
+    /// True as long as no connection of a load of scripts has stood.
+    pub(super) fn nobody_came(&self) -> bool {
+        P::SCRIPTED && !self.stood
+    }
+
+    /// True when losing a connection that `stood` is nothing: a server may end what is idle.
+    pub(super) fn may_be_lost(&self, stood: bool) -> bool {
+        P::SCRIPTED && stood
+    }
+
+    /// Before when user `index` needs no connection: it pauses or rests.
+    pub(super) fn needs_none_before(&self, index: usize) -> u64 {
+        if !P::SCRIPTED {
+            return 0;
+        }
+        let conn = &self.conns[index];
+        match conn.script.resting {
+            true => u64::MAX,
+            false => conn.resume_at.get().unwrap_or(0),
+        }
+    }
+
+    /// True when users ask as soon as they may; else what is due finds one that is free.
+    pub(super) fn asks_at_once(&self) -> bool {
+        P::SCRIPTED || self.pacer.is_none()
+    }
+
+    /// True when user `index` waits for its next script.
+    pub(super) fn rests(&self, index: usize) -> bool {
+        P::SCRIPTED && self.conns[index].script.resting
+    }
+
+    /// Whether user `index` was kept from what it does now by a connection, or by its last script.
+    pub(super) fn take_waited(&mut self, index: usize) -> bool {
+        P::SCRIPTED && std::mem::take(&mut self.conns[index].script.waited)
+    }
+
+    /// True when an operation that is due at `due` and begins now was kept waiting by the loop.
+    pub(super) fn lags(&self, due: u64) -> bool {
+        !P::SCRIPTED || self.may_begin(due)
+    }
+
+    /// When an operation takes its place in the plan: what was due in time belongs to a script's
+    /// load even if the loop is a little late.
+    pub(super) fn place_of(&self, due: Option<u64>) -> u64 {
+        due.filter(|_| P::SCRIPTED).unwrap_or(self.now)
+    }
+
+    /// Does what the user does after an answer; true when it has left.
+    pub(super) fn left_after(&mut self, index: usize, after: Option<After>) -> bool {
+        match after {
+            Some(after) if P::SCRIPTED => {
+                self.follow(index, after);
+                self.conns[index].phase.channel().is_none()
+            }
+            _ => false,
         }
     }
 
@@ -115,7 +181,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let conn = &mut self.conns[index];
         match begins.filter(|at| self.window.is_some_and(|w| w.until.is_none_or(|end| *at < end))) {
             Some(at) => {
-                conn.begins = Moment::at(at);
+                conn.script.begins = Moment::at(at);
                 conn.phase = Phase::Down { retry_at: at };
                 self.ask_wake(index);
             }
@@ -128,19 +194,22 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Whether user `index`, who has no connection, wants one now; notes that it begins.
     pub(super) fn may_come(&mut self, index: usize) -> bool {
+        if !P::SCRIPTED {
+            return true;
+        }
         let conn = &self.conns[index];
-        let due = conn.begins.get().or(conn.resume_at.get());
+        let due = conn.script.begins.get().or(conn.resume_at.get());
         if !self.may_begin(due.unwrap_or(self.now)) {
             self.conns[index].phase = Phase::Down { retry_at: u64::MAX }; // the time is over
             return false;
         }
-        if let Some(begins) = self.conns[index].begins.get()
-            && !std::mem::replace(&mut self.conns[index].here, true)
+        if let Some(begins) = self.conns[index].script.begins.get()
+            && !std::mem::replace(&mut self.conns[index].script.here, true)
             && self.counts(begins)
         {
             self.recorder.lag.record(self.now.saturating_sub(begins));
         }
-        self.conns[index].begins != Moment::NONE || self.resumes(index)
+        self.conns[index].script.begins != Moment::NONE || self.resumes(index)
     }
 
     /// Whether user `index`, who has begun and has no connection, has something to ask.
@@ -157,10 +226,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 After::Turn | After::Finish => self.follow(index, after),
             }
             let conn = &mut self.conns[index];
-            if conn.resting {
+            if conn.script.resting {
                 conn.phase = Phase::Down { retry_at: u64::MAX };
             }
-            if !conn.here {
+            if !conn.script.here {
                 return false; // it has left, or waits for the next beginning
             }
         }
@@ -177,35 +246,48 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// The connection of user `index` stands.
     pub(super) fn stands(&mut self, index: usize) {
+        if !P::SCRIPTED {
+            return;
+        }
         let conn = &mut self.conns[index];
-        conn.waited = true;
-        if let Some(begins) = std::mem::replace(&mut conn.begins, Moment::NONE).get() {
+        conn.script.waited = true;
+        if let Some(begins) = std::mem::replace(&mut conn.script.begins, Moment::NONE).get() {
             self.recorder.start_up.record(self.now.saturating_sub(begins));
         }
     }
 
-    /// Open load: user `index`, who is free, begins the script that is due at `due`.
-    pub(super) fn begin_script(&mut self, index: usize, due: u64) {
+    /// Open load: user `index`, who is free, begins the script that is due at `due`. False when
+    /// there are no scripts.
+    pub(super) fn begin_script(&mut self, index: usize, due: u64) -> bool {
+        if !P::SCRIPTED {
+            return false;
+        }
         let late = self.starved > 0;
         let conn = &mut self.conns[index];
-        conn.resting = false;
+        conn.script.resting = false;
         conn.resume_at = Moment::at(due);
-        conn.here = true;
-        conn.waited = late;
+        conn.script.here = true;
+        conn.script.waited = late;
         if conn.open() {
             self.ready_for_work(index);
         } else {
-            conn.begins = Moment::at(due);
+            conn.script.begins = Moment::at(due);
             conn.phase = Phase::Down { retry_at: self.now };
             self.ask_wake(index);
         }
+        true
     }
 
-    /// Encodes what user `index` does next; false when that is no request.
-    pub(super) fn play(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
+    /// Encodes what user `index` does next; false when that is no request. `None` when there are no
+    /// scripts.
+    pub(super) fn play(&mut self, index: usize, due: Option<u64>, counts: bool) -> Option<bool> {
+        P::SCRIPTED.then(|| self.play_on(index, due, counts))
+    }
+
+    fn play_on(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
         for _ in 0..2 {
             let conn = &mut self.conns[index];
-            if !conn.open() || conn.resting {
+            if !conn.open() || conn.script.resting {
                 return false;
             }
             let next = self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests);
@@ -245,7 +327,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     fn fail_unsent(&mut self, index: usize, flight: Flight, kind: FailureKind) {
         self.book(index, flight, Answer::failed(kind));
         let conn = &self.conns[index];
-        if conn.open() && !conn.resting {
+        if conn.open() && !conn.script.resting {
             let resumes = conn.resume_at.get().unwrap_or(0);
             self.pause(index, resumes.saturating_sub(self.now).max(NOTHING_SENT_NS));
         }
@@ -253,6 +335,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Tells the protocol that an operation has ended without an answer.
     pub(super) fn settle(&mut self, index: usize, flight: &Flight, answer: Answer) -> Answer {
+        if !P::SCRIPTED {
+            return answer;
+        }
         let mut end = OpEnd::of(flight, flight.moments(self.now), answer);
         let user = &mut self.conns[index].user;
         let after = self.protocol.settle(user, &mut end);
@@ -262,7 +347,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     /// Does what a user does after an operation.
-    pub(super) fn follow(&mut self, index: usize, after: After) {
+    fn follow(&mut self, index: usize, after: After) {
         match after {
             After::Go => {}
             After::Pause(ns) => {
@@ -280,7 +365,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     fn turn_over(&mut self, index: usize) {
         if self.pacer.is_some() {
             let conn = &mut self.conns[index];
-            (conn.resting, conn.queued, conn.here) = (true, true, false);
+            (conn.script.resting, conn.queued, conn.script.here) = (true, true, false);
             self.free.push_front(index); // whoever has a connection is asked first
             return;
         }
@@ -295,26 +380,35 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     fn leave(&mut self, index: usize) {
         self.close(index);
         let conn = &mut self.conns[index];
-        conn.here = false;
+        conn.script.here = false;
         conn.resume_at = Moment::NONE;
     }
 
-    /// Users that take part now.
-    pub(super) fn present(&self) -> u64 {
-        self.conns.iter().filter(|conn| conn.here).count() as u64
+    /// Notes how many users take part now, when `due`.
+    pub(super) fn count_users(&mut self, due: bool) {
+        if P::SCRIPTED && due {
+            let present = self.conns.iter().filter(|conn| conn.script.here).count();
+            self.outlet.users = present as u64;
+        }
+    }
+
+    /// Whether all scripts are over; `None` when there are none.
+    pub(super) fn scripts_are_over(&self, window: Window) -> Option<bool> {
+        P::SCRIPTED.then(|| self.finished == self.conns.len() || self.played_out(window))
     }
 
     /// True when the time of the plan is over and nothing is under way any more.
-    pub(super) fn played_out(&self, window: Window) -> bool {
+    fn played_out(&self, window: Window) -> bool {
         let over = window.until.is_some_and(|until| self.now >= until);
         over && self.in_flight == 0
-            && !(self.backlog.front().is_some() && self.conns.iter().any(|conn| conn.resting))
+            && !(self.backlog.front().is_some()
+                && self.conns.iter().any(|conn| conn.script.resting))
             && !(self.pacer.is_some() && self.conns.iter().any(|conn| self.begins_now(conn)))
     }
 
     /// Whether a script that was due in time waits for nothing but its connection.
     fn begins_now(&self, conn: &Conn<P, L>) -> bool {
-        conn.begins != Moment::NONE
+        conn.script.begins != Moment::NONE
             && match conn.phase {
                 Phase::Down { retry_at } => retry_at <= self.now,
                 Phase::Connecting { .. } | Phase::Handshaking { .. } | Phase::Greeting { .. } => {
@@ -324,15 +418,16 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
     }
 
-    /// Scripts of an open load that were due and have not begun, at the end.
-    pub(super) fn left_behind(&self, window: Window) -> u64 {
-        if self.pacer.is_none() {
-            return 0;
+    /// Scripts of an open load that were due and have not begun, at the end; `None` when there are
+    /// no scripts.
+    pub(super) fn left_behind(&self, window: Window) -> Option<u64> {
+        if !P::SCRIPTED || self.pacer.is_none() {
+            return P::SCRIPTED.then_some(0);
         }
         let counts = |due: u64| due >= window.from;
         let waiting = self.backlog.iter().filter(|due| counts(**due)).count();
         let connecting =
-            self.conns.iter().filter(|conn| conn.begins.get().is_some_and(counts)).count();
-        (waiting + connecting) as u64
+            self.conns.iter().filter(|conn| conn.script.begins.get().is_some_and(counts)).count();
+        Some((waiting + connecting) as u64)
     }
 }

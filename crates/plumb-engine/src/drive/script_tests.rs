@@ -340,8 +340,8 @@ fn stretches_stand_beside_the_operations() {
     let plan = LoadPlan { extent: Extent::Users, ..plan() };
     let played = drive(play, &plan, None, Manner { delay_ns: 3 * MS, ..Manner::default() });
     assert_eq!(played.recorder.operations(), 2);
-    let stretch = &played.recorder.groups()[0];
-    assert_eq!((stretch.response.count(), stretch.response.max()), (2, 3 * MS));
+    let group = &played.recorder.groups()[0];
+    assert_eq!((group.response.count(), group.response.max()), (2, 3 * MS));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::operations::Ended;
 use crate::plan::Pace;
 use crate::poll::Time;
-use crate::protocol::{After, Next, OpEnd, Protocol, Step, Then};
+use crate::protocol::{After, Next, Protocol, Step, Then};
 use crate::tls;
 
 /// Bytes that a protocol may leave unconsumed before it is taken for lost.
@@ -72,13 +72,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         } else if !self.requests.is_empty() {
             self.send(index); // the protocol answered by itself
         }
-        if P::SCRIPTED
-            && let Some(after) = digest.after
-        {
-            self.follow(index, after);
-            if self.conns[index].phase.channel().is_none() {
-                return Ok(()); // the user has left
-            }
+        if self.left_after(index, digest.after) {
+            return Ok(());
         }
         if let Some(kind) = digest.trouble {
             return self.fail(index, kind);
@@ -140,12 +135,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     }
                     self.last_done = self.now;
                     let moments = flight.moments(self.now);
-                    if P::SCRIPTED {
-                        let mut end = OpEnd::of(&flight, moments, answer);
-                        digest.after = Some(self.protocol.settle(&mut conn.user, &mut end));
-                        script::record_groups(&mut self.protocol, &mut self.recorder);
-                        answer = end.answer;
-                    }
+                    digest.after = script::settled(
+                        (&mut self.protocol, &mut self.recorder),
+                        &mut conn.user,
+                        &flight,
+                        moments,
+                        &mut answer,
+                    );
                     let user = script::number::<P>(self.job.share, index);
                     let (row, counts) = (flight.op.label, flight.counts);
                     self.outlet.tell(user, || Ended { row, counts, moments, answer });
@@ -177,7 +173,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if self.conns[index].phase.channel().is_some_and(|channel| channel.hung_up()) {
             return;
         }
-        if P::SCRIPTED || self.pacer.is_none() {
+        if self.asks_at_once() {
             self.issue(index);
             return;
         }
@@ -189,7 +185,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Closed load: begins as many operations as the depth and the user allow.
     fn issue(&mut self, index: usize) {
-        if P::SCRIPTED && self.conns[index].resting {
+        if self.rests(index) {
             return;
         }
         let depth = self.job.plan.depth.get();
@@ -199,16 +195,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         self.conns[index].resume_at = Moment::NONE;
-        let waited = P::SCRIPTED && std::mem::take(&mut self.conns[index].waited);
+        let waited = self.take_waited(index);
         if let Some(due) = due
             && self.counts(due)
             && !waited
-            && (!P::SCRIPTED || self.may_begin(due))
+            && self.lags(due)
         {
             self.recorder.lag.record(self.now - due);
         }
-        // what was due in time belongs to a script's load even if the loop is a little late
-        let at = due.filter(|_| P::SCRIPTED).unwrap_or(self.now);
+        let at = self.place_of(due);
         while self.conns[index].flights.len() < depth && self.may_begin(at) {
             let counts = self.counts(due.unwrap_or(self.now));
             if !self.begin(index, due, counts) {
@@ -221,8 +216,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Open load: begins the operation that is due at `due`.
     pub(super) fn begin_due(&mut self, index: usize, due: u64) {
-        if P::SCRIPTED {
-            self.begin_script(index, due);
+        if self.begin_script(index, due) {
             return;
         }
         let counts = self.counts(due);
@@ -243,7 +237,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn take_free(&mut self) -> Option<usize> {
         while let Some(index) = self.free.pop_front() {
             self.conns[index].queued = false;
-            if P::SCRIPTED && self.conns[index].resting || self.has_room(index) {
+            if self.rests(index) || self.has_room(index) {
                 return Some(index);
             }
         }
@@ -267,8 +261,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Encodes one request; false when the user has none now.
     fn begin(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
-        if P::SCRIPTED {
-            return self.play(index, due, counts);
+        if let Some(begun) = self.play(index, due, counts) {
+            return begun;
         }
         let conn = &mut self.conns[index];
         if !conn.open() {
@@ -406,12 +400,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     /// Records an operation that ended without an answer.
-    pub(super) fn book(&mut self, index: usize, flight: Flight, mut answer: Answer) {
+    pub(super) fn book(&mut self, index: usize, flight: Flight, answer: Answer) {
         self.last_done = self.now;
         let moments = flight.moments(self.now);
-        if P::SCRIPTED {
-            answer = self.settle(index, &flight, answer);
-        }
+        let answer = self.settle(index, &flight, answer);
         let (row, counts) = (flight.op.label, flight.counts);
         let user = script::number::<P>(self.job.share, index);
         self.outlet.tell(user, || Ended { row, counts, moments, answer });

@@ -268,6 +268,7 @@ mod tests {
             local: format!("10.0.0.{connections}:1"),
             peer: "10.0.0.99:80".into(),
             tls: None,
+            smc: None,
         };
         transports.add(&tcp, connections);
         recorded(&mut recorder, which.clone());

@@ -1,7 +1,7 @@
 //! The loop that passes connections on, late: a line of known delay, jitter, rate and loss between
 //! a client and a target, for whatever protocol they speak.
 
-mod fate;
+mod admission;
 mod line;
 mod overdue;
 mod pair;
@@ -26,7 +26,7 @@ use crate::service::{Peer, TurnedAway};
 use crate::stop::Stop;
 use crate::timer::{Timers, Wake};
 use crate::{Endpoint, EngineError};
-use fate::{Fate, Fates};
+use admission::{Admission, Admissions};
 use line::{Line, Shaper};
 use overdue::{Overdue, overdue};
 use pair::{Common, FAR, NEAR, Pair, PairProgress, Side};
@@ -86,7 +86,7 @@ struct Relay<'a, T> {
     limits: Timers,
     again: VecDeque<usize>,
     shapers: [Shaper; 2],
-    fates: Fates,
+    admissions: Admissions,
     totals: RelayTotals,
     buffer: Vec<u8>,
 }
@@ -120,7 +120,7 @@ impl<'a, T: Time> Relay<'a, T> {
             limits: Timers::default(),
             again: VecDeque::new(),
             shapers: [Shaper::new(plan.there.rate), Shaper::new(plan.back.rate)],
-            fates: Fates::new(plan.loss, plan.seed),
+            admissions: Admissions::new(plan.loss, plan.seed),
             totals: RelayTotals {
                 connections: 0,
                 refused: 0,
@@ -202,8 +202,8 @@ impl<'a, T: Time> Relay<'a, T> {
             (self.tell)(RelayEvent::TurnedAway(&peer, why));
             return pair::reset(socket.as_fd());
         }
-        let (fate, seed) = self.fates.next();
-        let Fate::Passes(cut) = fate else {
+        let (admission, seed) = self.admissions.next();
+        let Admission::Passes(cut) = admission else {
             self.totals.refused += 1;
             (self.tell)(RelayEvent::Refused(&peer));
             return pair::reset(socket.as_fd());

@@ -1,5 +1,8 @@
 //! What a door answers, and how it says that it does not.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use hyper::header::{
     ALLOW, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
@@ -10,9 +13,9 @@ use plumb_serve::Body;
 use plumb_serve::negotiation::{Accept, Offer};
 use quick_xml::escape::escape;
 
-use crate::executor::Timings;
-use crate::rows::Position;
+use crate::executor::{ActionTime, Timings};
 use plumb_queue::{ExecutionId, QueueError};
+use plumb_transaction::rows::Position;
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -20,6 +23,14 @@ pub(crate) const JSON: &str = "application/json; charset=utf-8";
 pub(crate) const XML: &str = "application/xml; charset=utf-8";
 /// SOAP 1.1.
 pub(crate) const SOAP: &str = "text/xml; charset=utf-8";
+
+/// Actions whose times are told one by one: clients keep few times of an answer.
+const ACTIONS_MAX: usize = 4;
+/// Times that are told in all, with those within actions, of which the longest are told: clients keep
+/// few times of an answer.
+const TIMES_MAX: usize = 12;
+/// Characters of an action's name in a header.
+const ACTION_NAME_MAX: usize = 40;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 const EXECUTION_ID: HeaderName = HeaderName::from_static("x-execution-id");
@@ -35,6 +46,16 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    times: Option<Times>,
+}
+
+/// Where the time behind the door went, nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// All of it.
+    whole_ns: u64,
+    /// Its parts, in their order.
+    parts: Vec<(Cow<'static, str>, u64)>,
 }
 
 impl Answer {
@@ -48,7 +69,7 @@ impl Answer {
         let media_type = media_type.unwrap_or(HeaderValue::from_static("application/octet-stream"));
         headers.insert(CONTENT_TYPE, media_type);
         headers.insert(CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        Self { status: StatusCode::OK, headers, body: body.into() }
+        Self { status: StatusCode::OK, headers, body: body.into(), times: None }
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
@@ -69,16 +90,27 @@ impl Answer {
         self.with(EXECUTION_ID, &id.to_string())
     }
 
-    /// Says where the time went, in milliseconds.
+    /// Says where the time behind the door went.
+    pub(crate) fn timed(self, times: Times) -> Self {
+        Self { times: Some(times), ..self }
+    }
+
+    /// Writes down where the time went: what `total_ns` leaves is that of the door. In milliseconds.
     ///
     /// # Source
     /// W3C Server Timing.
-    pub(crate) fn timed(self, parts: &[(&str, u64)]) -> Self {
-        let shown: Vec<String> = parts
-            .iter()
-            .map(|(name, ns)| format!("{name};dur={}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000))
-            .collect();
-        self.with(SERVER_TIMING, &shown.join(", "))
+    pub(crate) fn answered_after(mut self, total_ns: u64) -> Self {
+        let Some(Times { whole_ns, parts }) = self.times.take() else { return self };
+        let door = (Cow::from("door"), total_ns.saturating_sub(whole_ns));
+        let total = (Cow::from("total"), total_ns.max(whole_ns));
+        let mut shown = String::with_capacity(64);
+        for (name, ns) in [door].into_iter().chain(parts).chain([total]) {
+            let comma = if shown.is_empty() { "" } else { ", " };
+            let (ms, us) = (ns / 1_000_000, ns / 1_000 % 1_000);
+            // a string takes whatever is written
+            let _ = write!(shown, "{comma}{name};dur={ms}.{us:03}");
+        }
+        self.with(SERVER_TIMING, &shown)
     }
 
     pub(crate) fn into_response(self) -> Response<Body> {
@@ -89,14 +121,51 @@ impl Answer {
     }
 }
 
-/// The parts of the time of a synchronous execution, for [`Answer::timed`].
-pub(crate) fn parts(timings: Timings) -> [(&'static str, u64); 3] {
-    let Timings { queue_ns, execution_ns, data_ns } = timings;
-    [
-        ("queue", queue_ns),
-        ("execution", execution_ns - data_ns.min(execution_ns)),
-        ("data", data_ns),
-    ]
+impl Times {
+    /// Of a message that was put into the queue: until it was on disk.
+    pub(crate) fn of_flush(flush_ns: u64) -> Self {
+        Self { whole_ns: flush_ns, parts: vec![("flush".into(), flush_ns)] }
+    }
+
+    /// Of a synchronous execution: the wait for a thread, its outermost actions, the commit.
+    pub(crate) fn of_execution(timings: &Timings) -> Self {
+        let Timings { queue_ns, execution_ns, commit_ns, commit, actions, .. } = timings;
+        let mut longest: Vec<u64> = actions.iter().map(|action| action.ns).collect();
+        longest.sort_unstable_by(|one, other| other.cmp(one));
+        let few = actions.len() <= ACTIONS_MAX;
+        // several may take as long as the last that is told
+        let least_ns = if few { 0 } else { longest[ACTIONS_MAX - 2] };
+        let (mut parts, mut others_ns) = (vec![(Cow::from("queue"), *queue_ns)], 0);
+        let mut inside = Vec::new();
+        for ActionTime { name, ns, inside: spent } in actions {
+            if *ns >= least_ns && (few || parts.len() < ACTIONS_MAX) {
+                let metric = metric(name);
+                let below = |(name, ns): &(String, u64)| (format!("{metric}.{name}").into(), *ns);
+                inside.extend(spent.iter().map(below));
+                parts.push((metric.into(), *ns));
+            } else {
+                others_ns += ns;
+            }
+        }
+        if !few {
+            parts.push(("other-actions".into(), others_ns));
+        }
+        parts.push(("commit".into(), *commit_ns));
+        let of_commit = commit.parts(*commit_ns);
+        inside.extend(of_commit.map(|(name, ns)| (format!("commit.{name}").into(), ns)));
+        inside.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        // with the door and the total
+        inside.truncate(TIMES_MAX.saturating_sub(parts.len() + 2));
+        parts.append(&mut inside);
+        Self { whole_ns: queue_ns + execution_ns, parts }
+    }
+}
+
+/// The name of an action as a header may have it.
+fn metric(action: &str) -> String {
+    let sound = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
+    let name: String = action.chars().map(sound).take(ACTION_NAME_MAX).collect();
+    format!("action-{name}")
 }
 
 /// Why a door does not do what it was asked.
@@ -250,7 +319,7 @@ impl ErrorForm {
             answer = answer.with(ALLOW, allow);
         }
         if let Some((id, timings)) = failure.execution.as_deref() {
-            answer = answer.of_execution(*id).timed(&parts(*timings));
+            answer = answer.of_execution(*id).timed(Times::of_execution(timings));
         }
         if failure.status == StatusCode::UNAUTHORIZED {
             answer = answer.with(WWW_AUTHENTICATE, "Basic realm=\"plumb\", charset=\"UTF-8\"");
@@ -262,6 +331,8 @@ impl ErrorForm {
 #[cfg(test)]
 mod tests {
     use hyper::header::ACCEPT;
+
+    use plumb_transaction::SessionTimes;
 
     use super::*;
 
@@ -283,6 +354,53 @@ mod tests {
         assert_eq!(form("", "application/idoc+xml"), ErrorForm::Xml);
         assert_eq!(form("", ""), ErrorForm::Json);
         assert_eq!(form("text/html", "application/json"), ErrorForm::Json);
+    }
+
+    #[test]
+    fn the_time_of_an_answer_is_told_part_by_part() {
+        let actions = |all: &[(&str, u64)]| Timings {
+            queue_ns: 1_000,
+            execution_ns: 90_000,
+            commit_ns: 9_000,
+            actions: all
+                .iter()
+                .map(|(name, ns)| ActionTime { name: (*name).into(), ns: *ns, inside: Vec::new() })
+                .collect(),
+            ..Timings::default()
+        };
+        let told = |times: Times| {
+            let answer = Answer::new(TEXT, "").timed(times).answered_after(100_000);
+            answer.headers[SERVER_TIMING].to_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            told(Times::of_execution(&actions(&[("rows", 20_000), ("log in line 7", 1_500)]))),
+            "door;dur=0.009, queue;dur=0.001, action-rows;dur=0.020, \
+             action-log-in-line-7;dur=0.001, commit;dur=0.009, total;dur=0.100"
+        );
+        let many: Vec<(String, u64)> = (0..9).map(|n| (format!("a{n}"), 5_000)).collect();
+        let many: Vec<(&str, u64)> = many.iter().map(|(name, ns)| (name.as_str(), *ns)).collect();
+        let said = told(Times::of_execution(&actions(&many)));
+        assert_eq!(said.matches("action-").count(), 3, "{said}");
+        assert!(said.contains("other-actions;dur=0.030"), "{said}");
+        let inside = [("database", 15_000), ("database.pool", 4_000), ("backend.queue", 2_000)];
+        let inside = inside.map(|(name, ns)| (name.to_owned(), ns)).to_vec();
+        let mut split = actions(&[("rows", 20_000)]);
+        split.actions[0].inside = inside;
+        let said = told(Times::of_execution(&split));
+        let expected = "commit;dur=0.009, action-rows.database;dur=0.015, \
+                        action-rows.database.pool;dur=0.004, action-rows.backend.queue;dur=0.002, total";
+        assert!(said.contains(expected), "{said}");
+        // parts of the commit are never more than it
+        let sessions = SessionTimes { pool_ns: 0, way_ns: 8_500, log_on_ns: 4_000 };
+        let said = told(Times::of_execution(&Timings { commit: sessions, ..actions(&[]) }));
+        assert!(said.contains("commit.wire;dur=0.005, commit.logon;dur=0.004, total"), "{said}");
+        split.actions[0].inside = (0..30).map(|n| (format!("backend.n{n}"), n)).collect();
+        let said = told(Times::of_execution(&split));
+        assert_eq!(said.matches(";dur=").count(), TIMES_MAX, "{said}");
+        assert_eq!(
+            told(Times::of_flush(60_000)),
+            "door;dur=0.040, flush;dur=0.060, total;dur=0.100"
+        );
     }
 
     #[test]

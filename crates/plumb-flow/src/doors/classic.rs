@@ -100,7 +100,10 @@ fn media_type(asked: Option<String>) -> Result<Option<&'static str>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use plumb_mutation::mutated;
 
     fn read(query: &str, content_type: &str, body: &str) -> Result<ClassicCall, String> {
         let pairs = parameters::query(query).map_err(|it| it.message)?;
@@ -145,6 +148,37 @@ mod tests {
         ] {
             let said = read(query, kind, body).unwrap_err();
             assert!(said.contains(expected), "{query}: {said}");
+        }
+    }
+
+    const QUERIES: &[&str] = &[
+        "Transaction=Plant/Orders/components&plant=1000&OutputParameter=*&Content-Type=text/xml",
+        "Transaction=components&InputParameter=xml&xml=%3Ca%2F%3E&mode=async&plant=%C3%A4+1",
+        "Transaction=a&Expiration=1&LogType=Debug&XacuteLoginName=a",
+    ];
+    const TYPES: &[&str] =
+        &["application/x-www-form-urlencoded; charset=UTF-8", "text/xml", "application/json", ""];
+
+    const BODIES: &[&str] = &[QUERIES[1], "<a>1</a>", "{\"a\": 1}"];
+
+    proptest! {
+        #[test]
+        fn any_call_is_read_or_refused(
+            query in mutated(QUERIES),
+            content_type in mutated(TYPES),
+            body in mutated(BODIES),
+        ) {
+            let Ok(pairs) = parameters::query(&query) else { return Ok(()) };
+            // what belongs to whoever logs on is in none of them
+            prop_assert!(pairs.iter().all(|(name, _)| !is_of_log_on(name)));
+            let read =
+                ClassicCall::read(pairs, &content_type, Bytes::from(body), Keys::default());
+            match read {
+                Ok(call) => prop_assert!(
+                    call.order.parameters.iter().all(|(name, _)| !is_of_log_on(name))
+                ),
+                Err(failure) => prop_assert!(failure.status.is_client_error(), "{failure:?}"),
+            }
         }
     }
 }

@@ -15,7 +15,8 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, Method, Response, StatusCode};
-use plumb_measure::{ByteSize, Span};
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{ByteSize, Clock as _, Span};
 use plumb_serve::{Body, ConnectionLimits, Counters, HttpService, Peer, ReadError, Request};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -24,20 +25,25 @@ use self::classic::ClassicCall;
 use self::document::{Document, Form};
 use self::parameters::Pairs;
 use self::submit::{Keys, Order};
-use crate::data::DataServers;
 use crate::executor::Executor;
-use crate::log::Log;
-use crate::manager::{Manager, View};
+use crate::manager::{Manager, Others, View};
 use crate::serve::{Config, RouteConfig};
+use crate::siblings::{Queues, Siblings};
 use plumb_queue::ExecutionId;
+use plumb_serve::Log;
 
 pub(crate) use answer::{Answer, ErrorForm, Failure, HTML, JSON};
 pub(crate) use route::{ManagerPath, Route, id};
+pub(crate) use submit::{IDEMPOTENCY_KEY, ORDER_KEY};
 
 /// Memory for documents is set aside in pieces of this many bytes.
 const PIECE: u64 = 1 << 10;
 /// Larger documents are gone through on a thread of their own: they would hold up the others.
 const LARGE: usize = 256 << 10;
+
+/// Smaller documents are copied out of the buffer that they came in, which its connection then uses
+/// again instead of a new one while they wait for the disk.
+const COPIED: usize = 4 << 10;
 
 /// What is served.
 pub(crate) struct Site {
@@ -51,15 +57,24 @@ pub(crate) struct Site {
     body_size: ByteSize,
     stall: Span,
     memory: Semaphore,
+    siblings: Option<Siblings>,
 }
 
 impl HttpService for Site {
     async fn answer(&self, request: hyper::Request<Incoming>, peer: Peer) -> Response<Body> {
+        let began_ns = MonotonicClock.now_ns();
         self.counters.requests();
         let route = Route::of(request.uri().path());
         let form = route.error_form().unwrap_or_else(|| ErrorForm::of(request.headers()));
+        if let Some(siblings) = &self.siblings
+            && let Some(node) = siblings.other(&request, &route, peer)
+        {
+            let passed_on = siblings.pass_on(request, node).await;
+            return passed_on.unwrap_or_else(|failure| form.answer(&failure).into_response());
+        }
         let done = self.take(request, peer, route).await;
-        done.unwrap_or_else(|failure| form.answer(&failure)).into_response()
+        let answer = done.unwrap_or_else(|failure| form.answer(&failure));
+        answer.answered_after(MonotonicClock.now_ns() - began_ns).into_response()
     }
 
     /// Whoever looks after the server gets in, whatever the others do.
@@ -84,13 +99,15 @@ impl Site {
     pub(crate) fn new(
         config: &Config,
         executor: Arc<Executor>,
-        servers: Arc<DataServers>,
         log: Arc<Log>,
+        siblings: Option<Siblings>,
     ) -> Self {
         let counters = Arc::new(Counters::default());
         let connections = config.front.connections;
+        let of_queues = siblings.as_ref().filter(|it| it.queues() == Queues::Own);
+        let nodes = of_queues.map_or(1, |it| it.own().count);
         let manager =
-            Manager::new(Arc::clone(&executor), servers, Arc::clone(&counters), connections);
+            Manager::new(Arc::clone(&executor), Arc::clone(&counters), connections, nodes);
         let pieces = config.front.memory.bytes() / PIECE;
         Self {
             manager: Arc::new(manager),
@@ -103,6 +120,7 @@ impl Site {
             counters,
             executor,
             log,
+            siblings,
         }
     }
 
@@ -123,16 +141,24 @@ impl Site {
         if !looks || route == Route::Classic {
             refuse_other_sites(headers)?;
         }
+        let passed_on = Siblings::is_passed_on(&request, peer);
+        let siblings = self.siblings.as_ref().filter(|_| !passed_on);
         let query = parameters::query(request.uri().query().unwrap_or(""))?;
         match (&route, looks, &method) {
             (Route::Home, true, _) => {
                 Ok(Answer::new(HTML, "").with_status(StatusCode::FOUND).with(LOCATION, "/manager"))
             }
             (Route::Execution(id), true, _) => self.execution(*id).await,
-            (Route::Metrics, true, _) => self.manage(|manager| manager.metrics()).await,
+            (Route::Metrics, true, _) => {
+                let others = others(siblings, "/manager?most=1", None, headers).await;
+                self.manage(move |manager| manager.metrics(others)).await
+            }
             (Route::Manager(path), true, _) => {
                 let (path, view) = (*path, View::of(headers));
-                self.manage(move |manager| manager.look(path, &query, view)).await
+                let target = request.uri().path_and_query().map_or("/manager", |it| it.as_str());
+                let siblings = siblings.filter(|_| path == ManagerPath::Overview);
+                let others = others(siblings, target, None, headers).await;
+                self.manage(move |manager| manager.look(path, &query, view, others)).await
             }
             (Route::Soap(name), true, _) => {
                 let version = self.executor.live.current();
@@ -149,7 +175,7 @@ impl Site {
                 &Method::POST,
             ) => {
                 let (request, _share) = self.read(request, peer).await?;
-                self.act(route, query, request).await
+                self.act(route, query, request, siblings).await
             }
             (Route::Home | Route::Execution(_) | Route::Metrics, ..) => Err(Failure::method("GET")),
             (Route::Classic | Route::Soap(_) | Route::Manager(_), ..) => {
@@ -161,7 +187,13 @@ impl Site {
     }
 
     /// Does what a request asks that has come in whole.
-    async fn act(&self, route: Route, query: Pairs, request: Request) -> Result<Answer, Failure> {
+    async fn act(
+        &self,
+        route: Route,
+        query: Pairs,
+        request: Request,
+        siblings: Option<&Siblings>,
+    ) -> Result<Answer, Failure> {
         match route {
             Route::Runner(name) => self.run(name, query, request).await,
             Route::Classic => self.run_classic(query, request).await,
@@ -171,7 +203,11 @@ impl Site {
                     .map_err(|_| Failure::bad_request("the form is not UTF-8"))?;
                 let form = parameters::form(form)?;
                 let view = View::of(request.headers());
-                self.manage(move |manager| manager.act(path, &form, view)).await
+                let body = Some(request.body.clone());
+                // what is done with a shared queue is done once
+                let siblings = siblings.filter(|it| it.queues() == Queues::Own);
+                let others = others(siblings, path.target(), body, request.headers()).await;
+                self.manage(move |manager| manager.act(path, &form, view, others)).await
             }
             Route::Soap(name) => self.run_service(&name, request).await,
             Route::Home | Route::Execution(_) | Route::Metrics | Route::Nowhere => {
@@ -292,7 +328,11 @@ impl Site {
             return Err(Failure::busy(message, self.executor.come_again_s()));
         };
         let read = Request::read(request, peer, self.body_size, self.stall).await;
-        Ok((read.map_err(|error| self.unread(error))?, share))
+        let mut read = read.map_err(|error| self.unread(error))?;
+        if read.body.len() <= COPIED {
+            read.body = Bytes::copy_from_slice(&read.body);
+        }
+        Ok((read, share))
     }
 
     /// Counts a request that did not come in whole, and says why.
@@ -310,6 +350,18 @@ impl Site {
             }
         }
     }
+}
+
+/// What the other nodes say to the same question.
+async fn others(
+    siblings: Option<&Siblings>,
+    target: &str,
+    form: Option<Bytes>,
+    headers: &HeaderMap,
+) -> Others {
+    let Some(siblings) = siblings else { return Others::default() };
+    let answers = siblings.ask_all(target, form, headers).await;
+    Others { own: siblings.own().number, queues: siblings.queues(), answers }
 }
 
 fn content_type(headers: &HeaderMap) -> &str {

@@ -4,7 +4,7 @@ use hyper::StatusCode;
 use plumb_wire::percent::form_decoded;
 
 use super::answer::Failure;
-use crate::transaction::{Mode, Transaction};
+use plumb_transaction::{Mode, Transaction};
 
 /// Names that hold one of these, in small letters and without signs, belong to whoever logs on.
 const LOG_ON: [&str; 14] = [

@@ -41,6 +41,17 @@ pub(crate) enum ManagerPath {
     Drop,
 }
 
+impl ManagerPath {
+    /// The path of what is done with executions.
+    pub(crate) fn target(self) -> &'static str {
+        match self {
+            Self::Overview | Self::Execution(_) => "/manager",
+            Self::Retry => "/manager/retry",
+            Self::Drop => "/manager/drop",
+        }
+    }
+}
+
 impl Route {
     /// Where `path` leads.
     pub(crate) fn of(path: &str) -> Self {

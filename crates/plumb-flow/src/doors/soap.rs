@@ -13,11 +13,11 @@ use plumb_serve::Peer;
 use plumb_wire::percent::encoded;
 use quick_xml::escape::escape;
 
-use super::answer::{Answer, Failure, SOAP, parts};
+use super::answer::{Answer, Failure, SOAP, Times};
 use super::document::{Document, Form};
 use super::parameters::Pairs;
-use super::submit::{Keys, Order, Submitted};
-use crate::transaction::Transaction;
+use super::submit::{Keys, Order, Response, Submitted};
+use plumb_transaction::Transaction;
 
 /// The namespace of envelopes.
 const ENVELOPE: &str = "http://schemas.xmlsoap.org/soap/envelope/";
@@ -52,9 +52,9 @@ pub(super) fn read(
 /// The envelope that says what came of a call.
 pub(super) fn answer(name: &str, submitted: Submitted) -> Answer {
     let (id, state, status, media_type, text, timings) = match submitted {
-        Submitted::Done(done, outcome) => {
-            let timings = Some(outcome.timings);
-            (outcome.id, "done", done.status, done.media_type, done.text, timings)
+        Submitted::Done(response) => {
+            let Response { id, completed: done, timings } = *response;
+            (id, "done", done.status, done.media_type, done.text, Some(timings))
         }
         Submitted::Accepted(accepted, _) => {
             (accepted.id, "accepted", 202, String::new(), String::new(), None)
@@ -72,7 +72,7 @@ pub(super) fn answer(name: &str, submitted: Submitted) -> Answer {
     );
     let answer = Answer::new(SOAP, body).of_execution(id);
     match timings {
-        Some(timings) => answer.timed(&parts(timings)),
+        Some(timings) => answer.timed(Times::of_execution(&timings)),
         None => answer,
     }
 }
@@ -178,7 +178,7 @@ mod tests {
         let transaction = Transaction::parse("a b", FILE).unwrap();
         let mut headers = hyper::HeaderMap::new();
         headers.insert(HOST, "erp:50000".parse().unwrap());
-        let answer = wsdl(&transaction, &headers, Peer { address: None, tls: true });
+        let answer = wsdl(&transaction, &headers, Peer { address: None, tls: true, connection: 0 });
         let text = std::str::from_utf8(&answer.body).unwrap();
         let document = roxmltree::Document::parse(text).unwrap();
         let find =

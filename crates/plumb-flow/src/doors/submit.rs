@@ -7,17 +7,24 @@ use hyper::{HeaderMap, StatusCode};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
 
-use super::answer::{Answer, Failure, JSON, parts};
+use super::answer::{Answer, Failure, JSON, Times};
 use super::document::Document;
 use super::parameters::{self, Pairs};
-use crate::executor::{Crowded, Executor, Outcome};
-use crate::transaction::{Completed, FailureKind, Mode};
-use plumb_queue::{Accepted, Message, QueueError};
+use crate::executor::{Crowded, Executor, Outcome, Timings};
+use plumb_queue::{Accepted, ExecutionId, Message, QueueError};
+use plumb_transaction::{Completed, FailureKind, Mode};
 
+/// Names a message that must not be accepted twice.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Messages of one such key are done one after the other.
+pub(crate) const ORDER_KEY: &str = "x-order-key";
+const TRACE: &str = "traceparent";
 /// Characters of a key at most.
 const KEY_MAX: usize = 255;
 /// A transaction that cannot reach something is worth another attempt after so many seconds.
 const LOST_AGAIN_S: u64 = 5;
+/// A full queue that no message leaves is worth another attempt after so many seconds.
+const STANDS_AGAIN_S: u64 = 60;
 
 /// A message for a transaction.
 #[derive(Debug)]
@@ -35,10 +42,12 @@ pub(super) struct Order {
 pub(super) struct Keys {
     idempotency: Option<String>,
     order: Option<String>,
+    /// The trace that the request belongs to: `traceparent`.
+    trace: Option<String>,
 }
 
 impl Keys {
-    /// Reads `Idempotency-Key` and `X-Order-Key`.
+    /// Reads `Idempotency-Key`, `X-Order-Key` and `traceparent`.
     ///
     /// # Errors
     /// [`Failure`] for a key that is none.
@@ -53,15 +62,24 @@ impl Keys {
                 ))),
             }
         };
-        Ok(Self { idempotency: key("idempotency-key")?, order: key("x-order-key")? })
+        let trace = headers.get(TRACE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Self { idempotency: key(IDEMPOTENCY_KEY)?, order: key(ORDER_KEY)?, trace })
     }
+}
+
+/// What an execution answers.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) id: ExecutionId,
+    pub(super) completed: Completed,
+    pub(super) timings: Timings,
 }
 
 /// What came of a message.
 #[derive(Debug)]
 pub(super) enum Submitted {
     /// It was done.
-    Done(Completed, Outcome),
+    Done(Box<Response>),
     /// It is on disk, after so many nanoseconds.
     Accepted(Accepted, u64),
 }
@@ -93,12 +111,12 @@ impl Executor {
             (message, mode.unwrap_or(found.mode))
         };
         match mode {
-            Mode::Sync => self.do_now(message).await,
+            Mode::Sync => self.do_now(message, keys.trace).await,
             Mode::Async => self.enqueue(message).await,
         }
     }
 
-    async fn do_now(&self, message: Message) -> Result<Submitted, Failure> {
+    async fn do_now(&self, message: Message, trace: Option<String>) -> Result<Submitted, Failure> {
         if message.idempotency_key.is_some() || message.order_key.is_some() {
             return Err(Failure::bad_request(
                 "Idempotency-Key and X-Order-Key belong to messages of the queue: ask with \
@@ -106,11 +124,12 @@ impl Executor {
             ));
         }
         let outcome = self
-            .call(message)
+            .call(message, trace)
             .map_err(|crowded: Crowded| Failure::busy(crowded.to_string(), self.come_again_s()))?;
         let outcome = outcome.await.map_err(|_| Failure::busy("the server stops", 10))?;
-        match &outcome.result {
-            Ok(completed) => Ok(Submitted::Done(completed.clone(), outcome)),
+        let Outcome { id, result, timings } = outcome;
+        match result {
+            Ok(completed) => Ok(Submitted::Done(Box::new(Response { id, completed, timings }))),
             Err(failed) => {
                 let failure = match failed.kind {
                     FailureKind::Lost => Failure::busy(failed.to_string(), LOST_AGAIN_S),
@@ -121,7 +140,7 @@ impl Executor {
                         Failure::new(StatusCode::INTERNAL_SERVER_ERROR, failed.to_string())
                     }
                 };
-                Err(Failure { execution: Some(Box::new((outcome.id, outcome.timings))), ..failure })
+                Err(Failure { execution: Some(Box::new((id, timings))), ..failure })
             }
         }
     }
@@ -129,23 +148,28 @@ impl Executor {
     async fn enqueue(&self, message: Message) -> Result<Submitted, Failure> {
         let began_ns = MonotonicClock.now_ns();
         let accepted = self.queue.accept(message).await.unwrap_or(Err(QueueError::Closed));
-        let accepted = accepted.map_err(|error| {
-            let full = matches!(error, QueueError::Full { .. });
-            let again = full.then(|| self.queue_again_s());
-            let failure = Failure::from(error);
-            Failure { retry_after_s: again.or(failure.retry_after_s), ..failure }
+        let accepted = accepted.map_err(|error| match error {
+            QueueError::Full { .. } => self.full(error),
+            other => Failure::from(other),
         })?;
         Ok(Submitted::Accepted(accepted, MonotonicClock.now_ns() - began_ns))
     }
 
-    /// When there is room again in a full queue, seconds: a tenth of what waits, at the pace of what
-    /// was done so far by all workers, between 1 and 600.
-    fn queue_again_s(&self) -> u64 {
-        let counts = self.queued.figures();
-        let each_ns = counts.execution_ns.checked_div(counts.done + counts.failed).unwrap_or(0);
+    /// When to come again to a full queue: when a tenth of what waits has left it, at the pace of the
+    /// last half minute, between 1 s and 10 minutes; in a minute when none has.
+    fn full(&self, error: QueueError) -> Failure {
         let tenth = self.queue.figures().waiting / 10;
-        let ns = each_ns.saturating_mul(tenth) / self.settings.workers.max(1) as u64;
-        (ns / 1_000_000_000).clamp(1, 600)
+        let known = self.queue_pace.time_for(tenth, MonotonicClock.now_ns());
+        let seconds = known.map_or(STANDS_AGAIN_S, |seconds| seconds.clamp(1, 600));
+        let failure = Failure::from(error);
+        let message = match known {
+            Some(_) => failure.message,
+            None => format!(
+                "{}; no message has left it in the last 30 s, so when there is room is not known",
+                failure.message
+            ),
+        };
+        Failure { retry_after_s: Some(seconds), message, ..failure }
     }
 }
 
@@ -153,16 +177,19 @@ impl Submitted {
     /// What a caller is told who wants the response as it is.
     pub(super) fn answer(self) -> Answer {
         match self {
-            Self::Done(completed, outcome) => {
+            Self::Done(response) => {
+                let Response { id, completed, timings } = *response;
                 let mut media_type = completed.media_type;
                 if media_type.starts_with("text/") && !media_type.contains("charset") {
                     media_type += "; charset=utf-8";
                 }
                 let status = StatusCode::from_u16(completed.status).unwrap_or(StatusCode::OK);
-                Answer::new(&media_type, completed.text)
+                let text = completed.text;
+                let body = completed.bytes.unwrap_or_else(|| text.into_bytes());
+                Answer::new(&media_type, body)
                     .with_status(status)
-                    .of_execution(outcome.id)
-                    .timed(&parts(outcome.timings))
+                    .of_execution(id)
+                    .timed(Times::of_execution(&timings))
             }
             Self::Accepted(accepted, flush_ns) => {
                 let id = accepted.id.to_string();
@@ -176,7 +203,7 @@ impl Submitted {
                     .with_status(StatusCode::ACCEPTED)
                     .with(LOCATION, &location)
                     .of_execution(accepted.id)
-                    .timed(&[("flush", flush_ns)])
+                    .timed(Times::of_flush(flush_ns))
             }
         }
     }

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
+use plumb_transaction::SessionTimes;
+use serde::{Deserialize, Serialize};
+
+use super::inside::ActionTime;
 
 /// Counters of executions of one way: synchronous ones, or those of the queue.
 #[derive(Debug, Default)]
@@ -24,7 +27,7 @@ pub(super) enum AttemptEnd {
 }
 
 /// Where the time of an execution went, nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timings {
     /// Waiting for a thread.
     pub(crate) queue_ns: u64,
@@ -32,10 +35,16 @@ pub(crate) struct Timings {
     pub(crate) execution_ns: u64,
     /// Of that, at data servers and back ends.
     pub(crate) data_ns: u64,
+    /// Of the time in the thread, in the commit.
+    pub(crate) commit_ns: u64,
+    /// Of the commit, what was no work of the data servers.
+    pub(crate) commit: SessionTimes,
+    /// Of the time in the thread, in each of the outermost actions.
+    pub(crate) actions: Vec<ActionTime>,
 }
 
 /// What the counters say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct CountFigures {
     /// Executions that are done.
     pub(crate) done: u64,
@@ -51,8 +60,20 @@ pub(crate) struct CountFigures {
     pub(crate) data_ns: u64,
 }
 
+impl CountFigures {
+    /// Those of another node, too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.done += other.done;
+        self.again += other.again;
+        self.failed += other.failed;
+        self.queue_ns += other.queue_ns;
+        self.execution_ns += other.execution_ns;
+        self.data_ns += other.data_ns;
+    }
+}
+
 impl Counts {
-    pub(super) fn ended(&self, end: AttemptEnd, timings: Timings) {
+    pub(super) fn ended(&self, end: AttemptEnd, timings: &Timings) {
         let counter = match end {
             AttemptEnd::Done => &self.done,
             AttemptEnd::Again => &self.again,

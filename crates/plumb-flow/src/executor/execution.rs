@@ -6,14 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
 
+use super::inside::{ActionTime, Inside};
 use super::outsides::Timed;
 use super::trace::BoundedTrace;
 use crate::live::Version;
-use crate::transaction::{
-    Body, Completed, Failed, FailureKind, OutsideError, Persist, Request, Transaction, UnitOfWork,
-    run,
-};
 use plumb_queue::{ExecutionId, Kept, Message};
+use plumb_transaction::{
+    Body, Completed, Failed, FailureKind, OutsideError, Persist, Request, SessionTimes,
+    Transaction, UnitOfWork, run,
+};
 
 /// How an attempt went, before what it did outside is committed.
 #[derive(Debug)]
@@ -25,14 +26,19 @@ pub(super) struct Attempt {
     pub(super) execution_ns: u64,
     /// Of it, outside.
     pub(super) data_ns: u64,
+    /// Of it, in the commit.
+    pub(super) commit_ns: u64,
+    /// Of it, in each of the outermost actions.
+    pub(super) actions: Vec<ActionTime>,
 }
 
-/// Takes `message` through its transaction of `version`, with `trace_size` bytes for what it did.
+/// Takes `message` through its transaction of `version`, with `trace_size` bytes for what it did; `parent` is
+/// the `traceparent` of whoever asked.
 pub(super) fn attempt(
     version: &Version,
     message: &Message,
     outside: &mut dyn UnitOfWork,
-    trace_size: usize,
+    (trace_size, parent): (usize, Option<&str>),
 ) -> Attempt {
     let began_ns = MonotonicClock.now_ns();
     let Some(transaction) = version.transactions.find(&message.transaction) else {
@@ -44,12 +50,15 @@ pub(super) fn attempt(
             retention: Span::from_ns(0),
             execution_ns: 0,
             data_ns: 0,
+            commit_ns: 0,
+            actions: Vec::new(),
         };
     };
     let Transaction { persist, retention, time_limit, .. } = *transaction;
-    let mut trace = BoundedTrace::new(persist, trace_size, time_limit);
+    let inside = Inside::default();
+    let mut trace = BoundedTrace::new(persist, trace_size, time_limit, inside.clone());
     trace.line(&format!("{} of version {}", transaction.name, version.digest));
-    let mut outside = Timed { outside, ns: 0 };
+    let mut outside = Timed { outside, ns: 0, inside, trace: parent };
     let result = catch_unwind(AssertUnwindSafe(|| {
         let find = |name: &str| version.transactions.find(name);
         run(transaction, &request(message), &find, &mut outside, &mut trace)
@@ -60,7 +69,9 @@ pub(super) fn attempt(
     }
     let data_ns = outside.ns;
     let execution_ns = MonotonicClock.now_ns() - began_ns;
-    Attempt { result, trace: trace.finish(), persist, retention, execution_ns, data_ns }
+    let actions = trace.take_actions();
+    let (commit_ns, trace) = (0, trace.finish());
+    Attempt { result, trace, persist, retention, execution_ns, data_ns, commit_ns, actions }
 }
 
 fn request(message: &Message) -> Request<'_> {
@@ -86,16 +97,12 @@ fn panicked(cause: &(dyn std::any::Any + Send)) -> String {
 /// How what was done outside ended, message by message.
 pub(super) type Committed = Vec<(ExecutionId, Result<(), OutsideError>)>;
 
-/// Commits what was done outside. A unit of work that breaks off says nothing of any message;
-/// `another` takes its place.
-pub(super) fn commit(
-    unit: &mut Box<dyn UnitOfWork + Send>,
-    another: impl FnOnce() -> Box<dyn UnitOfWork + Send>,
-) -> Committed {
-    catch_unwind(AssertUnwindSafe(|| unit.commit())).unwrap_or_else(|_| {
-        *unit = another();
-        Vec::new()
-    })
+/// Commits what was done outside, and says what of the time was no work of the data servers. A unit of
+/// work that breaks off says nothing of any message.
+pub(super) fn commit(mut unit: Box<dyn UnitOfWork + Send>) -> (Committed, SessionTimes) {
+    let before = unit.session_times();
+    let committed = catch_unwind(AssertUnwindSafe(|| unit.commit())).unwrap_or_default();
+    (committed, unit.session_times().since(before))
 }
 
 impl Attempt {
@@ -108,6 +115,7 @@ impl Attempt {
         let kind = match error {
             OutsideError::Lost(_) => FailureKind::Lost,
             OutsideError::Refused(_) => FailureKind::Refused,
+            OutsideError::Late(_) => FailureKind::TimeLimit,
             // what it did is there already
             OutsideError::DoneBefore => return,
         };

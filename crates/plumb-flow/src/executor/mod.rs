@@ -3,7 +3,9 @@
 mod calls;
 mod counts;
 mod execution;
+mod inside;
 mod outsides;
+mod pace;
 mod pool;
 mod running;
 mod trace;
@@ -19,20 +21,42 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
 use tokio::sync::oneshot;
 
-use self::calls::{Call, Calls};
+use self::calls::{Call, Calls, Computing};
 use self::counts::AttemptEnd;
-use self::execution::{Attempt, attempt, commit};
+use self::execution::{Attempt, Committed, attempt, commit};
 use crate::live::Live;
-use crate::log::Log;
-use crate::transaction::{Completed, Failed, Retry, UnitOfWork};
 use plumb_queue::{Ending, ExecutionId, Message, Queue, Settled};
+use plumb_serve::Log;
+use plumb_transaction::{Completed, Failed, Retry, SessionTimes, Transaction, UnitOfWork};
 
 pub(crate) use counts::{CountFigures, Counts, Timings};
-pub(crate) use outsides::Outsides;
+pub(crate) use inside::ActionTime;
+pub(crate) use outsides::{Described, Outsides};
+pub(crate) use pace::Pace;
 pub(crate) use pool::{Pool, PoolFigures};
+use running::Listed;
 pub(crate) use running::{Running, UnderWay};
 
+/// When to come again if it is not known when somebody is free, seconds.
+const UNKNOWN_S: u64 = 10;
+
 type Unit = Box<dyn UnitOfWork + Send>;
+
+/// Calls that are committed together at most.
+const GROUP: usize = 32;
+/// Bytes of a document of a call that others wait for at most.
+const SMALL: usize = 64 << 10;
+
+/// A call that has gone through its transaction.
+struct DoneCall<'a> {
+    id: ExecutionId,
+    call: Call,
+    queue_ns: u64,
+    attempt: Attempt,
+    listed: Listed<'a>,
+    /// On the monotonic clock.
+    ran_ns: u64,
+}
 
 /// Sizes of the pools, and what else can be set.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +98,14 @@ pub(crate) struct Executor {
     pub(crate) running: Running,
     pub(crate) synchronous: Counts,
     pub(crate) queued: Counts,
+    /// Of synchronous calls.
+    pub(crate) calls_pace: Pace,
+    /// Of messages that have left the queue.
+    pub(crate) queue_pace: Pace,
     pub(crate) executions: Pool,
     pub(crate) workers: Pool,
     outsides: Arc<dyn Outsides>,
-    calls: Calls,
+    calls: Arc<Calls>,
     closing: AtomicBool,
     log: Arc<Log>,
 }
@@ -100,16 +128,19 @@ impl Executor {
         outsides: Arc<dyn Outsides>,
         log: Arc<Log>,
     ) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             live,
             queue,
             running: Running::default(),
             synchronous: Counts::default(),
             queued: Counts::default(),
+            calls_pace: Pace::default(),
+            queue_pace: Pace::default(),
             executions: Pool::new(settings.executions),
             workers: Pool::new(settings.workers),
             outsides,
-            calls: Calls::new(settings.calls),
+            calls: Arc::new(Calls::new(settings.calls, processors)),
             closing: AtomicBool::new(false),
             log,
             settings,
@@ -137,15 +168,19 @@ impl Executor {
         working
     }
 
-    /// Has `message` done as soon as a thread is free.
+    /// Has `message` done as soon as a thread is free; `trace` is the `traceparent` of whoever asks.
     ///
     /// # Errors
     /// [`Crowded`].
-    pub(crate) fn call(&self, message: Message) -> Result<oneshot::Receiver<Outcome>, Crowded> {
+    pub(crate) fn call(
+        &self,
+        message: Message,
+        trace: Option<String>,
+    ) -> Result<oneshot::Receiver<Outcome>, Crowded> {
         let (reply, outcome) = oneshot::channel();
         let (version, arrived_ns) = (self.live.current(), MonotonicClock.now_ns());
         let waits = self.executions.is_full();
-        if self.calls.put(Call { message, version, arrived_ns, waits, reply }) {
+        if self.calls.put(Call { message, trace, version, arrived_ns, waits, reply }) {
             return Ok(outcome);
         }
         self.executions.refused();
@@ -157,14 +192,15 @@ impl Executor {
         self.calls.waiting()
     }
 
-    /// When whoever is sent away should come again, seconds: what waits, at the pace of what was
-    /// done so far, between 1 and 60.
+    /// When whoever is sent away should come again, seconds: what waits, at the pace of the last
+    /// half minute, between 1 and 60; 10 when none has ended in it.
     pub(crate) fn come_again_s(&self) -> u64 {
-        let CountFigures { done, failed, execution_ns, .. } = self.synchronous.figures();
-        let each_ns = execution_ns.checked_div(done + failed).unwrap_or(0);
         let waiting = self.calls.waiting() as u64;
-        let wait_ns = each_ns.saturating_mul(waiting) / self.settings.executions.max(1) as u64;
-        (wait_ns / 1_000_000_000).clamp(1, 60)
+        match (waiting, self.calls_pace.time_for(waiting, MonotonicClock.now_ns())) {
+            (0, _) => 1,
+            (_, Some(seconds)) => seconds.clamp(1, 60),
+            (_, None) => UNKNOWN_S,
+        }
     }
 
     /// No more calls are taken and no more messages claimed; what is under way ends.
@@ -178,47 +214,76 @@ impl Executor {
     }
 
     fn do_calls(&self) {
-        let mut unit = self.outsides.direct();
-        while let Some(call) = self.calls.take() {
-            self.do_call(call, &mut unit);
+        while let Some((call, computing)) = self.calls.take() {
+            self.do_group(call, computing);
         }
     }
 
-    fn do_call(&self, call: Call, unit: &mut Unit) {
-        let Call { message, version, arrived_ns, waits, reply } = call;
+    /// Does `first`, and with it those that wait already, if one commit can do for all of them. None
+    /// waits for another to come, or for one that something outside holds up.
+    fn do_group(&self, first: Call, computing: Computing) {
         let _busy = self.executions.enter();
-        let queue_ns = MonotonicClock.now_ns().saturating_sub(arrived_ns);
-        if waits {
+        let version = Arc::clone(&first.version);
+        let fits = |call: &Call| {
+            let found = version.transactions.find(&call.message.transaction);
+            Arc::ptr_eq(&call.version, &version)
+                && call.message.body.len() <= SMALL
+                && found.is_some_and(Transaction::is_swift)
+        };
+        let mut unit = self.outsides.direct(&version);
+        unit.keep_until_it_waits(Box::new(computing));
+        let mut group = vec![self.do_call(first, &mut unit)];
+        while group.len() < GROUP
+            && unit.takes_more()
+            && let Some(call) = self.calls.take_if(fits)
+        {
+            group.push(self.do_call(call, &mut unit));
+        }
+        let (committed, sessions) = commit(unit);
+        for done in group {
+            self.end_call(done, &committed, sessions);
+        }
+    }
+
+    /// Takes a call through its transaction, up to the commit of what it did outside.
+    fn do_call(&self, call: Call, unit: &mut Unit) -> DoneCall<'_> {
+        let queue_ns = MonotonicClock.now_ns().saturating_sub(call.arrived_ns);
+        if call.waits {
             self.executions.waited(queue_ns);
         }
-        let id = self.queue.next_id();
-        let listed = self.running.list(id, &message.transaction, &version.digest, false);
+        let (id, version) = (self.queue.next_id(), &call.version);
+        let listed = self.running.list(id, &call.message.transaction, &version.digest, false);
         unit.begin(id);
-        let mut done = attempt(&version, &message, &mut **unit, self.settings.trace_size);
-        self.commit_one(id, &mut done, unit);
+        let settled = (self.settings.trace_size, call.trace.as_deref());
+        let attempt = attempt(version, &call.message, &mut **unit, settled);
+        if attempt.result.is_err() {
+            unit.undo();
+        }
+        DoneCall { id, call, queue_ns, attempt, listed, ran_ns: MonotonicClock.now_ns() }
+    }
+
+    /// Tells the caller how it went.
+    fn end_call(&self, done: DoneCall<'_>, committed: &Committed, commit: SessionTimes) {
+        let DoneCall { id, call, queue_ns, attempt: mut done, listed, ran_ns } = done;
+        let Call { message, reply, .. } = call;
+        // with the time for which it waited for others that are committed with it
+        let took_ns = MonotonicClock.now_ns() - ran_ns;
+        done.execution_ns += took_ns;
+        done.data_ns += took_ns;
+        done.commit_ns = took_ns;
+        if done.result.is_ok() {
+            done.end_with(id, committed);
+        }
         drop(listed);
-        let Attempt { execution_ns, data_ns, .. } = done;
-        let timings = Timings { queue_ns, execution_ns, data_ns };
+        let Attempt { execution_ns, data_ns, commit_ns, .. } = done;
+        let actions = std::mem::take(&mut done.actions);
+        let timings = Timings { queue_ns, execution_ns, data_ns, commit_ns, commit, actions };
         let end = if done.result.is_ok() { AttemptEnd::Done } else { AttemptEnd::Failed };
-        self.synchronous.ended(end, timings);
+        self.synchronous.ended(end, &timings);
+        self.calls_pace.ended(1, MonotonicClock.now_ns());
         self.note(id, message, &mut done);
         // a client that has gone hears nothing
         let _ = reply.send(Outcome { id, result: done.result, timings });
-    }
-
-    /// Commits what an execution did outside, or undoes it.
-    fn commit_one(&self, id: ExecutionId, done: &mut Attempt, unit: &mut Unit) {
-        if done.result.is_err() {
-            unit.undo();
-        }
-        let began_ns = MonotonicClock.now_ns();
-        let committed = commit(unit, || self.outsides.direct());
-        let took_ns = MonotonicClock.now_ns() - began_ns;
-        done.execution_ns += took_ns;
-        done.data_ns += took_ns;
-        if done.result.is_ok() {
-            done.end_with(id, &committed);
-        }
     }
 
     /// Keeps what the transaction wants to be kept of a synchronous execution.

@@ -1,32 +1,36 @@
-//! What executions reach outside, a unit of work for each thread.
-
-use std::sync::Arc;
+//! What executions reach outside, in units of work.
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
 
-use crate::data::DataServers;
-use crate::transaction::{
-    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, UnitOfWork,
+use super::inside::Inside;
+use crate::live::Version;
+use plumb_data::DataServers;
+use plumb_transaction::xslt::Stylesheet;
+use plumb_transaction::{
+    BackEndAnswer, BackEndRequest, Outside, OutsideError, SqlAnswer, SqlRequest, UnitOfWork,
 };
-use crate::xslt::Stylesheet;
 
 /// Where units of work come from.
 pub(crate) trait Outsides: Send + Sync {
-    /// One for a thread that does messages of the queue.
-    fn unit(&self) -> Box<dyn UnitOfWork + Send>;
+    /// One for messages of the queue that are done by `version`.
+    fn unit(&self, version: &Version) -> Box<dyn UnitOfWork + Send>;
 
-    /// One for a thread that does synchronous calls, which are not given out again.
-    fn direct(&self) -> Box<dyn UnitOfWork + Send>;
+    /// One for a synchronous call that is done by `version`, which is not given out again.
+    fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send>;
 }
 
-impl Outsides for Arc<DataServers> {
-    fn unit(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(DataServers::unit(self))
+/// What a version of the transactions describes itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Described;
+
+impl Outsides for Described {
+    fn unit(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
+        Box::new(DataServers::unit(&version.servers))
     }
 
-    fn direct(&self) -> Box<dyn UnitOfWork + Send> {
-        Box::new(DataServers::direct(self))
+    fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
+        Box::new(DataServers::direct(&version.servers))
     }
 }
 
@@ -34,38 +38,42 @@ impl Outsides for Arc<DataServers> {
 pub(super) struct Timed<'a> {
     pub(super) outside: &'a mut dyn UnitOfWork,
     pub(super) ns: u64,
+    pub(super) inside: Inside,
+    /// The `traceparent` of whoever asked.
+    pub(super) trace: Option<&'a str>,
 }
 
 impl Timed<'_> {
-    fn timed<T>(&mut self, ask: impl FnOnce(&mut dyn UnitOfWork) -> T) -> T {
+    fn timed<T>(&mut self, ask: impl FnOnce(&mut dyn UnitOfWork) -> T) -> (T, u64) {
         let began_ns = MonotonicClock.now_ns();
         let answer = ask(self.outside);
-        self.ns += MonotonicClock.now_ns() - began_ns;
+        let took_ns = MonotonicClock.now_ns() - began_ns;
+        self.ns += took_ns;
+        (answer, took_ns)
+    }
+
+    fn asked<T>(&mut self, ask: impl FnOnce(&mut dyn UnitOfWork) -> T) -> T {
+        let before = self.outside.session_times();
+        let (answer, took_ns) = self.timed(ask);
+        self.inside.asked(took_ns, self.outside.session_times().since(before));
         answer
     }
 }
 
 impl Outside for Timed<'_> {
-    fn sql(
-        &mut self,
-        server: &str,
-        text: &str,
-        values: &[Option<&str>],
-    ) -> Result<SqlAnswer, OutsideError> {
-        self.timed(|outside| outside.sql(server, text, values))
+    fn sql(&mut self, request: &SqlRequest<'_>) -> Result<SqlAnswer, OutsideError> {
+        self.asked(|outside| outside.sql(request))
     }
 
-    fn sql_later(
-        &mut self,
-        server: &str,
-        text: &str,
-        values: &[Option<&str>],
-    ) -> Result<(), OutsideError> {
-        self.timed(|outside| outside.sql_later(server, text, values))
+    fn sql_later(&mut self, request: &SqlRequest<'_>) -> Result<(), OutsideError> {
+        self.asked(|outside| outside.sql_later(request))
     }
 
     fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
-        self.timed(|outside| outside.call(request))
+        let request = BackEndRequest { trace: self.trace, ..*request };
+        let (answer, took_ns) = self.timed(|outside| outside.call(&request));
+        self.inside.called(took_ns, answer.as_ref().map_or(&[], |answer| &answer.told));
+        answer
     }
 
     fn transform(

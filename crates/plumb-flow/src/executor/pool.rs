@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_serve::Gauge;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The gauge of a pool.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Pool {
 }
 
 /// What a pool has seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct PoolFigures {
     /// In use.
     pub(crate) now: u64,
@@ -30,6 +30,18 @@ pub(crate) struct PoolFigures {
     pub(crate) waited_ns: u64,
     /// Times that somebody was sent away.
     pub(crate) refused: u64,
+}
+
+impl PoolFigures {
+    /// Those of another node, too. No more than the sum of `max` were in use at a time.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.now += other.now;
+        self.max += other.max;
+        self.limit += other.limit;
+        self.waited += other.waited;
+        self.waited_ns += other.waited_ns;
+        self.refused += other.refused;
+    }
 }
 
 /// A place that is in use until it is dropped.

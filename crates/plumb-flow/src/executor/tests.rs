@@ -10,14 +10,15 @@ use plumb_measure::Span;
 use tempfile::TempDir;
 
 use super::{Executor, ExecutorSettings, Outsides, wait_for};
-use crate::live::Live;
-use crate::log::Log;
+use crate::live::{Live, Version};
 use crate::memory_queue::MemoryQueue;
-use crate::transaction::{
-    BackEndAnswer, BackEndRequest, FailureKind, Outside, OutsideError, Retry, SqlAnswer, UnitOfWork,
-};
-use crate::xslt::{Stylesheet, Stylesheets, XsltLimits};
 use plumb_queue::{Execution, ExecutionId, Filter, Message, Queue, State};
+use plumb_serve::Log;
+use plumb_transaction::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use plumb_transaction::{
+    BackEndAnswer, BackEndRequest, FailureKind, Outside, OutsideError, Retry, SqlAnswer,
+    SqlRequest, UnitOfWork,
+};
 
 /// What a table holds, and what its server says of statements.
 #[derive(Debug, Default)]
@@ -46,12 +47,12 @@ impl Tables {
 }
 
 impl Outsides for Tables {
-    fn unit(&self) -> Box<dyn UnitOfWork + Send> {
+    fn unit(&self, _: &Version) -> Box<dyn UnitOfWork + Send> {
         Box::new(Writing { table: Arc::clone(&self.0), begun: Vec::new() })
     }
 
-    fn direct(&self) -> Box<dyn UnitOfWork + Send> {
-        self.unit()
+    fn direct(&self, version: &Version) -> Box<dyn UnitOfWork + Send> {
+        self.unit(version)
     }
 }
 
@@ -63,14 +64,9 @@ struct Writing {
 }
 
 impl Outside for Writing {
-    fn sql(
-        &mut self,
-        _: &str,
-        text: &str,
-        values: &[Option<&str>],
-    ) -> Result<SqlAnswer, OutsideError> {
-        assert!(!text.contains("BREAKS"), "as the test wanted");
-        let value = values.first().copied().flatten().unwrap_or("").to_owned();
+    fn sql(&mut self, request: &SqlRequest<'_>) -> Result<SqlAnswer, OutsideError> {
+        assert!(!request.text.contains("BREAKS"), "as the test wanted");
+        let value = request.values.first().copied().flatten().unwrap_or("").to_owned();
         if let Some((error, times)) = self.table.lock().unwrap().trouble.get_mut(&value)
             && *times > 0
         {
@@ -173,7 +169,7 @@ fn message(transaction: &str, text: &str) -> Message {
 
 impl Bench {
     fn call(&self, transaction: &str, text: &str) -> super::Outcome {
-        self.executor.call(message(transaction, text)).unwrap().blocking_recv().unwrap()
+        self.executor.call(message(transaction, text), None).unwrap().blocking_recv().unwrap()
     }
 
     fn accept(&self, transaction: &str, text: &str) -> ExecutionId {
@@ -315,13 +311,13 @@ fn a_transaction_of_its_own_says_how_often_and_one_that_is_gone_is_none() {
 
 #[test]
 fn calls_beyond_the_limit_are_sent_away() {
-    let calls = super::calls::Calls::new(1);
+    let calls = Arc::new(super::calls::Calls::new(1, 1));
     let executor = bench(&[("write.toml", WRITE)]);
     let call = || {
         let (reply, outcome) = tokio::sync::oneshot::channel();
         let version = executor.executor.live.current();
         let message = message("write", "x");
-        (super::Call { message, version, arrived_ns: 0, waits: false, reply }, outcome)
+        (super::Call { message, trace: None, version, arrived_ns: 0, waits: false, reply }, outcome)
     };
     let ((first, heard), (second, _)) = (call(), call());
     assert!(calls.put(first));

@@ -1,11 +1,13 @@
 //! What an execution did, line by line, as far as there is room.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::{Clock as _, Span};
 
-use crate::transaction::{Persist, Trace, Traced};
+use super::inside::{ActionTime, Inside};
+use plumb_transaction::{Persist, Trace, Traced};
 
 /// Rows between two looks at the clock: a look costs as much as a small row.
 const ROWS_A_LOOK: u32 = 16;
@@ -21,14 +23,34 @@ pub(super) struct BoundedTrace {
     limit: Span,
     until_ns: u64,
     looks: u32,
+    /// When the action under way began.
+    began_ns: u64,
+    /// Outermost actions and what they took, nanoseconds.
+    actions: Vec<ActionTime>,
+    inside: Inside,
 }
 
 impl BoundedTrace {
     /// Of an execution that begins now and is traced by `persist`, in `most` bytes.
-    pub(super) fn new(persist: Persist, most: usize, limit: Span) -> Self {
+    pub(super) fn new(persist: Persist, most: usize, limit: Span, inside: Inside) -> Self {
         let most = if persist == Persist::Never { 0 } else { most };
         let until_ns = MonotonicClock.now_ns().saturating_add(limit.ns());
-        Self { text: String::new(), most, left_out: 0, limit, until_ns, looks: 0 }
+        Self {
+            text: String::new(),
+            most,
+            left_out: 0,
+            limit,
+            until_ns,
+            looks: 0,
+            began_ns: 0,
+            actions: Vec::new(),
+            inside,
+        }
+    }
+
+    /// The outermost actions so far, and what each took, nanoseconds.
+    pub(super) fn take_actions(&mut self) -> Vec<ActionTime> {
+        std::mem::take(&mut self.actions)
     }
 
     /// Writes a line of its own.
@@ -68,6 +90,20 @@ impl Trace for BoundedTrace {
         self.line(&line);
     }
 
+    fn begins(&mut self) {
+        let _ = self.inside.take(); // what was spent between two actions is none of theirs
+        self.began_ns = MonotonicClock.now_ns();
+    }
+
+    fn ended(&mut self, action: &Arc<str>) {
+        let (name, ns) = (Arc::clone(action), MonotonicClock.now_ns() - self.began_ns);
+        self.actions.push(ActionTime { name, ns, inside: self.inside.take() });
+    }
+
+    fn time_left(&self) -> Option<Span> {
+        Some(Span::from_ns(self.until_ns.saturating_sub(MonotonicClock.now_ns())))
+    }
+
     fn interrupted(&mut self) -> Option<String> {
         self.looks += 1;
         if self.looks % ROWS_A_LOOK != 1 || MonotonicClock.now_ns() < self.until_ns {
@@ -83,7 +119,7 @@ mod tests {
     use super::*;
 
     fn trace(most: usize, limit: Span) -> BoundedTrace {
-        BoundedTrace::new(Persist::OnError, most, limit)
+        BoundedTrace::new(Persist::OnError, most, limit, Inside::default())
     }
 
     #[test]
@@ -97,7 +133,8 @@ mod tests {
             kept.finish(),
             "0123456789\n0123456789\n3 more lines are not kept (trace-size)\n"
         );
-        let mut nothing = BoundedTrace::new(Persist::Never, 30, Span::from_ms(60_000));
+        let limit = Span::from_ms(60_000);
+        let mut nothing = BoundedTrace::new(Persist::Never, 30, limit, Inside::default());
         nothing.line("x");
         assert_eq!(nothing.finish(), "");
     }

@@ -9,8 +9,8 @@ use plumb_measure::{Clock as _, Span};
 use super::Executor;
 use super::counts::{AttemptEnd, Timings};
 use super::execution::{Attempt, attempt, commit};
-use crate::transaction::{FailureKind, Retry, UnitOfWork};
 use plumb_queue::{Claimed, Ending, ExecutionId, QueueError, Settled};
+use plumb_transaction::{FailureKind, Retry};
 
 /// How long a claim waits for a message.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -20,18 +20,15 @@ const BREATH: Duration = Duration::from_secs(1);
 /// A transaction whose outside cannot be reached is given out no more for so long.
 const REST: Span = Span::from_ms(1_000);
 
-type Unit = Box<dyn UnitOfWork + Send>;
-
 /// Works until the executor closes.
 pub(super) fn work(executor: &Executor) {
-    let mut unit = executor.outsides.unit();
     let mut told = false;
     while !executor.is_closing() {
         match executor.queue.claim(executor.settings.batch, PATIENCE) {
             Ok(claimed) => {
                 told = false;
                 if !claimed.is_empty() {
-                    do_batch(executor, claimed, &mut unit);
+                    do_batch(executor, claimed);
                 }
             }
             Err(QueueError::Closed) => return,
@@ -47,9 +44,10 @@ pub(super) fn work(executor: &Executor) {
 }
 
 /// Does messages and settles them.
-fn do_batch(executor: &Executor, claimed: Vec<Claimed>, unit: &mut Unit) {
+fn do_batch(executor: &Executor, claimed: Vec<Claimed>) {
     let _busy = executor.workers.enter();
     let version = executor.live.current();
+    let mut unit = executor.outsides.unit(&version);
     let retry_of = |name: &str| {
         let transaction = version.transactions.find(name);
         transaction.and_then(|it| it.retry).unwrap_or(executor.settings.retry)
@@ -60,7 +58,7 @@ fn do_batch(executor: &Executor, claimed: Vec<Claimed>, unit: &mut Unit) {
         let transaction = &message.transaction;
         listed.push(executor.running.list(id, transaction, &version.digest, true));
         unit.begin(id);
-        let done = attempt(&version, &message, &mut **unit, executor.settings.trace_size);
+        let done = attempt(&version, &message, &mut *unit, (executor.settings.trace_size, None));
         if done.result.is_err() {
             unit.undo();
         }
@@ -68,7 +66,7 @@ fn do_batch(executor: &Executor, claimed: Vec<Claimed>, unit: &mut Unit) {
         attempts.push((id, Arc::clone(transaction), failures, retry, done));
     }
     let began_ns = MonotonicClock.now_ns();
-    let committed = commit(unit, || executor.outsides.unit());
+    let (committed, _) = commit(unit);
     let commit_ns = (MonotonicClock.now_ns() - began_ns) / attempts.len().max(1) as u64;
     let mut out_of_reach = None;
     let settled: Vec<Settled> = attempts
@@ -88,8 +86,12 @@ fn do_batch(executor: &Executor, claimed: Vec<Claimed>, unit: &mut Unit) {
     if let Some(name) = out_of_reach {
         executor.queue.rest(&name, REST);
     }
-    if let Err(error) = executor.queue.settle(settled) {
-        executor.log.tell(format!("executions are done but not settled: {error}"));
+    let left = settled.iter().filter(|it| !matches!(it.ending, Ending::Again { .. })).count();
+    match executor.queue.settle(settled) {
+        Ok(()) => executor.queue_pace.ended(left as u64, MonotonicClock.now_ns()),
+        Err(error) => {
+            executor.log.tell(format!("executions are done but not settled: {error}"));
+        }
     }
     drop(listed);
 }
@@ -114,7 +116,7 @@ fn settle(
         }
     };
     let Attempt { execution_ns, data_ns, .. } = done;
-    executor.queued.ended(end, Timings { queue_ns: 0, execution_ns, data_ns });
+    executor.queued.ended(end, &Timings { execution_ns, data_ns, ..Timings::default() });
     let kept = done.take_kept();
     Settled { id, ending, kept }
 }

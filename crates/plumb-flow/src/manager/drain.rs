@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::doors::Failure;
 use plumb_queue::{ExecutionId, Filter, Queue, State};
@@ -14,14 +14,23 @@ const STEP: std::time::Duration = std::time::Duration::from_millis(50);
 /// Executions whose ids are looked up at a time.
 const PAGE: usize = 1_000;
 
+/// How fast executions are given out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Executions a second, of all nodes together.
+    pub(super) rate: u32,
+    /// How many nodes those are; 1 where there are none.
+    pub(super) nodes: u16,
+}
+
 /// At most one drain at a time.
 #[derive(Debug, Default)]
 pub(super) struct Drain(Mutex<Option<DrainProgress>>);
 
 /// How far a drain is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct DrainProgress {
-    /// Executions a second.
+    /// Executions a second, of all nodes together.
     pub(super) rate: u32,
     /// Executions that were found.
     pub(super) found: u64,
@@ -30,8 +39,20 @@ pub(super) struct DrainProgress {
     pub(super) ended: bool,
 }
 
+impl DrainProgress {
+    /// With that of another node.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        Self {
+            rate: self.rate.max(other.rate), // it is theirs together
+            found: self.found + other.found,
+            retried: self.retried + other.retried,
+            ended: self.ended && other.ended,
+        }
+    }
+}
+
 impl Drain {
-    /// Has what `filter` finds done again, `rate` a second; how many those are.
+    /// Has what `filter` finds done again at that `pace`; how many those are.
     ///
     /// # Errors
     /// [`Failure`] while another one goes on, or when the queue cannot be read.
@@ -39,7 +60,7 @@ impl Drain {
         self: &Arc<Self>,
         queue: &Arc<dyn Queue>,
         filter: Filter,
-        rate: u32,
+        pace: Pace,
     ) -> Result<u64, Failure> {
         let mut progress = self.lock();
         if progress.as_ref().is_some_and(|it| !it.ended) {
@@ -48,10 +69,10 @@ impl Drain {
         }
         let ids = ids(&**queue, filter)?;
         let found = ids.len() as u64;
-        *progress = Some(DrainProgress { rate, found, retried: 0, ended: found == 0 });
+        *progress = Some(DrainProgress { rate: pace.rate, found, retried: 0, ended: found == 0 });
         drop(progress);
         let (drain, queue) = (Arc::clone(self), Arc::clone(queue));
-        std::thread::spawn(move || drain.go_on(&*queue, &ids, rate));
+        std::thread::spawn(move || drain.go_on(&*queue, &ids, pace));
         Ok(found)
     }
 
@@ -60,12 +81,12 @@ impl Drain {
         self.lock().clone()
     }
 
-    /// Gives out what is due at `rate`, until all are given out or the queue is closed.
-    fn go_on(&self, queue: &dyn Queue, ids: &[ExecutionId], rate: u32) {
+    /// Gives out what is due at that `pace`, until all are given out or the queue is closed.
+    fn go_on(&self, queue: &dyn Queue, ids: &[ExecutionId], pace: Pace) {
         let began_ns = MonotonicClock.now_ns();
         let mut given = 0;
         while given < ids.len() {
-            let due = due(MonotonicClock.now_ns() - began_ns, rate).min(ids.len());
+            let due = due(MonotonicClock.now_ns() - began_ns, pace).min(ids.len());
             for id in &ids[given..due] {
                 let filter = Filter { id: Some(*id), most: 1, ..Filter::default() };
                 match queue.retry(&filter) {
@@ -99,9 +120,9 @@ impl Drain {
     }
 }
 
-/// Executions that are due after `ns` at `rate` a second; the first at once.
-fn due(ns: u64, rate: u32) -> usize {
-    let due = u128::from(ns) * u128::from(rate) / 1_000_000_000 + 1;
+/// Executions that are due at one node after `ns`; the first at once.
+fn due(ns: u64, Pace { rate, nodes }: Pace) -> usize {
+    let due = u128::from(ns) * u128::from(rate) / (1_000_000_000 * u128::from(nodes)) + 1;
     usize::try_from(due).unwrap_or(usize::MAX)
 }
 
@@ -127,9 +148,10 @@ mod tests {
 
     #[test]
     fn a_drain_gives_out_no_more_than_is_due() {
-        assert_eq!(due(0, 10), 1);
-        assert_eq!(due(99_999_999, 10), 1);
-        assert_eq!(due(1_000_000_000, 10), 11);
-        assert_eq!(due(u64::MAX, u32::MAX), usize::MAX);
+        let of = |rate, nodes| move |ns| due(ns, Pace { rate, nodes });
+        let alone = of(10, 1);
+        assert_eq!([0, 99_999_999, 1_000_000_000].map(alone), [1, 1, 11]);
+        assert_eq!([0, 399_999_999, 1_000_000_000].map(of(10, 4)), [1, 1, 3]);
+        assert_eq!(of(u32::MAX, 1)(u64::MAX), usize::MAX);
     }
 }

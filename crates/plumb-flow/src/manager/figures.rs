@@ -1,19 +1,22 @@
 //! Everything there is to see of a server at one moment.
 
+use std::borrow::Cow;
+
+use plumb_engine::clock::utc;
 use plumb_serve::ConnectionFigures;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::drain::DrainProgress;
-use crate::data::{self, DataServers};
 use crate::executor::{CountFigures, Executor, PoolFigures};
 use crate::live::LiveState;
-use plumb_queue::QueueFigures;
+use crate::siblings::Queues;
+use plumb_queue::{Presence, QueueFigures, Runtime};
 
 /// Everything there is to see. Times in nanoseconds, sizes in bytes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Figures {
     /// Name and version of this document.
-    pub(super) schema: &'static str,
+    pub(super) schema: Cow<'static, str>,
     /// When the server began.
     pub(super) began: String,
     pub(super) transactions: TransactionFigures,
@@ -22,19 +25,24 @@ pub(super) struct Figures {
     /// Calls that wait for an execution thread.
     pub(super) calls_waiting: usize,
     pub(super) pools: Pools,
-    #[serde(serialize_with = "queue")]
-    pub(super) queue: QueueFigures,
+    pub(super) queue: QueueState,
+    /// Times that the memory group of the process had to give memory back before it got more; absent
+    /// where one of the nodes has none.
+    #[serde(default)]
+    pub(super) memory_limit_reached: Option<u64>,
     pub(super) connections: ConnectionFigures,
     /// Sessions with data servers, by their names.
     pub(super) data: Vec<DataFigures>,
     /// Connections to back ends, by their names.
     pub(super) back_ends: Vec<BackEndPool>,
+    /// Runtimes that share the queue; none where only this one can have it.
+    pub(super) runtimes: Vec<RuntimeFigures>,
     pub(super) drain: Option<DrainProgress>,
     pub(super) running: Vec<RunningFigures>,
 }
 
 /// The transactions in force.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct TransactionFigures {
     pub(super) folder: String,
     pub(super) digest: String,
@@ -43,15 +51,30 @@ pub(super) struct TransactionFigures {
     pub(super) state: LiveState,
 }
 
+/// The queue.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(super) struct QueueState {
+    pub(super) waiting: u64,
+    pub(super) running: u64,
+    pub(super) failed: u64,
+    pub(super) waiting_bytes: u64,
+    pub(super) accepted: u64,
+    pub(super) flushes: u64,
+    pub(super) flush_ns: u64,
+    pub(super) flush_max_ns: u64,
+    /// The largest of the write-ahead logs.
+    pub(super) log_max_bytes: u64,
+}
+
 /// Pools of threads.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Pools {
     pub(super) executions: PoolFigures,
     pub(super) workers: PoolFigures,
 }
 
 /// The pool of a data server.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct DataFigures {
     pub(super) name: String,
     #[serde(flatten)]
@@ -66,7 +89,7 @@ pub(super) struct DataFigures {
 }
 
 /// The connections to a back end.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct BackEndPool {
     pub(super) name: String,
     #[serde(flatten)]
@@ -76,8 +99,43 @@ pub(super) struct BackEndPool {
     pub(super) failed: u64,
 }
 
+/// A runtime that shares the queue.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct RuntimeFigures {
+    pub(super) number: u64,
+    pub(super) host: String,
+    pub(super) process: u64,
+    pub(super) began: String,
+    /// When it was heard of last.
+    pub(super) seen: String,
+    /// Messages that it has under way.
+    pub(super) running: u64,
+    /// `own`, `heard`, or `lost`: what it had under way goes to the others.
+    pub(super) presence: Cow<'static, str>,
+}
+
+impl From<Runtime> for RuntimeFigures {
+    fn from(seen: Runtime) -> Self {
+        let utc = |ms: u64| utc(ms.saturating_mul(1_000_000));
+        let presence = match seen.presence {
+            Presence::Own => "own",
+            Presence::Heard => "heard",
+            Presence::Lost => "lost",
+        };
+        Self {
+            number: seen.number,
+            host: seen.host,
+            process: seen.process,
+            began: utc(seen.began_ms),
+            seen: utc(seen.seen_ms),
+            running: seen.running,
+            presence: presence.into(),
+        }
+    }
+}
+
 /// An execution that is under way.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct RunningFigures {
     pub(super) id: String,
     pub(super) transaction: String,
@@ -90,15 +148,15 @@ pub(super) struct RunningFigures {
 impl Figures {
     pub(super) fn of(
         executor: &Executor,
-        servers: &DataServers,
         connections: ConnectionFigures,
         drain: Option<DrainProgress>,
         began: &str,
     ) -> Self {
         let version = executor.live.current();
+        let servers = &version.servers;
         let running = executor.running.all();
         Self {
-            schema: "plumb.flow/1",
+            schema: "plumb.flow/1".into(),
             began: began.into(),
             transactions: TransactionFigures {
                 folder: executor.live.folder().display().to_string(),
@@ -113,10 +171,19 @@ impl Figures {
                 executions: executor.executions.figures(),
                 workers: executor.workers.figures(),
             },
-            queue: executor.queue.figures(),
+            queue: executor.queue.figures().into(),
+            memory_limit_reached: plumb_serve::nodes::memory_limit_reached(),
             connections,
             data: servers.pools().map(|(name, pool)| data(name, pool.figures())).collect(),
             back_ends: servers.back_ends().figures().map(|(name, it)| back_end(name, it)).collect(),
+            // a queue that cannot be asked is said where its messages are listed
+            runtimes: executor
+                .queue
+                .runtimes()
+                .unwrap_or_default()
+                .into_iter()
+                .map(Into::into)
+                .collect(),
             drain,
             running: running
                 .into_iter()
@@ -132,7 +199,76 @@ impl Figures {
     }
 }
 
-fn data(name: &str, seen: data::PoolFigures) -> DataFigures {
+impl Figures {
+    /// Those of another node, too: sums, and of `max` and `open_max` what was not exceeded.
+    pub(super) fn add(&mut self, other: Self, queues: Queues) {
+        self.began = std::mem::take(&mut self.began).min(other.began);
+        self.transactions.add(other.transactions);
+        self.executions.add(&other.executions);
+        self.queued.add(&other.queued);
+        self.calls_waiting += other.calls_waiting;
+        self.pools.executions.add(&other.pools.executions);
+        self.pools.workers.add(&other.pools.workers);
+        let reached = self.memory_limit_reached.zip(other.memory_limit_reached);
+        self.memory_limit_reached = reached.map(|(own, other)| own + other);
+        match queues {
+            Queues::Own => self.queue.add(&other.queue),
+            Queues::Shared => {}
+        }
+        self.connections.add(&other.connections);
+        for it in other.data {
+            match self.data.iter_mut().find(|own| own.name == it.name) {
+                Some(own) => own.add(&it),
+                None => self.data.push(it),
+            }
+        }
+        for it in other.back_ends {
+            match self.back_ends.iter_mut().find(|own| own.name == it.name) {
+                Some(own) => own.add(&it),
+                None => self.back_ends.push(it),
+            }
+        }
+        self.drain = match (self.drain.take(), other.drain) {
+            (Some(own), Some(it)) => Some(own.with(&it)),
+            (own, it) => own.or(it),
+        };
+        self.running.extend(other.running);
+    }
+}
+
+impl TransactionFigures {
+    fn add(&mut self, other: Self) {
+        let LiveState { since, reloads, failures, problem } = other.state;
+        let state = &mut self.state;
+        state.since = std::mem::take(&mut state.since).max(since);
+        state.reloads = state.reloads.max(reloads);
+        state.failures = state.failures.max(failures);
+        let differs = || format!("the nodes serve {} and {} for now", self.digest, other.digest);
+        let differ = (self.digest != other.digest).then(differs);
+        state.problem = state.problem.take().or(problem).or(differ);
+    }
+}
+
+impl DataFigures {
+    fn add(&mut self, other: &Self) {
+        self.pool.add(&other.pool);
+        self.idle += other.idle;
+        self.waiting += other.waiting;
+        self.log_ons += other.log_ons;
+        self.failed_log_ons += other.failed_log_ons;
+        self.lost += other.lost;
+    }
+}
+
+impl BackEndPool {
+    fn add(&mut self, other: &Self) {
+        self.pool.add(&other.pool);
+        self.calls += other.calls;
+        self.failed += other.failed;
+    }
+}
+
+fn data(name: &str, seen: plumb_data::PoolFigures) -> DataFigures {
     DataFigures {
         name: name.into(),
         pool: PoolFigures {
@@ -151,7 +287,7 @@ fn data(name: &str, seen: data::PoolFigures) -> DataFigures {
     }
 }
 
-fn back_end(name: &str, seen: data::BackEndFigures) -> BackEndPool {
+fn back_end(name: &str, seen: plumb_data::BackEndFigures) -> BackEndPool {
     let links = seen.links;
     BackEndPool {
         name: name.into(),
@@ -169,32 +305,35 @@ fn back_end(name: &str, seen: data::BackEndFigures) -> BackEndPool {
     }
 }
 
-/// The figures of the queue, which know no form of their own.
-fn queue<S: serde::Serializer>(figures: &QueueFigures, to: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Shown {
-        waiting: u64,
-        running: u64,
-        failed: u64,
-        waiting_bytes: u64,
-        accepted: u64,
-        flushes: u64,
-        flush_ns: u64,
-        flush_max_ns: u64,
-        log_max_bytes: u64,
+impl From<QueueFigures> for QueueState {
+    fn from(seen: QueueFigures) -> Self {
+        let QueueFigures { waiting, running, failed, waiting_bytes, accepted, .. } = seen;
+        let QueueFigures { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = seen;
+        Self {
+            waiting,
+            running,
+            failed,
+            waiting_bytes,
+            accepted,
+            flushes,
+            flush_ns,
+            flush_max_ns,
+            log_max_bytes,
+        }
     }
-    let QueueFigures { waiting, running, failed, waiting_bytes, accepted, .. } = *figures;
-    let QueueFigures { flushes, flush_ns, flush_max_ns, log_max_bytes, .. } = *figures;
-    Shown {
-        waiting,
-        running,
-        failed,
-        waiting_bytes,
-        accepted,
-        flushes,
-        flush_ns,
-        flush_max_ns,
-        log_max_bytes,
+}
+
+impl QueueState {
+    /// That of another node, too.
+    fn add(&mut self, other: &Self) {
+        self.waiting += other.waiting;
+        self.running += other.running;
+        self.failed += other.failed;
+        self.waiting_bytes += other.waiting_bytes;
+        self.accepted += other.accepted;
+        self.flushes += other.flushes;
+        self.flush_ns += other.flush_ns;
+        self.flush_max_ns = self.flush_max_ns.max(other.flush_max_ns);
+        self.log_max_bytes = self.log_max_bytes.max(other.log_max_bytes);
     }
-    .serialize(to)
 }

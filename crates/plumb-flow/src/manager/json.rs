@@ -1,22 +1,38 @@
 //! What the manager shows, for programs.
 
+use std::borrow::Cow;
+
 use plumb_engine::clock::utc_ms;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::figures::Figures;
 use super::filter::state_name;
 use crate::executor::UnderWay;
 use plumb_queue::{Execution, ExecutionId, State};
 
-/// Figures, and executions.
-pub(super) fn overview(figures: &Figures, found: &[Execution]) -> String {
-    let list: Vec<Value> = found.iter().map(line).collect();
-    json!({ "figures": figures, "executions": list }).to_string()
+/// An execution in a list.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Line {
+    pub(super) id: String,
+    pub(super) state: Cow<'static, str>,
+    pub(super) transaction: String,
+    /// When it came in.
+    pub(super) accepted: String,
+    pub(super) bytes: u64,
+    pub(super) failures: u32,
+    pub(super) error: Option<String>,
+    pub(super) order_key: Option<String>,
+    /// When a waiting one is done next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    due: Option<String>,
+    /// When another one ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended: Option<String>,
 }
 
 /// One execution with all that is kept of it.
 pub(super) fn execution(found: &Execution) -> String {
-    let mut document = line(found);
+    let mut document = json!(Line::from(found));
     document["parameters"] = found
         .message
         .parameters
@@ -32,7 +48,7 @@ pub(super) fn execution(found: &Execution) -> String {
 
 /// What its caller may know of one: no message.
 pub(super) fn outcome(found: &Execution) -> String {
-    line(found).to_string()
+    json!(Line::from(found)).to_string()
 }
 
 /// An execution that is under way and not in the queue.
@@ -47,23 +63,29 @@ pub(super) fn under_way(id: ExecutionId, running: &UnderWay) -> Value {
     })
 }
 
-fn line(found: &Execution) -> Value {
-    let at = found.at_ms.map(|ms| utc_ms(ms.saturating_mul(1_000_000)));
-    let at_name = if found.state == State::Waiting { "due" } else { "ended" };
-    json!({
-        "id": found.id.to_string(),
-        "state": state_name(found.state),
-        "transaction": &*found.message.transaction,
-        "accepted": accepted(found.id),
-        "bytes": found.bytes,
-        "failures": found.failures,
-        "error": found.error,
-        "order_key": found.message.order_key,
-        at_name: at,
-    })
+impl From<&Execution> for Line {
+    fn from(found: &Execution) -> Self {
+        let at = found.at_ms.map(|ms| utc_ms(ms.saturating_mul(1_000_000)));
+        let (due, ended) = match found.state {
+            State::Waiting => (at, None),
+            State::Running | State::Done | State::Failed => (None, at),
+        };
+        Self {
+            id: found.id.to_string(),
+            state: state_name(found.state).into(),
+            transaction: found.message.transaction.to_string(),
+            accepted: accepted(found),
+            bytes: found.bytes,
+            failures: found.failures,
+            error: found.error.clone(),
+            order_key: found.message.order_key.clone(),
+            due,
+            ended,
+        }
+    }
 }
 
-/// When the execution of that id came in.
-pub(super) fn accepted(id: ExecutionId) -> String {
-    utc_ms((id.0 >> 20).saturating_mul(1_000_000))
+/// When an execution came in.
+pub(super) fn accepted(found: &Execution) -> String {
+    utc_ms(found.accepted_ms.saturating_mul(1_000_000))
 }

@@ -4,6 +4,7 @@ mod drain;
 mod figures;
 mod filter;
 mod json;
+mod overview;
 mod page;
 mod prometheus;
 
@@ -14,23 +15,34 @@ use hyper::{HeaderMap, StatusCode};
 use plumb_serve::Counters;
 use plumb_serve::negotiation::{Accept, Offer};
 
-use self::drain::Drain;
+use self::drain::{Drain, Pace};
 use self::figures::Figures;
 use self::filter::Chosen;
-use crate::data::DataServers;
+use self::overview::Overview;
 use crate::doors::{Answer, Failure, HTML, JSON, ManagerPath};
 use crate::executor::Executor;
+use crate::siblings::{FromNode, Queues};
 use plumb_queue::ExecutionId;
 
 /// The transaction manager of a server.
 #[derive(Debug)]
 pub(crate) struct Manager {
     executor: Arc<Executor>,
-    servers: Arc<DataServers>,
     counters: Arc<Counters>,
     connections: usize,
+    /// How many nodes share a pace.
+    nodes: u16,
     drain: Arc<Drain>,
     began: String,
+}
+
+/// What the other nodes say to the same question; nothing where there is only this one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Others {
+    /// The number of this node.
+    pub(crate) own: u16,
+    pub(crate) queues: Queues,
+    pub(crate) answers: Vec<FromNode>,
 }
 
 /// The form of what the manager shows.
@@ -54,12 +66,12 @@ impl View {
 impl Manager {
     pub(crate) fn new(
         executor: Arc<Executor>,
-        servers: Arc<DataServers>,
         counters: Arc<Counters>,
         connections: usize,
+        nodes: u16,
     ) -> Self {
         let began = plumb_engine::clock::utc(plumb_engine::clock::wall_ns());
-        Self { executor, servers, counters, connections, drain: Arc::default(), began }
+        Self { executor, counters, connections, nodes, drain: Arc::default(), began }
     }
 
     /// What there is to see at `path`.
@@ -71,17 +83,18 @@ impl Manager {
         path: ManagerPath,
         query: &[(String, String)],
         view: View,
+        others: Others,
     ) -> Result<Answer, Failure> {
         match path {
             ManagerPath::Overview => {
                 let chosen = Chosen::read(query)?;
                 let found = self.executor.queue.list(&chosen.filter)?;
-                let figures = self.figures();
-                let answer = match view {
-                    View::Page => Answer::new(HTML, page::overview(&figures, &chosen, &found)),
-                    View::Json => Answer::new(JSON, json::overview(&figures, &found)),
-                };
-                Ok(answer)
+                let seen = Overview::of(self.figures(), &found);
+                let seen = seen.of_all(others, chosen.filter.most);
+                Ok(match view {
+                    View::Page => Answer::new(HTML, page::overview(&seen, &chosen)),
+                    View::Json => Answer::new(JSON, serde_json::json!(seen).to_string()),
+                })
             }
             ManagerPath::Execution(id) => {
                 let Some(found) = self.executor.queue.find(id)? else {
@@ -105,13 +118,17 @@ impl Manager {
         path: ManagerPath,
         form: &[(String, String)],
         view: View,
+        others: Others,
     ) -> Result<Answer, Failure> {
         let chosen = Chosen::read(form)?;
         chosen.is_deliberate()?;
         let (queue, filter) = (&self.executor.queue, &chosen.all());
-        let (what, count) = match path {
+        let (what, own) = match path {
             ManagerPath::Retry => match chosen.rate {
-                Some(rate) => ("retried", self.drain.begin(queue, filter.clone(), rate)?),
+                Some(rate) => (
+                    "retried",
+                    self.drain.begin(queue, filter.clone(), Pace { rate, nodes: self.nodes })?,
+                ),
                 None => ("retried", queue.retry(filter)?),
             },
             ManagerPath::Drop => ("dropped", queue.forget(filter)?),
@@ -119,6 +136,7 @@ impl Manager {
                 return Err(Failure::method("GET"));
             }
         };
+        let count = own + counted_elsewhere(what, own, others)?;
         Ok(match view {
             View::Json => Answer::new(JSON, serde_json::json!({ what: count }).to_string()),
             View::Page => {
@@ -151,13 +169,31 @@ impl Manager {
 
     /// All figures, in the text format of Prometheus.
     #[expect(clippy::unnecessary_wraps, reason = "as whatever else is asked of the manager")]
-    pub(crate) fn metrics(&self) -> Result<Answer, Failure> {
-        let text = prometheus::metrics(&self.figures());
+    pub(crate) fn metrics(&self, others: Others) -> Result<Answer, Failure> {
+        let seen = Overview::of(self.figures(), &[]).of_all(others, 0);
+        let text = prometheus::metrics(&seen);
         Ok(Answer::new(plumb_wire::prometheus::CONTENT_TYPE, text))
     }
 
     fn figures(&self) -> Figures {
         let connections = self.counters.figures(self.connections);
-        Figures::of(&self.executor, &self.servers, connections, self.drain.progress(), &self.began)
+        Figures::of(&self.executor, connections, self.drain.progress(), &self.began)
     }
+}
+
+/// How many executions the other nodes acted on; `own` of this one are done already.
+fn counted_elsewhere(what: &str, own: u64, others: Others) -> Result<u64, Failure> {
+    let mut count = 0;
+    let mut problems = Vec::new();
+    for FromNode { node, answer } in others.answers {
+        match answer.and_then(|it| it[what].as_u64().ok_or_else(|| "it gives no count".into())) {
+            Ok(more) => count += more,
+            Err(problem) => problems.push(format!("node {node}: {problem}")),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(count);
+    }
+    let text = format!("{} {what}; the rest not: {}", own + count, problems.join("; "));
+    Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, text))
 }

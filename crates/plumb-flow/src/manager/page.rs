@@ -4,9 +4,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plumb_engine::clock::utc;
 use plumb_measure::{counted, grouped, show_ns};
 
-use super::figures::{Figures, RunningFigures};
+use super::figures::{Figures, RunningFigures, RuntimeFigures};
 use super::filter::{Chosen, state_name};
-use super::json::accepted;
+use super::json::{Line, accepted};
+use super::overview::{NodeKnown, NodeState, Overview};
 use crate::executor::PoolFigures;
 use plumb_queue::{Execution, State};
 
@@ -47,7 +48,8 @@ input[type=number]{width:6em}
 const SHOWN_MAX: usize = 256 << 10;
 
 /// Figures, and the executions that were chosen.
-pub(super) fn overview(figures: &Figures, chosen: &Chosen, found: &[Execution]) -> String {
+pub(super) fn overview(seen: &Overview, chosen: &Chosen) -> String {
+    let Overview { figures, nodes, executions: found } = seen;
     let transactions = &figures.transactions;
     let body = html! {
         h1 { "Transaction manager" }
@@ -65,7 +67,12 @@ pub(super) fn overview(figures: &Figures, chosen: &Chosen, found: &[Execution]) 
                 " a second: " (count(drain.retried)) " so far"
             }
         }
+        @for (node, problem) in missing(nodes) {
+            p.bad { "Node " (node) " does not answer, and what follows is without it: " (problem) }
+        }
         (gauges(figures))
+        @if !nodes.is_empty() { (each_node(nodes)) }
+        @if !figures.runtimes.is_empty() { (runtimes(&figures.runtimes)) }
         @if !figures.running.is_empty() { (running(&figures.running)) }
         h2 { "Executions" }
         (choice(figures, chosen))
@@ -148,7 +155,63 @@ fn choice(figures: &Figures, chosen: &Chosen) -> Markup {
     }
 }
 
-fn list(found: &[Execution]) -> Markup {
+fn runtimes(runtimes: &[RuntimeFigures]) -> Markup {
+    html! {
+        h2 { "Runtimes that share the queue" }
+        div.wide { table {
+            thead { tr {
+                th { "runtime" } th.w { "host" } th { "process" } th.w { "since" } th.w { "heard of" }
+                th { "under way" } th.w { "state" }
+            } }
+            tbody { @for it in runtimes { tr {
+                td { (it.number) } td.w { (it.host) } td { (it.process) } td.w { (it.began) }
+                td.w { (it.seen) } td { (count(it.running)) }
+                td class=(if it.presence == "lost" { "w failed" } else { "w" }) { (presence(it)) }
+            } } }
+        } }
+    }
+}
+
+fn presence(runtime: &RuntimeFigures) -> &'static str {
+    match &*runtime.presence {
+        "own" => "this one",
+        "heard" => "there",
+        _ => "lost: the others take over what it had",
+    }
+}
+
+fn missing(nodes: &[NodeState]) -> impl Iterator<Item = (u16, &str)> {
+    nodes.iter().filter_map(|it| match &it.known {
+        NodeKnown::Missing { problem } => Some((it.node, problem.as_str())),
+        NodeKnown::Figures { .. } => None,
+    })
+}
+
+fn each_node(nodes: &[NodeState]) -> Markup {
+    html! {
+        h2 { "Nodes" }
+        div.wide { table {
+            thead { tr {
+                th.w { "node" } th.w { "since" } th { "connections" } th { "waiting" } th { "running" }
+                th { "failed" } th { "accepted" } th { "done, from the queue" } th { "done, synchronous" }
+            } }
+            tbody { @for NodeState { node, known } in nodes { tr {
+                td.w { (node) }
+                @match known {
+                    NodeKnown::Figures { began, queue, executions, queued, connections } => {
+                        td.w { (began) } td { (count(*connections)) } td { (count(queue.waiting)) }
+                        td { (count(queue.running)) } td { (count(queue.failed)) }
+                        td { (count(queue.accepted)) } td { (count(queued.done)) }
+                        td { (count(executions.done)) }
+                    }
+                    NodeKnown::Missing { .. } => td.w.failed colspan="8" { "does not answer" }
+                }
+            } } }
+        } }
+    }
+}
+
+fn list(found: &[Line]) -> Markup {
     html! {
         @if found.is_empty() {
             p.empty { "None of these." }
@@ -161,9 +224,9 @@ fn list(found: &[Execution]) -> Markup {
                 tbody { @for it in found {
                     tr {
                         td.w { a href=(format!("/manager/executions/{}", it.id)) { code { (it.id) } } }
-                        td class={ "w " (state_name(it.state)) } { (state_name(it.state)) }
-                        td.w { (it.message.transaction) }
-                        td.w { (accepted(it.id)) }
+                        td class={ "w " (it.state) } { (it.state) }
+                        td.w { (it.transaction) }
+                        td.w { (it.accepted) }
                         td { (grouped(it.bytes)) }
                         td { (it.failures) }
                         td.e { (it.error.as_deref().unwrap_or("")) }
@@ -217,7 +280,7 @@ pub(super) fn execution(found: &Execution) -> String {
     let body = html! {
         p.sub { a href="/manager" { "Transaction manager" } }
         h1 { "Execution " code { (found.id) } }
-        p.sub { (message.transaction) ", came in " (accepted(found.id)) }
+        p.sub { (message.transaction) ", came in " (accepted(found)) }
         @if let Some(error) = &found.error { p.bad { (error) } }
         dl {
             div { dt { "state" } dd class=(state) { (state) } }

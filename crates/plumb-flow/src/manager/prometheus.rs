@@ -3,16 +3,49 @@
 use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
 
 use super::figures::Figures;
+use super::overview::{NodeKnown, NodeState, Overview};
 use crate::executor::{CountFigures, PoolFigures};
 
 /// The document in the text format, version 0.0.4.
-pub(super) fn metrics(figures: &Figures) -> String {
+pub(super) fn metrics(seen: &Overview) -> String {
+    let figures = &seen.figures;
     let mut out = Exposition::new("plumb_flow_");
     executions(&mut out, figures);
     pools(&mut out, figures);
     queue(&mut out, figures);
-    front(&mut out, figures);
+    if let Some(reached) = figures.memory_limit_reached {
+        let help = "Times that memory had to be given back before there was more.";
+        out.counter("memory_limit_reached_total", help, reached);
+    }
+    figures.connections.expose(&mut out);
+    transactions(&mut out, figures);
+    nodes(&mut out, &seen.nodes);
     out.finish()
+}
+
+/// Which nodes answered, and the queue of each.
+fn nodes(out: &mut Exposition, nodes: &[NodeState]) {
+    if nodes.is_empty() {
+        return;
+    }
+    let mut each = |name: &str, help: &str, value: &dyn Fn(&NodeKnown) -> Option<u64>| {
+        out.about(name, MetricKind::Gauge, help);
+        for NodeState { node, known } in nodes {
+            if let Some(value) = value(known) {
+                out.sample(name, &[("node", &node.to_string())], value);
+            }
+        }
+    };
+    let queue = |known: &NodeKnown| match known {
+        NodeKnown::Figures { queue, .. } => Some(*queue),
+        NodeKnown::Missing { .. } => None,
+    };
+    let help = "1: all figures are with this node; 0: it does not answer, they are without it.";
+    each("node_up", help, &|it| Some(u64::from(queue(it).is_some())));
+    each("node_queue_waiting", "Messages that wait.", &|it| Some(queue(it)?.waiting));
+    each("node_queue_failed", "Messages that failed for the last time.", &|it| {
+        Some(queue(it)?.failed)
+    });
 }
 
 fn executions(out: &mut Exposition, figures: &Figures) {
@@ -79,20 +112,7 @@ fn queue(out: &mut Exposition, figures: &Figures) {
     out.gauge("queue_log_max_bytes", "The largest the write-ahead log was.", log);
 }
 
-fn front(out: &mut Exposition, figures: &Figures) {
-    let seen = &figures.connections;
-    out.gauge("connections", "Connections that are open.", seen.open);
-    out.gauge("connections_max", "The most connections that were open.", seen.open_max);
-    out.gauge("connections_limit", "Connections that may be open.", seen.limit);
-    out.counter("connections_refused_total", "Connections beyond the limit.", seen.refused);
-    out.counter("requests_total", "Requests begun.", seen.requests);
-    out.counter(
-        "requests_oversized_total",
-        "Heads and bodies that were too large.",
-        seen.oversized,
-    );
-    out.counter("requests_malformed_total", "Connections that sent no HTTP.", seen.malformed);
-    out.counter("requests_slow_total", "Heads and bodies that came too slowly.", seen.slow);
+fn transactions(out: &mut Exposition, figures: &Figures) {
     let state = &figures.transactions.state;
     out.gauge("transactions", "Transactions in force.", figures.transactions.names.len());
     out.counter("reloads_total", "Times that changed files came into force.", state.reloads);

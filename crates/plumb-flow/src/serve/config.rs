@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
+use plumb_serve::settings::{check_counts, check_header_size, check_users, cidrs, kib};
 use plumb_serve::{ConnectionLimits, TlsFiles};
 use plumb_wire::document;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 use crate::FlowError;
 use crate::executor::ExecutorSettings;
-use crate::transaction::{Accepts, Retry};
+use plumb_transaction::{Accepts, Retry};
 
 /// All settings, as a TOML file says them; what is not said has its default.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -115,9 +116,11 @@ impl Default for WorkersConfig {
 pub(crate) struct QueueConfig {
     /// Its folder, made when it is not there.
     pub(crate) folder: PathBuf,
-    /// `postgres://USER@HOST:PORT/NAME`: the queue is there instead, shared with other servers.
+    /// `postgres://USER@HOST:PORT/NAME` or `nats://HOST:PORT`: the queue is there instead, shared
+    /// with other servers.
     pub(crate) url: Option<String>,
-    /// A file whose first line is the password of the user in `url`.
+    /// A file whose first line is the password of the user in `url`, or the token for a NATS server
+    /// where `url` names no user.
     pub(crate) password_file: Option<PathBuf>,
     /// Messages that a server has under way are taken over when it has not been heard of for so
     /// long.
@@ -169,7 +172,12 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self, FlowError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| FlowError::unreadable(path, error))?;
-        document::read(&text)
+        Self::parse(&text, path)
+    }
+
+    /// The settings that `text`, the file at `path`, says.
+    fn parse(text: &str, path: &Path) -> Result<Self, FlowError> {
+        document::read(text)
             .map_err(|wrong| FlowError::Wrong(format!("{}, {wrong}", path.display())))
     }
 
@@ -183,16 +191,9 @@ impl Config {
             ("workers.threads", self.workers.threads, 1_000),
             ("workers.batch", self.workers.batch, 10_000),
         ];
-        for (name, value, most) in counts {
-            if value == 0 || value > most {
-                let problem = format!("{name} is {value}: write a number from 1 to {most}");
-                return Err(FlowError::Plan(problem));
-            }
-        }
+        check_counts(counts)?;
+        check_header_size(self.front.header_size)?;
         let plan = |problem: &str| Err(FlowError::Plan(problem.into()));
-        if self.front.header_size < kib(8) {
-            return plan("front.header-size must be at least 8KiB");
-        }
         if self.front.memory < self.front.body_size {
             return plan("front.memory must hold a document at least: raise it to front.body-size");
         }
@@ -215,11 +216,7 @@ impl Config {
     }
 
     fn check_accounts(&self) -> Result<(), FlowError> {
-        if let Some(wrong) = self.users.keys().find(|name| name.is_empty() || name.contains(':')) {
-            let problem =
-                format!("`{wrong}` cannot be a user: a name has no colon and is not empty");
-            return Err(FlowError::Plan(problem));
-        }
+        check_users(self.users.keys())?;
         let short = self.tokens.iter().find(|(_, token)| token.len() < 16);
         if let Some((name, _)) = short {
             let problem =
@@ -257,18 +254,38 @@ impl Config {
     }
 }
 
-fn kib(count: u64) -> ByteSize {
-    ByteSize::new(count << 10).unwrap_or_else(|| unreachable!("no size here is zero"))
-}
-
-fn cidrs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Cidr>, D::Error> {
-    let texts = Vec::<String>::deserialize(from)?;
-    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use plumb_mutation::mutated;
+
+    const ALL: &[&str] = &[
+        "listen = [\"127.0.0.1:50000\"]\nallow = [\"10.1.0.0/16\"]\n[tls]\ncert = \"c\"\nkey = \"k\"\n\
+         [users]\nanna = \"secret\"\n[tokens]\nline-1 = \"0123456789abcdef\"\n[front]\nthreads = 2\n\
+         connections = 1000\nheader-size = \"16KiB\"\nbody-size = \"16MiB\"\nmemory = \"256MiB\"\n\
+         keep-alive = \"60s\"\nstall = \"30s\"\nfarewell = \"10s\"\n",
+        "[executions]\nthreads = 16\nqueue = 500\ntrace-size = \"64KiB\"\n[workers]\nthreads = 4\n\
+         batch = 100\n[queue]\nfolder = \"q\"\nlease = \"10s\"\nmessages = 1000000\nsize = \"4GiB\"\n\
+         [retry]\ntimes = 3\ninterval = \"30s\"\nfactor = 1\n[[route]]\nidoc = \"LOIPRO01\"\n\
+         transaction = \"components\"\n",
+    ];
+
+    proptest! {
+        #[test]
+        fn what_is_nearly_right_is_read_or_refused_with_its_place(text in mutated(ALL)) {
+            match Config::parse(&text, Path::new("s.toml")) {
+                // settings that are right one by one are judged together, without a place
+                Ok(config) => if let Err(error) = config.check() {
+                    prop_assert!(matches!(error, FlowError::Plan(_)), "{error}");
+                },
+                Err(error) => {
+                    prop_assert!(error.to_string().starts_with("s.toml, line "), "{error}");
+                }
+            }
+        }
+    }
 
     fn complaint(text: &str) -> String {
         let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plumb_engine::Cidr;
+use plumb_measure::ByteSize;
 use plumb_serve::TlsFiles;
+use plumb_serve::nodes::NodeNumber;
 
 use super::config::Config;
 use crate::FlowError;
@@ -20,8 +22,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
 
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one [default:
-    /// 127.0.0.1:50000]
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// [default: 127.0.0.1:50000]
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
     /// elsewhere; the settings must then name users or tokens.
@@ -51,6 +53,20 @@ pub struct ServeOptions {
     /// The key of the certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
+
+    /// Processes that serve together, each with a queue of its own [default: this one alone]
+    ///
+    /// One that ends is replaced, and what waits in its queue is done.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=63))]
+    pub nodes: Option<u16>,
+
+    /// Memory of each node, swap included, for example 512MiB; the kernel bounds it (cgroups)
+    #[arg(long, value_name = "SIZE", requires = "nodes")]
+    pub memory: Option<ByteSize>,
+
+    /// Which node this process is
+    #[arg(long, value_name = "I/N", hide = true)]
+    pub node: Option<NodeNumber>,
 
     /// Do not log what happens
     #[arg(long)]

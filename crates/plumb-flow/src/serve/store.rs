@@ -1,33 +1,70 @@
 //! The store of the queue.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
 use plumb_serve::database::{DatabaseLimits, DatabaseTarget, Secret};
 
+use plumb_serve::nodes::NodeNumber;
+
 use super::QueueConfig;
-use crate::FlowError;
-use plumb_queue::{PostgresQueue, Queue, QueueLimits, SqliteQueue, SystemClock};
+use crate::{FlowError, siblings};
+use plumb_queue::{
+    NatsQueue, PostgresQueue, Queue, QueueError, QueueLimits, SqliteQueue, SystemClock,
+};
+
+/// The queue, and what the log says of it.
+pub(super) struct Opened {
+    pub(super) queue: Arc<dyn Queue>,
+    /// The settings in force of a store that has some of its own.
+    pub(super) in_force: Option<String>,
+}
+
+impl Opened {
+    fn plain(queue: impl Queue + 'static) -> Self {
+        Self { queue: Arc::new(queue), in_force: None }
+    }
+}
 
 /// Opens the queue that `config` describes.
 ///
 /// # Errors
 /// [`FlowError`] when it cannot be used.
-pub(super) fn open(config: &QueueConfig) -> Result<Arc<dyn Queue>, FlowError> {
+pub(super) fn open(config: &QueueConfig, node: Option<NodeNumber>) -> Result<Opened, FlowError> {
     let QueueConfig { folder, url, password_file, lease, messages, size } = config;
     let limits = QueueLimits { messages: *messages, bytes: size.bytes(), ..QueueLimits::default() };
     let clock = Arc::new(SystemClock);
     let Some(url) = url else {
-        let opened = SqliteQueue::open(folder, limits, clock);
-        return Ok(Arc::new(opened.map_err(|error| FlowError::Plan(error.to_string()))?));
+        let opened = match node {
+            Some(NodeNumber { number, .. }) => {
+                let folder = siblings::folder(folder, number);
+                SqliteQueue::open_node(&folder, number, limits, clock)
+            }
+            None => {
+                siblings::refuse_strangers(folder, 0)?;
+                SqliteQueue::open(folder, limits, clock)
+            }
+        };
+        return Ok(Opened::plain(opened.map_err(|error| FlowError::Plan(error.to_string()))?));
     };
-    let password = password_file.as_deref().map(password).transpose()?;
+    let password = password_file.as_deref().map(first_line).transpose()?;
+    let refused = |server: &dyn Display, error: QueueError| {
+        FlowError::Plan(format!("the queue in {server} cannot be opened: {error}"))
+    };
+    if url.starts_with("nats://") {
+        let opened = NatsQueue::open(url, password.as_deref(), limits, *lease, clock);
+        let queue = opened.map_err(|error| refused(&"NATS", error))?;
+        let in_force = Some(queue.in_force());
+        return Ok(Opened { queue: Arc::new(queue), in_force });
+    }
+    let password = password.map(Secret::from);
     let target = DatabaseTarget::parse(url, password.as_ref(), DatabaseLimits::default())?;
     let opened = PostgresQueue::open(&target, limits, *lease, clock);
-    Ok(Arc::new(opened.map_err(|error| FlowError::Plan(error.to_string()))?))
+    Ok(Opened::plain(opened.map_err(|error| refused(&target, error))?))
 }
 
-fn password(path: &Path) -> Result<Secret, FlowError> {
+fn first_line(path: &Path) -> Result<String, FlowError> {
     let text = std::fs::read_to_string(path).map_err(|error| FlowError::unreadable(path, error))?;
-    Ok(Secret::from(text.lines().next().unwrap_or_default().to_owned()))
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }

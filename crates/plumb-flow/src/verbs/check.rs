@@ -7,10 +7,10 @@ use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::Span;
 
-use crate::data::DataServers;
-use crate::transaction::{Mode, Transaction};
 use crate::transactions::Transactions;
-use crate::xslt::{Stylesheets, XsltLimits};
+use plumb_data::DataServers;
+use plumb_transaction::xslt::{Stylesheets, XsltLimits};
+use plumb_transaction::{Mode, Transaction};
 
 /// In which a stylesheet has to be compiled.
 const STYLESHEET_TIME: Span = Span::from_ms(10_000);

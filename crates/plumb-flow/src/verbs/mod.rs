@@ -4,6 +4,8 @@ mod check;
 mod remote;
 mod try_out;
 
+pub(crate) use remote::{Client, secret};
+
 pub use check::{Check, CheckOptions};
 pub use remote::{
     AskManager, ChoiceOptions, DropOptions, ListOptions, RetryOptions, ServerOptions, ShowOptions,

@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
+use plumb_engine::tls::TrustOptions;
 use plumb_wire::percent::form_encoded;
 use serde_json::Value;
 
-use self::client::Client;
+pub(crate) use self::client::Client;
 use crate::FlowError;
 
 /// Which server, and who asks.
 #[derive(Args, Clone, Debug)]
 pub struct ServerOptions {
-    /// The server, such as http://127.0.0.1:50000
+    /// The server, such as http://127.0.0.1:50000 or https://HOST:PORT
     #[arg(value_name = "URL")]
     pub url: String,
 
@@ -32,6 +33,10 @@ pub struct ServerOptions {
     /// Print the answer of the server, JSON
     #[arg(long)]
     pub json: bool,
+
+    /// Who is believed, and who we say we are.
+    #[command(flatten)]
+    pub trust: TrustOptions,
 }
 
 /// Which executions.
@@ -218,7 +223,8 @@ impl AskManager {
         form: Option<String>,
     ) -> Result<Self, FlowError> {
         let secret = server.password_file.as_deref().map(secret).transpose()?;
-        let client = Client::new(&server.url, server.user.as_deref(), secret.as_deref())?;
+        let client =
+            Client::new(&server.url, &server.trust, server.user.as_deref(), secret.as_deref())?;
         Ok(Self { ask, client, target, form, json: server.json })
     }
 }
@@ -253,7 +259,7 @@ fn encoded(pairs: &[(&str, String)]) -> String {
 }
 
 /// The first line of the file at `path`.
-fn secret(path: &Path) -> Result<String, FlowError> {
+pub(crate) fn secret(path: &Path) -> Result<String, FlowError> {
     let text = std::fs::read_to_string(path).map_err(|error| FlowError::unreadable(path, error))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }

@@ -11,10 +11,10 @@ use plumb_engine::Stop;
 use plumb_engine::layer::{JobError, Output, Verb};
 
 use crate::FlowError;
-use crate::data::{DataServers, Work};
-use crate::transaction::{Body, Request, Trace, Traced, UnitOfWork as _, run};
 use crate::transactions::Transactions;
-use crate::xslt::{Stylesheets, XsltLimits};
+use plumb_data::{DataServers, Work};
+use plumb_transaction::xslt::{Stylesheets, XsltLimits};
+use plumb_transaction::{Body, Request, Trace, Traced, UnitOfWork as _, run};
 
 /// Bytes of a message at most.
 const MESSAGE_BYTES_MAX: u64 = 256 << 20;

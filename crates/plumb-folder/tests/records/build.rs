@@ -334,6 +334,7 @@ pub(super) fn run(layer: &str, verb: &str, address: &str, results: Vec<ResultRec
             address: address.into(),
             transport: Some(Transport {
                 tls: None,
+                smc: None,
                 kind: "tcp".into(),
                 network: None,
                 local: "10.20.0.9:40312".into(),

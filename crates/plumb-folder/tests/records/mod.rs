@@ -274,6 +274,7 @@ pub(crate) fn interrupted() -> RunRecord {
         address: "https://erp.example:8443/sap/bc".into(),
         transport: Some(Transport {
             tls: None,
+            smc: None,
             kind: "tcp".into(),
             network: None,
             local: "10.20.0.9:51002".into(),
@@ -412,10 +413,7 @@ fn attribution(whole_ns: i64, parts: &[(PartKind, i64)]) -> Attribution {
             .iter()
             .map(|(kind, ns)| TimePart { kind: *kind, time: time(*ns), how: "as it says".into() })
             .collect(),
-        cannot_be_split: None,
-        faster: None,
         observed: 300,
-        times: BTreeMap::new(),
         readings: vec![Reading {
             source: "pg_stat_statements".into(),
             mean_ns: None,
@@ -426,6 +424,7 @@ fn attribution(whole_ns: i64, parts: &[(PartKind, i64)]) -> Attribution {
             finding: "93 % of the time is waiting for a connection of the pool".into(),
             next: "Try a larger --pool.".into(),
         }],
+        ..Attribution::default()
     };
     attribution.settled("as it says")
 }

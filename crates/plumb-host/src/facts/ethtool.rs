@@ -5,7 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::netlink::{Dump, Family, attributes, each_payload, u32_at};
+use plumb_netlink::{Dump, Family, attributes, each_payload, u32_at};
 
 const ETHTOOL: &[u8] = b"ethtool\0";
 
@@ -254,7 +254,7 @@ impl Coalescing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::recorded;
+    use plumb_netlink::recorded;
     use proptest::prelude::*;
 
     fn read() -> AllSettings {

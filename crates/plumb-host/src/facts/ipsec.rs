@@ -6,8 +6,8 @@ use rustix::net::netlink;
 use serde::{Deserialize, Serialize};
 
 use crate::fields::{Words, lines, number};
-use crate::netlink::{Netlink, attributes, request_of, u32_at};
 use crate::root::Root;
+use plumb_netlink::{Netlink, attributes, request_of, u32_at};
 
 /// Messages that ask for the counts, and the attribute with them.
 ///

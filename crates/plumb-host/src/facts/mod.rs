@@ -14,6 +14,7 @@ pub use ipsec::Ipsec;
 use crate::fields::{Words, lines};
 use crate::kernel::{Counters as _, Meminfo, Stat};
 use crate::root::{Root, names_in};
+use crate::smc::SmcFacts;
 
 /// What a machine is. What it does not tell is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,9 @@ pub struct HostFacts {
     /// IPsec; absent when it cannot be told.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ipsec: Option<Ipsec>,
+    /// Shared memory communications; absent where the kernel has none loaded.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub smc: Option<SmcFacts>,
     /// What could not be read, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub not_read: Vec<String>,
@@ -94,6 +98,7 @@ impl HostFacts {
                 .filter_map(|name| InterfaceFacts::read(root, name, settings.remove(name)))
                 .collect(),
             ipsec,
+            smc: (*root == Root::of_this_machine()).then(|| SmcFacts::read(root)).flatten(),
             not_read: no_settings.into_iter().chain(no_ipsec).collect(),
         }
     }
@@ -119,6 +124,7 @@ impl HostFacts {
         add("huge pages", (self.huge_bytes > 0).then(|| mib(self.huge_bytes)).as_deref());
         lines.extend(self.ipsec.map(|ipsec| format!("IPsec {ipsec}")));
         lines.extend(self.interfaces.iter().map(ToString::to_string));
+        lines.extend(self.smc.iter().flat_map(SmcFacts::lines));
         lines.extend(self.not_read.iter().map(|what| format!("not read: {what}")));
         lines
     }

@@ -21,7 +21,7 @@ const STALL: Span = Span::from_ms(10_000);
 /// What is served, to whom, and where.
 #[derive(Args, Clone, Debug)]
 pub struct FarServeOptions {
-    /// Where to listen: HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
     /// elsewhere. Whoever may connect sees what this machine does.

@@ -193,7 +193,7 @@ impl fmt::Display for Event<'_> {
                 let (handle, peer, samples) = (client.handle, &client.peer, client.samples);
                 let served = show_ns(*served_ns);
                 write!(f, "client {handle} from {peer} gone after {served}: ")?;
-                write!(f, "{samples} samples; {ended}")?;
+                write!(f, "{}; {ended}", plumb_measure::counted(samples, "sample"))?;
                 match &client.refusal {
                     Some(refusal) => write!(f, ": {refusal}"),
                     None => Ok(()),

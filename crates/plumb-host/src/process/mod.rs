@@ -3,6 +3,7 @@
 mod chosen;
 mod cpu_clock;
 mod everyone;
+mod memory;
 mod owner;
 mod seats;
 mod stat;
@@ -11,6 +12,7 @@ mod tree;
 pub(crate) use chosen::{Chosen, kept_name};
 pub use chosen::{Wanted, WantedError};
 pub(crate) use everyone::Everyone;
+pub use memory::{memory_limit_of, memory_of, processors_of};
 pub use owner::{Owners, owners_of_tcp, owners_of_unix};
 pub use seats::{ThreadPlacement, share_a_core, shares};
 pub use stat::ProcessStat;

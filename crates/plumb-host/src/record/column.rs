@@ -158,6 +158,10 @@ pub(super) const SMC: &[Column<SmcSample>] = &[
     ("d_connections", |it| it.smc_d.connections.into()),
     ("d_received_bytes_per_s", |it| it.smc_d.received_bytes_per_s.into()),
     ("d_sent_bytes_per_s", |it| it.smc_d.sent_bytes_per_s.into()),
+    ("r_buffer_full", |it| it.smc_r.buffer_full.into()),
+    ("d_buffer_full", |it| it.smc_d.buffer_full.into()),
+    ("link_groups_as_client", |it| it.link_groups.as_client.into()),
+    ("link_groups_as_server", |it| it.link_groups.as_server.into()),
     ("fallbacks", |it| it.fallbacks.into()),
     ("handshake_errors", |it| it.handshake_errors.into()),
 ];

@@ -20,7 +20,7 @@ use clap::Args;
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb};
-use plumb_measure::{Clock as _, Span, show_ns};
+use plumb_measure::{Clock as _, Span, counted, show_ns};
 use serde_json::json;
 
 pub(crate) use files::{Files, FilesPlan};
@@ -184,11 +184,13 @@ fn say(out: &mut dyn Write, facts: &HostFacts, recorded: &Recorded) -> Result<()
     let seconds = usage.covered_ns / 1_000_000_000;
     writeln!(
         out,
-        "{} samples over {seconds} s; sampling used {:.3} % of one processor",
-        usage.samples, usage.own_cost_pct
+        "{} over {seconds} s; sampling used {:.3} % of one processor",
+        counted(usage.samples, "sample"),
+        usage.own_cost_pct
     )?;
     if recorded.missed > 0 {
-        writeln!(out, "{} samples were due but could not be taken in time", recorded.missed)?;
+        let missed = counted(recorded.missed, "due sample");
+        writeln!(out, "{missed} could not be taken in time")?;
     }
     for lacking in not_watched(&recorded.states) {
         writeln!(out, "not watched: {lacking}")?;

@@ -1,11 +1,12 @@
 //! RDMA and shared memory communications.
 
+use plumb_netlink::smc::reason_in_words;
 use serde::{Deserialize, Serialize};
 
 use crate::counter::{float, moved, per_s};
 use crate::label::Label;
 use crate::rdma::{Counter, RdmaPort, WORD};
-use crate::smc::{Fallback, SmcCounters, SmcTraffic, words};
+use crate::smc::{Fallback, LinkGroups, SmcCounters, SmcTraffic};
 use crate::snapshot::Snapshot;
 
 /// One port of an RDMA device. `/proc/net/dev` sees nothing of this traffic.
@@ -60,6 +61,9 @@ pub struct SmcSample {
     /// The same by reason; empty as long as none fell back.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub reasons: Vec<FallbackSample>,
+    /// Link groups of SMC-R that stand.
+    #[serde(default)]
+    pub link_groups: LinkGroups,
 }
 
 /// One technology of SMC.
@@ -109,6 +113,7 @@ pub(super) fn smc(before: &Snapshot, now: &Snapshot) -> Option<SmcSample> {
         handshake_errors: moved(now.handshake_errors, before.handshake_errors)?,
         fallbacks: moved(fallbacks(now), fallbacks(before))?,
         reasons: reasons(before, now),
+        link_groups: now.link_groups,
     })
 }
 
@@ -121,7 +126,7 @@ fn reasons(before: &SmcCounters, now: &SmcCounters) -> Vec<FallbackSample> {
     let moved = now.fallbacks.iter().filter(|now| now.count != earlier(now));
     let moved = moved.map(|now| FallbackSample {
         server: now.server,
-        reason: words(now.reason),
+        reason: reason_in_words(now.reason),
         count: now.count.wrapping_sub(earlier(now)).into(),
     });
     moved.collect()

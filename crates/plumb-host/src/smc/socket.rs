@@ -1,12 +1,13 @@
 //! The generic netlink family over which the kernel tells the statistics of SMC.
 
-use super::counters::SmcCounters;
 use crate::fields::lines;
-use crate::netlink::Family;
 use crate::root::Root;
 use crate::state::State;
+use plumb_netlink::Family;
+use plumb_netlink::smc::SmcCounters;
 
-const SMC: &[u8] = b"SMC_GEN_NETLINK\0";
+pub(super) const SMC: &[u8] = b"SMC_GEN_NETLINK\0";
+const GET_LINK_GROUPS: u8 = 2;
 const GET_STATISTICS: u8 = 7;
 const GET_FALLBACKS: u8 = 8;
 
@@ -22,8 +23,7 @@ impl Smc {
     pub(crate) fn new(root: &Root) -> Self {
         // asking for a family that is not there makes the kernel load its module, and whoever
         // looks on must change nothing
-        let protocols = std::fs::read(root.proc("net/protocols")).unwrap_or_default();
-        let opened = match lines(&protocols).any(|line| line.starts_with(b"SMC")) {
+        let opened = match is_loaded(root) {
             true => Family::open(SMC),
             false => Ok(None),
         };
@@ -54,7 +54,7 @@ impl Smc {
             return false;
         };
         counters.clear();
-        for command in [GET_STATISTICS, GET_FALLBACKS] {
+        for command in [GET_STATISTICS, GET_FALLBACKS, GET_LINK_GROUPS] {
             if let Err(error) = family.dump(command, |datagram| counters.take(datagram)) {
                 self.state = State::Failed(format!("the kernel does not tell of SMC: {error}"));
                 self.family = None;
@@ -63,6 +63,12 @@ impl Smc {
         }
         true
     }
+}
+
+/// Whether this kernel has SMC now. Looking changes nothing.
+pub(super) fn is_loaded(root: &Root) -> bool {
+    let protocols = std::fs::read(root.proc("net/protocols")).unwrap_or_default();
+    lines(&protocols).any(|line| line.starts_with(b"SMC"))
 }
 
 #[cfg(test)]

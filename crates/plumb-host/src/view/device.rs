@@ -122,6 +122,10 @@ fn smc_row(smc: &crate::sample::SmcSample) -> Line {
     let mut line = row("SMC", both, [None, None], (Style::Plain, "-"), smc.handshake_errors);
     let connections = smc.smc_r.connections + smc.smc_d.connections;
     line.add(Style::Dim, &format!("  new {connections}"));
+    let groups = smc.link_groups;
+    line.add(Style::Dim, &format!(" link groups {}+{}", groups.as_client, groups.as_server));
+    let full = smc.smc_r.buffer_full + smc.smc_d.buffer_full;
+    line.add(Style::of_trouble(full), &format!(" buffer full {full}"));
     line.add(Style::of_trouble(smc.fallbacks), &format!(" fell back {}", smc.fallbacks));
     if let Some(first) = smc.reasons.first() {
         line.add(Style::Hot, &format!(" {}", first.reason));

@@ -58,19 +58,24 @@ fn every_round_asks_for_every_page_in_an_order_of_its_own() {
     assert!((25..=75).contains(&first), "{first} of 100 rounds begin with the first page");
 }
 
+/// An answer that is right, of a server that tells nothing of its time.
+fn right(body_bytes: u64) -> Answer {
+    Answer { code: Some(200), told: Some(ServerTimes::default()), ..Answer::ok(body_bytes) }
+}
+
 #[test]
 fn a_right_answer_has_its_status_and_its_length() {
     let bytes = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     for piece in [1, 7, bytes.len()] {
         let (answer, then) = answer(&mut probe(), bytes, piece);
-        assert_eq!((answer, then), (Answer { code: Some(200), ..Answer::ok(5) }, Then::Keep));
+        assert_eq!((answer, then), (right(5), Then::Keep));
     }
 }
 
 #[test]
 fn a_body_that_ends_with_the_connection_is_right_and_a_cut_one_is_not() {
     let (answer, _) = answer(&mut probe(), b"HTTP/1.0 200 OK\r\n\r\nsome", 1);
-    assert_eq!(answer, Answer { code: Some(200), ..Answer::ok(4) });
+    assert_eq!(answer, right(4));
     failed(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", FailureKind::Closed);
     failed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", FailureKind::Closed);
     failed(b"HTTP/1.1 2", FailureKind::Closed);
@@ -121,5 +126,5 @@ fn times_that_a_server_tells_come_with_the_answer_they_stand_in() {
     }
     assert_eq!(probe.told_names(), ["app", "db"]);
     let plain = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    assert_eq!(answer(&mut probe, plain, plain.len()).0.told, None);
+    assert_eq!(answer(&mut probe, plain, plain.len()).0.told, Some(ServerTimes::default()));
 }

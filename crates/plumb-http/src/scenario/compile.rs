@@ -14,7 +14,7 @@ use plumb_scenario::variables::{Names, Slot};
 use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
-use super::program::{Instruction, Place, Program, Step, Turns};
+use super::program::{Instruction, InstructionIndex, Program, Step, Turns};
 use super::request_template::Origin;
 
 pub(crate) use request::{header_problem, last_of_each, usual_method};
@@ -381,6 +381,6 @@ fn number(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX) // STEPS_MAX is below
 }
 
-fn place(index: usize) -> Place {
-    Place::try_from(index).unwrap_or(Place::MAX) // a few for each step
+fn place(index: usize) -> InstructionIndex {
+    InstructionIndex::try_from(index).unwrap_or(InstructionIndex::MAX) // a few for each step
 }

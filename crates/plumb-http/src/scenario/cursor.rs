@@ -10,7 +10,7 @@ use plumb_scenario::draw::Draw;
 use plumb_scenario::template::Missing;
 use plumb_scenario::variables::{Slot, Value, Variables};
 
-use super::program::{Instruction, Place, Program, Turns};
+use super::program::{Instruction, InstructionIndex, Program, Turns};
 
 /// Instructions that are carried out without a request before others have their turn.
 const STEPS_AT_ONCE: usize = 10_000;
@@ -36,7 +36,7 @@ impl SharedTurns {
 /// The place of a user in a program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cursor {
-    at: Place,
+    at: InstructionIndex,
     frames: Vec<Frame>,
     /// The step that fails, because it cannot be decided whether it is to be done.
     undecided: Option<u16>,
@@ -70,7 +70,7 @@ pub(crate) struct Around<'a> {
     pub(crate) variables: &'a mut Variables,
     pub(crate) draw: &'a mut Draw,
     pub(crate) shared: &'a SharedTurns,
-    /// Stretches that became complete.
+    /// Groups that became complete.
     pub(crate) complete: &'a mut Vec<OperationGroup>,
     /// Why something could not be decided.
     pub(crate) undecided: &'a mut Option<Undecided>,
@@ -132,7 +132,7 @@ impl Cursor {
     }
 
     /// Carries out what neither asks nor waits, and says where to go on.
-    fn step(&mut self, instruction: &Instruction, around: &mut Around<'_>) -> Place {
+    fn step(&mut self, instruction: &Instruction, around: &mut Around<'_>) -> InstructionIndex {
         let next = self.at + 1;
         match instruction {
             Instruction::Request(_) | Instruction::Think(_) => next, // they halt
@@ -232,7 +232,7 @@ impl Frame {
         }
     }
 
-    /// A group that asked for something, all of it within the recorded part, is a stretch.
+    /// A group that asked for something, all of it within the recorded part, is timed.
     fn complete(self, complete: &mut Vec<OperationGroup>) {
         if let Self::Group { row, took_ns, counts: true, outcome, asked: true } = self {
             complete.push(OperationGroup { row, took_ns, outcome });
@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    fn each(turns: Turns, to: Place) -> Instruction {
+    fn each(turns: Turns, to: InstructionIndex) -> Instruction {
         let mut names = Names::default();
         let (list, variable) = (names.slot("list").unwrap(), names.slot("v").unwrap());
         Instruction::Each { fails: 9, list, variable, most: u64::MAX, turns, to }

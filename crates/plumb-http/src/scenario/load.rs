@@ -15,7 +15,7 @@ use plumb_engine::{
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
     Distribution, Finding, FindingKind, PartRecord, Rate, ResultRecord, Row as Figures,
-    ScenarioFigures, Shape, Span, Validity, grouped,
+    ScenarioFigures, Shape, Span, ToldNames, Validity, grouped,
 };
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
@@ -30,10 +30,12 @@ use super::options::ScenarioOptions;
 use super::player::{Player, Script};
 use super::request_template::Origin;
 use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
-use super::timeline::{Part, Times, dealt, part};
+use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
+use crate::heard::accounted;
 use crate::jtl::{Jtl, JtlRow};
 use crate::route::{Route, RouteOptions, Routes};
+use plumb_trace::Tracing;
 
 pub use preview::DryRun;
 
@@ -52,6 +54,7 @@ pub struct ScenarioLoad {
     /// The points of the sweep: users of all scenarios without a rate together; `None`: as the
     /// file says.
     points: Vec<Option<u64>>,
+    tracing: Option<Tracing>,
 }
 
 impl ScenarioLoad {
@@ -88,7 +91,8 @@ impl ScenarioLoad {
         if points.is_empty() {
             points.push(None);
         }
-        let load = Self { options, source, origin, routes, overrides, seed, points };
+        let tracing = Tracing::new(&options.traces, &options.exchange.header)?;
+        let load = Self { options, source, origin, routes, overrides, seed, points, tracing };
         load.compile(&[])?; // what is wrong is said before anything is asked
         for point in &load.points {
             load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
@@ -102,7 +106,7 @@ impl ScenarioLoad {
     }
 
     /// Who takes part in each scenario, with `users` in all those without a rate.
-    fn parts(&self, users: Option<u64>) -> Result<Vec<Part>, HttpError> {
+    fn parts(&self, users: Option<u64>) -> Result<Vec<PlannedScenario>, HttpError> {
         let file = self.source.file();
         let like = self.options.drive.plan(file);
         let drive = &self.options.drive;
@@ -113,7 +117,7 @@ impl ScenarioLoad {
                 .map(|((number, scenario), share)| {
                     part(&self.source, scenario, times, *share, seed_of(self.seed, !number))
                 })
-                .collect::<Result<Vec<Part>, ScenarioError>>()
+                .collect::<Result<Vec<PlannedScenario>, ScenarioError>>()
         };
         let as_written = parts(&vec![None; file.scenario.len()])?;
         let Some(users) = users else { return Ok(as_written) };
@@ -148,7 +152,7 @@ impl ScenarioLoad {
         let plan = self.options.drive.plan(self.source.file());
         let plan = LoadPlan { threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
         let crew = [Crew { plan: &plan, user_schedule: None }];
-        let player = |_| Player::new(Arc::clone(script));
+        let player = |_| Player::new(Arc::clone(script), ToldNames::default(), None);
         let load = route.drive_crews(&crew, shape(&compiled), player, (&mut [], stop))?;
         if stop.asked() {
             return Ok(None);
@@ -163,7 +167,7 @@ impl ScenarioLoad {
     }
 
     fn measure(
-        &self,
+        &mut self,
         point: Option<u64>,
         extracted: &[(Slot, Value)],
         (route, jtl): (&Route, &mut Option<Jtl>),
@@ -177,7 +181,12 @@ impl ScenarioLoad {
             .iter()
             .map(|part| Crew { plan: &part.plan, user_schedule: Some(&part.user_schedule) })
             .collect();
-        let player = |number: usize| Player::new(Arc::clone(&compiled.scripts[number]));
+        let names = ToldNames::default();
+        let traces = self.tracing.as_mut().map(Tracing::begin);
+        let player = |number: usize| {
+            let script = Arc::clone(&compiled.scripts[number]);
+            Player::new(script, names.clone(), traces.clone())
+        };
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels)];
             if let Some(jtl) = jtl {
@@ -192,6 +201,9 @@ impl ScenarioLoad {
         let (rows, group_rows) = (load.recorder.rows(), load.recorder.groups());
         let (steps, groups) = compiled.prepared;
         result.parts = records("step", &compiled.rows[steps..], &rows[steps..], &load);
+        let names = names.all();
+        let numbered = std::mem::take(&mut result.parts).into_iter().zip(&rows[steps..]);
+        result.parts = numbered.map(|(part, row)| accounted(part, row, &names, &load)).collect();
         result.groups = records("group", &compiled.groups[groups..], &group_rows[groups..], &load);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         result.scenarios = scenarios(&parts, &compiled.scripts, &load);
@@ -200,11 +212,16 @@ impl ScenarioLoad {
         result.thresholds = judged.collect();
         result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
+        let traced = self.tracing.as_mut().map_or(Ok(()), |tracing| {
+            let of = (&mut result.parts[..], &rows[steps..]);
+            tracing.add_to(of, &mut result.validity, &load, stop)
+        });
         if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
         }
         watch.result(result, load.began_ns)?;
-        left_out?; // the figures stand without the file
+        left_out?; // the figures stand without the files
+        traced?;
         Ok(())
     }
 
@@ -239,11 +256,12 @@ impl Measure for ScenarioLoad {
         in_force.insert("credentials".into(), json!(options.credentials));
         in_force.extend(options.exchange.in_force(self.routes.proxy()));
         in_force.extend(options.export.in_force());
+        in_force.extend(options.traces.in_force());
         in_force.extend(options.transport.in_force());
         if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
             in_force.extend(options.trust.in_force());
         }
-        let open = self.parts(None).is_ok_and(|parts| parts.iter().any(Part::open));
+        let open = self.parts(None).is_ok_and(|parts| parts.iter().any(PlannedScenario::open));
         Outline {
             layer: "http",
             verb: "load",
@@ -266,6 +284,7 @@ impl Measure for ScenarioLoad {
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
+        self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
         let route = self.routes.to(self.origin.url(), stop)?;
         let Some(extracted) = self.prepare(&route, stop)? else { return Ok(()) };
         let rows = self.compile(&extracted)?.rows;
@@ -274,11 +293,11 @@ impl Measure for ScenarioLoad {
         if let Some(floor) = floor(Waiting::Epoll, &self.options.drive.driver.pin, stop)? {
             watch.floor(floor);
         }
-        for point in &self.points {
+        for point in self.points.clone() {
             if stop.asked() {
                 break;
             }
-            self.measure(*point, &extracted, (&route, &mut jtl), (watch, stop))?;
+            self.measure(point, &extracted, (&route, &mut jtl), (watch, stop))?;
         }
         Ok(())
     }
@@ -307,19 +326,19 @@ fn shape(compiled: &CompiledScenario) -> Shape {
 }
 
 /// Users of the scenarios without a rate; of those with one, when there are no others.
-fn users_of(parts: &[Part]) -> u64 {
+fn users_of(parts: &[PlannedScenario]) -> u64 {
     let closed: u64 = parts.iter().filter(|part| !part.open()).map(|part| part.users).sum();
     if closed > 0 { closed } else { parts.iter().map(|part| part.users).sum() }
 }
 
 /// The plans of all scenarios as one, for what is said of the whole load.
-fn together(parts: &[Part]) -> LoadPlan {
+fn together(parts: &[PlannedScenario]) -> LoadPlan {
     let sum = |of: fn(&LoadPlan) -> usize| {
         let all = parts.iter().map(|part| of(&part.plan)).sum();
         NonZeroUsize::new(all).unwrap_or(NonZeroUsize::MIN)
     };
     let like = parts[0].plan.clone(); // a file has a scenario
-    let open = parts.iter().any(Part::open);
+    let open = parts.iter().any(PlannedScenario::open);
     let rate = "1/s".parse::<Rate>().ok().filter(|_| open);
     LoadPlan {
         connections: sum(|plan| plan.connections.get()),
@@ -350,7 +369,7 @@ fn records<P>(
 
 /// What became of the users of each scenario, those of all its threads together.
 fn scenarios(
-    parts: &[Part],
+    parts: &[PlannedScenario],
     scripts: &[Arc<Script>],
     load: &LoadResult<Player>,
 ) -> Vec<ScenarioFigures> {
@@ -394,7 +413,8 @@ fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>)
     }
     let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
     let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
-    validity.with_missed(&missed)
+    let untold = load.protocols.iter().map(Player::untold).sum();
+    validity.with_missed(&missed).with_untold(untold)
 }
 
 /// `finding` with the scenarios whose scripts were dropped, where that is not plain.

@@ -10,6 +10,7 @@ use plumb_engine::tls::TrustOptions;
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
 use plumb_measure::Span;
 use plumb_scenario::file::ScenarioFile;
+use plumb_trace::TraceOptions;
 use serde_json::{Value, json};
 
 use crate::options::{ExchangeOptions, ExportOptions};
@@ -59,6 +60,10 @@ pub struct ScenarioOptions {
     /// What holds for every request.
     #[command(flatten)]
     pub exchange: ExchangeOptions,
+
+    /// To which traces requests belong.
+    #[command(flatten)]
+    pub traces: TraceOptions,
 
     /// How the load is driven.
     #[command(flatten)]

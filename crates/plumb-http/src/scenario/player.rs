@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading};
-use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures};
+use plumb_measure::{
+    Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames, TraceId,
+};
 use plumb_scenario::cookies::{Jar, Site};
 use plumb_scenario::data::{Lines, OwnLine};
 use plumb_scenario::draw::Draw;
@@ -19,6 +21,8 @@ use plumb_wire::http::Memo;
 use super::cursor::{Around, Cursor, Halt, SharedTurns};
 use super::program::{Program, Step};
 use super::request_template::Origin;
+use crate::heard::Heard;
+use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
 use reading::Wire;
 
 /// The moment for which cookies are judged: a protocol reads no clock. One that ends at once is
@@ -58,6 +62,8 @@ pub(crate) struct Player {
     complaints: Vec<Option<String>>,
     complete: Vec<OperationGroup>,
     counts: Counts,
+    heard: Heard,
+    traces: Option<Traces>,
     /// What was extracted last, for whoever comes after a preparation.
     extracted: Vec<(Slot, Value)>,
     /// Buffers that go round.
@@ -70,6 +76,8 @@ struct Seen {
     memo: Memo,
     /// Heads that had been parsed when it was looked for cookies, and whether there were any.
     cookies: (u64, bool),
+    /// The same of times that the server told.
+    told: (u64, ServerTimes),
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +97,8 @@ pub(crate) struct User {
     /// The target of its last request, for the cookies and the redirect that come with the
     /// answer.
     target: String,
+    /// The trace of its last request.
+    trace: Option<TraceId>,
     draw: Draw,
     cursor: Cursor,
     stage: Stage,
@@ -114,17 +124,21 @@ enum Stage {
 }
 
 impl Player {
-    /// Users that follow `script`.
-    pub(crate) fn new(script: Arc<Script>) -> Self {
+    /// Users that follow `script`, who number what servers tell by `names`; each request belongs to one
+    /// of `traces`.
+    pub(crate) fn new(script: Arc<Script>, names: ToldNames, traces: Option<Traces>) -> Self {
         let seen = |step: &Step| Seen {
             memo: Memo::new(step.request_template.ask()),
             cookies: (0, false),
+            told: (0, ServerTimes::default()),
         };
         Self {
             seen: script.steps.iter().map(seen).collect(),
             complaints: vec![None; script.steps.len()],
             complete: Vec::new(),
             counts: Counts::default(),
+            heard: Heard::with(names),
+            traces,
             extracted: Vec::new(),
             spare: Vec::new(),
             content: Vec::new(),
@@ -145,6 +159,11 @@ impl Player {
     /// What the users extracted, the last value of each variable.
     pub(crate) fn extracted(&self) -> &[(Slot, Value)] {
         &self.extracted
+    }
+
+    /// Times that servers told but that were not kept, because there were too many.
+    pub(crate) fn untold(&self) -> u64 {
+        self.heard.untold()
     }
 
     /// Adds what became of these users.
@@ -319,6 +338,7 @@ impl Protocol for Player {
             variables: Variables::new(Arc::clone(&self.script.common)),
             jar: Jar::new(Arc::clone(&self.script.site)),
             target: String::new(),
+            trace: None,
             draw: Draw::of_user(self.script.seed, n as u64),
             cursor: Cursor::default(),
             stage: Stage::New,
@@ -342,6 +362,7 @@ impl Protocol for Player {
             Halted::Finish => return Next::Finish,
         };
         user.asked = true;
+        let begins = out.len();
         let Self { script, spare, .. } = self;
         let step = &script.steps[usize::from(number)];
         let op = Op { label: step.row, tag: number };
@@ -356,6 +377,10 @@ impl Protocol for Player {
                 if script.cookies != Cookies::Off || step.takes_location() {
                     user.target.clear();
                     user.target.push_str(std::str::from_utf8(&out[target]).unwrap_or("/"));
+                }
+                user.trace = self.traces.as_ref().and_then(Traces::next);
+                if let Some(trace) = user.trace {
+                    insert_parent(trace, begins, out);
                 }
                 Next::Send(op)
             }
@@ -375,11 +400,13 @@ impl Protocol for Player {
         bytes: &[u8],
         _: &mut Vec<u8>,
     ) -> Reading {
-        self.read(user, wire, op, bytes)
+        let step = self.read(user, wire, op, bytes);
+        traced_step(step, user.trace)
     }
 
     fn eof(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
-        self.end(user, wire, op)
+        let answer = self.end(user, wire, op);
+        traced_answer(answer, user.trace)
     }
 
     fn settle(&mut self, user: &mut User, end: &mut OpEnd) -> After {
@@ -398,6 +425,7 @@ impl Protocol for Player {
         let failed = match end.answer.outcome {
             Outcome::Ok => None,
             Outcome::Failed(kind) => Some(kind),
+            Outcome::Refused => Some(FailureKind::Refused),
         };
         user.cursor.count(end.took_ns, end.counts, failed);
         user.cursor.pass();

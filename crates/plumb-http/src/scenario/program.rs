@@ -10,7 +10,7 @@ use plumb_scenario::variables::Slot;
 use super::request_template::RequestTemplate;
 
 /// A place in a program.
-pub(crate) type Place = u32;
+pub(crate) type InstructionIndex = u32;
 
 /// One thing that a user does.
 #[derive(Clone, Debug)]
@@ -20,17 +20,17 @@ pub(crate) enum Instruction {
     /// Waits.
     Think(Think),
     /// Goes on at `to`, except in this share of the turns.
-    Share { share: Share, to: Place },
+    Share { share: Share, to: InstructionIndex },
     /// Goes on at `to` unless the condition holds. When that cannot be decided, step `fails` does.
-    Unless { condition: Condition, to: Place, fails: u16 },
+    Unless { condition: Condition, to: InstructionIndex, fails: u16 },
     /// Begins a loop over the values of a list; of an empty one goes on at `to`. Without a list
     /// step `fails` does.
-    Each { fails: u16, list: Slot, variable: Slot, most: u64, turns: Turns, to: Place },
+    Each { fails: u16, list: Slot, variable: Slot, most: u64, turns: Turns, to: InstructionIndex },
     /// Begins a loop of so many turns.
     Repeat(u64),
     /// The next turn of the innermost loop, whose body begins at `to`.
-    Again { to: Place },
-    /// Begins a stretch that is timed as one, under this row of the groups.
+    Again { to: InstructionIndex },
+    /// Begins a group that is timed as one, under this row of the groups.
     Group(u16),
     /// Ends it.
     GroupEnd,

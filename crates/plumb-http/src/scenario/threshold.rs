@@ -305,7 +305,7 @@ mod tests {
         let moments = |ns| Moments { due: 0, sent: 0, first: ns / 2, last: ns };
         (1..=100).for_each(|n| recorder.record(0, moments(n * 1_000_000), Answer::ok(1)));
         recorder.record(1, moments(5), Answer::failed(FailureKind::Closed));
-        recorder.record_stretch(0, moments(7_000_000_000), Answer::ok(0));
+        recorder.record_group(0, moments(7_000_000_000), Answer::ok(0));
         recorder
     }
 

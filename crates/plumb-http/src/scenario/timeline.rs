@@ -17,14 +17,14 @@ const OPEN_USERS: u64 = 1_000;
 
 /// Who takes part in one scenario, and for how long.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct PlannedScenario {
     pub(crate) plan: LoadPlan,
     pub(crate) user_schedule: UserSchedule,
     /// Users at most.
     pub(crate) users: u64,
 }
 
-impl Part {
+impl PlannedScenario {
     /// True when scripts begin at a rate.
     pub(crate) fn open(&self) -> bool {
         matches!(self.user_schedule, UserSchedule::Arrivals(..))
@@ -52,7 +52,7 @@ pub(crate) fn part(
     times: Times<'_>,
     users: Option<u64>,
     seed: u64,
-) -> Result<Part, ScenarioError> {
+) -> Result<PlannedScenario, ScenarioError> {
     let reader = Reader { source, scenario, times };
     reader.check()?;
     let warmup_ns = times.like.warmup.ns();
@@ -81,7 +81,7 @@ pub(crate) fn part(
     };
     let threads = times.like.threads.min(connections);
     let plan = LoadPlan { connections, threads, extent, ..times.like.clone() };
-    Ok(Part { plan, user_schedule, users: most })
+    Ok(PlannedScenario { plan, user_schedule, users: most })
 }
 
 /// `total` users dealt to scenarios in proportion to what each had: at least one for each.

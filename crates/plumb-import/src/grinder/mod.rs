@@ -153,8 +153,12 @@ impl Importer {
         let length = self.number(&["grinder.duration"]).filter(|length| *length > 0.0).map(ms);
         let ramp = self.ramp(processes);
         let step = laid_out(steps, "scenario.0", &mut self.draft.remarks);
-        self.draft
-            .remark("scenario.0", format!("{processes} processes with {threads} threads each"));
+        let threads_each = plumb_measure::counted(threads, "thread");
+        let users = match processes {
+            1 => format!("1 process with {threads_each}"),
+            _ => format!("{processes} processes with {threads_each} each"),
+        };
+        self.draft.remark("scenario.0", users);
         if runs == 0 && length.is_none() {
             let text = "never ends in The Grinder: give the load a length (`for`)";
             self.draft.remark("scenario.0", text);

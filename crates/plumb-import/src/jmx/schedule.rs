@@ -28,7 +28,7 @@ pub(super) enum Shape {
 
 /// A part of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+enum SchedulePart {
     /// Arrivals a second from here on, and at the end of what went before.
     Rate(f64),
     Arrivals(Arrivals, Span),
@@ -44,8 +44,8 @@ pub(super) fn read(text: &str) -> Result<Schedule, String> {
     let kinds: Vec<Arrivals> = parts
         .iter()
         .filter_map(|part| match part {
-            Part::Arrivals(arrivals, _) => Some(*arrivals),
-            Part::Rate(_) | Part::Pause(_) => None,
+            SchedulePart::Arrivals(arrivals, _) => Some(*arrivals),
+            SchedulePart::Rate(_) | SchedulePart::Pause(_) => None,
         })
         .collect();
     let arrivals =
@@ -65,16 +65,16 @@ struct Leg {
 
 /// The stretches of a schedule. A rate that follows one at once is a step; one that follows
 /// arrivals is where they lead to.
-fn legs(parts: &[Part]) -> Vec<Leg> {
+fn legs(parts: &[SchedulePart]) -> Vec<Leg> {
     let mut legs = Vec::new();
     let mut rate = 0.0;
     for (at, part) in parts.iter().enumerate() {
         match *part {
-            Part::Rate(next) => rate = next,
-            Part::Pause(over) => legs.push(Leg { over, from: 0.0, to: 0.0 }),
-            Part::Arrivals(_, over) => {
+            SchedulePart::Rate(next) => rate = next,
+            SchedulePart::Pause(over) => legs.push(Leg { over, from: 0.0, to: 0.0 }),
+            SchedulePart::Arrivals(_, over) => {
                 let to = match parts.get(at + 1) {
-                    Some(Part::Rate(next)) => *next,
+                    Some(SchedulePart::Rate(next)) => *next,
                     _ => rate,
                 };
                 legs.push(Leg { over, from: rate, to });
@@ -119,7 +119,7 @@ pub(super) fn per_s(rate: f64) -> Result<Rate, String> {
     format!("{rate}/s").parse().map_err(|_| format!("{rate} a second is no rate"))
 }
 
-fn parts(text: &str) -> Result<Vec<Part>, String> {
+fn parts(text: &str) -> Result<Vec<SchedulePart>, String> {
     let text = without_comments(text);
     let mut parts = Vec::new();
     let mut rest = text.trim();
@@ -139,17 +139,17 @@ fn parts(text: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-fn part(name: &str, argument: &str) -> Option<Part> {
+fn part(name: &str, argument: &str) -> Option<SchedulePart> {
     match name {
         "rate" => {
             let (number, unit) = argument.split_once('/').unwrap_or((argument, "sec"));
             let number: f64 = number.trim().parse().ok()?;
             let per = unit_ms(unit.trim())? / 1000.0;
-            (number.is_finite() && number >= 0.0).then(|| Part::Rate(number / per))
+            (number.is_finite() && number >= 0.0).then(|| SchedulePart::Rate(number / per))
         }
-        "random_arrivals" => Some(Part::Arrivals(Arrivals::Poisson, span(argument)?)),
-        "even_arrivals" => Some(Part::Arrivals(Arrivals::Fixed, span(argument)?)),
-        "pause" => Some(Part::Pause(span(argument)?)),
+        "random_arrivals" => Some(SchedulePart::Arrivals(Arrivals::Poisson, span(argument)?)),
+        "even_arrivals" => Some(SchedulePart::Arrivals(Arrivals::Fixed, span(argument)?)),
+        "pause" => Some(SchedulePart::Pause(span(argument)?)),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ const NESTING_MAX: usize = 16;
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum Segment<'a> {
     Text(&'a str),
     /// `${name}`.
     Variable(&'a str),
@@ -56,9 +56,9 @@ impl Words {
         let mut out = String::new();
         for part in parts(text) {
             match part {
-                Part::Text(text) => out += &literal(text),
-                Part::Variable(name) => out += &self.reference(name, at, notes),
-                Part::Function(function) => match value_of(&function) {
+                Segment::Text(text) => out += &literal(text),
+                Segment::Variable(name) => out += &self.reference(name, at, notes),
+                Segment::Function(function) => match value_of(&function) {
                     Some(Value::Text(value)) if !value.contains("${") => out += &value,
                     Some(Value::Variable(name)) => out += &self.reference(&name, at, notes),
                     Some(Value::Text(_)) | None => {
@@ -120,9 +120,9 @@ impl Words {
         let mut out = String::new();
         for part in parts(text) {
             match part {
-                Part::Text(text) => out += text,
-                Part::Variable(name) => out += &self.resolved(self.known.get(name)?, depth)?,
-                Part::Function(function) => match value_of(&function)? {
+                Segment::Text(text) => out += text,
+                Segment::Variable(name) => out += &self.resolved(self.known.get(name)?, depth)?,
+                Segment::Function(function) => match value_of(&function)? {
                     Value::Text(value) => out += &self.resolved(&value, depth)?,
                     Value::Variable(name) => {
                         out += &self.resolved(self.known.get(&name)?, depth)?
@@ -168,11 +168,11 @@ fn value_of(function: &Function<'_>) -> Option<Value> {
 /// The properties that `text` asks for, as they are written, with what they are taken for.
 pub(super) fn taken(text: &str) -> Vec<(&str, String)> {
     let value = |part| match part {
-        Part::Function(function) => match value_of(&function) {
+        Segment::Function(function) => match value_of(&function) {
             Some(Value::Text(value)) if !value.contains("${") => Some((function.whole, value)),
             _ => None,
         },
-        Part::Text(_) | Part::Variable(_) => None,
+        Segment::Text(_) | Segment::Variable(_) => None,
     };
     parts(text).into_iter().filter_map(value).collect()
 }
@@ -180,33 +180,33 @@ pub(super) fn taken(text: &str) -> Vec<(&str, String)> {
 /// The call in a text that is nothing else.
 pub(super) fn sole_function(text: &str) -> Option<Function<'_>> {
     match &parts(text.trim())[..] {
-        [Part::Function(function)] => Some(function.clone()),
+        [Segment::Function(function)] => Some(function.clone()),
         _ => None,
     }
 }
 
 /// True when `text` is one variable and nothing else.
 pub(super) fn is_sole_variable(text: &str) -> bool {
-    matches!(&parts(text.trim())[..], [Part::Variable(name)] if !name.contains("${"))
+    matches!(&parts(text.trim())[..], [Segment::Variable(name)] if !name.contains("${"))
 }
 
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<Segment<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         let Some(inner) = inside(&rest[at + 2..]) else { break };
         if at > 0 {
-            parts.push(Part::Text(&rest[..at]));
+            parts.push(Segment::Text(&rest[..at]));
         }
         let end = at + 2 + inner.len() + 1;
         parts.push(match inner.strip_prefix("__") {
-            Some(_) => Part::Function(function(inner, &rest[at..end])),
-            None => Part::Variable(inner),
+            Some(_) => Segment::Function(function(inner, &rest[at..end])),
+            None => Segment::Variable(inner),
         });
         rest = &rest[end..];
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest));
+        parts.push(Segment::Text(rest));
     }
     parts
 }

@@ -4,8 +4,8 @@
 //! them. A restart reads the last complete snapshot and what was written since, begins a snapshot
 //! of its own, and only then removes what it has read.
 
-mod book;
 mod error;
+mod files;
 mod folder;
 mod loss;
 mod notes;
@@ -16,8 +16,8 @@ mod restore;
 mod snapshot;
 mod tool;
 
-pub use book::{Pace, Policy};
 pub use error::JournalError;
+pub use files::{Pace, Policy};
 pub use folder::{Kind, Records, files};
 pub use loss::Loss;
 pub use notes::{Lasting, Notes};

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::book::{Begin, Book, Pace, Policy, abandon};
 use super::error::JournalError;
+use super::files::{Begin, JournalFiles, Pace, Policy, abandon};
 use super::folder::files;
 use super::place::Claim;
 use super::record::Record;
@@ -27,7 +27,7 @@ pub struct Notes {
     pending: Vec<u8>,
     /// The lives that were noted, for the next snapshot; some of owners and keys that are gone.
     lives: Lives,
-    book: Option<Book>,
+    files: Option<JournalFiles>,
 }
 
 impl Notes {
@@ -72,8 +72,8 @@ impl Notes {
         let number = old.last().map_or(1, |(number, _, _)| number + 1).max(restored.number_next);
         let mut lives = restored.lives.clone();
         let begin = Begin { folder: path.to_owned(), policy, number, claim };
-        match Book::begin(begin, &restored, &mut lives) {
-            Ok(book) => Ok((Self { pending: Vec::new(), lives, book: Some(book) }, restored)),
+        match JournalFiles::begin(begin, &restored, &mut lives) {
+            Ok(files) => Ok((Self { pending: Vec::new(), lives, files: Some(files) }, restored)),
             Err(error) => {
                 abandon(path, number);
                 Err(error)
@@ -83,8 +83,8 @@ impl Notes {
 
     /// Makes snapshots at another pace.
     pub fn set_pace(&mut self, pace: Pace) {
-        if let Some(book) = &mut self.book {
-            book.pace = pace;
+        if let Some(files) = &mut self.files {
+            files.pace = pace;
         }
     }
 
@@ -115,19 +115,19 @@ impl Notes {
     /// True when every lock outlives the server, not only what an update has inherited.
     #[must_use]
     pub fn keeps_everything(&self) -> bool {
-        self.book.as_ref().is_some_and(|book| book.policy != Policy::Inherited)
+        self.files.as_ref().is_some_and(|files| files.policy != Policy::Inherited)
     }
 
     /// When [`settle`](Self::settle) has something to do although nothing changes, nanoseconds.
     #[must_use]
     pub fn wake_at(&self) -> Option<u64> {
-        self.book.as_ref()?.wake_at()
+        self.files.as_ref()?.wake_at()
     }
 
     /// True while a snapshot is written, or made to last.
     #[must_use]
     pub fn snapshot_under_way(&self) -> bool {
-        self.book.as_ref().is_some_and(Book::snapshot_under_way)
+        self.files.as_ref().is_some_and(JournalFiles::snapshot_under_way)
     }
 
     /// Bytes that are noted and not written down yet.
@@ -139,9 +139,9 @@ impl Notes {
     /// True when something was noted, or is to be, before anybody may be told of what was done.
     #[must_use]
     pub fn unsettled<R: Rules>(&self, table: &Table<R>) -> bool {
-        self.book
+        self.files
             .as_ref()
-            .is_some_and(|book| !self.pending.is_empty() || book.is_short_of_fences(table))
+            .is_some_and(|files| !self.pending.is_empty() || files.is_short_of_fences(table))
     }
 
     /// Writes down what was noted, and makes it last as the policy says. `now` is the monotonic
@@ -151,8 +151,8 @@ impl Notes {
     /// When the files cannot be written, or are not where they were any more: then nobody may be
     /// told of the changes.
     pub fn settle<R: Rules>(&mut self, now: u64, table: &Table<R>) -> io::Result<()> {
-        let Self { pending, lives, book } = self;
-        book.as_mut().map_or(Ok(()), |book| book.settle(now, pending, table, lives))
+        let Self { pending, lives, files } = self;
+        files.as_mut().map_or(Ok(()), |files| files.settle(now, pending, table, lives))
     }
 
     /// The server stops in order: nothing is missing.
@@ -160,19 +160,19 @@ impl Notes {
     /// # Errors
     /// When the files cannot be written.
     pub fn close(mut self) -> io::Result<()> {
-        self.book.take().map_or(Ok(()), |book| book.close(std::mem::take(&mut self.pending)))
+        self.files.take().map_or(Ok(()), |files| files.close(std::mem::take(&mut self.pending)))
     }
 
     /// Times the journal was made to last.
     #[must_use]
     pub fn syncs(&self) -> u64 {
-        self.book.as_ref().map_or(0, |book| book.syncs)
+        self.files.as_ref().map_or(0, |files| files.syncs)
     }
 
     /// The policy, in a word.
     #[must_use]
     pub fn policy_name(&self) -> &'static str {
-        match self.book.as_ref().map(|book| book.policy) {
+        match self.files.as_ref().map(|files| files.policy) {
             None => "off",
             Some(Policy::Inherited) => "none",
             Some(Policy::Interval(_)) => "interval",
@@ -184,14 +184,14 @@ impl Notes {
 impl Changes for Notes {
     #[inline]
     fn note(&mut self, change: Change<'_>) {
-        let Some(book) = &self.book else {
+        let Some(files) = &self.files else {
             return;
         };
         let backup = match &change {
             Change::Lock(lock) => lock.backup,
             Change::Cleared { backup, .. } => *backup,
         };
-        if backup || book.policy != Policy::Inherited {
+        if backup || files.policy != Policy::Inherited {
             Record::Change(change).push(&mut self.pending);
         }
     }

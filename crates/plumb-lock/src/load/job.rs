@@ -19,7 +19,7 @@ use super::history::{History, WINDOWS};
 use super::options::{FillOptions, PairsOptions, SalesOptions};
 use super::probe::Probe;
 use super::script::{Keeper, SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
-use super::walk::Walk;
+use super::walk::TableWalk;
 use crate::LockError;
 use crate::digest::KEY_BYTES;
 use crate::target::Target;
@@ -58,7 +58,7 @@ enum Work {
     /// Sessions of PostgreSQL.
     Advisory(Login),
     /// Owners, and locks of each.
-    Walk(usize, usize),
+    TableWalk(usize, usize),
 }
 
 impl LoadJob {
@@ -124,7 +124,7 @@ impl LoadJob {
         let locks = options.locks.get();
         let work = match options.target_kind {
             Keeper::Redis => Work::Script(Workload::Look(locks)),
-            Keeper::Plumb => Work::Walk(options.owners.get(), locks as usize),
+            Keeper::Plumb => Work::TableWalk(options.owners.get(), locks as usize),
         };
         Self::counted("load-verify", work, options)
     }
@@ -159,10 +159,10 @@ impl LoadJob {
             return Err(LockError::TooManyLocks { owners, locks });
         }
         let connections = match workload {
-            Work::Walk(..) => NonZeroUsize::MIN,
+            Work::TableWalk(..) => NonZeroUsize::MIN,
             Work::Script(_) | Work::Advisory(_) => options.owners,
         };
-        let walks = matches!(workload, Work::Walk(..));
+        let walks = matches!(workload, Work::TableWalk(..));
         let depth = if walks { NonZeroUsize::MIN } else { options.depth };
         let plan = LoadPlan {
             connections,
@@ -189,7 +189,7 @@ impl LoadJob {
     fn measure(
         &self,
         plan: &LoadPlan,
-        place: &mut Place<'_>,
+        place: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, u64), LockError> {
         match &self.workload {
             Work::Script(workload) => self.play(*workload, plan, place),
@@ -200,11 +200,12 @@ impl LoadJob {
                 add_pairs(&mut result);
                 Ok((result, load.began_ns))
             }
-            Work::Walk(owners, locks) => {
+            Work::TableWalk(owners, locks) => {
                 let (owners, locks) = (*owners, *locks);
-                let walk = Walk::new((owners, locks), drawn_key()?, self.target.password.clone());
+                let walk =
+                    TableWalk::new((owners, locks), drawn_key()?, self.target.password.clone());
                 let (mut result, load) = self.drive(plan, &["part"], || walk.clone(), place)?;
-                let found = load.protocols.first().map_or(0, Walk::found);
+                let found = load.protocols.first().map_or(0, TableWalk::found);
                 let figures = [("locks found", found), ("locks expected", (owners * locks) as u64)];
                 let formula = "by a sum of 128-bit hashes, or by listing them when it differs";
                 result
@@ -219,7 +220,7 @@ impl LoadJob {
         &self,
         workload: Workload,
         plan: &LoadPlan,
-        place: &mut Place<'_>,
+        place: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, u64), LockError> {
         let bound = match workload {
             Workload::Sales => self.round_trip(place)?,
@@ -255,7 +256,7 @@ impl LoadJob {
     }
 
     /// The median round trip of one client that asks for nothing, nanoseconds.
-    fn round_trip(&self, place: &Place<'_>) -> Result<Option<u64>, LockError> {
+    fn round_trip(&self, place: &LoadContext<'_>) -> Result<Option<u64>, LockError> {
         let probe = || Probe::new(Workload::Ping, String::new(), self.target.password.as_deref());
         let mut stage =
             Stage { endpoint: place.endpoint, stop: place.stop, samplers: &mut [], gate: None };
@@ -270,7 +271,7 @@ impl LoadJob {
         plan: &LoadPlan,
         rows: &[&str],
         protocol: impl Fn() -> P,
-        place: &mut Place<'_>,
+        place: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, LoadResult<P>), LockError> {
         let labels = BTreeMap::from([("connections".to_owned(), plan.connections.to_string())]);
         let load = {
@@ -329,7 +330,7 @@ impl Draft {
 }
 
 /// Where a load goes, and who looks on.
-struct Place<'a> {
+struct LoadContext<'a> {
     endpoint: &'a Endpoint,
     watch: &'a mut dyn Watch,
     stop: &'a Stop,
@@ -361,7 +362,7 @@ impl Measure for LoadJob {
         };
         let endpoint = self.target.reach(first.connect_timeout, stop)?;
         self.server_tick = match self.workload {
-            Work::Script(_) | Work::Walk(..) => {
+            Work::Script(_) | Work::TableWalk(..) => {
                 Facts::ask(&self.target, stop).and_then(|facts| facts.tick)
             }
             Work::Advisory(_) => None, // PostgreSQL has no command for it
@@ -373,7 +374,7 @@ impl Measure for LoadJob {
             watch.floor(floor);
         }
         let history = History::default();
-        let mut place = Place { endpoint: &endpoint, watch, stop, history };
+        let mut place = LoadContext { endpoint: &endpoint, watch, stop, history };
         for plan in &self.plans {
             if stop.asked() {
                 break;

@@ -20,7 +20,7 @@ const PAGE: &str = "400";
 
 /// Walks once over the table; and a second time, lock by lock, when something is wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct Walk {
+pub(crate) struct TableWalk {
     password: Option<Vec<u8>>,
     locks: usize,
     owners: Vec<String>,
@@ -41,7 +41,7 @@ enum Phase {
     Over,
 }
 
-impl Walk {
+impl TableWalk {
     /// Of so many `owners` with so many `locks` each. The `key` is drawn anew for each
     /// verification.
     pub(crate) fn new(
@@ -185,7 +185,7 @@ fn place(argument: &[u8]) -> Option<(usize, usize)> {
     Some((value(owner)?, value(number)?))
 }
 
-impl Protocol for Walk {
+impl Protocol for TableWalk {
     type User = ();
     type Wire = ();
 
@@ -310,8 +310,8 @@ mod tests {
         bytes
     }
 
-    fn walked(answers: &[Vec<u8>]) -> (Walk, Vec<bool>) {
-        let mut walk = Walk::new((2, 2), KEY, None);
+    fn walked(answers: &[Vec<u8>]) -> (TableWalk, Vec<bool>) {
+        let mut walk = TableWalk::new((2, 2), KEY, None);
         let mut good = Vec::new();
         for answer in answers {
             let Next::Send(op) = walk.encode(&mut (), &mut (), &mut Vec::new()) else {

@@ -31,7 +31,7 @@ use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
 use crate::journal::{Notes, Restored};
-use crate::table::{OwnerId, Part, Rules, Sound, Table};
+use crate::table::{OwnerId, Rules, Sound, Table, TablePart};
 use connection::Client;
 use guesses::Guesses;
 use lives::{Key, Life, Lives, NEVER};
@@ -270,7 +270,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
     }
 
     /// A request found no room.
-    fn full(&mut self, part: Part) -> Refusal {
+    fn full(&mut self, part: TablePart) -> Refusal {
         const QUIET_NS: u64 = 60_000_000_000;
         if self.now >= self.full_told_until {
             self.full_told_until = self.now + QUIET_NS;

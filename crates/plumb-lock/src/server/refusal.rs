@@ -1,6 +1,6 @@
 //! Why a command is refused, as clients read it.
 
-use crate::table::{Malformed, Part};
+use crate::table::{Malformed, TablePart};
 
 /// An error reply. The first word is its kind, as clients of Redis expect.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub(super) enum Refusal {
     #[error("ERR the name of a lock must have 1 to 30 bytes")]
     NoName,
     #[error("FULL the lock table holds no more {}; release locks, or give the server a larger --table-size", .0.name())]
-    Full(Part),
+    Full(TablePart),
     #[error("LOST the server's epoch is {0}: locks of another epoch are gone; take them anew")]
     Lost(u64),
     #[error(

@@ -50,7 +50,7 @@ pub(super) struct Wish {
 }
 
 #[derive(Debug)]
-struct Seat {
+struct WaitingClient {
     waiter: Waiter,
     owner: u64,
     /// `None` when it waits for its time alone.
@@ -71,7 +71,7 @@ struct Group {
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     next: u64,
-    seats: BTreeMap<u64, Seat>,
+    seats: BTreeMap<u64, WaitingClient>,
     groups: BTreeMap<u64, Group>,
     groups_so_far: u64,
     by_locks: HashMap<Vec<u8>, u64>,
@@ -130,7 +130,7 @@ impl Waiters {
         if let Some(id) = waiter.owner {
             self.by_owner.insert((id, number));
         }
-        self.seats.insert(number, Seat { waiter, owner, group: None });
+        self.seats.insert(number, WaitingClient { waiter, owner, group: None });
         number
     }
 

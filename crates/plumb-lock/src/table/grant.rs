@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::judge::{Answer, Needs, Place, Refused};
+use super::judge::{Answer, Located, Needs, Refused};
 use super::request::{Element, Elements, Malformed, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
 use super::{
-    AT_ONCE, CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Part, Table,
+    AT_ONCE, CROWD, Change, Changes, CrowdHash as _, Entry, Held, Lock, Mode, Table, TablePart,
 };
 
 /// Slices of released locks whose rows are given back for one request of a full table.
@@ -20,7 +20,7 @@ struct Known {
     owner: Option<u32>,
     /// Where the only element stands; `None` when there are several: each may make room for the
     /// next, or take it.
-    place: Option<Place>,
+    place: Option<Located>,
 }
 
 impl<R: Rules> Table<R> {
@@ -92,13 +92,13 @@ impl<R: Rules> Table<R> {
         let full = |part| Err(Refused::Full { part });
         let slack = u32::from(R::makes(Fault::OneTooMany));
         if needs.locks > 0 && owner.is_none() && self.owners_used() >= most {
-            return full(Part::Owners);
+            return full(TablePart::Owners);
         }
         if self.granules.rows.used() + needs.arguments > most + slack {
-            return full(Part::Arguments);
+            return full(TablePart::Arguments);
         }
         if self.locks_used() + needs.locks > most + slack {
-            return full(Part::Locks);
+            return full(TablePart::Locks);
         }
         Ok(())
     }
@@ -180,8 +180,8 @@ impl<R: Rules> Table<R> {
         self.owners.insert(name, user, since_ms)
     }
 
-    pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Place>) -> u32 {
-        let Place { name, granule } = known.unwrap_or_default();
+    pub(super) fn granule_of(&mut self, element: &Element<'_>, known: Option<Located>) -> u32 {
+        let Located { name, granule } = known.unwrap_or_default();
         if let Some(granule) = granule {
             return granule;
         }

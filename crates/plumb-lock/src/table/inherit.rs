@@ -2,7 +2,7 @@
 
 use super::request::{Malformed, check_owner};
 use super::rules::{Fault, Rules};
-use super::{CROWD, Change, Changes, Lock, Part, Table};
+use super::{CROWD, Change, Changes, Lock, Table, TablePart};
 
 /// What became of an inheritance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Inherited {
     /// The table has no room for what both hold from now on; nothing has changed.
     Full {
         /// In which part.
-        part: Part,
+        part: TablePart,
     },
     /// A lock that both held already would be counted more than 65,535 times; nothing has changed.
     Counter,
@@ -85,13 +85,13 @@ impl<R: Rules> Table<R> {
             }
         }
         if self.locks_used() + more > most + fewer {
-            return Err(Inherited::Full { part: Part::Locks });
+            return Err(Inherited::Full { part: TablePart::Locks });
         }
         let leaves = self.owners.rows[source].count == super::slab::number(heirs.len())
             && heirs.iter().all(|at| self.entries[*at].dialog == 0);
         let owners = self.owners_used() - u32::from(leaves);
         if !heirs.is_empty() && target.is_none() && owners >= most {
-            return Err(Inherited::Full { part: Part::Owners });
+            return Err(Inherited::Full { part: TablePart::Owners });
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::pattern::{Mask, WILDCARD, literal_start, overlap};
 use super::request::{ARGUMENT_BYTES_MAX, Element, Elements, Request};
 use super::rules::{Fault, Rules};
 use super::slab::NONE;
-use super::{Ask, Held, Lock, LockId, Mode, Part, Table};
+use super::{Ask, Held, Lock, LockId, Mode, Table, TablePart};
 
 /// Why a request was not granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Refused {
     /// The element at `index` would look at too many arguments.
     TooBroad { index: usize },
     /// No room.
-    Full { part: Part },
+    Full { part: TablePart },
     /// The arguments of a name have to be put in order first.
     Unordered,
 }
@@ -70,7 +70,7 @@ pub enum Answer<'a> {
     /// The table has no room.
     Full {
         /// In which part.
-        part: Part,
+        part: TablePart,
     },
     /// The arguments of a large name have to be put in order before requests with wildcards can
     /// be judged: ask again when [`Table::put_in_order`] says that they are.
@@ -83,12 +83,12 @@ pub(super) struct Needs {
     pub(super) arguments: u32,
     pub(super) locks: u32,
     /// Where the last element stands.
-    pub(super) place: Place,
+    pub(super) place: Located,
 }
 
 /// Where an element's name and argument are, when they are there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Located {
     pub(super) name: Option<u32>,
     pub(super) granule: Option<u32>,
 }
@@ -145,16 +145,16 @@ impl<R: Rules> Table<R> {
         Ok(needs)
     }
 
-    fn place(&self, element: &Element<'_>) -> Place {
+    fn place(&self, element: &Element<'_>) -> Located {
         let name = self.names.find(element.name);
         let granule = name.and_then(|name| self.granules.find(name, element.argument));
-        Place { name, granule }
+        Located { name, granule }
     }
 
     fn judge_one(
         &mut self,
         owner: Option<u32>,
-        (element, place): (&Element<'_>, Place),
+        (element, place): (&Element<'_>, Located),
         index: usize,
         room: &mut u64,
     ) -> Result<(), Refused> {

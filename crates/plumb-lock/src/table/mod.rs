@@ -46,7 +46,7 @@ pub use request::{
 };
 pub use rules::{Fault, Rules, Sound};
 pub use usage::{
-    Gauge, Holder, Limits, OVERFLOWS_KEPT, Overflow, Part, ROWS_PER_KIB, TOP_HOLDERS, Usage,
+    Gauge, Holder, Limits, OVERFLOWS_KEPT, Overflow, ROWS_PER_KIB, TOP_HOLDERS, TablePart, Usage,
 };
 pub use view::{LockId, OwnerId, Page};
 

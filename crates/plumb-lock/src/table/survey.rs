@@ -5,7 +5,7 @@
 use super::Table;
 use super::rules::Rules;
 use super::slab::NONE;
-use super::usage::{Overflow, Part, Top};
+use super::usage::{Overflow, TablePart, Top};
 
 /// Rows that are looked through at once.
 const AT_ONCE: u32 = 4_096;
@@ -22,7 +22,7 @@ pub(super) struct Survey {
 impl<R: Rules> Table<R> {
     /// A request found no room. The last overflows are kept, those of the same part between which
     /// hardly anything was released as one.
-    pub(super) fn overflow(&mut self, part: Part, at_ms: u64) {
+    pub(super) fn overflow(&mut self, part: TablePart, at_ms: u64) {
         self.overflows.count += 1;
         let number = self.overflows.count;
         if self.overflows.rest > 0

@@ -61,7 +61,7 @@ pub struct Usage {
 
 /// A part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TablePart {
     /// Owners.
     Owners,
     /// Arguments.
@@ -70,7 +70,7 @@ pub enum Part {
     Locks,
 }
 
-impl Part {
+impl TablePart {
     /// Its name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -99,7 +99,7 @@ pub struct Overflow {
     /// When, milliseconds since 1970, by the request that met it last.
     pub at_ms: u64,
     /// What had no room.
-    pub part: Part,
+    pub part: TablePart,
     /// The owners that held most, the largest first; of a large table they come a moment later.
     pub owners: Vec<Holder>,
     /// The arguments that were held most, the largest first.

@@ -110,6 +110,17 @@ impl<'a> Bench<'a> {
         self.server.wake_at().is_none_or(|at| at > self.clock.now_ns())
     }
 
+    /// One client that has the lock `X T hot`, and `count` that ask for `wish` and wait for it.
+    fn crowd(&mut self, count: usize, wish: &str) -> (usize, Vec<usize>) {
+        let holder = self.client();
+        self.say(holder, "ENQ holder X T hot");
+        let waiting: Vec<usize> = (0..count).map(|_| self.client()).collect();
+        for client in &waiting {
+            assert_eq!(self.say(*client, &format!("ENQ o{client} {wish}")), "", "{wish}");
+        }
+        (holder, waiting)
+    }
+
     pub(crate) fn pass(&mut self, ns: u64) {
         self.clock.0.set(self.clock.0.get() + ns);
     }
@@ -122,12 +133,7 @@ fn a_release_looks_at_who_can_be_granted_and_at_nobody_else() {
     const WAITING: usize = 10_000;
     let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
     let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
-    let holder = bench.client();
-    bench.say(holder, "ENQ holder X T hot");
-    let waiting: Vec<usize> = (0..WAITING).map(|_| bench.client()).collect();
-    for client in &waiting {
-        assert_eq!(bench.say(*client, &format!("ENQ o{client} WAIT 600000 X T hot")), "");
-    }
+    let (holder, waiting) = bench.crowd(WAITING, "WAIT 600000 X T hot");
     bench.turn();
     let mut owner = "holder".to_owned();
     for client in &waiting[..200] {
@@ -156,12 +162,7 @@ fn everybody_who_shares_is_granted_in_slices_and_in_order() {
     const WAITING: usize = 3_000;
     let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
     let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
-    let holder = bench.client();
-    bench.say(holder, "ENQ holder X T hot");
-    let waiting: Vec<usize> = (0..WAITING).map(|_| bench.client()).collect();
-    for client in &waiting {
-        bench.say(*client, &format!("ENQ o{client} WAIT 600000 S T hot"));
-    }
+    let (holder, waiting) = bench.crowd(WAITING, "WAIT 600000 S T hot");
     bench.turn();
     bench.say(holder, "DEQ holder X T hot");
     assert!(bench.turn() < WAITING, "others are served in between");
@@ -175,12 +176,7 @@ fn times_that_are_over_together_end_in_slices() {
     const WAITING: usize = 2_000;
     let (clock, mut tell) = (Still::default(), |_: Event<'_>| {});
     let mut bench = Bench::new(plan(), LIMITS, &clock, &mut tell);
-    let holder = bench.client();
-    bench.say(holder, "ENQ holder X T hot");
-    for _ in 0..WAITING {
-        let client = bench.client();
-        bench.say(client, &format!("ENQ o{client} WAIT 10 X T hot"));
-    }
+    bench.crowd(WAITING, "WAIT 10 X T hot");
     bench.pass(10_000_000);
     assert!(bench.turn() < WAITING);
     bench.rest();

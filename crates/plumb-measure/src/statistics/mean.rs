@@ -48,7 +48,8 @@ pub(crate) fn standard_error(values: &[f64]) -> Option<(f64, usize)> {
 
 /// The quantile of Student's distribution at 97.5 % for `freedom` degrees of freedom, at least one;
 /// above 30, that of 30.
-pub(crate) fn student(freedom: usize) -> f64 {
+#[must_use]
+pub fn student(freedom: usize) -> f64 {
     STUDENT[(freedom.max(1) - 1).min(STUDENT.len() - 1)]
 }
 

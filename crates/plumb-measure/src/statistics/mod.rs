@@ -16,8 +16,8 @@ mod warmup;
 
 pub use bootstrap::percentile_interval;
 pub use holm::holm;
-pub use mean::half_width;
-pub(crate) use mean::{standard_error, student};
+pub(crate) use mean::standard_error;
+pub use mean::{half_width, student};
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
 pub use rank_sum::{mann_whitney, shift, shift_interval};

@@ -33,6 +33,7 @@ impl Validity {
                 unexpected_status(recorder),
                 no_operations(recorder),
                 failures(recorder),
+                refused(recorder),
                 dropped(recorder),
                 driver_limited(recorder, facts),
                 scheduling_lag(recorder, facts),
@@ -58,7 +59,7 @@ fn unexpected_status(recorder: &Recorder) -> Option<Finding> {
     most.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let named: Vec<String> =
         most.iter().map(|(code, n)| format!("{} with {code}", grouped(*n))).collect();
-    let all = recorder.operations() + recorder.failures().total();
+    let all = recorder.operations() + recorder.failures().total() + recorder.refused();
     let text = if wrong == all {
         format!(
             "every answer had a status that was not expected ({}): this is how fast the target \
@@ -97,6 +98,21 @@ fn failures(recorder: &Recorder) -> Option<Finding> {
         kinds.join(", ")
     );
     finding(FindingKind::Failures, Scope::Everything, text)
+}
+
+/// What was turned away takes no figure of the others away.
+fn refused(recorder: &Recorder) -> Option<Finding> {
+    let refused = recorder.refused();
+    if refused == 0 {
+        return None;
+    }
+    let all = recorder.operations() + recorder.failures().total() + refused;
+    let text = format!(
+        "{} of {} turned away for the moment (429, 503): throughput and times are of the others",
+        counted(refused, "operation"),
+        grouped(all)
+    );
+    finding(FindingKind::Refused, Scope::Nothing, text)
 }
 
 fn dropped(recorder: &Recorder) -> Option<Finding> {
@@ -168,14 +184,18 @@ fn few_samples(recorder: &Recorder) -> Option<Finding> {
     if n == 0 || n >= SAMPLES_MIN {
         return None;
     }
-    let text = format!("{n} samples: percentiles above the {}th are the maximum", 100 - 100 / n);
+    let text = format!(
+        "{}: percentiles above the {}th are the maximum",
+        counted(n, "sample"),
+        100 - 100 / n
+    );
     finding(FindingKind::FewSamples, Scope::Nothing, text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, FailureKind, Moments};
+    use crate::{Answer, FailureKind, Moments, Outcome};
 
     const CLOSED: LoadFacts =
         LoadFacts { open: false, lag_bound: Span::from_ms(1), one_length: true, cut_short: false };
@@ -210,6 +230,21 @@ mod tests {
         let validity = Validity::of_load(&recorder, CLOSED);
         assert!(!validity.valid);
         assert_eq!(validity.reasons[0].text, "1 failure beside 1,000 operations: 1 timed-out");
+    }
+
+    #[test]
+    fn what_was_turned_away_is_said_and_takes_no_figure_away() {
+        let mut recorder = recorder_of(1000);
+        let moments = Moments { due: 0, sent: 0, first: 0, last: 0 };
+        let refused = Answer { outcome: Outcome::Refused, ..Answer::ok(0) };
+        recorder.record(0, moments, refused);
+        let validity = Validity::of_load(&recorder, CLOSED);
+        assert!(validity.valid && validity.latency_valid);
+        let text = &validity.reasons[0].text;
+        assert!(text.starts_with("1 operation of 1,001 turned away"), "{text}");
+        let mut only = Recorder::new(1);
+        only.record(0, moments, refused);
+        assert!(!Validity::of_load(&only, CLOSED).valid, "nothing was accepted");
     }
 
     #[test]

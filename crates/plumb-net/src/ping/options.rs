@@ -11,7 +11,7 @@ use plumb_wire::extension::Exchange as Terms;
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
-    /// The echo server: HOST, HOST:PORT or unix:PATH (port 3298 unless named)
+    /// The echo server: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3298 unless named)
     ///
     /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
     /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.

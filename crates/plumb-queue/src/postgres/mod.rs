@@ -5,6 +5,7 @@
 
 mod records;
 mod rows;
+mod runtimes;
 mod schema;
 mod writer;
 
@@ -27,7 +28,7 @@ use super::ids::Ids;
 use super::inbox::{Accept, Change, Group, Inbox, Outcome};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
-    QueueFigures, QueueLimits, Settled,
+    QueueFigures, QueueLimits, Runtime, Settled,
 };
 
 /// How long a waiting claim leaves the server alone, where no message of this runtime's own comes.
@@ -98,6 +99,7 @@ impl PostgresQueue {
             return Err(QueueError::Store(format!("{target} is no PostgreSQL")));
         }
         let runtime = prepared(&mut database)?;
+        runtimes::enter(&mut database, runtime, clock.wall_ms()).map_err(|error| store(&error))?;
         let shared = Arc::new(Shared {
             runtime,
             lease_ms: lease.ns() / 1_000_000,
@@ -105,7 +107,7 @@ impl PostgresQueue {
             running: Mutex::default(),
             inbox: Mutex::new(Inbox::new(limits, 0, 0)),
             // those that do not come through the queue, far from those that do
-            ids: Mutex::new(Ids::above(0)),
+            ids: Mutex::new(Ids::above(0, 0)),
             cost: Mutex::default(),
             ready: Condvar::new(),
             work: Condvar::new(),
@@ -249,8 +251,7 @@ impl Queue for PostgresQueue {
 
     fn claim(&self, most: usize, patience: Duration) -> Result<Vec<Claimed>, QueueError> {
         let clock = &self.shared.clock;
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-        let deadline_ns = clock.now_ns().saturating_add(patience_ns);
+        let deadline_ns = clock.deadline_ns(patience);
         loop {
             let seen = {
                 let signal = lock(&self.shared.signal);
@@ -320,6 +321,13 @@ impl Queue for PostgresQueue {
         let running = lock(&self.shared.running).len() as u64;
         let (waiting, waiting_bytes) = lock(&self.shared.inbox).waiting();
         QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
+    }
+
+    fn runtimes(&self) -> Result<Vec<Runtime>, QueueError> {
+        let Shared { runtime, lease_ms, clock, .. } = &*self.shared;
+        let mut viewer = lock(&self.viewer);
+        runtimes::all(&mut viewer, *runtime, clock.wall_ms(), *lease_ms)
+            .map_err(|error| store(&error))
     }
 
     fn next_id(&self) -> ExecutionId {

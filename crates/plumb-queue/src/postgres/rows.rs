@@ -107,6 +107,7 @@ fn execution(mut row: Row, now_ms: u64) -> Result<Execution, DatabaseError> {
     Ok(Execution {
         id: id(&row),
         state,
+        accepted_ms: id(&row).accepted_ms(),
         message: Message { body, ..message(&mut row)? },
         bytes: u64::try_from(row.int(8)).unwrap_or(0),
         failures,

@@ -33,4 +33,7 @@ pub(super) const TABLES: &str = "
         transaction text NOT NULL, key text NOT NULL, id bigint NOT NULL, at_ms bigint NOT NULL,
         PRIMARY KEY (transaction, key));
     CREATE INDEX IF NOT EXISTS plumb_queue_key_at ON plumb_queue_key (at_ms);
+    CREATE TABLE IF NOT EXISTS plumb_queue_runtime (
+        number bigint PRIMARY KEY, host text NOT NULL, process bigint NOT NULL,
+        began_ms bigint NOT NULL, seen_ms bigint NOT NULL);
     COMMIT;";

@@ -15,7 +15,7 @@ use super::super::model::{Pair, Step, step};
 use super::super::testing::{
     HeldClock, accept, again, bodies, claim, dead, flush, keyed, message, settle,
 };
-use super::super::{Ending, State};
+use super::super::{Ending, Presence, State};
 use super::*;
 
 /// The user `nobody`: the server refuses root.
@@ -72,7 +72,7 @@ impl Server {
 
     /// Nothing of a queue is left.
     fn clear(&self) {
-        let tables = ["message", "key", "transaction", "number"]
+        let tables = ["message", "key", "transaction", "number", "runtime"]
             .map(|name| format!("DROP TABLE IF EXISTS plumb_queue_{name}"));
         Database::new(self.target()).batch(&tables.join(";")).unwrap();
     }
@@ -159,15 +159,21 @@ fn two_runtimes_share_the_work_and_one_takes_over_what_a_lost_one_had() {
     let theirs = [claim(&second, 9), claim(&second, 9)].concat();
     assert_eq!(bodies(&theirs), ["2", "3", "a"], "b waits for a, wherever that is");
     assert!(claim(&first, 9).is_empty());
+    let presence = |queue: &PostgresQueue| -> Vec<(Presence, u64)> {
+        queue.runtimes().unwrap().iter().map(|it| (it.presence, it.running)).collect()
+    };
+    assert_eq!(presence(&second), [(Presence::Heard, 2), (Presence::Own, 3)]);
     settle(&first, mine[0].id, Ending::Done);
     there.pass(LEASE_MS + 1); // the first one is not heard of for so long
     let over = claim(&second, 9);
     assert_eq!(bodies(&over), ["1"]);
+    assert_eq!(presence(&second)[0].0, Presence::Lost);
     settle(&first, mine[1].id, again(1)); // it is there again, and too late
     settle(&second, over[0].id, dead());
     let state = second.find(over[0].id).unwrap().unwrap();
     assert_eq!((state.state, state.error.as_deref()), (State::Failed, Some("refused")));
     second.close();
+    assert_eq!(presence(&first).len(), 1, "one that ends is not there");
     let back = [claim(&first, 9), claim(&first, 9)].concat();
     assert_eq!(bodies(&back), ["2", "3", "a"], "one that ends leaves its messages at once");
 }

@@ -9,7 +9,7 @@ use super::super::inbox::{Change, Group};
 use super::records::{Effects, Writing};
 use super::rows::int;
 use super::schema::WAITING;
-use super::{Shared, lock, store};
+use super::{Shared, lock, runtimes, store};
 
 /// How often leases are renewed, what is kept too long is cleaned, and others' messages are counted.
 const BEAT: Duration = Duration::from_secs(1);
@@ -48,6 +48,7 @@ impl Writer {
         let free = "UPDATE plumb_queue_message SET leased_until_ms = 0, runtime = 0
                     WHERE state = 0 AND runtime = $1";
         let _ = self.database.rows(free, &[Value::Int(self.shared.runtime)]);
+        let _ = runtimes::leave(&mut self.database, self.shared.runtime);
     }
 
     fn work(&mut self, mut group: Group) {
@@ -135,6 +136,7 @@ impl Writer {
                  AND id IN (SELECT unnest(string_to_array($3, ',')::bigint[]))";
             self.database.rows(renew, &[until, Value::Int(runtime), Value::Text(ids)])?;
         }
+        runtimes::seen(&mut self.database, runtime, now_ms)?;
         let effects = Effects::default();
         let database = &mut self.database;
         let mut writing = Writing { database, runtime, now_ms, effects };

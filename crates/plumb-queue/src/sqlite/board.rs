@@ -80,6 +80,13 @@ pub(super) enum Move {
     Rebased,
 }
 
+impl Move {
+    /// Whether something may come up at another time than was known before.
+    pub(super) fn changes_times(&self) -> bool {
+        matches!(self, Self::Again { .. } | Self::Rebased)
+    }
+}
+
 impl Board {
     /// The lane with this number; numbers are those of the database, from 1.
     pub(super) fn lane(&mut self, number: i64) -> Option<&mut Lane> {

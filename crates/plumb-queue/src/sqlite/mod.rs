@@ -10,7 +10,6 @@ mod claims;
 mod column;
 mod group;
 mod log;
-mod place;
 mod records;
 mod schema;
 mod shared;
@@ -28,11 +27,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plumb_measure::Span;
+use plumb_serve::{HeldFolder, HoldError};
 use tokio::sync::oneshot;
 
 use self::board::{Board, Move};
 use self::column::read;
-use self::place::Place;
 use self::records::Records;
 use self::shared::{Shared, lock};
 use self::writer::Writer;
@@ -119,22 +118,42 @@ impl SqliteQueue {
         limits: QueueLimits,
         clock: Arc<dyn QueueClock>,
     ) -> Result<Self, OpenError> {
-        let writer = Self::prepared(folder, limits, clock)?;
+        Self::open_node(folder, 0, limits, clock)
+    }
+
+    /// [`open`](Self::open)s the queue of one `node` of several, counted from 1: its number is in
+    /// the ids.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_node(
+        folder: &Path,
+        node: u16,
+        limits: QueueLimits,
+        clock: Arc<dyn QueueClock>,
+    ) -> Result<Self, OpenError> {
+        let writer = Self::prepared(folder, node, limits, clock)?;
         Self::begun(writer, folder)
     }
 
     fn prepared(
         folder: &Path,
+        node: u16,
         limits: QueueLimits,
         clock: Arc<dyn QueueClock>,
     ) -> Result<(Arc<Shared>, Writer), OpenError> {
-        let place = Place::take(folder, limits.reserve_bytes)?;
+        let place = HeldFolder::take(folder, "queue", limits.reserve_bytes);
+        let place = place.map_err(|error| match error {
+            HoldError::InUse => OpenError::InUse { path: folder.into() },
+            HoldError::Io(error) => OpenError::Folder { path: folder.into(), error },
+        })?;
         let connection = schema::open(&place)?;
-        let path = place.database();
+        let path = place.file("db");
         let damaged = |error: rusqlite::Error| OpenError::damaged(&path, &error);
         let records = Records::read(connection).map_err(damaged)?;
         let now_ms = clock.wall_ms();
-        let shared = Arc::new(read_in(&records, &path, limits, clock, now_ms).map_err(damaged)?);
+        let shared =
+            Arc::new(read_in(&records, &path, node, limits, clock, now_ms).map_err(damaged)?);
         Ok((Arc::clone(&shared), Writer::new(shared, records, place)))
     }
 
@@ -189,6 +208,7 @@ impl SqliteQueue {
 fn read_in(
     records: &Records,
     path: &Path,
+    node: u16,
     limits: QueueLimits,
     clock: Arc<dyn QueueClock>,
     now_ms: u64,
@@ -223,7 +243,7 @@ fn read_in(
         board: Mutex::new(board),
         reader: Mutex::new(reader),
         inbox: Mutex::new(Inbox::new(limits, messages, bytes)),
-        ids: Mutex::new(Ids::above(highest)),
+        ids: Mutex::new(Ids::above(highest, node)),
         cost: Mutex::new(super::cost::Cost::new(dead)),
         ready: std::sync::Condvar::new(),
         work: std::sync::Condvar::new(),
@@ -247,8 +267,7 @@ impl Queue for SqliteQueue {
 
     fn claim(&self, most: usize, patience: Duration) -> Result<Vec<Claimed>, QueueError> {
         let Shared { clock, limits, .. } = &*self.shared;
-        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
-        let deadline_ns = clock.now_ns().saturating_add(patience_ns);
+        let deadline_ns = clock.deadline_ns(patience);
         let mut board = lock(&self.shared.board);
         loop {
             if let Some(ended) = &board.ended {
@@ -265,6 +284,7 @@ impl Queue for SqliteQueue {
                 let claimed = claims::gather(&mut board, &reader, lane, most, now_ms)
                     .map_err(|error| QueueError::Store(error.to_string()))?;
                 if !claimed.is_empty() {
+                    self.shared.wake(&board, false);
                     return Ok(claimed);
                 }
             } else if now_ns >= deadline_ns {

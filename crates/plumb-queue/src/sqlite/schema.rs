@@ -6,12 +6,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
+use plumb_serve::HeldFolder;
 use rusqlite::{Connection, OpenFlags};
 
 use super::OpenError;
 use super::column::stored;
 use super::log;
-use super::place::Place;
 
 /// `PLBQ`, in the header of the file.
 const APPLICATION: u32 = 0x504c_4251;
@@ -65,13 +65,13 @@ pub(super) fn key_table(hour: u64) -> String {
 }
 
 /// Checks the file, which is made when there is none; a connection that writes.
-pub(super) fn open(place: &Place) -> Result<Connection, OpenError> {
-    let path = place.database();
+pub(super) fn open(place: &HeldFolder) -> Result<Connection, OpenError> {
+    let path = place.file("db");
     if !path.exists() {
         create(place)?;
     }
     check_header(&path)?;
-    log::check(&place.log())?;
+    log::check(&place.file("db-wal"))?;
     let damaged = |error: &rusqlite::Error| OpenError::damaged(&path, error);
     let connection = connect(&path).map_err(|error| damaged(&error))?;
     let found: String = connection
@@ -96,13 +96,13 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Makes the file under another name first, so that under its own it is never half there.
-fn create(place: &Place) -> Result<(), OpenError> {
-    if place.log().exists() {
+fn create(place: &HeldFolder) -> Result<(), OpenError> {
+    if place.file("db-wal").exists() {
         let what = "its log is there, but the database itself is gone".into();
-        return Err(OpenError::Damaged { path: place.database(), what });
+        return Err(OpenError::Damaged { path: place.file("db"), what });
     }
     let failed = |error| OpenError::Folder { path: place.folder().into(), error };
-    let path = place.folder().join("queue.new");
+    let path = place.file("new");
     if path.exists() {
         fs::remove_file(&path).map_err(failed)?; // a creation that was cut
     }
@@ -117,7 +117,7 @@ fn create(place: &Place) -> Result<(), OpenError> {
         connection.close().map_err(|(_, error)| error)
     };
     make().map_err(|error| OpenError::damaged(&path, &error))?;
-    fs::rename(&path, place.database()).and_then(|()| place.sync()).map_err(failed)
+    fs::rename(&path, place.file("db")).and_then(|()| place.sync()).map_err(failed)
 }
 
 /// Looks at the first bytes before `SQLite` does, which would make a queue of an empty file.

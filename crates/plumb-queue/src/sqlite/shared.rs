@@ -51,6 +51,22 @@ impl Shared {
         }
     }
 
+    /// Has whoever waits for a message look again: one when there is something to be given out, who
+    /// wakes the next while there is more; all when they have to wait for another time.
+    pub(super) fn wake(&self, board: &Board, all: bool) {
+        if board.waiters == 0 {
+            return;
+        }
+        if all {
+            self.ready.notify_all();
+            return;
+        }
+        let (now_ms, now_ns) = (self.clock.wall_ms(), self.clock.now_ns());
+        if board.turn(now_ms, now_ns, self.limits.given_out_per_transaction).is_some() {
+            self.ready.notify_one();
+        }
+    }
+
     /// Takes and gives nothing any more.
     pub(super) fn end(&self, why: QueueError) {
         let mut board = lock(&self.board);

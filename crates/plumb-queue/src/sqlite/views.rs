@@ -125,6 +125,7 @@ fn execution(row: &Row<'_>, table: Table, known: &Known) -> rusqlite::Result<Exe
     Ok(Execution {
         id: ExecutionId(id),
         state,
+        accepted_ms: ExecutionId(id).accepted_ms(),
         message: Message {
             transaction: name,
             parameters: parameters(row, 10)?,

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use plumb_serve::HeldFolder;
 use rusqlite::{Connection, ErrorCode};
 
 use super::super::QueueError;
 use super::super::inbox::{Accept, Change, Group};
-use super::board::Board;
+use super::board::{Board, Move};
 use super::column::read;
 use super::group::{Effects, Moment, Writing};
-use super::place::Place;
 use super::records::Records;
 use super::schema::PAGE_BYTES;
 use super::shared::{Shared, lock};
@@ -31,7 +31,7 @@ pub(super) const HORIZON: &str = "horizon";
 pub(super) struct Writer {
     shared: Arc<Shared>,
     records: Records,
-    place: Place,
+    place: HeldFolder,
     /// Changes that the full disk has not taken.
     put_by: VecDeque<Change>,
     /// The disk is full: messages are refused.
@@ -51,7 +51,7 @@ enum Unwritten {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, records: Records, place: Place) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, records: Records, place: HeldFolder) -> Self {
         let tight = !place.hold_reserve(free_inside(&records.connection));
         Self {
             shared,
@@ -314,10 +314,11 @@ fn free_inside(connection: &Connection) -> u64 {
 /// Lets claims and bounds know what is on disk.
 fn applied(shared: &Shared, board: Option<MutexGuard<'_, Board>>, effects: &mut Effects) {
     let mut board = board.unwrap_or_else(|| lock(&shared.board));
-    board.apply(std::mem::take(&mut effects.moves));
-    if board.waiters > 0 {
-        shared.ready.notify_all();
-    }
+    let moves = std::mem::take(&mut effects.moves);
+    // whoever waits for something that is put off has to learn when it is due
+    let changes_times = moves.iter().any(Move::changes_times);
+    board.apply(moves);
+    shared.wake(&board, changes_times);
     drop(board);
     let mut inbox = lock(&shared.inbox);
     inbox.left(effects.left.0, effects.left.1);

@@ -1,23 +1,19 @@
 //! The parts as bars, each as long as its whole.
 
 use maud::{Markup, html};
-use plumb_measure::{PartKind, RunRecord, Split, show_ns};
+use plumb_measure::{PartKind, RunRecord};
 
-use super::{KINDS, findings, name, parts, readings, sentences, tables, times};
+use super::{findings, name, parts, readings, sentences, stack, steps, tables, times};
 use crate::figures::typeset;
-use crate::html::sheet;
 use crate::points::Points;
+use crate::sheet;
 use crate::trust::Trust;
 
 /// The styles of the bars, for a page that has some.
 pub(crate) fn styles(record: &RunRecord) -> &'static str {
     let any = record.results.iter().any(|result| result.attribution.is_some());
-    if any { include_str!("stack.css") } else { "" }
+    if any || steps::are_in(record) { stack::STYLES } else { "" }
 }
-
-/// Width and height of a bar, in its own units.
-const WIDTH: f64 = 1_000.0;
-const HEIGHT: f64 = 26.0;
 
 /// Everything about where the time went; nothing when nothing was looked into.
 pub(crate) fn section(record: &RunRecord) -> Markup {
@@ -28,11 +24,7 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
     html! {
         section {
             h2 { "Where the time went" }
-            ul class="legend" {
-                @for kind in tables::kinds(record) {
-                    li { span class={ "key stacked " (class(kind)) } {} (name(kind)) }
-                }
-            }
+            (stack::legend(&tables::kinds(record)))
             @for (result, (named, sentence)) in points
                 .results
                 .iter()
@@ -43,7 +35,7 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
                     div class="stack" {
                         @if !named.is_empty() { h3 { (named) } }
                         @if let Ok(account) = attribution.account() {
-                            (bar(&account.split, Trust::of(&result.validity)))
+                            (stack::bar("", &account.split, !Trust::of(&result.validity).is_full()))
                         }
                         p { (typeset(sentence)) }
                     }
@@ -82,52 +74,11 @@ pub(crate) fn section(record: &RunRecord) -> Markup {
 /// How each kind of part was measured, once.
 fn hows(record: &RunRecord) -> Vec<(PartKind, &str)> {
     let all = || record.results.iter().filter_map(|it| it.attribution.as_ref());
-    KINDS
+    PartKind::ALL
         .into_iter()
         .filter_map(|kind| {
             let part = all().flat_map(tables::every_part).find(|part| part.kind == kind)?;
             Some((kind, part.how.as_str()))
         })
         .collect()
-}
-
-/// One bar, as long as all shares together.
-fn bar(split: &Split<PartKind>, trust: Trust) -> Markup {
-    let ordered = KINDS.into_iter().flat_map(|kind| split.all().filter(move |it| it.of == kind));
-    let mut at = 0.0;
-    let rects: Vec<(f64, f64, PartKind, String)> = ordered
-        .filter(|part| part.share > 0.0)
-        .map(|part| {
-            let width = part.share * WIDTH;
-            let from = at;
-            at += width;
-            let shown = show_ns(part.time.mean_ns.unsigned_abs());
-            (from, width, part.of, format!("{} {shown}", name(part.of)))
-        })
-        .collect();
-    let spoken: Vec<&str> = rects.iter().map(|(_, _, _, words)| words.as_str()).collect();
-    let doubt = (trust != Trust::Full).then_some("doubt");
-    html! {
-        svg class=[doubt] viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) preserveAspectRatio="none"
-            role="img" aria-label=(spoken.join(", ")) {
-            @for (from, width, kind, words) in &rects {
-                rect class={ "part " (class(*kind)) } x=(format!("{from:.1}")) y="0"
-                    width=(format!("{width:.1}")) height=(HEIGHT) {
-                    title { (typeset(words)) }
-                }
-            }
-        }
-    }
-}
-
-/// The class that carries the colour of a kind.
-fn class(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Server => "s0",
-        PartKind::Wire => "s2",
-        PartKind::Due => "s4",
-        PartKind::Queue => "s1",
-        PartKind::Connect => "s3",
-        PartKind::Rest => "s5",
-    }
 }

@@ -5,7 +5,7 @@ use plumb_measure::{
     show_ns,
 };
 
-use super::{KINDS, high_ns, name, spread};
+use super::{high_ns, name, spread};
 use crate::figures::{ABSENT, Pick, grouped};
 use crate::points::Points;
 use crate::table::{Column, Table};
@@ -23,7 +23,7 @@ pub(super) fn kinds(record: &RunRecord) -> Vec<PartKind> {
         let parts = record.results.iter().filter_map(|it| it.attribution.as_ref());
         parts.flat_map(every_part).any(|part| part.kind == *kind)
     };
-    KINDS.into_iter().filter(has).collect()
+    PartKind::ALL.into_iter().filter(has).collect()
 }
 
 /// The parts of all calls, and those of the faster ones.
@@ -45,7 +45,7 @@ pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
     columns.extend(kinds.iter().map(|kind| Column::latency(name(*kind))));
     let mut table = Table::new(columns);
     for (result, attribution) in looked_into(&points) {
-        for means in Means::of(attribution) {
+        for means in MeanRow::of(attribution) {
             let mut row = points.cells(result);
             if any_faster {
                 row.push(means.calls.into());
@@ -61,11 +61,11 @@ pub(crate) fn parts(record: &RunRecord) -> Option<Table> {
 /// True when a result tells of its faster calls only.
 pub(super) fn any_faster(record: &RunRecord) -> bool {
     let mut all = record.results.iter().filter_map(|result| result.attribution.as_ref());
-    all.any(|attribution| Means::of_the_faster(attribution).is_some())
+    all.any(|attribution| MeanRow::of_the_faster(attribution).is_some())
 }
 
 /// A row of means.
-struct Means<'a> {
+struct MeanRow<'a> {
     calls: &'static str,
     client: Estimate,
     parts: &'a [TimePart],
@@ -73,7 +73,7 @@ struct Means<'a> {
     rest: Option<Estimate>,
 }
 
-impl<'a> Means<'a> {
+impl<'a> MeanRow<'a> {
     fn of(attribution: &'a Attribution) -> Vec<Self> {
         let account = attribution.account().ok().filter(|account| account.of.are_all());
         let all = Self {

@@ -24,17 +24,17 @@ pub(crate) struct Moment {
 
 /// The runs at one point of their plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Course {
+pub(crate) struct RunsOverTime {
     /// Empty for the only one.
     pub(crate) name: String,
     pub(crate) moments: Vec<Moment>,
 }
 
 /// The chart; nothing unless runs began at two moments.
-pub(crate) fn draw(title: String, figure: &str, mut courses: Vec<Course>) -> Option<Markup> {
+pub(crate) fn draw(title: String, figure: &str, mut courses: Vec<RunsOverTime>) -> Option<Markup> {
     courses.retain(|course| !course.moments.is_empty());
     let chosen = spread(courses.len(), LINES_MAX);
-    let drawn: Vec<&Course> = chosen.iter().map(|at| &courses[*at]).collect();
+    let drawn: Vec<&RunsOverTime> = chosen.iter().map(|at| &courses[*at]).collect();
     let moments = || drawn.iter().flat_map(|course| &course.moments);
     let first_ns = moments().map(|moment| moment.at_ns).min()?;
     let last_ns = moments().map(|moment| moment.at_ns).max().filter(|last| *last > first_ns)?;
@@ -75,14 +75,14 @@ pub(crate) fn draw(title: String, figure: &str, mut courses: Vec<Course>) -> Opt
 mod tests {
     use super::*;
 
-    fn course(count: u64) -> Course {
+    fn course(count: u64) -> RunsOverTime {
         let moment = |at: u64| Moment {
             at_ns: 1_795_278_094_000_000_000 + at * 60_000_000_000,
             time_ns: 10_000 + at,
             trust: if at == 1 { Trust::Nothing } else { Trust::Full },
             words: String::new(),
         };
-        Course { name: "size 1B".into(), moments: (0..count).map(moment).collect() }
+        RunsOverTime { name: "size 1B".into(), moments: (0..count).map(moment).collect() }
     }
 
     #[test]

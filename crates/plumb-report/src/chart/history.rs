@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 use plumb_chart::{
-    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, Place, RIGHT, Slots, TOP, coordinate as n, day,
-    line, time_of_day,
+    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, Slots, TOP, ThinnedPoint, coordinate as n,
+    day, line, time_of_day,
 };
 
 use crate::figures::{ABSENT, typeset, with_unit};
@@ -48,7 +48,7 @@ pub(crate) fn chart(chart: &recording::Chart, time: &Time, view: View) -> Option
     let top = if high > 0.0 { high } else { 1.0 };
     let y = Axis::rates(&chart.axis, (0.0, top), BOTTOM, TOP);
     let slots = Slots::of_line(&time.at_s);
-    let lines: Vec<Vec<Vec<Place>>> =
+    let lines: Vec<Vec<Vec<ThinnedPoint>>> =
         drawn.iter().map(|one| slots.stretches(&time.at_s, &one.values)).collect();
     let joined = slots.width_s().is_some();
     let marks = html! {
@@ -113,7 +113,7 @@ fn at(x: &Axis, seconds: f64) -> f64 {
 }
 
 /// The line of the means; a dot for a stretch of one place.
-fn mean(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
+fn mean(places: &[ThinnedPoint], colour: usize, x: &Axis, y: &Axis) -> Markup {
     let points: Vec<(f64, f64)> =
         places.iter().map(|place| (at(x, place.at_s()), y.at(place.mean))).collect();
     html! {
@@ -126,7 +126,7 @@ fn mean(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
 }
 
 /// The shade from the smallest to the largest figure of every place.
-fn spread(places: &[Place], colour: usize, x: &Axis, y: &Axis) -> Markup {
+fn spread(places: &[ThinnedPoint], colour: usize, x: &Axis, y: &Axis) -> Markup {
     let mut path = String::new();
     let upper = places.iter().map(|place| (place, place.max));
     let lower = places.iter().rev().map(|place| (place, place.min));
@@ -147,9 +147,9 @@ fn strips(
     most: usize,
 ) -> Markup {
     let slots = Slots::new(&time.at_s, most, most);
-    let moments: Vec<Place> =
+    let moments: Vec<ThinnedPoint> =
         slots.stretches(&time.at_s, &time.at_s).into_iter().flatten().collect();
-    let lines: Vec<Vec<Place>> = drawn
+    let lines: Vec<Vec<ThinnedPoint>> = drawn
         .iter()
         .map(|one| slots.stretches(&time.at_s, &one.values).into_iter().flatten().collect())
         .collect();
@@ -168,9 +168,9 @@ fn strips(
 fn said(
     chart: &recording::Chart,
     drawn: &[&Series],
-    lines: &[Vec<Place>],
+    lines: &[Vec<ThinnedPoint>],
     time: &Time,
-    moment: &Place,
+    moment: &ThinnedPoint,
 ) -> String {
     let mut words = span(time, moment);
     for (series, places) in drawn.iter().zip(lines) {
@@ -195,7 +195,7 @@ fn said(
 }
 
 /// The moments of a place in words, with a colon behind.
-fn span(time: &Time, moment: &Place) -> String {
+fn span(time: &Time, moment: &ThinnedPoint) -> String {
     let whole = |seconds: f64| i64::try_from(nanoseconds(seconds) / 1_000_000_000).unwrap_or(0);
     let named = |seconds: f64| match time.clock_s {
         Some(start) => {

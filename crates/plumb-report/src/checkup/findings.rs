@@ -1,7 +1,8 @@
 //! What is wrong, ranked: what it costs a user, what shows it, what to do next.
 
 use maud::{Markup, html};
-use plumb_measure::{Checkup, CheckupFinding, FaultCost, show_ns};
+use plumb_checkup::{Checkup, CheckupFinding, FaultCost};
+use plumb_measure::show_ns;
 
 use crate::figures::{real, typeset};
 use crate::table::{end_of, escaped};

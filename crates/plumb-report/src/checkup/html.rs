@@ -2,12 +2,17 @@
 //! pages of its runs, which lie below it.
 
 use maud::{Markup, html};
-use plumb_measure::{Checkup, CheckupPart, FindingKind, LayerState, LayerVerdict, OwnTime};
+use plumb_checkup::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime, PartRole};
+use plumb_measure::{Attribution, FindingKind};
 
 use super::{Server, findings, remarks, sentence, servers, tables};
+use crate::attribution::{stack, steps};
 use crate::definitions::Definition;
 use crate::figures::{real, typeset};
-use crate::html::{page, sheet};
+use crate::trust::Trust;
+use crate::{page, sheet};
+
+const STYLES: &str = concat!(include_str!("checkup.css"), include_str!("../attribution/stack.css"));
 
 const DEFINITIONS: [Definition; 6] = [
     Definition {
@@ -68,6 +73,7 @@ pub fn render(checkup: &Checkup) -> String {
                 @for server in &servers { (answer(server)) }
             }
             (bars(&servers))
+            (pictures(&servers))
             @for server in &servers { (section(server)) }
             @if !around.is_empty() {
                 section {
@@ -102,7 +108,7 @@ pub fn render(checkup: &Checkup) -> String {
         () => "good",
     };
     let title = format!("checkup of {}", checkup.target);
-    page::styled(&title, tone, include_str!("checkup.css"), &content)
+    page::styled(&title, tone, STYLES, &content)
 }
 
 fn answer(server: &Server<'_>) -> Markup {
@@ -187,6 +193,40 @@ fn bars(servers: &[Server<'_>]) -> Markup {
             }
         }
     }
+}
+
+/// Where the time of one operation of each server went, where that is told: of the one that it is judged
+/// by.
+fn pictures(servers: &[Server<'_>]) -> Markup {
+    let told: Vec<(String, &Attribution, Trust)> = servers.iter().filter_map(told).collect();
+    html! {
+        @if !told.is_empty() {
+            section {
+                h2 { "Where the time of one operation went" }
+                (stack::legend(&steps::kinds_of(told.iter().map(|(_, attribution, _)| *attribution))))
+                @for (title, attribution, trust) in &told {
+                    (steps::picture(title, attribution, *trust))
+                }
+                p class="about" {
+                    "With one user. Every bar is as long as its own whole; means, because means add up "
+                    "and medians do not. Hatched is what nobody measured. The runs say how each part was "
+                    "measured."
+                }
+            }
+        }
+    }
+}
+
+fn told<'a>(server: &Server<'a>) -> Option<(String, &'a Attribution, Trust)> {
+    let judged = server.verdict.and_then(|verdict| verdict.operation.as_deref());
+    let yardsticks = server.parts.iter().filter(|part| part.role == PartRole::Yardstick);
+    let mut of_operation = yardsticks.filter(|part| judged.is_none_or(|it| part.operation == it));
+    of_operation.find_map(|part| {
+        let outcome = part.outcome.as_ref()?;
+        let attribution = outcome.attribution.as_ref()?;
+        let title = format!("{}: {}", server.name, part.operation);
+        Some((title, attribution, Trust::of(&outcome.validity)))
+    })
 }
 
 /// The width of a bar beside the longest.

@@ -5,9 +5,8 @@ mod html;
 mod remarks;
 mod tables;
 
-use plumb_measure::{
-    Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict, Status,
-};
+use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, FaultKind, LayerState, LayerVerdict};
+use plumb_measure::Status;
 
 use crate::table::escaped;
 use crate::wrap::{NAME_WIDTH, harmless, paragraph};

@@ -1,9 +1,7 @@
 //! What is said of a server below its table: a name and a text each.
 
-use plumb_measure::{
-    Checkup, CheckupLayer, CheckupPart, Estimate, Finding, FindingKind, LayerVerdict, OwnTime,
-    PairDifference, Split, rounded, show_ns,
-};
+use plumb_checkup::{Checkup, CheckupLayer, CheckupPart, LayerVerdict, OwnTime};
+use plumb_measure::{Estimate, Finding, FindingKind, PairDifference, Split, rounded, show_ns};
 
 use super::Server;
 use crate::figures::share;
@@ -73,15 +71,15 @@ pub(super) fn time(ns: i64) -> String {
 /// What the server says of its own time.
 fn account(verdict: &LayerVerdict) -> Option<String> {
     let (mean_ns, of) = verdict.accounted().filter(|_| !verdict.told_ns.is_empty())?;
-    let told = verdict.told_ns.iter().filter(|(_, ns)| **ns > 0);
-    let times = told.clone().map(|(name, ns)| (name.as_str(), Estimate::exact(*ns, 1)));
+    let told: Vec<(&str, u64)> = verdict.told_parts().filter(|(_, ns)| *ns > 0).collect();
+    let times = told.iter().map(|(name, ns)| (*name, Estimate::exact(*ns, 1)));
     // times that contain each other have no shares
     let apart = Split::of(Estimate::exact(mean_ns, 1), times, "rest").is_ok();
-    let part = |(name, ns): (&String, &u64)| match apart {
+    let part = |(name, ns): &(&str, u64)| match apart {
         true => format!("{name} {} ({})", show_ns(*ns), share(*ns, mean_ns)),
         false => format!("{name} {}", show_ns(*ns)),
     };
-    let parts: Vec<String> = told.map(part).collect();
+    let parts: Vec<String> = told.iter().map(part).collect();
     let more = if apart { "" } else { "; they add up to more" };
     let (mean, whose, untold) = (show_ns(mean_ns), of.whose(), of.untold());
     Some(format!("means{whose}, of a mean of {mean}: {}{more}{untold}", parts.join(", ")))

@@ -1,6 +1,7 @@
 //! The parts of a server in a table.
 
-use plumb_measure::{CheckupOutcome, CheckupPart, show_ns};
+use plumb_checkup::{CheckupOutcome, CheckupPart};
+use plumb_measure::show_ns;
 
 use crate::figures::{ABSENT, grouped, per_second, with_unit};
 use crate::table::{Column, ColumnKind, Table, end_of};

@@ -146,6 +146,5 @@ impl Collection {
 
 /// A count and its noun: `1 run`, `2,000 runs`.
 fn counted(n: usize, noun: &str) -> String {
-    let ending = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", crate::figures::grouped(n as u64))
+    plumb_measure::counted(n as u64, noun)
 }

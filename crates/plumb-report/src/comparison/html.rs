@@ -9,9 +9,9 @@ use super::{checks, definitions, design, grid, tables};
 use crate::chart::{self, Group};
 use crate::facts::Fact;
 use crate::figures::{ABSENT, grouped, typeset};
-use crate::html::tile::{Tile, tiles};
-use crate::html::{page, sheet};
 use crate::noun::capitalised;
+use crate::tile::{Tile, tiles};
+use crate::{page, sheet};
 
 /// Answers that stand open on the page; more are folded up, and the tables tell them.
 const ANSWERS_MAX: usize = 6;

@@ -3,13 +3,13 @@
 use maud::{Markup, html};
 use plumb_measure::{Finding, ResultRecord, RunRecord, show_count, show_ns};
 
-use super::tile::{self, Tile};
 use crate::figures::{
     ABSENT, Pick, failures_of, grouped, share, time_of, total, typeset, with_unit,
 };
 use crate::noun::Noun;
 use crate::points::Points;
 use crate::streams;
+use crate::tile::{self, Tile};
 use crate::trust::Trust;
 use crate::verdict;
 
@@ -107,7 +107,10 @@ fn of_one(record: &RunRecord, result: &ResultRecord) -> Vec<Tile> {
         Tile::new(name, time_of(times, pick), about).doubted(trust, Trust::is_full)
     };
     let failures = failures_of(result);
-    let mut lost = format!("of {} tried", grouped(result.operations.saturating_add(failures)));
+    let mut lost = format!("of {} tried", grouped(tried(result)));
+    if result.refused > 0 {
+        lost = format!("{lost}, {} refused", grouped(result.refused));
+    }
     if result.dropped > 0 {
         lost = format!("{lost}, {} dropped", grouped(result.dropped));
     }
@@ -180,15 +183,23 @@ fn of_several(record: &RunRecord, points: &Points<'_>) -> Vec<Tile> {
         );
         tiles.push(tile.doubted(Trust::of(&most.validity), Trust::leaves_any));
     }
-    let operations = total(points.results.iter().map(|result| result.operations));
     let failures = total(points.results.iter().map(|result| failures_of(result)));
     let dropped = total(points.results.iter().map(|result| result.dropped));
-    let mut lost = format!("of {} tried", grouped(operations.saturating_add(failures)));
+    let refused = total(points.results.iter().map(|result| result.refused));
+    let mut lost = format!("of {} tried", grouped(total(points.results.iter().map(|r| tried(r)))));
+    if refused > 0 {
+        lost = format!("{lost}, {} refused", grouped(refused));
+    }
     if dropped > 0 {
         lost = format!("{lost}, {} dropped", grouped(dropped));
     }
     tiles.push(Tile::new("failed", grouped(failures), lost));
     tiles
+}
+
+/// Operations that had an end.
+fn tried(result: &ResultRecord) -> u64 {
+    total([result.operations, failures_of(result), result.refused].into_iter())
 }
 
 /// A name that breaks between its labels only.

@@ -1,9 +1,6 @@
 //! A run as one self-contained page: styles and charts inline, no script, nothing fetched.
 
 mod front;
-pub(crate) mod page;
-pub(crate) mod sheet;
-pub(crate) mod tile;
 
 use maud::{Markup, html};
 use plumb_folder::HostTrack;
@@ -16,7 +13,8 @@ use crate::figures::typeset;
 use crate::points::Points;
 use crate::trust::Trust;
 use crate::verdict;
-use crate::{attribution, clients, host, niping, notes, parts, slowest, streams, tables};
+use crate::{attribution, clients, delivery, host, niping, notes, parts, slowest, streams, tables};
+use crate::{page, sheet};
 
 /// The record as an HTML document.
 #[must_use]
@@ -32,7 +30,9 @@ pub fn watched(record: &RunRecord, tracks: &[HostTrack]) -> String {
         main {
             (front::verdict(record))
             (front::keys(record))
+            (delivery::section(record))
             (attribution::section(record))
+            (attribution::steps::section(record))
             (results(record))
             (pages(record))
             (charts(record, tracks))

@@ -8,7 +8,7 @@ use crate::table::end_of;
 const NAME_MAX: usize = 32;
 
 /// The names of the parts: without the server, when all have the same.
-pub(super) fn names(parts: &[PartRecord]) -> Vec<String> {
+pub(crate) fn names(parts: &[PartRecord]) -> Vec<String> {
     if let Some(names) = names_of_steps(parts) {
         return names;
     }

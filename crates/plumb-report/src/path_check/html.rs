@@ -6,7 +6,7 @@ use plumb_measure::{Judgement, PathCheck, PathVerdict};
 use super::{heading, left, summary, tables};
 use crate::definitions::Definition;
 use crate::figures::typeset;
-use crate::html::{page, sheet};
+use crate::{page, sheet};
 
 const DEFINITIONS: [Definition; 4] = [
     Definition {

@@ -6,8 +6,8 @@ use super::{Chart, Recording, Recordings, Remark, SCHEMA, Time, counted, tables}
 use crate::chart::{self, View};
 use crate::definitions::Definition;
 use crate::figures::typeset;
-use crate::html::tile::{self, Tile};
-use crate::html::{page, sheet};
+use crate::tile::{self, Tile};
+use crate::{page, sheet};
 
 const STYLE: &str = include_str!("recording.css");
 

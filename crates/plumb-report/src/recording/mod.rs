@@ -9,6 +9,8 @@ mod tables;
 pub use html::render as html;
 pub use markdown::render as markdown;
 
+use plumb_measure::counted;
+
 /// The name of the JSON form, which the page names, too.
 pub const SCHEMA: &str = "plumb.show/1";
 
@@ -204,10 +206,4 @@ impl Recording {
     fn troubles_all(&self) -> u64 {
         self.troubles.len() as u64 + self.troubles_left_out
     }
-}
-
-/// A count and its noun: `1 comparison`, `2 comparisons`.
-fn counted(n: u64, noun: &str) -> String {
-    let ending = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", crate::figures::grouped(n))
 }

@@ -1,8 +1,10 @@
 //! The checkup of a landscape in its three forms, whatever stands in it.
 
+use plumb_checkup::{
+    Checkup, CheckupLayer, CheckupOutcome, CheckupPart, LeftOutLayer, Middle, PartRole,
+};
 use plumb_measure::{
-    Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Finding, FindingKind, HostFacts,
-    LeftOutLayer, Middle, PairDifference, PairRecord, PartRole, Program, Scope, Status, Validity,
+    Finding, FindingKind, HostFacts, PairDifference, PairRecord, Program, Scope, Status, Validity,
 };
 use plumb_report::checkup::{html, markdown, terminal};
 

@@ -4,12 +4,13 @@
 //! appear, numbers are 64-bit integers, amounts are integers in hundredths. No call waits longer
 //! than the limits of its target allow.
 
+mod over;
 mod postgres;
 mod postgres_text;
 mod sqlite;
 mod statement;
 mod target;
-mod tls;
+pub mod tls;
 mod value;
 
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use plumb_measure::Clock as _;
 
 use self::postgres::PostgresSession;
 use self::sqlite::SqliteSession;
-use self::target::{Place, PostgresServer};
+use self::target::{DatabaseKind, PostgresServer};
 
 pub use self::statement::{Answer, Statement, Stopped};
-pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, holds_password};
+pub use self::target::{DatabaseLimits, DatabaseTarget, Secret, authorities_of, holds_password};
 pub use self::value::{Row, Value};
 
 /// Why a database call has no result.
@@ -61,6 +62,44 @@ pub struct Database {
     activity: Arc<Activity>,
     calls: u64,
     logons: u64,
+    /// Of the time in calls, on the way to a server and back.
+    way_ns: u64,
+    /// Of the time in calls, spent on logging on.
+    log_on_ns: u64,
+}
+
+/// Where the time in the calls of a session went, nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseTimes {
+    /// All of it.
+    pub spent_ns: u64,
+    /// Of it, on the way there and back: of each time that something was asked of a `PostgreSQL`
+    /// what an empty message took. None of it is known of `SQLite`, which is in this process.
+    pub way_ns: u64,
+    /// Of it, logging on.
+    pub log_on_ns: u64,
+}
+
+impl DatabaseTimes {
+    /// What was spent since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            spent_ns: self.spent_ns.saturating_sub(earlier.spent_ns),
+            way_ns: self.way_ns.saturating_sub(earlier.way_ns),
+            log_on_ns: self.log_on_ns.saturating_sub(earlier.log_on_ns),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            spent_ns: self.spent_ns + other.spent_ns,
+            way_ns: self.way_ns + other.way_ns,
+            log_on_ns: self.log_on_ns + other.log_on_ns,
+        }
+    }
 }
 
 /// What a session is doing, for others to see while it does. Times in nanoseconds.
@@ -98,7 +137,16 @@ impl Database {
     /// A session that logs on with its first call.
     pub fn new(target: DatabaseTarget) -> Self {
         let activity = Arc::default();
-        Self { target, session: None, in_transaction: false, activity, calls: 0, logons: 0 }
+        Self {
+            target,
+            session: None,
+            in_transaction: false,
+            activity,
+            calls: 0,
+            logons: 0,
+            way_ns: 0,
+            log_on_ns: 0,
+        }
     }
 
     /// What it is doing, for others to see.
@@ -279,14 +327,21 @@ impl Database {
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.target.place {
-            Place::Sqlite(_) => Dialect::Sqlite,
-            Place::Postgres(_) => Dialect::Postgres,
+            DatabaseKind::Sqlite(_) => Dialect::Sqlite,
+            DatabaseKind::Postgres(_) => Dialect::Postgres,
         }
     }
 
     /// Nanoseconds spent in calls so far.
     pub fn spent_ns(&self) -> u64 {
         self.activity.spent_ns.load(Ordering::Relaxed)
+    }
+
+    /// Where the time in calls went so far.
+    #[must_use]
+    pub fn times(&self) -> DatabaseTimes {
+        let (way_ns, log_on_ns) = (self.way_ns, self.log_on_ns);
+        DatabaseTimes { spent_ns: self.spent_ns(), way_ns, log_on_ns }
     }
 
     /// Calls so far.
@@ -310,8 +365,13 @@ impl Database {
     ) -> Result<T, DatabaseError> {
         let began_ns = MonotonicClock.now_ns();
         self.activity.began_ns.store(began_ns, Ordering::Relaxed);
+        let logged_on_ns = self.log_on_ns;
         let done = self.session(began_ns).and_then(call);
         let ended_ns = MonotonicClock.now_ns();
+        if let Some(Session::Postgres(session)) = &mut self.session {
+            let log_on_ns = self.log_on_ns - logged_on_ns;
+            self.way_ns += session.way_of((ended_ns - began_ns).saturating_sub(log_on_ns));
+        }
         self.activity.began_ns.store(0, Ordering::Relaxed);
         self.activity.spent_ns.fetch_add(ended_ns - began_ns, Ordering::Relaxed);
         self.calls += 1;
@@ -338,12 +398,13 @@ impl Database {
             }
             let limits = &self.target.limits;
             self.session = Some(match &self.target.place {
-                Place::Sqlite(path) => Session::Sqlite(SqliteSession::open(path, limits)?),
-                Place::Postgres(server) => {
+                DatabaseKind::Sqlite(path) => Session::Sqlite(SqliteSession::open(path, limits)?),
+                DatabaseKind::Postgres(server) => {
                     Session::Postgres(Box::new(PostgresSession::open(server, limits)?))
                 }
             });
             self.logons += 1;
+            self.log_on_ns += MonotonicClock.now_ns().saturating_sub(now_ns);
         }
         self.session.as_mut().ok_or_else(|| DatabaseError::Lost("no session".into()))
     }

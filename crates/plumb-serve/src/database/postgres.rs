@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Connection, Socket, Statement};
+use tokio_postgres::{Client, Statement};
 
+use super::over::{self, Messages, NotConnected};
 use super::postgres_text::{Shown, Written};
-use super::tls::Encrypted;
 use super::{Answer, DatabaseError, DatabaseLimits, PostgresServer, Row, Value};
 
 /// Statements that stay prepared; beyond them all are prepared anew.
@@ -26,13 +28,17 @@ pub(super) struct PostgresSession {
     wire: Wire,
     prepared: HashMap<String, Statement>,
     patience: Duration,
+    /// What an empty message there and back took, and no call was faster.
+    empty_ns: u64,
 }
 
 /// The connection, which moves while a call waits for it.
 struct Wire {
-    connection: Connection<Socket, Encrypted>,
+    connection: Box<dyn Messages>,
     /// Nothing may be asked of a connection that has ended.
     ended: bool,
+    /// How often something was asked since the last look.
+    trips: u64,
 }
 
 /// Why a call has no result.
@@ -60,18 +66,18 @@ impl PostgresSession {
         let system = |error: std::io::Error| DatabaseError::Lost(error.to_string());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
         let (connect, patience) = (duration(limits.connect.ns()), duration(limits.statement.ns()));
-        let connected = runtime.block_on(async {
-            tokio::time::timeout(connect, server.config.connect(server.tls.clone())).await
-        });
+        let connected = runtime
+            .block_on(async { tokio::time::timeout(connect, over::connected(server)).await });
         let (client, connection) = match connected {
             Ok(Ok(connected)) => connected,
             // whatever the reason, nobody can log on now
-            Ok(Err(error)) => return Err(DatabaseError::Lost(whole(&error))),
+            Ok(Err(NotConnected::Driver(error))) => return Err(DatabaseError::Lost(whole(&error))),
+            Ok(Err(NotConnected::Smc(cause))) => return Err(DatabaseError::Lost(cause)),
             Err(_) => return Err(late("a log-on", limits.connect.ns(), "connect-timeout")),
         };
-        let wire = Wire { connection, ended: false };
-        let mut session =
-            Self { runtime, client, wire, prepared: HashMap::new(), patience: connect };
+        let wire = Wire { connection, ended: false, trips: 0 };
+        let prepared = HashMap::new();
+        let mut session = Self { runtime, client, wire, prepared, patience: connect, empty_ns: 0 };
         let ms = (limits.statement.ns() / 1_000_000).max(1);
         let told = session.batch(&format!(
             "SET statement_timeout = {ms}; SET idle_in_transaction_session_timeout = {ms}"
@@ -80,8 +86,28 @@ impl PostgresSession {
             DatabaseError::Silent(_) => late("a log-on", limits.connect.ns(), "connect-timeout"),
             error => error,
         })?;
+        // the first may wake a process
+        let empties = [session.empty()?, session.empty()?];
+        session.empty_ns = empties.into_iter().min().unwrap_or(0);
+        session.wire.trips = 0;
         session.patience = patience;
         Ok(session)
+    }
+
+    /// What a message that asks for nothing takes there and back.
+    fn empty(&mut self) -> Result<u64, DatabaseError> {
+        let began_ns = MonotonicClock.now_ns();
+        self.batch("")?;
+        Ok(MonotonicClock.now_ns() - began_ns)
+    }
+
+    /// What of `spent_ns`, the time since the last look, was on the way there and back.
+    pub(super) fn way_of(&mut self, spent_ns: u64) -> u64 {
+        let trips = std::mem::take(&mut self.wire.trips);
+        if let Some(each_ns) = spent_ns.checked_div(trips) {
+            self.empty_ns = self.empty_ns.min(each_ns);
+        }
+        trips.saturating_mul(self.empty_ns)
     }
 
     pub(super) fn rows(
@@ -301,6 +327,7 @@ impl Wire {
         patience: Duration,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Broken> {
+        self.trips += 1;
         let mut work = pin!(work);
         let moving = poll_fn(|context| {
             while !self.ended {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use plumb_measure::Span;
 use serde::Deserialize;
+use tokio_postgres::config::Host;
 
+use super::over::Over;
 use super::tls::{SslMode, Tls};
 use crate::ServeError;
 
@@ -30,13 +32,13 @@ const NO_PASSWORD: &str = "write the URL without a password, and that as `passwo
 /// Where sessions log on.
 #[derive(Clone, Debug)]
 pub struct DatabaseTarget {
-    pub(super) place: Place,
+    pub(super) place: DatabaseKind,
     pub(super) limits: DatabaseLimits,
     silent: Arc<Silence>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+pub(super) enum DatabaseKind {
     /// The file of an embedded `SQLite`.
     Sqlite(PathBuf),
     /// A `PostgreSQL` server.
@@ -48,6 +50,7 @@ pub(super) enum Place {
 pub(super) struct PostgresServer {
     pub(super) config: tokio_postgres::Config,
     pub(super) tls: Tls,
+    pub(super) over: Over,
 }
 
 // derived, it would show the password
@@ -99,7 +102,7 @@ impl DatabaseTarget {
     /// The `SQLite` file at `path`, which is made if it is not there.
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
-        let (place, limits) = (Place::Sqlite(path), DatabaseLimits::default());
+        let (place, limits) = (DatabaseKind::Sqlite(path), DatabaseLimits::default());
         Self { place, limits, silent: Arc::default() }
     }
 
@@ -107,7 +110,8 @@ impl DatabaseTarget {
     /// `password`, or else that of the environment (`PGPASSWORD`).
     ///
     /// Of the parameters behind a question mark `sslmode` (`disable`, `prefer`, `require`,
-    /// `verify-full`) and `sslrootcert` mean what they mean for `libpq`.
+    /// `verify-full`) and `sslrootcert` mean what they mean for `libpq`; `transport` is `tcp` or
+    /// `smc`.
     ///
     /// # Errors
     /// [`ServeError::Database`] when a URL cannot be understood or holds a password,
@@ -132,8 +136,16 @@ impl DatabaseTarget {
             return Err(refused("a password stands in its URL".into(), NO_PASSWORD));
         }
         let (rest, ssl) = Ssl::take(url).map_err(|cause| refused(cause, FORM))?;
+        let (rest, over) = Over::take(&rest).map_err(|cause| refused(cause, FORM))?;
         let mut config = tokio_postgres::Config::from_str(&rest)
             .map_err(|cause| refused(cause.to_string(), FORM))?;
+        if over == Over::Smc && !config.get_hosts().iter().all(|host| matches!(host, Host::Tcp(_)))
+        {
+            return Err(refused(
+                "transport=smc: the server is named by a socket file".into(),
+                FORM,
+            ));
+        }
         let environment = || std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty());
         if let Some(password) = password.map(|it| it.0.clone()).or_else(environment) {
             config.password(password);
@@ -143,7 +155,7 @@ impl DatabaseTarget {
         config.keepalives_interval(ASKED_EVERY).keepalives_retries(ASKED);
         config.ssl_mode(ssl.mode.of_driver());
         let tls = Tls::new(ssl.mode, ssl.authorities.as_deref())?;
-        let place = Place::Postgres(Box::new(PostgresServer { config, tls }));
+        let place = DatabaseKind::Postgres(Box::new(PostgresServer { config, tls, over }));
         Ok(Self { place, limits, silent: Arc::default() })
     }
 
@@ -191,6 +203,13 @@ impl Ssl {
     }
 }
 
+/// The file of authorities that `url` names (`sslrootcert`).
+#[must_use]
+pub fn authorities_of(url: &str) -> Option<&str> {
+    let (_, query) = url.split_once('?').filter(|_| is_postgres(url))?;
+    query.split('&').find_map(|pair| pair.strip_prefix("sslrootcert="))
+}
+
 fn is_postgres(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
@@ -216,10 +235,9 @@ fn without_password(url: &str) -> String {
 
 impl fmt::Display for DatabaseTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use tokio_postgres::config::Host;
         match &self.place {
-            Place::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
-            Place::Postgres(server) => {
+            DatabaseKind::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
+            DatabaseKind::Postgres(server) => {
                 let host = match server.config.get_hosts().first() {
                     Some(Host::Tcp(name)) => name.clone(),
                     Some(Host::Unix(path)) => path.display().to_string(),
@@ -280,6 +298,15 @@ mod tests {
         assert!(error.contains("verify-full"), "{error}");
         let error = parse("postgres://db/a?sslmode=verify-full&sslrootcert=/none").unwrap_err();
         assert!(error.to_string().contains("/none"), "{error}");
+    }
+
+    #[test]
+    fn over_smc_there_is_no_socket_file() {
+        assert!(parse("postgres://u@db/a?transport=smc&sslmode=disable").is_ok());
+        let error = parse("postgres://u@%2Frun/a?transport=smc").unwrap_err().to_string();
+        assert!(error.contains("a socket file"), "{error}");
+        let error = parse("postgres://u@db/a?transport=udp").unwrap_err().to_string();
+        assert!(error.contains("tcp or smc"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! TLS for sessions with `PostgreSQL`, with the meaning that `libpq` gives to `sslmode`.
+//! TLS for connections to `PostgreSQL`, with the meaning that `libpq` gives to `sslmode`.
 
 use std::fmt;
 use std::io;
@@ -77,23 +77,51 @@ impl Tls {
             // each connection names the host that it is for
             return Ok(Self(plumb_engine::TlsConnector::new(&options, "localhost", &[])?.config()));
         }
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|cause| plumb_engine::tls::TlsError::Setup { cause })?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
-            .with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+        Ok(Self(of_any_certificate()?))
     }
+
+    /// What begins an encrypted connection with `host`.
+    ///
+    /// # Errors
+    /// When nothing can have that name.
+    pub(super) fn handshake(&self, host: &str) -> io::Result<Handshake> {
+        // a folder of a socket is no name; there TLS is not spoken
+        let name = ServerName::try_from(host.to_owned())
+            .or_else(|_| ServerName::try_from("localhost".to_owned()))
+            .map_err(io::Error::other)?;
+        Ok(Handshake { config: Arc::clone(&self.0), name })
+    }
+}
+
+/// TLS with [whoever answers](AnyCertificate).
+///
+/// # Errors
+/// [`EngineError::Tls`] when TLS cannot be set up.
+pub fn of_any_certificate() -> Result<Arc<ClientConfig>, EngineError> {
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|cause| plumb_engine::tls::TlsError::Setup { cause })?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
+        .with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 /// Takes the certificate of whoever answers, as the modes below `verify-full` do: it protects from
 /// those who listen, not from those who stand in between.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+pub struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl AnyCertificate {
+    /// The handshake is signed by one of the algorithms of `provider`.
+    #[must_use]
+    pub fn new(provider: Arc<CryptoProvider>) -> Self {
+        Self(provider)
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _certificate: &CertificateDer<'_>,
@@ -131,16 +159,12 @@ impl ServerCertVerifier for Anybody {
 }
 
 impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Encrypted;
+    type Stream = Encrypted<Socket>;
     type TlsConnect = Handshake;
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> Result<Handshake, io::Error> {
-        // a folder of a socket is no name; there TLS is not spoken
-        let name = ServerName::try_from(domain.to_owned())
-            .or_else(|_| ServerName::try_from("localhost".to_owned()))
-            .map_err(io::Error::other)?;
-        Ok(Handshake { config: Arc::clone(&self.0), name })
+        self.handshake(domain)
     }
 }
 
@@ -150,30 +174,36 @@ pub(super) struct Handshake {
     name: ServerName<'static>,
 }
 
-impl TlsConnect<Socket> for Handshake {
-    type Stream = Encrypted;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
+    type Stream = Encrypted<S>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
 
-    fn connect(self, stream: Socket) -> Self::Future {
+    fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let connected = TlsConnector::from(self.config).connect(self.name, stream).await;
-            connected.map(Encrypted)
+            connected.map(Encrypted::from)
         })
     }
 }
 
-/// An encrypted connection.
+/// An encrypted connection over `S`, as the driver takes it.
 #[derive(Debug)]
-pub(super) struct Encrypted(tokio_rustls::client::TlsStream<Socket>);
+pub struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
 
-impl TlsStream for Encrypted {
+impl<S> From<tokio_rustls::client::TlsStream<S>> for Encrypted<S> {
+    fn from(stream: tokio_rustls::client::TlsStream<S>) -> Self {
+        Self(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl AsyncRead for Encrypted {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -183,7 +213,7 @@ impl AsyncRead for Encrypted {
     }
 }
 
-impl AsyncWrite for Encrypted {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -23,5 +23,5 @@ pub use date::cookie_date;
 pub use head::{Ask, Framing, HEAD_BYTES_MAX, Head, HeadError, RawHead};
 pub use memo::Memo;
 pub use set_cookie::{SetCookie, path_matches};
-pub use timing::{Told, told};
+pub use timing::{Told, add_below, parent_line, told};
 pub use url::{Scheme, Url, UrlError};

@@ -13,14 +13,62 @@ pub struct Told<'a> {
 
 /// The times in the lines `Server-Timing` (`db;dur=53.2, app;desc="x";dur=47`, milliseconds) and
 /// `sap-statistics` (`gwtotal=45,gwhub=7`, whole milliseconds) of a head. What has no time, and
-/// what is none, is left out.
+/// what is none, is left out; of a name in both lines, what the second says.
 ///
 /// # Source
 /// W3C Server Timing, section 3; the response header `sap-statistics` of SAP Gateway.
 pub fn told<'a>(head: &RawHead<'a>) -> impl Iterator<Item = Told<'a>> {
-    let metrics = head.values("server-timing").flat_map(Pieces::of_list).filter_map(metric);
     let statistics = head.values("sap-statistics").flat_map(Pieces::of_list).filter_map(statistic);
-    metrics.chain(statistics)
+    // the statistics are rounded to milliseconds
+    let told_better = |found: &Told<'_>| metrics(head).any(|metric| metric.name == found.name);
+    metrics(head).chain(statistics.filter(move |found| !told_better(found)))
+}
+
+/// Names that are told on of one server, and the letters and levels that such a name may have.
+const BELOW_MAX: usize = 8;
+const NAME_MAX: usize = 64;
+const LEVELS_MAX: usize = 4;
+
+/// Adds the times in `head`, the head of an answer to a call, to `told`: each below `around`, behind a
+/// full stop (`backend.database`), those of one name added up. At most eight names, of at most four
+/// levels and 64 characters; what is more is left in the time of the call, and so is the server's total.
+pub fn add_below(around: &str, head: &RawHead<'_>, told: &mut Vec<(String, u64)>) {
+    for found in self::told(head) {
+        let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let name = format!("{around}.{}", found.name);
+        let levels = name.split('.').count();
+        let says_more = found.ns > 0 && found.name.rsplit('.').next() != Some("total");
+        let fits = name.len() <= NAME_MAX && levels <= LEVELS_MAX;
+        if !says_more || !fits || !found.name.bytes().all(sound) {
+            continue;
+        }
+        let known = told.iter().position(|(known, _)| *known == name);
+        match known {
+            Some(at) => told[at].1 = told[at].1.saturating_add(found.ns),
+            None if told.len() < BELOW_MAX => told.push((name, found.ns)),
+            None => {}
+        }
+    }
+}
+
+/// The header line that passes the trace of a request on, `value` its `traceparent`; nothing where that
+/// is none.
+///
+/// # Source
+/// W3C Trace Context, section 3.2.
+#[must_use]
+pub fn parent_line(value: &str) -> String {
+    let hex = |part: &str| {
+        part.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    };
+    let fields: Vec<&str> = value.split('-').collect();
+    let lengths: Vec<usize> = fields.iter().map(|field| field.len()).collect();
+    let sound = lengths == [2, 32, 16, 2] && fields.iter().all(|field| hex(field));
+    if sound && fields[0] != "ff" { format!("traceparent: {value}\r\n") } else { String::new() }
+}
+
+fn metrics<'a>(head: &RawHead<'a>) -> impl Iterator<Item = Told<'a>> + use<'a> {
+    head.values("server-timing").flat_map(Pieces::of_list).filter_map(metric)
 }
 
 /// `name;desc="words";dur=1.5`.
@@ -114,6 +162,36 @@ mod tests {
         let found = of("sap-statistics: gwtotal=45,gwhub=7,gwrfcoh=0,gwbe=12,gwapp=26\r\n");
         assert_eq!(found.len(), 5);
         assert_eq!(found[0], ("gwtotal".to_owned(), 45_000_000));
+    }
+
+    #[test]
+    fn times_of_a_call_stand_below_it_and_are_added_up() {
+        let head = b"HTTP/1.1 200 OK\r\nServer-Timing: db;dur=2, x.y.z;dur=9, a/b;dur=1, \
+                     total;dur=12, db.total;dur=2, load;dur=0\r\n\r\n";
+        let mut told = Vec::new();
+        add_below("backend", &RawHead::new(head), &mut told);
+        add_below("backend", &RawHead::new(head), &mut told);
+        let expected = [("backend.db", 4_000_000), ("backend.x.y.z", 18_000_000)];
+        assert_eq!(told, expected.map(|(name, ns)| (name.to_owned(), ns)));
+        let deep = b"HTTP/1.1 200 OK\r\nServer-Timing: a.b.c.d;dur=1\r\n\r\n";
+        add_below("backend", &RawHead::new(deep), &mut told);
+        assert_eq!(told.len(), 2);
+        for number in 0..20 {
+            let head = format!("HTTP/1.1 200 OK\r\nServer-Timing: n{number};dur=1\r\n\r\n");
+            add_below("backend", &RawHead::new(head.as_bytes()), &mut told);
+        }
+        assert_eq!(told.len(), BELOW_MAX);
+    }
+
+    #[test]
+    fn only_a_traceparent_is_passed_on() {
+        let right = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert_eq!(parent_line(right), format!("traceparent: {right}\r\n"));
+        let ends = format!("{right}\r\nEvil: 1");
+        let capital = right.to_uppercase();
+        for wrong in ["", "00-0af7-b7ad-01", &right.replacen("00", "ff", 1), &ends, &capital] {
+            assert_eq!(parent_line(wrong), "", "{wrong}");
+        }
     }
 
     #[test]

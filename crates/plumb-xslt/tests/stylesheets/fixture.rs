@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use plumb_flow::xslt::{Stylesheet, Stylesheets, XsltError, XsltLimits};
 use plumb_measure::Span;
+use plumb_transaction::xslt::{Stylesheet, Stylesheets, XsltError, XsltLimits};
 
 /// Far more than anything here takes; what is to be late has its own.
 pub(crate) const PATIENCE: Span = Span::from_ms(120_000);

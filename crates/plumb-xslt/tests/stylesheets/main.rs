@@ -7,5 +7,6 @@
 mod fixture;
 mod refused;
 mod results;
+mod served;
 mod survival;
 mod verbs;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::net::TcpListener;
 
-use plumb_flow::xslt::{Stylesheets, XsltError};
 use plumb_measure::Span;
+use plumb_transaction::xslt::{Stylesheets, XsltError};
 
 use crate::fixture::{PATIENCE, raw, sheet, stylesheets};
 
@@ -113,7 +113,7 @@ fn depth_and_length_have_limits() {
     let huge = vec![b'x'; 5 << 20];
     let error = ours.transform(&sheet(text), &huge, PATIENCE).unwrap_err();
     assert!(matches!(error, XsltError::DocumentTooLarge { found: 5_242_880, most: 4_194_304 }));
-    let roomy = plumb_flow::xslt::XsltLimits { document_bytes: 32 << 20, processes: 1 };
+    let roomy = plumb_transaction::xslt::XsltLimits { document_bytes: 32 << 20, processes: 1 };
     let roomy = Stylesheets::of_program(crate::fixture::program(), roomy);
     let error = refused(&roomy, text, &format!("<a b='{}'/>", "x".repeat(20_000_000)));
     assert!(error.contains("document, line 1"), "{error}");

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plumb_flow::sample::production_order;
-use plumb_flow::xslt::{Stylesheet, Stylesheets, XsltLimits};
+use plumb_transaction::sample::production_order;
+use plumb_transaction::xslt::{Stylesheet, Stylesheets, XsltLimits};
 
 use crate::fixture::{PATIENCE, program, raw, sheet, stylesheets, transformed};
 

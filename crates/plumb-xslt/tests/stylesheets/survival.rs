@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use plumb_flow::xslt::{Stylesheets, XsltError, XsltLimits};
 use plumb_measure::Span;
+use plumb_transaction::xslt::{Stylesheets, XsltError, XsltLimits};
 use plumb_wire::stylesheet::{FrameHead, FrameKind};
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::fixture::{PATIENCE, program, sheet, stylesheets};
 
 /// The processes of the program that this process has started with this limit on memory, which tells
 /// those of one test from those of others.
-fn children(memory: u64) -> Vec<i32> {
+pub(crate) fn children(memory: u64) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap() {
         let folder = entry.unwrap().path();
@@ -252,7 +252,7 @@ proptest! {
     ) {
         let ours = stylesheets();
         let text = sheet("<xsl:output method='text'/>");
-        let (order, _) = plumb_flow::sample::production_order(1, 0);
+        let (order, _) = plumb_transaction::sample::production_order(1, 0);
         let mut document = order.into_bytes();
         document.splice(at..at, garbage);
         for document in [&document[..], &document[at..]] {

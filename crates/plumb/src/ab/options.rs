@@ -6,12 +6,10 @@ use anyhow::ensure;
 use clap::Args;
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
+use plumb_experiment::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 use plumb_measure::{Share, Span};
 
-use crate::experiment::{
-    AdmissionOptions, ExperimentFile, FailOn, Overrides, ProbeSection, ROUNDS_MAX, Scalar,
-    VariantSection, unplaced,
-};
+use crate::experiment::{AdmissionOptions, FailOn, Overrides, ROUNDS_MAX};
 
 /// The value of a variant that is its command.
 const COMMAND: &str = "command";

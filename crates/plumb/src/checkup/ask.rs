@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use plumb_measure::PartRole;
+use plumb_checkup::PartRole;
 
 /// Connections at once, where no number is named.
 pub(super) const MESSENGERS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 pub(super) const LOCKERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+pub(super) const SENDERS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 pub(super) const USERS: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 
 /// One measurement that is still to be given its time.
@@ -87,6 +88,27 @@ pub(super) fn statements(url: &str, own: &[String]) -> Vec<Ask> {
         over("--over=kept", "one connection"),
         over("--over=pool", "8 callers, 4 connections").by(8),
     ]
+}
+
+/// A message, as a sentence names it, and the words that send it.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) operation: String,
+    pub(super) words: Vec<String>,
+}
+
+/// Messages to the integration runtime at `url`, whose senders wait for the last action. Each is a
+/// yardstick; the last is sent by up to `many` at once, too.
+pub(super) fn messages(url: &str, sent: &[Sent], many: NonZeroUsize) -> Vec<Ask> {
+    let load = ["flow", "load", url, "--mode=sync"];
+    let one = |sent: &Sent| Ask::new(&sent.operation, "one sender", &load).with(&sent.words);
+    let more = sent.last().into_iter().flat_map(|sent| {
+        ladder(many, |many, option| {
+            let how = format!("{many} senders");
+            Ask::new(&sent.operation, &how, &[&load[..], &[option]].concat()).with(&sent.words)
+        })
+    });
+    sent.iter().map(one).chain(more).collect()
 }
 
 /// A page, as a sentence names it.

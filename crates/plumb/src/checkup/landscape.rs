@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, bail};
+use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Stop, wait_for};
-use plumb_measure::{CheckupLayer, CheckupPart, Clock as _, LeftOutLayer, Span};
+use plumb_measure::{Clock as _, Span};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
-use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, USERS};
+use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, SENDERS, Sent, USERS};
 use super::scale::Scale;
 use crate::signals::PARENT;
 
@@ -36,12 +37,44 @@ const FLIGHT: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/\
                       FlightCollection(carrid='AA',connid='0017',fldate='20110601')?$format=json";
 const FLIGHTS: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$format=json";
 
+/// The transactions of the integration runtime: an order becomes rows of a table, and one is only
+/// read. Both wait for the last action.
+const TO_A_TABLE: &str = r#"
+about = "An order, a row for each of its components"
+[[action]]
+name = "components"
+repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
+assign = { order = "../../../AUFNR", item = "POSNR", material = "MATNR" }
+[[action.do]]
+sql = "INSERT INTO components VALUES (${order}, ${item}, ${material})"
+[[action]]
+respond = "${components.rows}"
+"#;
+const READ_ONLY: &str = r#"
+about = "An order that is read"
+[[action]]
+name = "components"
+repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
+assign = { item = "POSNR" }
+[[action]]
+respond = "${components.rows}"
+"#;
+const TABLE_NAME: &str = "order";
+const READ_NAME: &str = "count";
+/// Where their rows go.
+const DATA_SERVERS: &str = r#"
+[server.plant]
+url = "../plant.db"
+init-command = "CREATE TABLE IF NOT EXISTS components(order_no TEXT, item TEXT, material TEXT)"
+"#;
+
 /// Servers that run as long as this lives.
 #[derive(Debug)]
 pub(super) struct Landscape {
     echo: Served,
     locks: Served,
     pages: Served,
+    runtime: Served,
     /// Who asks for pages.
     credentials: PathBuf,
     /// What the servers write; it goes last.
@@ -59,6 +92,8 @@ impl Landscape {
         let credentials = folder.path().join("demo");
         fs::write(&credentials, DEMO).context("cannot write into the temporary folder")?;
         fs::set_permissions(&credentials, Permissions::from_mode(0o600))?;
+        let flow =
+            write_runtime(folder.path()).context("cannot write into the temporary folder")?;
         let serve = |name: &str, words: &[&str]| {
             Served::start(name, words, folder.path(), stop)
                 .with_context(|| format!("cannot start the {name} of the checkup"))
@@ -67,6 +102,10 @@ impl Landscape {
             echo: serve("echo server", &["net", "serve"])?,
             locks: serve("lock server", &["lock", "serve"])?,
             pages: serve("application server", &["app", "serve"])?,
+            runtime: serve(
+                "integration runtime",
+                &["flow", "serve", &flow.transactions, "--settings", &flow.settings],
+            )?,
             credentials,
             _folder: folder,
         })
@@ -96,13 +135,40 @@ impl Landscape {
         };
         let messages = ask::network(&self.echo.address, "a round trip", MESSENGERS);
         let locks = ask::locks(&self.locks.address, &[], LOCKERS);
+        let sent = |operation: &str, transaction: &str| Sent {
+            operation: operation.into(),
+            words: vec![format!("--transaction={transaction}")],
+        };
+        let orders =
+            [sent("an order into a table", TABLE_NAME), sent("an order that is read", READ_NAME)];
+        let orders = ask::messages(&format!("http://{}", self.runtime.address), &orders, SENDERS);
         Ok([
             scale.parts(CheckupLayer::Network, "network", messages)?,
             scale.parts(CheckupLayer::Locks, "lock server", locks)?,
             scale.parts(CheckupLayer::Pages, "application server", site.asks())?,
+            scale.parts(CheckupLayer::Messages, "integration runtime", orders)?,
         ]
         .concat())
     }
+}
+
+/// The files of the integration runtime.
+struct RuntimeFiles {
+    transactions: String,
+    settings: String,
+}
+
+fn write_runtime(folder: &Path) -> std::io::Result<RuntimeFiles> {
+    let (transactions, settings) = (folder.join("transactions"), folder.join("flow.toml"));
+    fs::create_dir(&transactions)?;
+    for (name, text) in [(TABLE_NAME, TO_A_TABLE), (READ_NAME, READ_ONLY)] {
+        fs::write(transactions.join(format!("{name}.toml")), text)?;
+    }
+    fs::write(transactions.join("data-servers.toml"), DATA_SERVERS)?;
+    let queue = folder.join("queue").display().to_string();
+    fs::write(&settings, format!("[queue]\nfolder = {}\n", toml::Value::from(queue)))?;
+    let shown = |path: &Path| path.display().to_string();
+    Ok(RuntimeFiles { transactions: shown(&transactions), settings: shown(&settings) })
 }
 
 /// A server that runs as long as this lives.

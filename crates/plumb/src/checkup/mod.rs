@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_checkup::{Checkup, CheckupPart};
 use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
-use plumb_measure::{Checkup, CheckupPart, Program, Span};
+use plumb_measure::{Program, Span};
 use plumb_report::checkup;
 
 use crate::exit::Exit;
@@ -47,8 +48,8 @@ pub(crate) fn command() -> Command {
             "Measures a landscape layer by layer, names what is wrong and what it costs a user, or \
              where the time goes when nothing is, and writes one report. Without --target it starts \
              the servers of its own on loopback (echo server, lock server, application server with \
-             a database), drives each for some seconds, and ends them; that takes less than a \
-             minute. With --target it starts nothing: it measures the servers that a file names, \
+             a database, integration runtime), drives each for some seconds, and ends them; that \
+             takes about a minute. With --target it starts nothing: it measures the servers that a file names, \
              and nothing else.",
         )
         .after_help(
@@ -56,6 +57,8 @@ pub(crate) fn command() -> Command {
              [net]\n  servers = [\"web1:3298\"]              # plumb net serve, niping -s\n\n  \
              [lock]\n  server = \"lock1:3200\"                # kind = \"redis\" for Redis\n\n  \
              [http]\n  pages = [\"http://web1/page\"]\n  static = \"http://web1/image.gif\"\n\n  \
+             [flow]\n  server = \"http://flow1:50000\"        # plumb flow serve\n  \
+             transaction = \"components\"\n\n  \
              [database]\n  url = \"postgres://erp@db1/erp\"       # no password: see docs/database.md\n\n  \
              [host]\n  recorder = \"web1:3299\"               # plumb host serve\n\n\
              Exit codes: 0 it ran, and no fault was found; 1 a fault, a server that could not be \

@@ -1,8 +1,9 @@
 //! How long everything takes.
 
 use anyhow::ensure;
+use plumb_checkup::{CheckupLayer, CheckupPart};
 use plumb_engine::options::HostOptions;
-use plumb_measure::{CheckupLayer, CheckupPart, Span};
+use plumb_measure::Span;
 
 use super::ask::Ask;
 use crate::job;

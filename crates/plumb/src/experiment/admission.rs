@@ -16,6 +16,13 @@ pub(crate) struct AdmissionOptions {
     accept_unchecked: bool,
 }
 
+impl AdmissionOptions {
+    /// True when one of them is given.
+    pub(crate) fn is_given(self) -> bool {
+        self.accept_invalid || self.accept_unchecked
+    }
+}
+
 impl From<AdmissionOptions> for Faults {
     fn from(options: AdmissionOptions) -> Self {
         let admit = |asked| if asked { Admission::Accept } else { Admission::Refuse };

@@ -1,12 +1,10 @@
 //! What is measured in one block, of which cell and which variant.
 
+use plumb_experiment::{ExperimentFile, Template, names::FOLDER};
 use plumb_lab::CellRecord;
 use plumb_measure::Span;
 
-use super::file::ExperimentFile;
-use super::names::FOLDER;
 use super::probe::Probe;
-use super::template::Template;
 
 /// Blocks of one round at most.
 pub(super) const BLOCKS_MAX: usize = 2_000;

@@ -1,6 +1,10 @@
 //! The cells of an experiment: every probe at every combination of levels, with the commands of all
 //! variants.
 
+use plumb_experiment::{
+    ExperimentFile, Fault, ProbeSection, Template, VariantSection,
+    names::{self, FOLDER, Values},
+};
 use std::collections::BTreeSet;
 
 use plumb_lab::CellRecord;
@@ -8,12 +12,8 @@ use plumb_measure::Better;
 use toml::Spanned;
 
 use super::block_plan::{BLOCK, BLOCKS_MAX, BlockPlan, Cell, Variant, command_timeout};
-use super::fault::Fault;
-use super::file::{ExperimentFile, ProbeSection, VariantSection};
-use super::names::{self, FOLDER, Values};
 use super::probe::{self, Probe};
 use super::servers::ServerPlan;
-use super::template::Template;
 
 /// A cell, and how the commands of its variants read with the names of their factors.
 pub(super) struct Draft {

@@ -7,20 +7,13 @@
 mod admission;
 mod block_plan;
 mod cells;
-mod fault;
-mod file;
-mod guard;
-mod inputs;
-mod names;
 mod plan;
 mod printed;
 mod probe;
 mod rounds;
 mod rounds_needed;
 mod servers;
-mod shell;
 mod surroundings;
-mod template;
 mod words;
 
 use std::io::{self, Write as _};
@@ -29,20 +22,21 @@ use std::path::Path;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use plumb_engine::{Stop, clock};
+use plumb_experiment::ExperimentFile;
 use plumb_folder::ExperimentFolder;
 use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::comparison;
 
 pub(crate) use admission::AdmissionOptions;
 pub(crate) use block_plan::Variant;
-pub(crate) use file::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
-pub(crate) use inputs::changes as input_changes;
 pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX};
 #[cfg(test)]
 pub(crate) use plan::{TWO_VARIANTS, plan_of};
+pub(crate) use probe::Probe;
 use rounds::NoWatcher;
 pub(crate) use rounds::{Rounds, Standing, Watcher};
 pub(crate) use rounds_needed::remark as rounds_remark;
+pub(crate) use servers::{ServerPlan, Servers};
 pub(crate) use surroundings::changes as surrounding_changes;
 pub(crate) use words::without_secrets;
 

@@ -1,5 +1,6 @@
 //! What an experiment is going to do: an experiment file, checked.
 
+use plumb_experiment::{ExperimentFile, Fault, Start, Template, VariantSection, inputs, names};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -11,12 +12,7 @@ use plumb_wire::document::nearest;
 
 use super::block_plan::{Cell, Variant, command_timeout};
 use super::cells::{cells, described};
-use super::fault::Fault;
-use super::file::{ExperimentFile, Start, VariantSection};
-use super::inputs;
-use super::names;
 use super::servers::{SERVERS_MAX, ServerPlan};
-use super::template::Template;
 
 /// Variants of one experiment at most.
 const VARIANTS_MAX: usize = 8;

@@ -1,5 +1,6 @@
 //! A block whose figure a shell command prints.
 
+use plumb_experiment::shell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -13,8 +14,8 @@ use plumb_measure::{
     Validity,
 };
 
+use super::program;
 use super::words::without_secrets;
-use super::{program, shell};
 use crate::host;
 use crate::host_watch::HostWatch;
 use crate::report::page_of;
@@ -61,7 +62,7 @@ pub(super) fn measure(
             let _ = fs::remove_file(file); // what is left stays for whoever looks
         }
         folder.discard();
-        return Err(error);
+        return Err(error.into());
     }
     let record = record_of(command, started, result);
     folder.write_record(&record)?;

@@ -1,5 +1,9 @@
 //! How one block is measured: a command line of ours, or a shell command that prints a figure.
 
+use plumb_experiment::{
+    Fault, ProbeSection, Scalar, Template, VariantSection, inputs,
+    names::{FOLDER, Scope, Values},
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +17,8 @@ use plumb_measure::Span;
 use plumb_wire::document::nearest;
 use toml::Spanned;
 
-use super::fault::Fault;
-use super::file::{ProbeSection, Scalar, VariantSection};
-use super::names::{FOLDER, Scope, Values};
-use super::template::Template;
+use super::printed;
 use super::words::{depth, known, leaf, split, with_options};
-use super::{inputs, printed};
 use crate::job::{measurement, parse, watching};
 use crate::measure::{measure, plain};
 use crate::{layers, options_file, progress};

@@ -1,5 +1,11 @@
 //! The rounds of an experiment: who takes his turn, what is kept of it, when it is over.
 
+use plumb_experiment::{
+    Template,
+    inputs::Inputs,
+    names::{FOLDER, Values},
+    shell::{self, ShellError},
+};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -14,14 +20,10 @@ use plumb_lab::{
 use plumb_measure::{Clock as _, Comparison};
 
 use super::block_plan::{BlockPlan, Variant};
-use super::inputs::Inputs;
-use super::names::{FOLDER, Values};
 use super::plan::Plan;
 use super::program;
 use super::servers::Servers;
-use super::shell::{self, Disturbed};
 use super::surroundings;
-use super::template::Template;
 use super::words::without_secrets;
 use crate::host;
 
@@ -278,7 +280,8 @@ impl<'a> Rounds<'a> {
                 .map_err(|error| (Failure::Measurement, anyhow::Error::from(error)))
         });
         let taken = read.map_err(|(failure, error)| {
-            let failure = if error.is::<Disturbed>() { Failure::Disturbed } else { failure };
+            let disturbed = matches!(error.downcast_ref(), Some(ShellError::Disturbed(_)));
+            let failure = if disturbed { Failure::Disturbed } else { failure };
             (failure, format!("{error:#}"))
         });
         let took_ns = MonotonicClock.now_ns() - began_ns;

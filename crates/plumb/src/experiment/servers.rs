@@ -1,5 +1,10 @@
 //! The servers of an experiment: started when they are needed, ended when they are not.
 
+use plumb_experiment::{
+    ExperimentFile, Fault, Guard, ServerSection, Start, Template, VariantSection, inputs,
+    names::{FOLDER, Scope},
+    shell,
+};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, PipeReader, Read as _};
 use std::os::fd::AsFd as _;
@@ -15,13 +20,7 @@ use plumb_measure::{Clock as _, Span};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use super::fault::Fault;
-use super::file::{ExperimentFile, ServerSection, Start, VariantSection};
-use super::guard::Guard;
-use super::names::{FOLDER, Scope};
-use super::template::Template;
 use super::words;
-use super::{inputs, shell};
 
 /// Servers that are alive at once at most.
 pub(crate) const SERVERS_MAX: usize = 16;
@@ -167,11 +166,7 @@ impl ServerPlan {
 
     fn command(&self, command: &str) -> anyhow::Result<Command> {
         Ok(match self.kind {
-            ServerCommand::Shell => {
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", command]);
-                shell
-            }
+            ServerCommand::Shell => shell::of(command)?,
             ServerCommand::Plumb => {
                 let own = std::env::current_exe().context("the program does not find itself")?;
                 let mut plumb = Command::new(own);

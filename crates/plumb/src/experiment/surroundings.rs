@@ -1,13 +1,13 @@
 //! What shell commands find around them: the folder in which they run, and the variables of the
 //! environment that they name. Blocks that were measured with others do not belong together.
 
+use plumb_experiment::inputs::hexadecimal;
 use std::collections::BTreeSet;
 use std::env;
 
 use plumb_lab::Surroundings;
 use ring::digest::{SHA256, digest};
 
-use super::inputs::hexadecimal;
 use super::plan::Plan;
 
 /// A variable that is not there.

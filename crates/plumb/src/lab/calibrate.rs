@@ -6,12 +6,13 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
+use plumb_experiment::{ExperimentFile, ProbeSection, VariantSection, unplaced};
 use plumb_lab::{Calibration, PAIRS, calibrate};
 use plumb_measure::{Comparison, Program, Span};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::experiment::{self, ExperimentFile, Overrides, ProbeSection, VariantSection, unplaced};
+use crate::experiment::{self, Overrides};
 use crate::loopback::with_echo_server;
 use crate::signals;
 

@@ -1,6 +1,7 @@
 //! `plumb lab`: experiments, and what this machine can show.
 
 mod calibrate;
+mod ladder;
 mod run;
 
 use clap::{ArgMatches, Command};

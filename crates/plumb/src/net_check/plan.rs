@@ -163,8 +163,10 @@ impl ScaleOptions {
 /// The words that every part gets: how the server is reached, and how this machine is watched.
 pub(super) fn around(transport: &TransportOptions, output: &OutputOptions) -> Vec<String> {
     let mut words = Vec::new();
-    if let TransportKind::Unix(path) = &transport.transport {
-        words.push(format!("--transport=unix:{}", path.display()));
+    match &transport.transport {
+        TransportKind::Tcp => {}
+        TransportKind::Smc => words.push("--transport=smc".into()),
+        TransportKind::Unix(path) => words.push(format!("--transport=unix:{}", path.display())),
     }
     if transport.v4 {
         words.push("--ipv4".into());

@@ -144,7 +144,7 @@ fn a_value_of_the_wrong_type_is_shown() {
         ("tls = \"yes\"", "7: `tls` takes true or false, not a TOML string"),
         ("for = true", "7: `for` takes one value, not a TOML boolean"),
         ("for = [\"5s\"]", "7: `for` takes one value, not a TOML array"),
-        ("size = {}", "8: `size` takes a value or a list of values, not a TOML table"),
+        ("count = {}", "9: `count` takes one value, not a TOML table"),
         ("size = [\"1B\", []]", "15: `size` takes a value or a list of values, not a TOML array"),
     ] {
         assert_eq!(wrong(text, "net ping a"), format!("x.toml, line 1, column {said}"));

@@ -28,7 +28,8 @@ pub(super) fn span(recording: &Recording) -> String {
         return if count == 1 { "1 snapshot".into() } else { format!("{count} snapshots") };
     };
     let seconds = recording.timeline.duration_s();
-    format!("{first} to {last} of its own clock, {count} snapshots, {seconds:.0} s")
+    let zone = recording.facts.time_zone().map(|zone| format!(", {zone}")).unwrap_or_default();
+    format!("{first} to {last} of its own clock{zone}, {count} snapshots, {seconds:.0} s")
 }
 
 /// What the counters come to over the whole recording, by name.

@@ -23,7 +23,7 @@ use crate::form::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {
-    /// Recording of nmon, topas_nmon or plumb
+    /// Recording of nmon, topas_nmon, typeperf, relog or plumb
     #[arg(value_name = "FILE", required = true)]
     file: Vec<PathBuf>,
 
@@ -59,7 +59,8 @@ pub(crate) fn command() -> Command {
             "Sum up recordings of hosts: average, minimum and maximum of every counter, processors \
              busy with the rule by which they were counted, processor seconds, and the traffic of \
              disks and networks. Says which figures cannot be true beside the others, as `plumb \
-             check` does. Reads nmon files of Linux and AIX, plain or compressed with gzip. \
+             check` does. Reads nmon files of Linux and AIX, and the CSV of Windows' performance logs (typeperf, \
+             relog -f csv), whose counters keep their own names, plain or compressed with gzip. \
              --html draws them over time, on one page for all files.",
         )
         .after_help(

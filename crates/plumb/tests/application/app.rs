@@ -250,6 +250,18 @@ fn waiting_in_the_database_is_part_of_its_time() {
 }
 
 #[test]
+fn a_user_logs_on_once_over_a_connection_that_is_kept() {
+    let (_folder, server) = Server::configured("[log-on]\ndatabase-wait = \"30ms\"\n");
+    let mut kept = server.web();
+    assert!(kept.get(PAGE).with(200).timing("database") >= 30.0);
+    (0..3).for_each(|_| drop(kept.get(PAGE).with(200)));
+    assert_eq!(status(&server)["log_ons"], 1);
+    (0..3).for_each(|_| drop(server.web().get(PAGE).with(200)));
+    assert_eq!(status(&server)["log_ons"], 4);
+    assert!(status(&server)["steps"]["database_ns"].as_u64() >= Some(4 * 30_000_000));
+}
+
+#[test]
 fn processor_time_of_a_step_is_real() {
     let (_folder, server) = Server::configured("[step]\ncpu = \"30ms\"\n");
     assert!(server.web().get(PAGE).with(200).timing("render") >= 30.0);

@@ -131,7 +131,7 @@ fn every_step_works_on_postgresql_and_a_second_server_finds_its_tables() {
 #[test]
 fn a_database_that_hangs_holds_no_work_process_for_ever() {
     let postgres = Postgres::start("");
-    let limits = "connect-timeout = \"300ms\"\nstatement-timeout = \"300ms\"";
+    let limits = "connect-timeout = \"2s\"\nstatement-timeout = \"2s\"";
     let config = database(&format!("{}/postgres", postgres.address), limits);
     let (_folder, server) = Server::configured(&(config + "[dispatcher]\nwork-processes = 2\n"));
     let mut web = server.web();

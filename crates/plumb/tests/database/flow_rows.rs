@@ -2,18 +2,20 @@
 //! whatever happens to the connection.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use plumb_flow::data::{DataServers, Work};
-use plumb_flow::transaction::{Outside as _, OutsideError, UnitOfWork as _};
+use plumb_data::{DataServers, Work};
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use plumb_queue::ExecutionId;
+use plumb_transaction::{Outside as _, OutsideError, SqlRequest, UnitOfWork as _};
 use tempfile::TempDir;
 
+use crate::cutter::Cutter;
+use crate::kit::Server;
 use crate::kit::postgres::{PASSWORD, Postgres, psql, try_psql, url};
 
 const INSERT: &str = "INSERT INTO components(order_no, item, quantity) VALUES ($1, $2, $3)";
@@ -35,6 +37,10 @@ fn servers(address: &str, settings: &str) -> (TempDir, Arc<DataServers>) {
     (folder, Arc::new(servers))
 }
 
+fn ask<'a>(server: &'a str, text: &'a str, values: &'a [Option<&'a str>]) -> SqlRequest<'a> {
+    SqlRequest { server, text, values }
+}
+
 /// A message with a row for each of `quantities`.
 fn message(work: &mut Work, id: u64, quantities: &[&str]) {
     work.begin(ExecutionId(id));
@@ -42,7 +48,7 @@ fn message(work: &mut Work, id: u64, quantities: &[&str]) {
         let order = id.to_string();
         let values = [Some(order.as_str()), Some("0010"), Some(*quantity)];
         // what is refused is told by the commit
-        let _ = work.sql_later("plant", INSERT, &values);
+        let _ = work.sql_later(&ask("plant", INSERT, &values));
     }
 }
 
@@ -91,6 +97,38 @@ fn exactly_the_bad_ones_of_every_batch_are_refused_with_the_words_of_the_databas
 }
 
 #[test]
+fn the_way_to_a_data_server_is_told_apart_from_its_work() {
+    const MS: u64 = 1_000_000;
+    let server = Postgres::start("");
+    let line = Server::of_delay(&server.address, &["--delay", "5ms", "--delay-back", "5ms"]);
+    let (_folder, servers) = servers(&line.address, "");
+    let mut work = servers.direct();
+    work.begin(ExecutionId(1));
+    work.sql(&ask("plant", "SELECT 1", &[])).expect("it is answered");
+    let first = work.session_times();
+    assert!(first.log_on_ns >= 10 * MS && first.way_ns >= 10 * MS, "{first:?}");
+    // the way is what the fastest answer took, and one of these was not disturbed
+    for _ in 0..20 {
+        work.sql(&ask("plant", "SELECT 1", &[])).expect("it is answered");
+    }
+    let (before, began_ns) = (work.session_times(), MonotonicClock.now_ns());
+    work.sql(&ask("plant", "SELECT pg_sleep(0.03)::text", &[])).expect("it is answered");
+    let whole_ns = MonotonicClock.now_ns() - began_ns;
+    let times = work.session_times().since(before);
+    assert!(times.way_ns >= 10 * MS && times.log_on_ns == 0, "{times:?}");
+    let left_ns = whole_ns - times.parts(whole_ns).map(|(_, ns)| ns).sum::<u64>();
+    assert!(left_ns >= 28 * MS, "{left_ns} of {whole_ns}: {times:?}");
+    // what waits for the end goes the same way there
+    work.sql_later(&ask("plant", "SELECT set_config('plumb.way', '1', false)", &[]))
+        .expect("it waits");
+    let before = work.session_times();
+    assert_eq!(work.commit(), [(ExecutionId(1), Ok(()))]);
+    let times = work.session_times().since(before);
+    assert!(times.way_ns >= 10 * MS, "{times:?}");
+    line.kill();
+}
+
+#[test]
 fn values_travel_as_texts_both_ways() {
     let server = Postgres::start("");
     let (_folder, servers) = servers(&server.address, "date-form = \"day-month-year\"\n");
@@ -115,7 +153,7 @@ fn values_travel_as_texts_both_ways() {
     ]
     .map(Some);
     let insert = "INSERT INTO kinds VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11) RETURNING *";
-    let answer = work.sql("plant", insert, &values).expect("it is taken");
+    let answer = work.sql(&ask("plant", insert, &values)).expect("it is taken");
     let texts: Vec<_> = answer.first.iter().map(|(_, it)| it.as_deref().unwrap_or("")).collect();
     let expected = [
         "7",
@@ -135,10 +173,10 @@ fn values_travel_as_texts_both_ways() {
     work.commit();
     let said = psql(&server.url(), "SET timezone = 'UTC'; SELECT i,n,t,z,d,b,u,j,f,c,y FROM kinds");
     assert_eq!(said, expected.join("|"));
-    let odd = work.sql("plant", "SELECT point(1,2) AS place", &[]).unwrap_err().to_string();
+    let odd = work.sql(&ask("plant", "SELECT point(1,2) AS place", &[])).unwrap_err().to_string();
     assert!(odd.contains("write place::text"), "{odd}");
     work.commit();
-    let none = work.sql("plant", "SELECT $1::int AS n", &[None]).expect("it is taken");
+    let none = work.sql(&ask("plant", "SELECT $1::int AS n", &[None])).expect("it is taken");
     assert_eq!(none.first, [("n".to_owned(), None)]);
 }
 
@@ -178,56 +216,18 @@ fn a_server_that_stops_and_starts_again_gets_every_message_once() {
     assert!(figures.lost >= 1 && figures.failed_log_ons >= 3 && figures.in_use == 0, "{figures:?}");
 }
 
-/// A way to the server that cuts a connection at the end of a transaction.
-struct Cutter {
-    address: String,
-    /// The answer to the next COMMIT is swallowed, and its connection closed.
-    after: Arc<AtomicBool>,
-    /// The next COMMIT itself is.
-    before: Arc<AtomicBool>,
-}
-
-impl Cutter {
-    fn start(server: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("it is bound").to_string();
-        let (after, before) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let cutter = Self { address, after: Arc::clone(&after), before: Arc::clone(&before) };
-        let server = server.to_owned();
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let Ok(server) = TcpStream::connect(&server) else { continue };
-                let pair = |stream: &TcpStream| stream.try_clone().expect("a second handle");
-                pass(pair(&client), pair(&server), b"COMMIT", Arc::clone(&before));
-                pass(server, client, b"COMMIT\0", Arc::clone(&after));
-            }
-        });
-        cutter
-    }
-}
-
-/// Hands on what comes, up to a piece with `mark` in it once `armed`.
-fn pass(mut from: TcpStream, mut to: TcpStream, mark: &'static [u8], armed: Arc<AtomicBool>) {
-    thread::spawn(move || {
-        let mut bytes = [0; 65_536];
-        while let Ok(count @ 1..) = from.read(&mut bytes) {
-            let piece = &bytes[..count];
-            let marked = piece.windows(mark.len()).any(|window| window == mark);
-            if marked && armed.swap(false, Ordering::SeqCst) || to.write_all(piece).is_err() {
-                break;
-            }
-        }
-        // one of them may be closed already
-        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
-    });
+/// A database with its table, reached through a cutter.
+fn behind_a_cutter() -> (Postgres, Cutter, TempDir, Arc<DataServers>) {
+    let server = Postgres::start("");
+    psql(&server.url(), TABLE);
+    let cutter = Cutter::start(&server.address);
+    let (folder, servers) = servers(&cutter.address, "");
+    (server, cutter, folder, servers)
 }
 
 #[test]
 fn a_connection_cut_between_commit_and_its_answer_loses_and_doubles_nothing() {
-    let server = Postgres::start("");
-    psql(&server.url(), TABLE);
-    let cutter = Cutter::start(&server.address);
-    let (_folder, servers) = servers(&cutter.address, "");
+    let (server, cutter, _folder, servers) = behind_a_cutter();
     let mut work = servers.unit();
     message(&mut work, 1, &["1"]);
     message(&mut work, 2, &["much"]);
@@ -249,10 +249,7 @@ fn a_connection_cut_between_commit_and_its_answer_loses_and_doubles_nothing() {
 
 #[test]
 fn a_connection_cut_before_commit_has_the_messages_come_again() {
-    let server = Postgres::start("");
-    psql(&server.url(), TABLE);
-    let cutter = Cutter::start(&server.address);
-    let (_folder, servers) = servers(&cutter.address, "");
+    let (server, cutter, _folder, servers) = behind_a_cutter();
     let mut work = servers.unit();
     message(&mut work, 1, &["1"]);
     message(&mut work, 2, &["1"]);

@@ -4,7 +4,10 @@
 mod kit;
 
 mod certificates;
+mod cutter;
+mod flow_killed;
 mod flow_rows;
+mod flow_shared;
 mod ping;
 mod pooler;
 mod read_only;

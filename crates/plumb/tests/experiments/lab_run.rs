@@ -1,5 +1,6 @@
 //! Experiments of a file end to end: cells, order, interruption and what goes on, refusals.
 
+mod ladder;
 mod refusals;
 mod resume;
 mod servers;

@@ -36,18 +36,25 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn run(name: &str, words: &[&str]) -> Ended {
-    let file = format!("{name}.toml");
-    let words = [&["lab", "run", &file], words].concat();
+    run_file(&format!("{name}.toml"), words)
+}
+
+fn run_file(file: &str, words: &[&str]) -> Ended {
+    let words = [&["lab", "run", file], words].concat();
     Program::start_told(Path::new(PLUMB), &words, &folder(), &WHO).wait()
 }
 
 /// Takes one round of an experiment, whatever else this machine does; its comparison.
 fn one_round(name: &str) -> Value {
+    one_round_of(&format!("{name}.toml"))
+}
+
+fn one_round_of(file: &str) -> Value {
     let kept = tempfile::tempdir().expect("a temporary folder");
     let out = kept.path().join("out").display().to_string();
     let words =
         ["--rounds", "1", "--accept-invalid", "--accept-unchecked", "--json", "--out", &out];
-    let compared = run(name, &words).with(3).json(); // one round shows nothing
+    let compared = run_file(file, &words).with(3).json(); // one round shows nothing
     assert_eq!(compared["design"]["complete_rounds"], 1, "{compared:#}");
     for variant in compared["variants"].as_array().expect("variants") {
         assert_eq!(variant["left_out"], Value::Array(Vec::new()), "{variant:#}");
@@ -74,7 +81,7 @@ fn every_experiment_is_accepted_takes_minutes_and_can_show_a_difference() {
 
 #[test]
 fn every_experiment_stands_in_the_chapter_in_the_list_and_in_the_script() {
-    let bench = read(&root().join("bench/lab/tables.py"));
+    let bench = read(&root().join("bench/lab/printers/__init__.py"));
     let texts = [read(&root().join("docs/seed-tables.md")), read(&folder().join("README.md"))];
     for name in names(&folder()) {
         assert!(bench.contains(&format!("\"{name}\": ")), "{name} makes no table");
@@ -93,13 +100,162 @@ fn four_clients_are_compared_with_one() {
 
 #[test]
 fn every_block_of_locks_begins_with_a_server_of_its_own() {
-    assert_eq!(deciding(&one_round("locks-create")), ["throughput"]);
+    assert_eq!(deciding(&one_round("locks-create")), ["throughput"; 3]);
     assert!(!folder().join("locks-create.sock").exists(), "the server took its socket along");
+}
+
+#[test]
+fn each_of_the_short_experiments_gives_a_figure_for_every_cell() {
+    for (name, figures) in [
+        ("receive-heavy", &["throughput", "throughput", "bits", "bits"][..]),
+        ("locks-rolling", &["throughput"; 2]),
+        ("first-hit", &["p50"; 4]),
+        ("slow-line", &["p50"; 4]),
+        ("work-processes", &["throughput"; 4]),
+        ("remote-gateway", &["throughput"; 6]),
+        ("failing-samples", &["throughput"; 4]),
+        ("twins", &["p50"; 8]),
+        ("large-pages", &["server-cpu"]),
+    ] {
+        assert_eq!(deciding(&one_round(name)), figures, "{name}");
+    }
+    assert!(!folder().join("locks-rolling.sock").exists(), "the server took its socket along");
+}
+
+#[test]
+fn confirmations_go_through_each_connector_and_all_are_answered() {
+    let (_kept, blocks) = blocks_of("connectors");
+    for processes in [1, 4] {
+        for name in [
+            "pooled-by-the-runtime",
+            "pooled-by-the-callers",
+            "new-each-time",
+            "pooled-with-a-journal",
+        ] {
+            let result = block(&blocks, &format!("{name}-processes-{processes}"));
+            let codes = result["codes"].as_object().expect("codes");
+            assert_eq!(codes.keys().collect::<Vec<_>>(), ["201"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_hit_of_each_kind_is_answered_as_its_name_says() {
+    let (_kept, blocks) = blocks_of("first-hit");
+    for (name, status) in [
+        ("later-hit", "200"),
+        ("refusal", "401"),
+        ("redirect", "302"),
+        ("no-session", "200"),
+        ("program-load", "200"),
+    ] {
+        let result = block(&blocks, name);
+        let codes = result["codes"].as_object().expect("codes");
+        assert_eq!(codes.keys().collect::<Vec<_>>(), [status], "{name}");
+    }
+    assert!(!blocks[0].0.join("../../files").exists(), "the name of the user stayed");
+}
+
+#[test]
+fn four_of_the_401_requests_fail_and_count() {
+    let (_kept, blocks) = blocks_of("failing-samples");
+    for (name, codes) in [
+        ("none-fails-users-20", serde_json::json!({"200": 401})),
+        ("four-fail-at-once-users-20", serde_json::json!({"200": 397, "500": 4})),
+        ("four-fail-after-1-s-users-20", serde_json::json!({"200": 397, "500": 4})),
+    ] {
+        assert_eq!(block(&blocks, name)["codes"], codes, "{name}");
+    }
+}
+
+#[test]
+fn twins_with_dummies_are_as_long_as_atom_and_not_much_longer() {
+    let (_kept, blocks) = blocks_of("twins");
+    let length = |form: &str| {
+        let result = block(&blocks, &format!("{form}-probe-near"));
+        result["length"]["p50"].as_u64().expect("a length")
+    };
+    let atom = length("Atom");
+    for form in ["JSON", "XML"] {
+        let (bare, filled) = (length(form), length(&format!("{form}-dummies")));
+        assert!(bare < atom, "{form}: {bare} of {atom}");
+        assert!((atom..atom + 60).contains(&filled), "{form}: {filled} of {atom}");
+    }
+}
+
+/// Takes one round of an experiment; each block's folder and result, and what keeps them.
+fn blocks_of(name: &str) -> (tempfile::TempDir, Vec<(PathBuf, Value)>) {
+    blocks_of_file(&format!("{name}.toml"))
+}
+
+fn blocks_of_file(file: &str) -> (tempfile::TempDir, Vec<(PathBuf, Value)>) {
+    let kept = tempfile::tempdir().expect("a temporary folder");
+    let out = kept.path().join("out");
+    let shown = out.display().to_string();
+    let words = ["--rounds", "1", "--accept-invalid", "--accept-unchecked", "--out", &shown];
+    run_file(file, &words).with(3);
+    let folders = fs::read_dir(out.join("blocks")).expect("blocks");
+    let blocks = folders
+        .map(|folder| folder.expect("a block").path())
+        .map(|folder| (folder.clone(), kit::record(&folder)["results"][0].clone()))
+        .collect();
+    (kept, blocks)
+}
+
+/// The result of the block whose folder is called NUMBER-`name`.
+fn block<'a>(blocks: &'a [(PathBuf, Value)], name: &str) -> &'a Value {
+    let is_it = |path: &Path| {
+        let folder = path.file_name().expect("a name").to_string_lossy();
+        folder.split_once('-').is_some_and(|(_, rest)| rest == name)
+    };
+    let found = blocks.iter().find(|(path, _)| is_it(path));
+    &found.unwrap_or_else(|| panic!("no block {name} in {:?}", folders(blocks))).1
+}
+
+fn folders(blocks: &[(PathBuf, Value)]) -> Vec<&Path> {
+    blocks.iter().map(|(path, _)| path.as_path()).collect()
 }
 
 #[test]
 fn a_database_is_started_and_met_directly_and_over_a_line() {
     assert_eq!(deciding(&one_round("network-or-database")), ["p50", "p50"]);
+}
+
+/// What decides in an experiment after Castro and Hegde whose blocks have few orders.
+fn with_few_orders(name: &str) -> Vec<String> {
+    let (_short, file) = shortened(name, &[("--count 25000", "--count 200")]);
+    let compared = one_round_of(&file);
+    deciding(&compared).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn orders_go_through_the_queues_of_several_nodes_into_the_table() {
+    assert_eq!(with_few_orders("idocs"), ["rows"; 6]);
+}
+
+#[test]
+fn orders_go_through_pools_of_several_sizes_into_the_table() {
+    assert_eq!(with_few_orders("idocs-pools"), ["rows"; 6]);
+}
+
+#[test]
+fn orders_are_transformed_in_both_ways_and_the_memory_of_each_is_kept() {
+    let (kept, blocks) = blocks_of("transform");
+    assert_eq!(blocks.len(), 4);
+    for (folder, result) in blocks {
+        let name = folder.file_name().expect("a name");
+        let left = kept.path().join("out/files").join(name).join("memory.txt");
+        let memory = read(&left);
+        assert!(memory.starts_with("Peak: ") && memory.trim().ends_with(" kB"), "{memory}");
+        let answered = result["codes"]["200"].as_u64();
+        assert!(answered.is_some() && answered == result["operations"].as_u64(), "{result:#}");
+    }
+}
+
+#[test]
+fn changes_of_agents_become_rows_and_their_rate_is_the_figure() {
+    let (_short, file) = shortened("agents", &[("${bundle}\"", "${bundle} 400\"")]);
+    assert_eq!(deciding(&one_round_of(&file)), ["figure"; 4]);
 }
 
 #[test]
@@ -123,10 +279,10 @@ fn every_form_of_the_list_and_its_details_is_401_requests() {
 #[test]
 fn a_block_of_the_list_and_its_details_lasts_until_all_is_read() {
     let kept = tempfile::tempdir().expect("a temporary folder");
-    let forms = "[\"compatibility-atom\", \"standard-atom\", \"standard-json\", \"compact-json\"]";
+    let forms = "[\"compatibility-atom\", \"standard-json\", \"compact-json\"]";
     let text = read(&folder().join("list-details.toml"))
         .replace(forms, "[\"compact-json\"]")
-        .replace("levels = [1, 10, 20]", "levels = [1]")
+        .replace("levels = [1, 5, 10, 20]", "levels = [1]")
         .replace("rounds = 10", "rounds = 1\nblock = \"100ms\"");
     let (file, out) = (kept.path().join("x.toml"), kept.path().join("out"));
     fs::write(&file, text).expect("writable");
@@ -142,14 +298,45 @@ fn a_block_of_the_list_and_its_details_lasts_until_all_is_read() {
     assert_eq!(operations, [401, 401]);
 }
 
+/// An experiment of the folder with some of its words replaced, in a folder of its own.
+fn shortened(name: &str, words: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+    let short = tempfile::tempdir().expect("a temporary folder");
+    let file = short.path().join(format!("{name}.toml"));
+    let mut text = read(&folder().join(format!("{name}.toml")));
+    for (long, few) in words {
+        assert!(text.contains(long), "{long} is not in {text}");
+        text = text.replace(long, few);
+    }
+    fs::write(&file, text).expect("it can be written");
+    (short, file.display().to_string())
+}
+
 #[test]
-fn the_mix_of_users_clicks_and_takes_messages_without_a_failure() {
-    let server = Server::of_pages(&["--quiet"]);
-    let words = ["--users", "10", "--for", "2s", "--warmup", "0s"];
-    let result = &play(&server, "user-mix", &words)["results"][0];
-    assert_eq!(result["failures"], serde_json::json!({}));
-    let codes = result["codes"].as_object().expect("codes");
-    assert_eq!(codes.keys().collect::<Vec<_>>(), ["200", "201"], "{result:#}");
+fn users_fetch_templates_and_bytes_while_orders_go_through_the_queue() {
+    let words = [
+        ("block = \"6s\"", "block = \"2s\""),
+        ("[100, 500]", "[40]"),
+        ("--warmup 4s --lag 5ms", "--warmup 0s --lag 10s"),
+    ];
+    let (_short, file) = shortened("users", &words);
+    let (kept, blocks) = blocks_of_file(&file);
+    assert_eq!(blocks.len(), 3);
+    for (folder, result) in blocks {
+        assert_eq!(result["failures"], serde_json::json!({}), "{result:#}");
+        assert_eq!(result["codes"].as_object().expect("codes").keys().collect::<Vec<_>>(), ["200"]);
+        let parts = result["parts"].as_array().expect("steps");
+        let of_data = parts.iter().filter(|part| part["name"] == "data");
+        let lengths: Vec<&Value> = of_data.map(|part| &part["length"]["p50"]).collect();
+        assert_eq!(lengths, [8_000, 8_000], "500 values of 16 bytes");
+        // the order that was sent when the block began; another one every 5 s
+        let kept = kept.path().join("out/files").join(folder.file_name().expect("a name"));
+        let orders: Value = serde_json::from_str(&read(&kept.join("orders.json"))).expect("JSON");
+        let counted = &orders["results"][0]["delivery"];
+        let count = |name: &str| counted[name].as_u64().expect("a count");
+        assert!(count("accepted") >= 1, "{counted:#}");
+        assert_eq!(count("accepted"), count("numbers") + count("dead") + count("waiting"));
+        assert_eq!((count("rows"), count("dead")), (8 * count("numbers"), 0), "{counted:#}");
+    }
 }
 
 /// Plays one of the scenarios of the experiments against `server`; its record.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use tempfile::TempDir;
 
 /// An authority, and the folder with the certificates it has signed.
@@ -94,6 +95,18 @@ impl Signed {
         let cert = CertificateDer::from_pem_file(&self.cert).expect("a certificate");
         let key = PrivateKeyDer::from_pem_file(&self.key).expect("a key");
         let building = ServerConfig::builder().with_no_client_auth();
+        Arc::new(building.with_single_cert(vec![cert], key).expect("they belong together"))
+    }
+
+    /// The same of a server that serves only those whom `authority` has signed.
+    pub(crate) fn server_config_among(&self, authority: &Authority) -> Arc<ServerConfig> {
+        let cert = CertificateDer::from_pem_file(&self.cert).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_file(&self.key).expect("a key");
+        let mut roots = RootCertStore::empty();
+        let root = CertificateDer::from_pem_file(authority.ca()).expect("a certificate");
+        roots.add(root).expect("it is an authority");
+        let verifier = WebPkiClientVerifier::builder(Arc::new(roots)).build().expect("one root");
+        let building = ServerConfig::builder().with_client_cert_verifier(verifier);
         Arc::new(building.with_single_cert(vec![cert], key).expect("they belong together"))
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustls::{ServerConnection, StreamOwned};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
 use super::PATIENCE;
@@ -64,7 +64,14 @@ impl ReplyServer {
         shown: &Signed,
         answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        let config = shown.server_config();
+        Self::encrypted_by(shown.server_config(), answer)
+    }
+
+    /// The same with a configuration of TLS.
+    pub(crate) fn encrypted_by(
+        config: Arc<ServerConfig>,
+        answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::listening("https", answer, move |stream| {
             let session = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
             Ok(StreamOwned::new(session, stream))

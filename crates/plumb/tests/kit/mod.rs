@@ -11,6 +11,7 @@ pub(crate) mod locks;
 pub(crate) mod lossy_line;
 pub(crate) mod message;
 pub(crate) mod namespace;
+pub(crate) mod nats;
 pub(crate) mod ni;
 pub(crate) mod operations;
 pub(crate) mod peer;
@@ -295,6 +296,20 @@ impl Server {
     pub(crate) fn wait(self) -> Ended {
         self.program.wait()
     }
+}
+
+/// What `look` finds, asked every millisecond for as long as a test has patience.
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let pause = Duration::from_millis(1);
+    let looks = PATIENCE.as_millis() / pause.as_millis();
+    let found = (0..looks).find_map(|_| {
+        let found = look();
+        if found.is_none() {
+            thread::park_timeout(pause);
+        }
+        found
+    });
+    found.expect("it comes")
 }
 
 /// The one run below `folder`/plumb-runs.

@@ -9,6 +9,16 @@ use super::{PLUMB, Program};
 /// Addresses of the two ends.
 pub(crate) const ENDS: [&str; 2] = ["10.91.0.1", "10.91.0.2"];
 
+/// The address of the Nth namespace around the middle one of [`Namespace::star`].
+pub(crate) fn around(number: u8) -> String {
+    format!("10.91.{number}.2")
+}
+
+/// The address at which the Nth of them reaches the middle one.
+pub(crate) fn middle_of(number: u8) -> String {
+    format!("10.91.{number}.1")
+}
+
 /// What could be made; says why where this machine does not allow it.
 #[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was not tried")]
 pub(crate) fn allowed<T>(made: Result<T, String>) -> Option<T> {
@@ -77,6 +87,26 @@ impl Namespace {
         Ok([one, other])
     }
 
+    /// A namespace in the middle, and `others` that each reach that one alone: it is [`middle_of`]
+    /// the Nth of them, which is [`around`] it. `Err` says why this machine does not allow that.
+    pub(crate) fn star(others: u8) -> Result<(Self, Vec<Self>), String> {
+        let middle = Self::new()?;
+        middle.ip(&["link", "set", "lo", "up"])?;
+        let mut around = Vec::new();
+        for number in 1..=others {
+            let other = Self::new()?;
+            let (near, pid) = (format!("to{number}"), middle.holder.id().to_string());
+            let cable =
+                ["link", "add", "end", "type", "veth", "peer", "name", &near, "netns", &pid];
+            other.ip(&cable)?;
+            middle.ip(&["address", "add", &format!("{}/24", middle_of(number)), "dev", &near])?;
+            middle.ip(&["link", "set", &near, "up"])?;
+            other.join(&self::around(number))?;
+            around.push(other);
+        }
+        Ok((middle, around))
+    }
+
     /// Gives its device `end` an address, and lets it be used.
     pub(super) fn join(&self, address: &str) -> Result<(), String> {
         self.ip(&["address", "add", &format!("{address}/24"), "dev", "end"])?;
@@ -85,7 +115,7 @@ impl Namespace {
     }
 
     /// A namespace that reaches nothing; `Err` says why this machine does not allow that.
-    pub(super) fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         Holder::start("net", "true", &[]).map(|holder| Self { holder })
     }
 
@@ -96,7 +126,20 @@ impl Namespace {
 
     /// Starts `program` within, in `folder`.
     pub(crate) fn start_as(&self, program: &str, words: &[&str], folder: &Path) -> Program {
-        self.start_with(program, words, folder, &[])
+        self.start_as_told(program, words, folder, &[])
+    }
+
+    /// Starts `program` within, in `folder`, with something in its environment.
+    pub(crate) fn start_as_told(
+        &self,
+        program: &str,
+        words: &[&str],
+        folder: &Path,
+        told: &[(&str, &str)],
+    ) -> Program {
+        let net = self.net();
+        let words = [&[net.as_str(), program], words].concat();
+        Program::start_told(Path::new("nsenter"), &words, folder, told)
     }
 
     /// Takes the cable out of this end: what is sent from either side is lost without a word.
@@ -111,22 +154,10 @@ impl Namespace {
         folder: &Path,
         told: &[(&str, &str)],
     ) -> Program {
-        self.start_with(PLUMB, words, folder, told)
+        self.start_as_told(PLUMB, words, folder, told)
     }
 
-    fn start_with(
-        &self,
-        program: &str,
-        words: &[&str],
-        folder: &Path,
-        told: &[(&str, &str)],
-    ) -> Program {
-        let net = self.net();
-        let words = [&[net.as_str(), program], words].concat();
-        Program::start_told(Path::new("nsenter"), &words, folder, told)
-    }
-
-    pub(super) fn ip(&self, words: &[&str]) -> Result<(), String> {
+    pub(crate) fn ip(&self, words: &[&str]) -> Result<(), String> {
         let asked = Command::new("nsenter").arg(self.net()).arg("ip").args(words).output();
         match asked {
             Ok(ended) if ended.status.success() => Ok(()),

@@ -178,6 +178,11 @@ pub(crate) fn try_psql(url: &str, sql: &str) -> Result<String, String> {
     if ended.status.success() { Ok(said(&ended.stdout)) } else { Err(said(&ended.stderr)) }
 }
 
+/// The program that asks a server.
+pub(crate) fn client() -> String {
+    shown(&binaries().join("psql"))
+}
+
 /// The same of what it must not complain of.
 pub(crate) fn psql(url: &str, sql: &str) -> String {
     try_psql(url, sql).unwrap_or_else(|complaint| panic!("{sql}: {complaint}"))

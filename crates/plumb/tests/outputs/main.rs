@@ -13,3 +13,4 @@ mod manual;
 mod options_file;
 mod report;
 mod show;
+mod size;

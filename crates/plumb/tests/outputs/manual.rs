@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 51] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -23,6 +23,11 @@ const COMMANDS: [&[&str]; 45] = [
     &["flow", "check"],
     &["flow", "try"],
     &["flow", "serve"],
+    &["flow", "load"],
+    &["flow", "agent"],
+    &["flow", "agent", "list"],
+    &["flow", "agent", "send"],
+    &["flow", "agent", "delete"],
     &["flow", "list"],
     &["flow", "show"],
     &["flow", "retry"],
@@ -48,6 +53,7 @@ const COMMANDS: [&[&str]; 45] = [
     &["lab", "run"],
     &["lab", "calibrate"],
     &["check"],
+    &["size"],
     &["report"],
     &["man"],
     &["complete"],

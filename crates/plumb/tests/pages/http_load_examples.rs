@@ -35,6 +35,19 @@ fn the_list_and_its_details_are_read_from_the_application_server() {
 }
 
 #[test]
+fn users_of_the_sizing_example_open_pages_in_sessions_of_their_own() {
+    let server = Server::of_pages(&["--work-processes", "2"]);
+    let base = format!("http://{}", server.address);
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--base", &base, "--users", "3", "--for", "2s", "--json"];
+    let path = examples().join("../sizing/user.toml");
+    let record = play(&path, &words, folder.path()).with(0).json();
+    assert_eq!(part(&record, "log on")["operations"], 3);
+    assert!(part(&record, "page")["operations"].as_u64() >= Some(3), "{record}");
+    assert_eq!(field(&record, "/results/0/failures"), &json!({}));
+}
+
+#[test]
 fn the_details_of_an_atom_feed_are_found_by_xpath() {
     let server = Server::of_pages(&["--work-processes", "2"]);
     let mut text = reader(

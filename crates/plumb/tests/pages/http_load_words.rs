@@ -11,7 +11,7 @@ use kit::http::{Reply, ReplyServer};
 use kit::proxy::Proxy;
 use kit::scenario::{field, play, play_in, played, refused_in, scenario, with_base};
 use kit::{PLUMB, Program, names_in, only_run, read};
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 
 #[test]
 fn headers_of_three_levels_and_of_the_command_line_are_sent() {
@@ -167,8 +167,8 @@ fn more_users_than_there_may_be_connections_are_refused() {
     assert!(line.contains("100 users") && line.contains("ulimit -n"), "{line}");
 }
 
-#[test]
-fn a_scenario_is_played_over_tls() {
+/// A site that speaks TLS, with its authority, and two users who ask it for five pages each.
+fn encrypted() -> (TempDir, Authority, ReplyServer) {
     let folder = scenario("");
     let authority = Authority::new(folder.path(), "ours");
     let site = ReplyServer::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
@@ -176,8 +176,14 @@ fn a_scenario_is_played_over_tls() {
         &site,
         "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 5\n[[scenario.step]]\nget = \"/\"\n",
     );
+    fs::write(folder.path().join("s.toml"), text).expect("a file");
+    (folder, authority, site)
+}
+
+#[test]
+fn a_scenario_is_played_over_tls() {
+    let (folder, authority, _site) = encrypted();
     let path = folder.path().join("s.toml");
-    fs::write(&path, text).expect("a file");
     let record = play(&path, &["--ca", &authority.ca(), "--json"], folder.path()).with(0).json();
     assert_eq!(field(&record, "/results/0/operations"), 10);
     assert_eq!(field(&record, "/results/0/tls_ns/count"), 2);
@@ -215,14 +221,7 @@ fn a_proxy_is_asked_for_the_whole_address_and_told_who_asks() {
 
 #[test]
 fn a_tunnel_leads_the_users_through_a_proxy() {
-    let folder = scenario("");
-    let authority = Authority::new(folder.path(), "ours");
-    let site = ReplyServer::encrypted(&authority.sign("127.0.0.1"), |_, _| Reply::page("hello"));
-    let text = with_base(
-        &site,
-        "[[scenario]]\nname = \"a\"\nusers = 2\niterations = 5\n[[scenario.step]]\nget = \"/\"\n",
-    );
-    fs::write(folder.path().join("s.toml"), text).expect("a file");
+    let (folder, authority, site) = encrypted();
     let proxy = Proxy::start(site.address, |_| None);
     let words = ["--ca", &authority.ca(), "--proxy", &proxy.url(), "--json"];
     let record = play_in(folder.path(), &words).with(0).json();

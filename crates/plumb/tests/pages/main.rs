@@ -14,4 +14,5 @@ mod http_logon;
 mod http_record;
 mod http_record_limits;
 mod http_secrets;
+mod http_spans;
 mod http_tls;

@@ -182,6 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use plumb_mutation::mutated;
 
     const OF: &str = "urn:plumb:flow:t";
 
@@ -238,7 +239,32 @@ mod tests {
         }
     }
 
+    const CALLS: &[&str] = &[
+        "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Header/><s:Body>\n\
+         <Request xmlns=\"urn:plumb:flow:components\"><plant>1000</plant><Document><ORDER n='1'>\
+         <ITEM/></ORDER></Document></Request></s:Body></s:Envelope>",
+        "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><ORDER/></s:Body>\
+         </s:Envelope>",
+    ];
+
     proptest! {
+        #[test]
+        fn an_envelope_that_is_nearly_right_is_read_or_refused(text in mutated(CALLS)) {
+            let keys = super::super::Keys::default();
+            let read = super::super::read("components", "text/xml", text.into(), keys);
+            match read {
+                // what is passed on is a document again
+                Ok(order) => {
+                    let passed = super::super::Document::check(
+                        super::super::Form::Xml,
+                        order.document.bytes,
+                    );
+                    prop_assert!(passed.is_ok(), "{passed:?}");
+                }
+                Err(failure) => prop_assert!(failure.status.is_client_error(), "{failure:?}"),
+            }
+        }
+
         #[test]
         fn any_envelope_is_read_or_refused(text: String) {
             let _ = read(text.as_bytes(), OF);

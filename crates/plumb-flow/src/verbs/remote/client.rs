@@ -1,11 +1,11 @@
 //! One request to a transaction manager.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::ToSocketAddrs as _;
 
-use plumb_engine::{Connection, Endpoint, SocketOptions};
+use plumb_engine::tls::TrustOptions;
 use plumb_measure::Span;
 use plumb_serve::accounts::authorization;
+use plumb_serve::link::{Encryption, Links};
 use plumb_wire::http::{Scheme, Url};
 use serde_json::Value;
 
@@ -18,8 +18,10 @@ const ANSWER_MAX: u64 = 64 << 20;
 
 /// Whom to ask, and who asks.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     host: String,
+    /// `None`: nothing is encrypted.
+    encryption: Option<Encryption>,
     authorization: Option<String>,
 }
 
@@ -31,49 +33,49 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// The server at `url`; `secret` is the password of `user`, or without one a token.
+    /// The server at `url`, whom `trust` says how to believe; `secret` is the password of `user`, or
+    /// without one a token.
     ///
     /// # Errors
-    /// [`FlowError::Plan`] for a URL that is none, holds a password, or asks for TLS.
-    pub(super) fn new(
+    /// [`FlowError::Plan`] for a URL that is none or holds a password, [`FlowError::Engine`] for a
+    /// certificate that does not serve, or is of no use without TLS.
+    pub(crate) fn new(
         url: &str,
+        trust: &TrustOptions,
         user: Option<&str>,
         secret: Option<&str>,
     ) -> Result<Self, FlowError> {
         let parsed = Url::parse(url).map_err(|error| FlowError::Plan(error.to_string()))?;
-        if parsed.scheme() != Scheme::Http {
-            return Err(FlowError::Plan(
-                "this command speaks HTTP without TLS: ask on the machine of the server, over \
-                 loopback"
-                    .into(),
-            ));
-        }
+        let encryption = match parsed.scheme() {
+            Scheme::Http if trust.unused().is_err() => {
+                return Err(FlowError::Plan(format!(
+                    "--ca, --cert, --key, --server-name and --tls-resume mean nothing without TLS: \
+                     write https:// instead of {url}, or leave them out"
+                )));
+            }
+            Scheme::Http => None,
+            Scheme::Https => Some(Encryption::new(trust, parsed.host())?),
+        };
         let authorization = match (user, secret) {
             (Some(user), Some(secret)) => Some(authorization(user, secret)),
             (None, Some(token)) => Some(format!("Bearer {token}")),
             (_, None) => None,
         };
-        Ok(Self { host: parsed.host_and_port(), authorization })
+        Ok(Self { host: parsed.host_and_port(), encryption, authorization })
     }
 
     /// Looks at `target`, or posts `form` there.
     ///
     /// # Errors
     /// [`FlowError`] when there is no server, or it refuses; with what it said.
-    pub(super) fn ask(&self, target: &str, form: Option<&str>) -> Result<Value, FlowError> {
+    pub(crate) fn ask(&self, target: &str, form: Option<&str>) -> Result<Value, FlowError> {
         let broken = |error: io::Error| {
             FlowError::Plan(format!(
                 "{} does not answer as a transaction manager: {error}",
                 self.host
             ))
         };
-        let candidates: Vec<Endpoint> =
-            self.host.to_socket_addrs().map_err(broken)?.map(Endpoint::Tcp).collect();
-        let mut connection = Connection::open(&candidates, PATIENCE, &SocketOptions::default())?;
-        connection.limit_calls(PATIENCE).map_err(broken)?;
-        connection.write_all(self.request(target, form).as_bytes()).map_err(broken)?;
-        let mut answer = Vec::new();
-        connection.take(ANSWER_MAX).read_to_end(&mut answer).map_err(broken)?;
+        let answer = self.exchange(&self.request(target, form)).map_err(broken)?;
         let (status, body) = parse(&answer).map_err(broken)?;
         let document: Option<Value> = serde_json::from_slice(body).ok();
         match (status, document) {
@@ -84,6 +86,22 @@ impl Client {
                 Err(FlowError::Plan(format!("{} answers {status}: {said}", self.host)))
             }
         }
+    }
+
+    /// The whole answer to `request`, up to the end of its connection.
+    fn exchange(&self, request: &str) -> io::Result<Vec<u8>> {
+        let links = Links::new(self.host.clone(), PATIENCE, 1);
+        let links = match self.encryption.clone() {
+            Some(encryption) => links.encrypted(encryption),
+            None => links,
+        };
+        let mut link = links.take().ok_or(io::ErrorKind::NotConnected)?;
+        link.ask_fresh(PATIENCE, |connection| {
+            connection.get_mut().write_all(request.as_bytes())?;
+            let mut answer = Vec::new();
+            connection.take(ANSWER_MAX).read_to_end(&mut answer)?;
+            Ok(answer)
+        })
     }
 
     fn request(&self, target: &str, form: Option<&str>) -> String {
@@ -134,16 +152,23 @@ mod tests {
 
     #[test]
     fn a_url_says_whom_to_ask() {
-        let client = Client::new("http://erp:50000", Some("anna"), Some("secret")).unwrap();
+        let trust = TrustOptions::default();
+        let client = Client::new("http://erp:50000", &trust, Some("anna"), Some("secret")).unwrap();
         let request = client.request("/manager/drop", Some("id=1"));
         assert!(request.starts_with("POST /manager/drop HTTP/1.1\r\nHost: erp:50000\r\n"));
         assert!(request.ends_with("Content-Length: 4\r\n\r\nid=1"));
         assert!(
             request.contains("Authorization: Basic ") && !format!("{client:?}").contains("Bas")
         );
-        let said = Client::new("https://erp:50000", None, None).unwrap_err().to_string();
-        assert!(said.contains("without TLS"), "{said}");
-        assert!(Client::new("erp", None, None).is_err());
+        assert!(Client::new("erp", &trust, None, None).is_err());
+        let trust = TrustOptions { ca: Some("none.pem".into()), ..trust };
+        for (url, expected) in [
+            ("http://erp:50000", "write https:// instead of http://erp:50000"),
+            ("https://erp", "none.pem"),
+        ] {
+            let said = Client::new(url, &trust, None, None).unwrap_err().to_string();
+            assert!(said.contains(expected), "{said}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Answers as they come in: where they end, and whether they are right.
 
 use plumb_engine::{Op, Step as Reading, Then};
-use plumb_measure::{Answer, FailureKind, Outcome};
+use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes};
 use plumb_scenario::answer;
 use plumb_scenario::check::CheckFailed;
 use plumb_scenario::file::Cookies;
@@ -34,6 +34,7 @@ struct Coming {
     coding: Coding,
     head: Vec<u8>,
     content: Vec<u8>,
+    told: ServerTimes,
 }
 
 /// What is wrong with an answer, in words.
@@ -95,7 +96,8 @@ impl Player {
             return Reading::Aside { consumed: length };
         }
         self.keep_cookies(user, tag, &bytes[..length]);
-        let coming = self.coming(tag, head, &bytes[..length]);
+        let told = if head.tells_times { self.told(tag) } else { ServerTimes::default() };
+        let coming = Coming { told, ..self.coming(tag, head, &bytes[..length]) };
         self.body(user, wire, tag, coming, &bytes[length..], length)
     }
 
@@ -115,7 +117,18 @@ impl Player {
                 Vec::new()
             },
             content,
+            told: ServerTimes::default(),
         }
+    }
+
+    /// What the head that was just read tells of the server's own time.
+    fn told(&mut self, tag: u16) -> ServerTimes {
+        let seen = &mut self.seen[usize::from(tag)];
+        if seen.told.0 != seen.memo.parsed() {
+            let head = RawHead::new(seen.memo.last());
+            seen.told = (seen.memo.parsed(), self.heard.read(&head));
+        }
+        seen.told.1
     }
 
     /// Goes on with the body of `coming`; `before` bytes of the answer were read in front of it.
@@ -181,7 +194,8 @@ impl Player {
         if let Some(fault) = fault {
             self.complain(tag, || fault.words);
         }
-        Answer { outcome, code: Some(coming.status), body_bytes: length, told: None }
+        let (code, told) = (Some(coming.status), Some(coming.told));
+        Answer { outcome, code, body_bytes: length, told }
     }
 
     /// What is wrong with an answer; takes from it what is to be taken.

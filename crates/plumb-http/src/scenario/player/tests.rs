@@ -21,7 +21,7 @@ fn player(step: &str) -> Player {
     };
     let origin = origin(&source, None, None).unwrap();
     let mut compiled = compile(&source, &origin, &overrides, 1, &[]).unwrap();
-    Player::new(compiled.scripts.remove(0))
+    Player::new(compiled.scripts.remove(0), ToldNames::default(), None)
 }
 
 /// The answer in `bytes`, fed in pieces of `piece` bytes, then the end of the connection.

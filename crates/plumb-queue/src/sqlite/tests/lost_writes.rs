@@ -30,7 +30,7 @@ struct Image {
 fn recorded(folder: &Path) -> Vec<Image> {
     let clock = HeldClock::new();
     let small = QueueLimits { log_bytes: 200 << 10, ..limits() };
-    let (shared, mut writer) = SqliteQueue::prepared(folder, small, clock.clone()).unwrap();
+    let (shared, mut writer) = SqliteQueue::prepared(folder, 0, small, clock.clone()).unwrap();
     let images = Arc::new(Mutex::new(vec![image(folder)]));
     let (kept, path) = (Arc::clone(&images), folder.to_owned());
     writer.hook.set(move |sure| {

@@ -1,13 +1,13 @@
 //! The charts of a kind.
 
 use maud::{Markup, html};
-use plumb_chart::LINES_MAX;
+use plumb_chart::{LINES_MAX, Rung};
 use plumb_measure::show_ns;
 
 use super::super::cell::Cell;
 use super::super::entry::Entry;
 use super::super::kind::RunGroup;
-use crate::chart::{self, Course, Mark, Moment, Quantity, Rung, Spans, Strand};
+use crate::chart::{self, Mark, Moment, Quantity, RunsOverTime, Spans, Strand};
 use crate::figures::{per_second, real, typeset, with_unit};
 use crate::points::spread;
 use crate::sweep::Sweep;
@@ -155,7 +155,7 @@ fn ladder(kind: &RunGroup) -> Option<Markup> {
     } else {
         "Every point".to_owned()
     };
-    chart::ladder(&caption, &rungs)
+    plumb_chart::ladder(&caption, &rungs)
 }
 
 /// The median of every run over the time at which it began; nothing unless a point was repeated.
@@ -174,7 +174,7 @@ pub(super) fn course(kind: &RunGroup, entries: &[Entry]) -> Option<Markup> {
             Some(Moment { at_ns, time_ns, trust: point.trust, words: typeset(&words) })
         });
         let name = if several { labels.name(&cell.labels) } else { String::new() };
-        Course { name, moments: moments.collect() }
+        RunsOverTime { name, moments: moments.collect() }
     });
     chart::drift("Median of every run".into(), "median response time", courses.collect())
 }

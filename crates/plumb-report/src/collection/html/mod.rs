@@ -13,9 +13,9 @@ use super::tables::{self, Cut};
 use super::{Collection, counted, definitions, sketch};
 use crate::comparison;
 use crate::figures::{grouped, typeset};
-use crate::html::{page, sheet};
 use crate::trust::Trust;
 use crate::verdict;
+use crate::{page, sheet};
 
 const STYLE: &str = include_str!("collection.css");
 

@@ -47,7 +47,7 @@ pub(crate) enum LandscapeError {
         problem: String,
     },
     /// It has no section that names a server.
-    #[error("{} names nothing to measure: write a section [net], [lock], [http] or [database]", .path.display())]
+    #[error("{} names nothing to measure: write a section [net], [lock], [http], [flow] or [database]", .path.display())]
     Nothing {
         /// The file.
         path: PathBuf,

@@ -13,6 +13,7 @@ pub(super) struct Landscape {
     pub(super) net: Option<Net>,
     pub(super) lock: Option<Lock>,
     pub(super) http: Option<Http>,
+    pub(super) flow: Option<Flow>,
     pub(super) database: Option<Database>,
     pub(super) host: Option<Host>,
 }
@@ -53,6 +54,19 @@ pub(super) struct Http {
     #[serde(rename = "static")]
     pub(super) ready: Option<Spanned<String>>,
     pub(super) credentials: Option<PathBuf>,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) connections: Option<NonZeroUsize>,
+}
+
+/// An integration runtime, as `plumb flow load` takes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Flow {
+    pub(super) server: Spanned<String>,
+    pub(super) transaction: Option<String>,
+    pub(super) message: Option<PathBuf>,
+    pub(super) user: Option<String>,
+    pub(super) password_file: Option<PathBuf>,
     pub(super) ca: Option<PathBuf>,
     pub(super) connections: Option<NonZeroUsize>,
 }

@@ -7,16 +7,16 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
 use plumb_engine::Address;
-use plumb_measure::{CheckupLayer, CheckupPart, LeftOutLayer};
 use plumb_wire::document::{self, Position};
 use plumb_wire::http::Url;
 use toml::Spanned;
 
 use error::{BYTES_MAX, LandscapeError};
-use keys::{Database, Http, Landscape, Lock, LockServerKind};
+use keys::{Database, Flow, Http, Landscape, Lock, LockServerKind};
 
-use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, USERS};
+use super::ask::{self, LOCKERS, MESSENGERS, Page, PageRequests, SENDERS, Sent, USERS};
 use super::scale::Scale;
 use crate::job::measurement;
 
@@ -60,11 +60,12 @@ impl LandscapeFile {
 
     /// True when the file names a server of `layer`.
     fn names(&self, layer: CheckupLayer) -> bool {
-        let Landscape { net, lock, http, database, .. } = &self.landscape;
+        let Landscape { net, lock, http, flow, database, .. } = &self.landscape;
         match layer {
             CheckupLayer::Network => net.as_ref().is_some_and(|net| !net.servers.is_empty()),
             CheckupLayer::Locks => lock.is_some(),
             CheckupLayer::Pages => http.as_ref().is_some_and(|http| !http.pages.is_empty()),
+            CheckupLayer::Messages => flow.is_some(),
             CheckupLayer::Database => database.is_some(),
         }
     }
@@ -77,6 +78,7 @@ impl LandscapeFile {
                 CheckupLayer::Network => ("the network: no echo server", "[net] servers"),
                 CheckupLayer::Locks => ("locks: no lock server", "[lock] server"),
                 CheckupLayer::Pages => ("pages: no page", "[http] pages"),
+                CheckupLayer::Messages => ("messages: no integration runtime", "[flow] server"),
                 CheckupLayer::Database => ("the database: no database", "[database] url"),
             };
             LeftOutLayer { layer, why: format!("{what} is named ({key})") }
@@ -89,7 +91,7 @@ impl LandscapeFile {
     /// # Errors
     /// When there is too little time for that, or a value names no server.
     pub(super) fn parts(&self, scale: &Scale) -> anyhow::Result<Vec<CheckupPart>> {
-        let Landscape { net, lock, http, database, .. } = &self.landscape;
+        let Landscape { net, lock, http, flow, database, .. } = &self.landscape;
         let mut parts = Vec::new();
         for (net, server) in net.iter().flat_map(|net| net.servers.iter().map(move |it| (net, it)))
         {
@@ -117,6 +119,12 @@ impl LandscapeFile {
         }
         if let Some(http) = http {
             parts.extend(self.sites(http, scale)?);
+        }
+        if let Some(flow) = flow {
+            let (name, sent) = self.runtime(flow)?;
+            let many = flow.connections.unwrap_or(SENDERS);
+            let asks = ask::messages(flow.server.get_ref(), &[sent], many);
+            parts.extend(scale.parts(CheckupLayer::Messages, &name, asks)?);
         }
         if let Some(database) = database {
             let (name, own) = self.database(database)?;
@@ -164,6 +172,35 @@ impl LandscapeFile {
         Ok(parts)
     }
 
+    /// The name of an integration runtime, and the message that it is sent.
+    fn runtime(&self, flow: &Flow) -> Result<(String, Sent), LandscapeError> {
+        let file = |path: &Option<PathBuf>| path.as_ref().map(|file| self.beside(file));
+        let named = |option: &str, text: &Option<String>| {
+            text.as_ref().map(|text| format!("--{option}={text}"))
+        };
+        let words: Vec<String> = [
+            named("transaction", &flow.transaction),
+            ask::naming("message", file(&flow.message).as_deref()),
+            named("user", &flow.user),
+            ask::naming("password-file", file(&flow.password_file).as_deref()),
+            ask::naming("ca", file(&flow.ca).as_deref()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let server = &flow.server;
+        let url = self.url(server)?;
+        let load = ["flow".to_owned(), "load".into(), server.get_ref().clone()];
+        measurement(&[&load[..], &words].concat())
+            .map_err(|error| self.value(server, format!("{error:#}")))?;
+        let operation = match &flow.transaction {
+            Some(name) => format!("a message for {name}"),
+            None => "a message".into(),
+        };
+        let name = format!("integration runtime {}", url.host_and_port());
+        Ok((name, Sent { operation, words }))
+    }
+
     /// The name of a database, and the words of the statement that is asked.
     fn database(&self, database: &Database) -> Result<(String, Vec<String>), LandscapeError> {
         let statement = database.statement.iter().map(|text| format!("--statement={text}"));
@@ -181,7 +218,7 @@ impl LandscapeFile {
 
     /// Looks at every value before anything is measured.
     fn check(&self) -> Result<(), LandscapeError> {
-        let Landscape { net, lock, http, database, host } = &self.landscape;
+        let Landscape { net, lock, http, flow, database, host } = &self.landscape;
         if !CheckupLayer::ALL.into_iter().any(|layer| self.names(layer)) {
             return Err(LandscapeError::Nothing { path: self.path.clone() });
         }
@@ -205,6 +242,9 @@ impl LandscapeFile {
                     return Err(self.value(ready, problem.into()));
                 }
             }
+        }
+        if let Some(flow) = flow {
+            self.runtime(flow)?;
         }
         if let Some(database) = database {
             self.database(database)?;
@@ -231,8 +271,9 @@ impl LandscapeFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_checkup::PartRole;
     use plumb_engine::options::HostOptions;
-    use plumb_measure::{PartRole, Span};
+    use plumb_measure::Span;
     use tempfile::TempDir;
 
     fn read(text: &str) -> (TempDir, Result<LandscapeFile, LandscapeError>) {
@@ -311,7 +352,8 @@ mod tests {
         let (_folder, file) = read("[lock]\nserver = \"h\"\n");
         let left: Vec<CheckupLayer> =
             file.unwrap().left_out().iter().map(|left| left.layer).collect();
-        assert_eq!(left, [CheckupLayer::Network, CheckupLayer::Pages, CheckupLayer::Database]);
+        let expected = CheckupLayer::ALL.into_iter().filter(|it| *it != CheckupLayer::Locks);
+        assert_eq!(left, expected.collect::<Vec<_>>());
     }
 
     #[test]

@@ -9,15 +9,17 @@ mod view;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::options::HostOptions;
+use plumb_experiment::ExperimentFile;
 use plumb_folder::ExperimentFolder;
 use plumb_wire::document;
 
 use crate::exit::Exit;
-use crate::experiment::{self, AdmissionOptions, ExperimentFile, FailOn, Overrides, Plan, Rounds};
+use crate::experiment::{self, AdmissionOptions, FailOn, Overrides, Plan, Rounds};
 use crate::form::FormOptions;
+use crate::lab::ladder;
 use crate::signals;
 use prediction::Prediction;
 use view::View;
@@ -65,8 +67,9 @@ pub(super) fn command() -> Command {
         .long_about(
             "Measures every variant with every probe at every combination of the levels of all \
              factors, once a round, in an order drawn from a seed. The blocks of one cell stand next \
-             to each other in time, and each candidate is compared with the baseline cell by cell. \
-             docs/lab.md describes the file.",
+             to each other in time, and each candidate is compared with the baseline cell by cell. A file \
+             with a [ladder] puts one landscape under more and more load, for `plumb size`. \
+             docs/lab.md describes both.",
         )
         .after_help(
             "Examples:\n  \
@@ -83,6 +86,14 @@ pub(super) fn command() -> Command {
 /// Runs what `words` name.
 pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RunOptions::from_arg_matches(words)?;
+    if let Some(file) = &options.file
+        && options.resume.is_none()
+    {
+        let text = stored::text_of(file)?;
+        if ladder::is_ladder(&text) {
+            return options.climb((file, &text));
+        }
+    }
     if options.dry_run {
         let asked = Asked::read(&options.path()?, options.overrides())?;
         order::show(&asked.name, &asked.plan, options.form.into())?;
@@ -110,6 +121,20 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
 }
 
 impl RunOptions {
+    /// Takes the ladder of a file.
+    fn climb(&self, (file, text): (&Path, &str)) -> anyhow::Result<Exit> {
+        ensure!(
+            self.rounds.is_none() && self.fail_on.is_none() && !self.admission.is_given(),
+            "--rounds, --fail-on and --accept-... belong to variants, and a ladder has none: leave \
+             them out"
+        );
+        if self.dry_run {
+            return ladder::show(file, text);
+        }
+        let stop = signals::stop()?;
+        ladder::run((file, text), self.out.as_deref(), (self.form.into(), &self.host), &stop)
+    }
+
     fn path(&self) -> anyhow::Result<PathBuf> {
         self.file.clone().ok_or_else(|| anyhow!("name the experiment file"))
     }

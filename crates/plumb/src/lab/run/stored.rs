@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
+use plumb_experiment::inputs;
 use plumb_folder::{is_experiment, read_order};
 use plumb_lab::{CellRecord, OrderRecord, VariantRecord};
 use plumb_wire::secret::MASK;
@@ -69,7 +70,7 @@ pub(super) fn read(
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let mut asked = Asked::of(&path, text, name.unwrap_or_default(), overrides)?;
     asked.plan.extent = extent;
-    let mut changes = experiment::input_changes(&order.inputs);
+    let mut changes = inputs::changes(&order.inputs);
     changes.extend(experiment::surrounding_changes(&asked.plan, order.surroundings.as_ref()));
     changes.extend(variant_changes(&order, &asked.plan));
     ensure!(

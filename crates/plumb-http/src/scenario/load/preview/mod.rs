@@ -1,12 +1,12 @@
 //! What a load would do: `plumb http load --dry-run`. Nothing is asked for, no secret is shown.
 
 mod amount;
-mod course;
 mod script;
 mod step;
 #[cfg(test)]
 mod tests;
 mod text;
+mod users_over_time;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use super::ScenarioLoad;
 use crate::HttpError;
-use course::Point;
 use script::ShownScript;
 use step::{ShownStep, View};
+use users_over_time::Point;
 
 /// Name and version of the form of the JSON document.
 const SCHEMA: &str = "plumb.http-load-plan/1";

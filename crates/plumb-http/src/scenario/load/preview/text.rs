@@ -6,9 +6,9 @@ use plumb_scenario::file::{
 };
 
 use super::amount::Amount;
-use super::course::{Course, Level, Point};
 use super::script::{ShownData, ShownScript, ShownVariable};
 use super::step::ShownStep;
+use super::users_over_time::{Level, Point, UsersOverTime};
 use super::{Preview, span};
 
 /// Characters of a body that are shown.
@@ -99,7 +99,7 @@ fn length(preview: &Preview) -> String {
 }
 
 fn scenario_lines(preview: &Preview, number: usize, shown: &ShownScript) -> Vec<String> {
-    let courses: Vec<(&Point, &Course)> = preview
+    let courses: Vec<(&Point, &UsersOverTime)> = preview
         .points
         .iter()
         .filter_map(|point| Some((point, point.scenarios.get(number)?)))
@@ -146,11 +146,11 @@ fn entry(name: &str, text: &str) -> String {
 }
 
 /// How many there are, from when to when.
-fn course_words(course: &Course, preview: &Preview) -> String {
+fn course_words(course: &UsersOverTime, preview: &Preview) -> String {
     let over_ns = course.recorded_ns.map(|ns| preview.warmup_ns + ns);
     let mut parts = vec![level_words(&course.levels, over_ns)];
     if course.load == "open" {
-        parts.push(format!("at most {} users at once", grouped(course.users)));
+        parts.push(format!("at most {} at once", plumb_measure::counted(course.users, "user")));
         parts.extend(course.scripts.map(|n| format!("{} scripts recorded", show_count(n))));
     }
     parts.extend(
@@ -218,7 +218,8 @@ fn data_words(data: &ShownData) -> String {
         AtEnd::Again => "then again from the first",
         AtEnd::Stop => "then users are done",
     };
-    format!("{}: {} lines, {take}, {end}", data.file.display(), grouped(data.lines))
+    let lines = plumb_measure::counted(data.lines, "line");
+    format!("{}: {lines}, {take}, {end}", data.file.display())
 }
 
 fn variable_words(variable: &ShownVariable) -> String {

@@ -1,0 +1,249 @@
+//! One agent at work: source, trigger, bundles, spool, lane.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesOrdered;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::bundle::{Bundle, Bundler};
+use crate::deliver::{Lane, LaneCounts};
+use crate::file::AgentPlan;
+use crate::source::{Feed, Mark, Outlet};
+use crate::spool::{AgentSpool, Put};
+use crate::trigger::Judge;
+
+/// Feeds between a source and its agent.
+const FEEDS: usize = 1;
+/// Puts that are not on disk yet, and bytes of them, about; behind them the source waits.
+const PUTS_MAX: usize = 256;
+const PUT_BYTES_MAX: usize = 128 << 10;
+/// A source that waits for its marks gets them when nothing more came for so long.
+const MARKS_WAIT: Duration = Duration::from_millis(5);
+/// What a source counts without a message is written down so often.
+const NOTE_NS: u64 = 1_000_000_000;
+
+/// What everybody in the process may know of an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Watched {
+    pub(crate) name: String,
+    pub(crate) spool: AgentSpool,
+    pub(crate) lane: Arc<LaneCounts>,
+    /// The source has ended, and what it brought is in the spool.
+    pub(crate) collected: Arc<AtomicBool>,
+}
+
+/// An agent with its part of the spool.
+pub(crate) struct Agent {
+    plan: AgentPlan,
+    spool: AgentSpool,
+    lane: Lane,
+    collected: Arc<AtomicBool>,
+    log: Arc<dyn Fn(String) + Send + Sync>,
+}
+
+impl Agent {
+    pub(crate) fn new(
+        plan: AgentPlan,
+        spool: AgentSpool,
+        log: Arc<dyn Fn(String) + Send + Sync>,
+    ) -> Self {
+        let tell = Arc::clone(&log);
+        let lane = Lane::new(
+            spool.clone(),
+            &plan.target,
+            plan.form,
+            plan.retry,
+            &plan.name,
+            Box::new(move |event| tell(event)),
+        );
+        Self { plan, spool, lane, collected: Arc::default(), log }
+    }
+
+    pub(crate) fn watched(&self) -> Watched {
+        let (name, spool) = (self.plan.name.clone(), self.spool.clone());
+        let collected = Arc::clone(&self.collected);
+        Watched { name, spool, lane: self.lane.counts(), collected }
+    }
+
+    /// Works until it is told to stop: the source first, then what it has brought goes to disk.
+    pub(crate) async fn run(self, stop: watch::Receiver<bool>) {
+        let Self { plan, spool, lane, collected, log } = self;
+        let (feeds, taken) = mpsc::channel(FEEDS);
+        let (marks_back, marks) = mpsc::unbounded_channel();
+        let ledger = spool.ledger();
+        let outlet = Outlet { from: ledger.position, feeds, marks, log: Arc::clone(&log) };
+        let mut stopped = stop.clone();
+        let source = async {
+            tokio::select! {
+                ended = plan.source.run(outlet) => match ended {
+                    Ok(()) => log("the source has ended".into()),
+                    Err(error) => log(format!("the source cannot go on: {error}")),
+                },
+                _ = stopped.wait_for(|asked| *asked) => {}
+            }
+        };
+        let judge = Judge::new(plan.wanted.clone(), plan.trigger.clone());
+        let bundler = Bundler::new(&plan.name, plan.form, plan.bundle, ledger.produced + 1);
+        let collector = Collector {
+            judge,
+            bundler,
+            spool,
+            puts: FuturesOrdered::new(),
+            sizes: VecDeque::new(),
+            bytes: 0,
+            marks: VecDeque::new(),
+            marks_back,
+            put: 0,
+            done: 0,
+            note: Put::default(),
+            noted_ns: 0,
+        };
+        let collecting = async {
+            collector.run(taken).await;
+            collected.store(true, Ordering::SeqCst);
+        };
+        tokio::join!(source, collecting, lane.run(stop));
+    }
+}
+
+/// Makes messages of changes, and puts them into the spool.
+struct Collector {
+    judge: Judge,
+    bundler: Bundler,
+    spool: AgentSpool,
+    puts: FuturesOrdered<oneshot::Receiver<bool>>,
+    /// Bytes of each put, in their order, and of all of them.
+    sizes: VecDeque<usize>,
+    bytes: usize,
+    /// Marks, and how many puts have to be on disk before each goes back.
+    marks: VecDeque<(Mark, u64)>,
+    marks_back: mpsc::UnboundedSender<Mark>,
+    /// Puts that were handed over, and those of them that are on disk.
+    put: u64,
+    done: u64,
+    /// What the next put says beside its message.
+    note: Put,
+    noted_ns: u64,
+}
+
+impl Collector {
+    async fn run(mut self, mut feeds: mpsc::Receiver<Feed>) {
+        let mut out = Vec::new();
+        loop {
+            let patience = self.patience();
+            tokio::select! {
+                feed = feeds.recv(), if self.has_room() => match feed {
+                    Some(feed) => self.take(feed, &mut out),
+                    None => break,
+                },
+                Some(kept) = self.puts.next() => {
+                    if kept.is_err() {
+                        return; // the spool is gone, and with it all that it has not confirmed
+                    }
+                    self.is_on_disk();
+                }
+                () = tokio::time::sleep(patience.unwrap_or(Duration::MAX)), if patience.is_some() => {
+                    self.finish();
+                }
+            }
+        }
+        self.finish();
+        while let Some(Ok(_)) = self.puts.next().await {
+            self.is_on_disk();
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.puts.len() < PUTS_MAX && self.bytes < PUT_BYTES_MAX
+    }
+
+    /// The first put that was handed over is.
+    fn is_on_disk(&mut self) {
+        self.done += 1;
+        self.bytes -= self.sizes.pop_front().unwrap_or(0);
+        self.give_marks();
+    }
+
+    fn take(&mut self, feed: Feed, out: &mut Vec<crate::change::Change>) {
+        self.note.never_seen += feed.never_seen;
+        let now_ns = MonotonicClock.now_ns();
+        for change in feed.changes {
+            self.note.seen += 1;
+            let after = change.after;
+            out.clear();
+            self.judge.judge(change, out);
+            if out.is_empty() {
+                // where a message waits to be complete, its source goes on before that
+                if self.bundler.is_empty() {
+                    self.note.position = Some(after);
+                }
+            } else if let Some(bundle) = self.bundler.take(out, now_ns) {
+                self.hand_over(Some(bundle));
+            }
+        }
+        if let Some(mark) = feed.mark {
+            // what is in the message that grows is on disk with the put that comes next
+            let next = self.note.seen > 0 || !self.bundler.is_empty();
+            self.marks.push_back((mark, self.put + u64::from(next)));
+            self.give_marks();
+        }
+        // what leads to no message is written down all the same, now and then
+        if self.bundler.is_empty()
+            && now_ns.saturating_sub(self.noted_ns) >= NOTE_NS
+            && self.has_note()
+        {
+            self.hand_over(None);
+        }
+    }
+
+    /// The message that grows is complete, as far as it is.
+    fn finish(&mut self) {
+        let bundle = self.bundler.finish();
+        if bundle.is_some() || self.has_note() {
+            self.hand_over(bundle);
+        }
+    }
+
+    fn has_note(&self) -> bool {
+        self.note.seen > 0 || self.note.never_seen > 0
+    }
+
+    fn hand_over(&mut self, bundle: Option<Bundle>) {
+        self.noted_ns = MonotonicClock.now_ns();
+        let mut put = std::mem::take(&mut self.note);
+        if let Some(bundle) = &bundle {
+            put.position = Some(bundle.after);
+        }
+        let size = bundle.as_ref().map_or(0, |bundle| bundle.body.len());
+        self.sizes.push_back(size);
+        self.bytes += size;
+        put.bundle = bundle;
+        self.puts.push_back(self.spool.put(put));
+        self.put += 1;
+    }
+
+    fn give_marks(&mut self) {
+        while let Some((mark, puts)) = self.marks.front()
+            && *puts <= self.done
+        {
+            // a source that has ended wants none
+            let _ = self.marks_back.send(*mark);
+            self.marks.pop_front();
+        }
+    }
+
+    /// How long to wait for more before the message is complete; `None`: for ever.
+    fn patience(&self) -> Option<Duration> {
+        let left = self.bundler.time_left(MonotonicClock.now_ns());
+        // a broker holds back more until it hears of what it has sent
+        let marked = self.marks.iter().any(|(_, puts)| *puts > self.put).then_some(MARKS_WAIT);
+        let noted = self.has_note().then_some(Duration::from_nanos(NOTE_NS));
+        [left, marked, noted].into_iter().flatten().min()
+    }
+}

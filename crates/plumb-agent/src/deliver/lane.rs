@@ -1,0 +1,345 @@
+//! The lane of an agent: its messages on their way from the spool to the other side.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use plumb_engine::clock::{MonotonicClock, wall_ns};
+use plumb_measure::{Clock as _, Span};
+use tokio::sync::watch;
+
+use super::client::{Attempted, Client, Connection};
+use super::verdict::Verdict;
+use super::{RetryPlan, TargetPlan};
+use crate::form::Form;
+use crate::spool::{AgentSpool, Ending, Taken, Waiting, Wanted};
+
+/// Messages that are read ahead for each that may be under way, and bytes of all of them, about.
+const AHEAD: usize = 8;
+const AHEAD_BYTES: usize = 256 << 10;
+/// Between two looks for what was put off and is due.
+const DUE_AGAIN_NS: u64 = 10_000_000;
+
+/// A target that says to come again at once is left alone for so long.
+const PAUSE_MIN: Span = Span::from_ms(10);
+
+/// What a lane counted since its process began.
+#[derive(Debug, Default)]
+pub(crate) struct LaneCounts {
+    pub(crate) attempts: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    /// 1 while the other side takes nothing.
+    pub(crate) away: AtomicU64,
+}
+
+/// A message and how often it was tried.
+#[derive(Debug)]
+struct Message {
+    waiting: Waiting,
+    /// Time that was waited for it without counting as an attempt, nanoseconds.
+    waited_ns: u64,
+}
+
+type Sending = Pin<Box<dyn Future<Output = (Message, Attempted)> + Send>>;
+type Asking = Pin<Box<dyn Future<Output = Option<Taken>> + Send>>;
+
+/// Sends what waits.
+pub(crate) struct Lane {
+    spool: AgentSpool,
+    client: Arc<Client>,
+    retry: RetryPlan,
+    window: usize,
+    ordered: bool,
+    counts: Arc<LaneCounts>,
+    log: Box<dyn Fn(String) + Send + Sync>,
+    ready: VecDeque<Message>,
+    /// Ids of all that is in memory.
+    held: BTreeSet<i64>,
+    idle: Vec<Connection>,
+    sending: FuturesUnordered<Sending>,
+    /// All up to this one were read.
+    cursor: i64,
+    /// There may be more behind the cursor.
+    more: bool,
+    next_due_ms: Option<u64>,
+    /// What is due and in memory already is not looked for again and again.
+    due_again_ns: u64,
+    rewinds: u64,
+    /// The other side takes nothing: only one message is tried.
+    away: bool,
+    pause_until_ns: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        spool: AgentSpool,
+        target: &TargetPlan,
+        form: Form,
+        retry: RetryPlan,
+        agent: &str,
+        log: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Self {
+        let key = format!("{}-{}", spool.instance, spool.number);
+        let client = Arc::new(Client::new(target.clone(), form, key, agent));
+        let window = if target.ordered { 1 } else { target.window };
+        Self {
+            spool,
+            client,
+            retry,
+            window,
+            ordered: target.ordered,
+            counts: Arc::default(),
+            log,
+            ready: VecDeque::new(),
+            held: BTreeSet::new(),
+            idle: Vec::new(),
+            sending: FuturesUnordered::new(),
+            cursor: 0,
+            more: true,
+            next_due_ms: None,
+            due_again_ns: 0,
+            rewinds: 0,
+            away: false,
+            pause_until_ns: 0,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Arc<LaneCounts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Sends until it is told to stop, and waits for what is under way then.
+    pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
+        let mut asking: Option<Asking> = None;
+        let news = Arc::clone(&self.spool.news);
+        while !*stop.borrow() {
+            self.send_ready();
+            if asking.is_none() {
+                asking = self.ask();
+            }
+            let pause = self.pause();
+            tokio::select! {
+                _ = stop.changed() => {}
+                Some((message, attempted)) = self.sending.next() => self.settle(message, attempted),
+                taken = answer(&mut asking) => {
+                    asking = None;
+                    let Some(taken) = taken else { break };
+                    self.take_in(taken);
+                }
+                () = news.arrived.notified() => self.more = true,
+                () = tokio::time::sleep(pause.unwrap_or(Duration::MAX)), if pause.is_some() => {}
+            }
+        }
+        while let Some((message, attempted)) = self.sending.next().await {
+            self.settle(message, attempted);
+        }
+    }
+
+    /// Asks the spool for more, where there may be and there is room for it.
+    fn ask(&mut self) -> Option<Asking> {
+        let rewinds = self.spool.news.rewinds.load(Ordering::SeqCst);
+        if rewinds != self.rewinds {
+            (self.rewinds, self.cursor, self.more) = (rewinds, 0, true);
+        }
+        let ahead = AHEAD * self.window;
+        if self.ready.len() * 2 > ahead {
+            return None;
+        }
+        let (now_ms, now_ns) = (now_ms(), MonotonicClock.now_ns());
+        let due = self.next_due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        let (wanted, most) = if due && now_ns >= self.due_again_ns {
+            self.due_again_ns = now_ns + DUE_AGAIN_NS;
+            // those that are in memory already may be among them
+            (Wanted::Due(now_ms), ahead + self.held.len())
+        } else if self.more {
+            self.more = false; // until there is news, or something came
+            (Wanted::After(self.cursor), ahead)
+        } else {
+            return None;
+        };
+        let taken = self.spool.take(wanted, most, AHEAD_BYTES);
+        Some(Box::pin(async move {
+            let taken = taken.await.ok()?;
+            Some(Asked { wanted, taken }.sorted())
+        }))
+    }
+
+    fn take_in(&mut self, taken: Taken) {
+        self.next_due_ms = taken.next_due_ms;
+        for waiting in taken.messages {
+            // what was put off stands before the cursor
+            if waiting.id > self.cursor {
+                self.cursor = waiting.id;
+                self.more = true;
+            }
+            if self.held.insert(waiting.id) {
+                self.ready.push_back(Message { waiting, waited_ns: 0 });
+            }
+        }
+    }
+
+    /// Begins to send as many messages as may be under way.
+    fn send_ready(&mut self) {
+        let now_ns = MonotonicClock.now_ns();
+        let window = if self.away { 1 } else { self.window };
+        while self.sending.len() < window && now_ns >= self.pause_until_ns {
+            let Some(message) = self.ready.pop_front() else { break };
+            if self.is_expired(&message.waiting) {
+                self.let_go(message.waiting.id, Ending::Expired);
+                continue;
+            }
+            self.counts.attempts.fetch_add(1, Ordering::Relaxed);
+            let (client, kept) = (Arc::clone(&self.client), self.idle.pop());
+            let (first, body) = (message.waiting.first, message.waiting.body.clone());
+            self.sending.push(Box::pin(async move {
+                let attempted = client.send(kept, first, body).await;
+                (message, attempted)
+            }));
+        }
+    }
+
+    fn settle(&mut self, message: Message, (verdict, connection): Attempted) {
+        self.idle.extend(connection);
+        let id = message.waiting.id;
+        if verdict != Verdict::Delivered {
+            self.counts.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        match verdict {
+            Verdict::Delivered => {
+                self.is_back();
+                self.let_go(id, Ending::Delivered);
+            }
+            Verdict::Refused(error) => {
+                self.is_back();
+                let attempts = message.waiting.attempts + 1;
+                self.let_go(id, Ending::Failed { attempts, error });
+            }
+            Verdict::Failed(error) => {
+                self.is_back();
+                self.try_again(message, error);
+            }
+            Verdict::Away(error, after) => self.wait_for(message, error, after),
+        }
+    }
+
+    /// The message alone waits for its next attempt; where the order counts, all behind it, too.
+    fn try_again(&mut self, mut message: Message, error: String) {
+        message.waiting.attempts += 1;
+        let (id, attempts) = (message.waiting.id, message.waiting.attempts);
+        if attempts > self.retry.times {
+            self.let_go(id, Ending::Failed { attempts, error });
+        } else if self.ordered {
+            self.spool.settle(id, Ending::Again { attempts, due_ms: 0 });
+            self.rest(self.retry.interval);
+            self.put_back(message);
+        } else {
+            let due_ms = now_ms() + self.retry.interval.ns() / 1_000_000;
+            self.let_go(id, Ending::Again { attempts, due_ms });
+            self.next_due_ms = Some(self.next_due_ms.map_or(due_ms, |next| next.min(due_ms)));
+        }
+    }
+
+    /// Nothing is sent for a while, and then one message alone. An answer that says when to come
+    /// again uses up one attempt an interval; so does a connection that fails.
+    fn wait_for(&mut self, mut message: Message, error: String, after: Option<Span>) {
+        let interval_ns = self.retry.interval.ns().max(1);
+        let pause = after.map_or(self.retry.interval, |after| after.max(PAUSE_MIN));
+        if !self.away {
+            self.away = true;
+            self.counts.away.store(1, Ordering::Relaxed);
+            (self.log)(format!("nothing is taken: {error}"));
+        }
+        self.idle.clear();
+        self.rest(pause);
+        message.waited_ns += pause.ns().max(1);
+        let used = u32::try_from(message.waited_ns / interval_ns).unwrap_or(u32::MAX);
+        message.waited_ns %= interval_ns;
+        let (id, before) = (message.waiting.id, message.waiting.attempts);
+        let attempts = before.saturating_add(used);
+        message.waiting.attempts = attempts;
+        if attempts > self.retry.times {
+            self.let_go(id, Ending::Failed { attempts, error });
+            return;
+        }
+        if used > 0 {
+            self.spool.settle(id, Ending::Again { attempts, due_ms: 0 });
+        }
+        self.put_back(message);
+    }
+
+    fn is_back(&mut self) {
+        if self.away {
+            self.away = false;
+            self.pause_until_ns = 0;
+            self.counts.away.store(0, Ordering::Relaxed);
+            (self.log)("messages are taken again".into());
+        }
+    }
+
+    /// It is none of ours any more.
+    fn let_go(&mut self, id: i64, ending: Ending) {
+        self.spool.settle(id, ending);
+        self.held.remove(&id);
+    }
+
+    /// It is the next one again, before those behind it.
+    fn put_back(&mut self, message: Message) {
+        let id = message.waiting.id;
+        let place = self.ready.iter().take_while(|it| it.waiting.id < id).count();
+        self.ready.insert(place, message);
+    }
+
+    fn rest(&mut self, time: Span) {
+        let until_ns = MonotonicClock.now_ns().saturating_add(time.ns());
+        self.pause_until_ns = self.pause_until_ns.max(until_ns);
+    }
+
+    fn is_expired(&self, waiting: &Waiting) -> bool {
+        let age_ms = now_ms().saturating_sub(waiting.at_ms);
+        self.retry.lifetime.is_some_and(|lifetime| age_ms > lifetime.ns() / 1_000_000)
+    }
+
+    /// How long nothing will happen unless there is news; `None`: for ever.
+    fn pause(&self) -> Option<Duration> {
+        let now_ns = MonotonicClock.now_ns();
+        let rests = (self.pause_until_ns > now_ns && !self.ready.is_empty())
+            .then(|| Duration::from_nanos(self.pause_until_ns - now_ns));
+        let due = self.next_due_ms.map(|due_ms| {
+            // not again and again while what is due has no room
+            Duration::from_millis(due_ms.saturating_sub(now_ms()).max(10))
+        });
+        [rests, due].into_iter().flatten().min()
+    }
+}
+
+/// What came, once something was asked for.
+async fn answer(asking: &mut Option<Asking>) -> Option<Taken> {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What was asked for, and what came.
+struct Asked {
+    wanted: Wanted,
+    taken: Taken,
+}
+
+impl Asked {
+    /// Those that were put off in the order of their numbers, as all others.
+    fn sorted(mut self) -> Taken {
+        if let Wanted::Due(_) = self.wanted {
+            self.taken.messages.sort_by_key(|message| message.id);
+        }
+        self.taken
+    }
+}
+
+fn now_ms() -> u64 {
+    wall_ns() / 1_000_000
+}

@@ -1,0 +1,260 @@
+//! Topics of an MQTT broker. A message is acknowledged once what came of it is on disk.
+
+mod connection;
+mod session;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plumb_engine::clock::wall_ns;
+use rustls::{ClientConfig, RootCertStore};
+use serde::Deserialize;
+
+use super::{Feed, Mark, Outlet, SourceError, TagName};
+use crate::change::{Change, Position, Quality, TagValue};
+
+use connection::{Arrival, Broker, Five, Four, Happened};
+
+/// Until a broker that is away is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Messages that are not acknowledged at once, at most: what a broker of version 5 is told.
+const UNACKNOWLEDGED: u16 = 1_000;
+
+/// Topics of a broker.
+#[derive(Clone)]
+pub struct MqttPlan {
+    /// The broker.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What is spoken.
+    pub version: MqttVersion,
+    /// What the broker knows the agent by, also after a restart.
+    pub client_id: String,
+    /// Filters of topics.
+    pub topics: Vec<String>,
+    /// What messages hold.
+    pub payload: Payload,
+    /// The member of JSON messages that counts them, over all topics.
+    pub sequence: Option<String>,
+    /// Name and password.
+    pub(crate) login: Option<(String, String)>,
+    /// Encrypts.
+    pub tls: Option<MqttTls>,
+}
+
+// derived, it would show the password
+impl std::fmt::Debug for MqttPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MqttPlan")
+            .field("host", &self.host)
+            .field("topics", &self.topics)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which version is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum MqttVersion {
+    /// 3.1.1.
+    #[serde(rename = "3.1.1")]
+    Four,
+    /// 5.
+    #[default]
+    #[serde(rename = "5")]
+    Five,
+}
+
+/// What a message holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Payload {
+    /// The value of the tag that is called like the topic.
+    #[default]
+    Text,
+    /// An object; each member is a tag `TOPIC/MEMBER`.
+    Json,
+}
+
+/// Who is trusted.
+#[derive(Clone)]
+pub struct MqttTls(Arc<ClientConfig>);
+
+impl MqttTls {
+    /// Brokers that one of `roots` vouches for.
+    #[must_use]
+    pub fn new(roots: RootCertStore) -> Self {
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        Self(Arc::new(config))
+    }
+}
+
+impl std::fmt::Debug for MqttTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MqttTls")
+    }
+}
+
+/// Brings what the broker has, and comes back to it whenever it was away.
+pub(super) async fn run(plan: &MqttPlan, outlet: Outlet) -> Result<(), SourceError> {
+    match plan.version {
+        MqttVersion::Four => Listening::new(plan, outlet).run(Four::new(plan)).await,
+        MqttVersion::Five => Listening::new(plan, outlet).run(Five::new(plan)).await,
+    }
+}
+
+/// What is known while the broker is listened to.
+struct Listening<'a, A> {
+    plan: &'a MqttPlan,
+    outlet: Outlet,
+    /// Acknowledgements to be sent once their marks are back, and the connection they belong to.
+    acks: VecDeque<(Mark, u64, A)>,
+    marks: u64,
+    connection: u64,
+    /// The last of the numbers that `sequence` names.
+    last: u64,
+    is_away: bool,
+    unread: u64,
+}
+
+impl<'a, A> Listening<'a, A> {
+    fn new(plan: &'a MqttPlan, outlet: Outlet) -> Self {
+        let last = outlet.from.at;
+        let acks = VecDeque::new();
+        Self { plan, outlet, acks, marks: 0, connection: 0, last, is_away: false, unread: 0 }
+    }
+
+    async fn run<B: Broker<Ack = A>>(mut self, mut broker: B) -> Result<(), SourceError> {
+        // an arrival that the agent has no room for yet; the connection is kept alive meanwhile
+        let feeds = self.outlet.feeds.clone();
+        let mut waiting: VecDeque<Feed> = VecDeque::new();
+        loop {
+            tokio::select! {
+                mark = self.outlet.marks.recv() => {
+                    let Some(mark) = mark else { return Ok(()) };
+                    for ack in self.due(mark) {
+                        // a connection that is lost has it sent again
+                        let _ = broker.acknowledge(ack);
+                    }
+                }
+                room = feeds.reserve(), if !waiting.is_empty() => {
+                    let (Ok(room), Some(feed)) = (room, waiting.pop_front()) else { return Ok(()) };
+                    room.send(feed);
+                }
+                happened = broker.next(), if waiting.len() < usize::from(UNACKNOWLEDGED) => {
+                    self.heard(happened, &mut broker, &mut waiting).await?;
+                }
+            }
+        }
+    }
+
+    async fn heard<B: Broker<Ack = A>>(
+        &mut self,
+        happened: Happened<A>,
+        broker: &mut B,
+        waiting: &mut VecDeque<Feed>,
+    ) -> Result<(), SourceError> {
+        let (host, port) = (&self.plan.host, self.plan.port);
+        match happened {
+            Happened::Connected { session } => {
+                // what was not acknowledged comes again, by numbers of its own
+                self.connection += 1;
+                if std::mem::take(&mut self.is_away) || !session {
+                    let kept = if session { "it kept our session" } else { "a new session" };
+                    (self.outlet.log)(format!("connected to {host}:{port}: {kept}"));
+                }
+                broker.subscribe(&self.plan.topics).map_err(SourceError::Refused)?;
+            }
+            Happened::Arrived(arrival, ack) => {
+                let mut feed = self.read(&arrival);
+                if let Some(ack) = ack {
+                    self.marks += 1;
+                    feed.mark = Some(Mark(self.marks));
+                    self.acks.push_back((Mark(self.marks), self.connection, ack));
+                }
+                waiting.push_back(feed);
+            }
+            Happened::Refused(why) => {
+                return Err(SourceError::Refused(format!("{host}:{port} refuses: {why}")));
+            }
+            Happened::Lost(why) => {
+                if !std::mem::replace(&mut self.is_away, true) {
+                    (self.outlet.log)(format!("{host}:{port} is away: {why}"));
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+            Happened::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Acknowledgements of the connection that stands, up to `mark`.
+    fn due(&mut self, mark: Mark) -> Vec<A> {
+        let count = self.acks.iter().take_while(|(it, ..)| it.0 <= mark.0).count();
+        let connection = self.connection;
+        let due = self.acks.drain(..count).filter(|(_, of, _)| *of == connection);
+        due.map(|(.., ack)| ack).collect()
+    }
+
+    /// The changes of a message.
+    fn read(&mut self, arrival: &Arrival) -> Feed {
+        let time_ms = wall_ns() / 1_000_000;
+        match self.plan.payload {
+            Payload::Text => {
+                let text = String::from_utf8_lossy(&arrival.payload);
+                let after = Position::default();
+                let change =
+                    change(arrival.topic.as_str().into(), TagValue::read(&text), time_ms, after);
+                Feed { changes: vec![change], ..Feed::default() }
+            }
+            Payload::Json => match self.members(arrival, time_ms) {
+                Ok(feed) => feed,
+                Err(problem) => {
+                    self.unread += 1;
+                    if self.unread <= 10 {
+                        let topic = &arrival.topic;
+                        (self.outlet.log)(format!("a message of {topic} is left out: {problem}"));
+                    }
+                    Feed { never_seen: 1, ..Feed::default() }
+                }
+            },
+        }
+    }
+
+    fn members(&mut self, arrival: &Arrival, time_ms: u64) -> Result<Feed, String> {
+        let read: Result<serde_json::Map<String, serde_json::Value>, _> =
+            serde_json::from_slice(&arrival.payload);
+        let mut object = read.map_err(|error| format!("it is no object of JSON: {error}"))?;
+        let mut feed = Feed::default();
+        if let Some(name) = &self.plan.sequence {
+            let number = object.remove(name).and_then(|it| it.as_u64());
+            let number = number.ok_or_else(|| format!("it has no number `{name}`"))?;
+            if number <= self.last {
+                return Ok(feed); // a second time
+            }
+            // before the first one nothing is missing that we should have had
+            let expected = if self.last == 0 { number } else { self.last + 1 };
+            feed.never_seen = number - expected;
+            self.last = number;
+        }
+        for (name, value) in object {
+            let value = match value {
+                serde_json::Value::Null => continue,
+                serde_json::Value::Bool(flag) => TagValue::Flag(flag),
+                serde_json::Value::Number(number) => TagValue::read(&number.to_string()),
+                serde_json::Value::String(text) => TagValue::Text(text.into()),
+                other => TagValue::Text(other.to_string().into()),
+            };
+            // all of a message or none of it: it is one number
+            let after = Position { at: self.last, ..Position::default() };
+            let tag = format!("{}/{name}", arrival.topic).into();
+            feed.changes.push(change(tag, value, time_ms, after));
+        }
+        Ok(feed)
+    }
+}
+
+fn change(tag: TagName, value: TagValue, time_ms: u64, after: Position) -> Change {
+    Change { tag, value, time_ms, quality: Quality::Good, after }
+}

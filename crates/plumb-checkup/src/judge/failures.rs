@@ -1,0 +1,78 @@
+//! Servers that cannot be measured, and servers that fail.
+
+use super::Evidence;
+use super::sentence::named;
+use crate::finding::{CheckupFinding, FaultKind};
+use crate::{CheckupLayer, CheckupPart};
+use plumb_measure::{FindingKind, Scope};
+
+/// What takes the figures of a part away because of what the server answers.
+const FAILED: [FindingKind; 3] =
+    [FindingKind::UnexpectedStatus, FindingKind::NoOperations, FindingKind::Failures];
+
+/// One finding a server that fails.
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    let servers = evidence.checkup.servers().into_iter();
+    let found = servers.filter_map(|(layer, server, parts)| {
+        let finding = |(kind, evidence, next): (FaultKind, String, String)| CheckupFinding {
+            kind,
+            layer: Some(layer),
+            server: server.into(),
+            operation: None,
+            cost: None,
+            evidence,
+            next,
+        };
+        let silent = parts.iter().find_map(|part| unreachable(server, part));
+        let found = silent.or_else(|| parts.iter().find_map(|part| failing(layer, server, part)));
+        found.map(finding)
+    });
+    found.collect()
+}
+
+fn unreachable(server: &str, part: &CheckupPart) -> Option<(FaultKind, String, String)> {
+    let outcome = part.outcome.as_ref().filter(|outcome| !outcome.not_offered)?;
+    let error = outcome.error.as_deref()?.trim_end_matches('.');
+    let end = if error.ends_with(['?', '!']) { "" } else { "." };
+    let evidence = format!("The {server} could not be measured: {error}{end}");
+    let next = "Does it run, and does this machine reach it? The words of each measurement stand \
+                in checkup.json."
+        .into();
+    Some((FaultKind::Unreachable, evidence, next))
+}
+
+fn failing(
+    layer: CheckupLayer,
+    server: &str,
+    part: &CheckupPart,
+) -> Option<(FaultKind, String, String)> {
+    let outcome = part.outcome.as_ref()?;
+    let reasons = &outcome.validity.reasons;
+    let grave = reasons
+        .iter()
+        .find(|it| FAILED.contains(&it.kind) && it.scope != Scope::Nothing)?
+        .text
+        .trim_end_matches('.');
+    let complaint = reasons.iter().find(|it| it.kind == FindingKind::Complaint);
+    let complaint = complaint.map_or_else(String::new, |it| format!("; {}", it.text));
+    let (operation, how) = (named(&part.operation), &part.how);
+    let evidence = format!("The {server} fails: of {operation} ({how}), {grave}{complaint}.");
+    let next = match layer {
+        CheckupLayer::Locks => {
+            "Is its table full, and who fills it? plumb lock show and plumb lock \
+                                status tell; a larger table is --table-size of plumb lock serve."
+        }
+        CheckupLayer::Pages => {
+            "Its log says why; status codes and the first wrong answer stand in \
+                                the report of the run."
+        }
+        CheckupLayer::Messages => {
+            "What failed stands in its transaction manager with its trace (/manager, plumb flow \
+             list); what it turns away says how much waits: queue and pools are there, too."
+        }
+        CheckupLayer::Network | CheckupLayer::Database => {
+            "Its log says why; the report of the run counts the failures by kind."
+        }
+    };
+    Some((FaultKind::Failures, evidence, next.into()))
+}

@@ -1,0 +1,270 @@
+//! Servers that do no more for more users: a pool of theirs is full, or their processors are busy.
+//!
+//! The knee of a closed load: with more users the rate stays as it is, and everybody waits longer.
+//! What is full, the server's report of its waits tells; without one, how busy the processors are.
+
+use super::sentence::{capitalised, named, uncapitalised};
+use super::slow::queue;
+use super::{Evidence, one_a_server};
+use crate::finding::{CheckupFinding, CheckupRemark, FaultCost, FaultKind};
+use crate::{CheckupLayer, CheckupOutcome, CheckupPart, Middle};
+use plumb_measure::{is_whole_time, real, show_count, show_ns};
+
+/// Less waiting than this nobody notices.
+const WAIT_MIN_NS: u64 = 1_000_000;
+/// A user who makes the others wait less is served quickly enough, if one after the other.
+const WAIT_A_USER_MIN_NS: u64 = 250_000;
+/// With so many users, a server that carries this share of them at once or more is not full.
+const CARRIED_MAX: f64 = 0.7;
+/// The rate may still grow by this share of what the users grow by.
+const GROWTH_MAX: f64 = 0.3;
+/// Processors are all busy from here, percent; they idle up to the next. Up to the last they idle so
+/// much that what is waited for is surely none of them.
+const BUSY_PCT: f64 = 90.0;
+const IDLE_PCT: f64 = 80.0;
+const IDLE_MUCH_PCT: f64 = 60.0;
+/// Waits that make up this share of what was added are the reason; below the other they are not.
+const WAITS_ARE: f64 = 0.5;
+const WAITS_ARE_NOT: f64 = 0.2;
+
+/// Findings of full servers; remarks about this machine, where its processors were the limit.
+pub(super) fn judged(evidence: &Evidence<'_>) -> (Vec<CheckupFinding>, Vec<CheckupRemark>) {
+    let (mut findings, mut busy) = (Vec::new(), Vec::new());
+    // callers of a database share a pool of this tool's: who waits there waits for that
+    let served = |part: &CheckupPart| part.users == 1 && part.layer != CheckupLayer::Database;
+    for (part, first) in evidence.yardsticks().filter(|(part, _)| served(part)) {
+        let Some(knee) = Knee::of(evidence, part, first) else { continue };
+        match knee.limit() {
+            Limit::Nobody => {}
+            Limit::ThisMachine => busy.push(knee),
+            limit => findings.push(knee.finding(limit)),
+        }
+    }
+    (one_a_server(&findings), remark(&busy).into_iter().collect())
+}
+
+/// One operation by one user and by many.
+struct Knee<'a> {
+    part: &'a CheckupPart,
+    first: &'a CheckupOutcome,
+    last: &'a CheckupOutcome,
+    users: u64,
+    medians: [Middle; 2],
+}
+
+/// What does not grow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// Everything grows.
+    Nobody,
+    /// A pool of the server: processors idle, or the server reports the wait.
+    Pool,
+    /// Something the server waits for itself.
+    Behind,
+    /// The processors of the machine that asks and serves.
+    ThisMachine,
+    /// Those of the server's machine.
+    FarMachine,
+    /// One of these.
+    Unknown,
+}
+
+impl<'a> Knee<'a> {
+    /// The knee of the operation of `part`, which one user asks for; `None` where more is done for
+    /// more users, or nobody waits for it.
+    fn of(
+        evidence: &Evidence<'a>,
+        part: &'a CheckupPart,
+        first: &'a CheckupOutcome,
+    ) -> Option<Self> {
+        let same = |other: &CheckupPart| {
+            other.layer == part.layer
+                && other.server == part.server
+                && other.operation == part.operation
+        };
+        let mut ladder: Vec<(u64, &CheckupOutcome)> = evidence
+            .timed()
+            .filter(|(other, it)| same(other) && it.pair.is_none() && it.bits_per_s.is_none())
+            .map(|(other, outcome)| (other.users, outcome))
+            .collect();
+        ladder.sort_by_key(|(users, _)| *users);
+        let [.., (before, lower), (users, last)] = ladder[..] else { return None };
+        let medians = [first.median?, last.median?];
+        let waits = medians[1].low_ns.saturating_sub(medians[0].high_ns);
+        let waited = waits >= WAIT_MIN_NS && waits / users.max(2) >= WAIT_A_USER_MIN_NS;
+        let carried = last.throughput_per_s / first.throughput_per_s;
+        let more = real(users) / real(before.max(1)) - 1.0;
+        let grown = last.throughput_per_s / lower.throughput_per_s - 1.0;
+        let flat = carried <= CARRIED_MAX * real(users) && grown <= GROWTH_MAX * more;
+        (users > 1 && waited && flat).then_some(Self { part, first, last, users, medians })
+    }
+
+    fn limit(&self) -> Limit {
+        let busy = self.busy();
+        let idle = busy.is_some_and(|pct| pct <= IDLE_PCT);
+        let idle_much = busy.is_some_and(|pct| pct <= IDLE_MUCH_PCT);
+        match self.waits() {
+            Some(share) if share >= WAITS_ARE => Limit::Pool,
+            _ if busy.is_some_and(|pct| pct >= BUSY_PCT) => match self.last.server_is_here {
+                true => Limit::ThisMachine,
+                false => Limit::FarMachine,
+            },
+            None if idle => Limit::Pool,
+            Some(share) if idle_much && share <= WAITS_ARE_NOT => Limit::Behind,
+            _ if busy.is_none() => Limit::Unknown,
+            _ => Limit::Nobody, // neither a queue nor processors that are surely free or busy
+        }
+    }
+
+    /// How busy the machine of the server was with most users, percent.
+    fn busy(&self) -> Option<f64> {
+        match self.last.server_is_here {
+            true => self.last.busy_pct,
+            false => self.last.far_busy_pct,
+        }
+    }
+
+    /// The share of what was added that the server itself calls a wait; `None` where it tells of no
+    /// waits.
+    fn waits(&self) -> Option<f64> {
+        let added = self.last.mean_ns?.checked_sub(self.first.mean_ns?).filter(|ns| *ns > 0)?;
+        let waited = queue(self.last)?.saturating_sub(queue(self.first)?);
+        Some(real(waited) / real(added))
+    }
+
+    /// Operations that are worked on at once, with most users: the rate times the time that an
+    /// operation does not wait (Little's law).
+    fn at_once(&self) -> f64 {
+        match (self.last.mean_ns, queue(self.last)) {
+            (Some(mean), Some(queue)) => {
+                self.last.throughput_per_s * real(mean.saturating_sub(queue)) / 1e9
+            }
+            _ => self.last.throughput_per_s / self.first.throughput_per_s,
+        }
+    }
+
+    fn finding(&self, limit: Limit) -> CheckupFinding {
+        let kind = match limit {
+            Limit::FarMachine => FaultKind::Processors,
+            Limit::Pool if !self.is_network() => FaultKind::Pool,
+            _ => FaultKind::Saturation,
+        };
+        let [first, last] = self.medians;
+        let cost = FaultCost::of(
+            last.ns.saturating_sub(first.ns),
+            last.low_ns.saturating_sub(first.high_ns),
+            last.high_ns.saturating_sub(first.low_ns),
+            last.ns,
+        );
+        CheckupFinding {
+            kind,
+            layer: Some(self.part.layer),
+            server: self.part.server.clone(),
+            operation: Some(self.part.operation.clone()),
+            cost: Some(cost),
+            evidence: format!("The {} {}", self.part.server, self.evidence(limit)),
+            next: self.next(limit).into(),
+        }
+    }
+
+    fn is_network(&self) -> bool {
+        self.part.layer == CheckupLayer::Network
+    }
+
+    fn evidence(&self, limit: Limit) -> String {
+        let knee = self.described();
+        let busy = self
+            .busy()
+            .map_or_else(String::new, |pct| format!("; its processors were {pct:.0} % busy"));
+        let waited = queue(self.last).map_or_else(String::new, |ns| {
+            format!("; the server reports {} of it as queueing", show_ns(ns))
+        });
+        match limit {
+            _ if self.is_network() => {
+                format!("carries no more over more connections. {knee}{busy}.")
+            }
+            Limit::Pool => {
+                let served = served(self.at_once());
+                format!("is full: it serves {served} at a time. {knee}{waited}{busy}.")
+            }
+            Limit::FarMachine | Limit::ThisMachine => {
+                format!("is at the limit of its processors. {knee}{busy}.")
+            }
+            Limit::Behind => format!(
+                "waits for something else: no more is done for more users, and the server \
+                 reports no queue. {knee}{}{busy}.",
+                self.grower()
+            ),
+            Limit::Unknown | Limit::Nobody => format!(
+                "does no more for more users: a pool of it is full, or its processors are busy. \
+                 {knee}{waited}{busy}."
+            ),
+        }
+    }
+
+    /// `A flight list takes 52.7 ms with 10 users and 5.50 ms with one, at 189/s and 182/s`.
+    fn described(&self) -> String {
+        let [first, last] = self.medians;
+        format!(
+            "{} takes {} with {} users and {} with one, at {}/s and {}/s",
+            capitalised(&named(&self.part.operation)),
+            show_ns(last.ns),
+            self.users,
+            show_ns(first.ns),
+            show_count(self.last.throughput_per_s),
+            show_count(self.first.throughput_per_s),
+        )
+    }
+
+    /// The time of the server's account that grew most.
+    fn grower(&self) -> String {
+        let before = |name: &String| self.first.told_ns.get(name).copied().unwrap_or(0);
+        let told = self.last.told_ns.iter().filter(|(name, _)| !is_whole_time(name));
+        let grown = told.max_by_key(|(name, ns)| ns.saturating_sub(before(name)));
+        grown.map_or_else(String::new, |(name, ns)| {
+            format!("; {name} grew from {} to {}", show_ns(before(name)), show_ns(*ns))
+        })
+    }
+
+    fn next(&self, limit: Limit) -> &'static str {
+        match limit {
+            _ if self.is_network() => {
+                "Compare with the rate of plumb net stream: is the line full, or a limiter on it, or \
+                 the processors at its ends?"
+            }
+            Limit::Pool => {
+                "Raise the number of its work processes, threads or connections (of plumb app \
+                 serve: --work-processes) while processors idle, and shorten the step; stop where \
+                 the rate grows no more."
+            }
+            Limit::FarMachine | Limit::ThisMachine => {
+                "Fewer processor seconds an operation, or more processors: a larger pool would only \
+                 move the queue."
+            }
+            Limit::Behind => {
+                "Look at what the server asks itself: its database, its lock server, a disk."
+            }
+            Limit::Unknown | Limit::Nobody => {
+                "Watch the processors of its machine meanwhile (plumb host serve there, --far-host \
+                 here): if they idle, raise its work processes, threads or connections."
+            }
+        }
+    }
+}
+
+fn served(at_once: f64) -> String {
+    if at_once < 1.5 { "one".into() } else { format!("about {at_once:.0}") }
+}
+
+/// Where this machine asks and serves, its processors are a limit of the measurement.
+fn remark(busy: &[Knee<'_>]) -> Option<CheckupRemark> {
+    let most = busy.iter().max_by_key(|knee| knee.medians[1].ns)?;
+    let text = format!(
+        "this machine asks and serves, and with many users its processors were the limit ({:.0} % \
+         busy): {}. What the {} does on a machine of its own is not known from here",
+        most.busy().unwrap_or_default(),
+        uncapitalised(&most.described()),
+        most.part.server
+    );
+    Some(CheckupRemark { name: "processors".into(), text })
+}

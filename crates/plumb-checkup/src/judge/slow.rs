@@ -1,0 +1,177 @@
+//! Servers that work long on one operation of one user.
+
+use super::sentence::named;
+use super::{Evidence, one_a_server, stalled_ns};
+use crate::finding::{CheckupFinding, FaultCost, FaultKind};
+use crate::middle::SAMPLES_MIN;
+use crate::{CheckupLayer, CheckupOutcome, CheckupPart, PartRole};
+use plumb_measure::{Calls, PartKind, is_whole_time, show_ns};
+
+/// A time of its own from which a server is slow, nanoseconds.
+///
+/// # Source
+/// A page, and a message whose sender waits: 0.1 s, up to which an answer seems immediate (Nielsen, Usability Engineering, 1993, 5.5).
+/// A statement and a lock request: a tenth of that, since a page makes ten of them and more.
+fn slow_ns(layer: CheckupLayer) -> Option<u64> {
+    match layer {
+        CheckupLayer::Network => None,
+        CheckupLayer::Pages | CheckupLayer::Messages => Some(100_000_000),
+        CheckupLayer::Locks | CheckupLayer::Database => Some(10_000_000),
+    }
+}
+
+/// The servers that are slow, each with the operation that takes it longest.
+pub(super) fn findings(evidence: &Evidence<'_>) -> Vec<CheckupFinding> {
+    // however few there are: a server is slow if even the shortest of them took long
+    let yardsticks = evidence.answered().filter(|(part, _)| part.role == PartRole::Yardstick);
+    let found = yardsticks.filter_map(|(part, it)| slow(evidence, part, it));
+    one_a_server(&found.collect::<Vec<_>>())
+}
+
+fn slow(
+    evidence: &Evidence<'_>,
+    part: &CheckupPart,
+    outcome: &CheckupOutcome,
+) -> Option<CheckupFinding> {
+    let least = slow_ns(part.layer)?;
+    let told = attributed(outcome).or_else(|| told(outcome));
+    let who = match told {
+        Some(_) => "works long",
+        None => "takes long, or something before its port does",
+    };
+    let (cost, how) = told.or_else(|| left(evidence, outcome))?;
+    if cost.low_ns < least {
+        return None;
+    }
+    let few = match outcome.operations {
+        1 => "; only one was measured".into(),
+        few if few < SAMPLES_MIN => format!("; only {few} were measured"),
+        _ => String::new(),
+    };
+    let evidence = format!(
+        "The {} {who}: {} takes {}{}, of which {} {how}{few}{}.",
+        part.server,
+        named(&part.operation),
+        show_ns(cost.whole_ns),
+        mean_of(cost.of),
+        show_ns(cost.ns),
+        cost.of.untold(),
+    );
+    Some(CheckupFinding {
+        kind: FaultKind::Slow,
+        layer: Some(part.layer),
+        server: part.server.clone(),
+        operation: Some(part.operation.clone()),
+        cost: Some(cost),
+        evidence,
+        next: next(part.layer, largest(outcome)),
+    })
+}
+
+/// Said behind a time that is not the mean of all.
+fn mean_of(of: Calls) -> String {
+    if of.are_all() { String::new() } else { format!(" at the mean{}", of.whose()) }
+}
+
+/// The server's clock, read around the operation.
+fn attributed(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
+    let server = outcome.attributed.get(&PartKind::Server)?;
+    let ns = u64::try_from(server.mean_ns).ok()?;
+    let half = server.half_width_ns.unwrap_or(ns);
+    let (low, high) = (ns.saturating_sub(half), ns.saturating_add(half));
+    let (whole_ns, of) = outcome.accounted()?;
+    let cost = FaultCost::of(ns, low, high, whole_ns).among(of);
+    Some((cost, "is its own work, by its own clock".into()))
+}
+
+/// What the server tells of its time, waits in its queue aside.
+fn told(outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
+    let (whole_ns, median) = (outcome.mean_ns?, outcome.median?);
+    let (name, most) = largest(outcome)?;
+    let ns = all_told(outcome).saturating_sub(queue(outcome).unwrap_or(0)).min(whole_ns);
+    // times that a server tells may lie within each other: the largest is surely its own
+    let low = most.min(ns).saturating_sub(median.ns.saturating_sub(median.low_ns));
+    let high = ns.saturating_add(median.high_ns.saturating_sub(median.ns));
+    let said = format!(
+        "is its own work, as the server reports; most of it is {} ({})",
+        of_action(name).map_or_else(|| name.to_owned(), |action| format!("the action {action}")),
+        show_ns(most)
+    );
+    Some((FaultCost::of(ns, low, high, whole_ns), said))
+}
+
+/// All that a server tells of one operation, nanoseconds: its total where it names one, or the sum.
+pub(super) fn all_told(outcome: &CheckupOutcome) -> u64 {
+    let told = || outcome.told_ns.iter();
+    let total = told().find(|(name, _)| is_whole_time(name)).map(|(_, ns)| *ns);
+    total.unwrap_or_else(|| told().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns)))
+}
+
+/// Waits that the server tells of, nanoseconds; `None` where it tells of none.
+pub(super) fn queue(outcome: &CheckupOutcome) -> Option<u64> {
+    let mut waits = outcome.told_ns.iter().filter(|(name, _)| is_wait(name)).map(|(_, ns)| *ns);
+    waits.next().map(|first| waits.fold(first, u64::saturating_add))
+}
+
+/// What the round trip to the host leaves.
+fn left(evidence: &Evidence<'_>, outcome: &CheckupOutcome) -> Option<(FaultCost, String)> {
+    let median = outcome.median?;
+    let (taken, said) = match (evidence.floor(outcome), outcome.tcp.map(|tcp| tcp.rtt_min_ns)) {
+        (Some(floor), _) => (floor.ns, "no round trip to its host explains"),
+        (None, Some(rtt)) if rtt > 0 => (rtt, "TCP's shortest round trip does not explain"),
+        _ => (0, "is that of the server with the way to it"),
+    };
+    let taken = taken.saturating_add(stalled_ns(outcome));
+    let less = |ns: u64| ns.saturating_sub(taken);
+    let cost = FaultCost::of(less(median.ns), less(median.low_ns), less(median.high_ns), median.ns);
+    Some((cost, format!("{said}; it reports no times of its own")))
+}
+
+/// The largest of the times that the server tells, waits aside.
+fn largest(outcome: &CheckupOutcome) -> Option<(&str, u64)> {
+    let is_work = |name: &str| !is_wait(name) && !is_whole_time(name);
+    let told = outcome.told_ns.iter().filter(|(name, _)| is_work(name));
+    told.max_by_key(|(_, ns)| **ns).map(|(name, ns)| (name.as_str(), *ns))
+}
+
+/// The action of an integration runtime whose time has this name.
+fn of_action(name: &str) -> Option<&str> {
+    name.strip_prefix("action-")
+}
+
+/// True when a time of this name is a wait and no work.
+fn is_wait(name: &str) -> bool {
+    if of_action(name).is_some() {
+        return false;
+    }
+    let name = name.to_ascii_lowercase();
+    name.contains("queue") || name == "wait" || name == "waiting"
+}
+
+fn next(layer: CheckupLayer, largest: Option<(&str, u64)>) -> String {
+    let by = largest.map(|(name, _)| name.to_ascii_lowercase());
+    let in_database = by.is_some_and(|name| name.starts_with("db") || name.contains("database"));
+    match layer {
+        CheckupLayer::Pages if in_database => {
+            "Look at the statements behind that page: how many, how long (plumb db ping \
+             --statement ... --explain), and what they wait for."
+        }
+        CheckupLayer::Pages | CheckupLayer::Network => {
+            "Look at what the server does meanwhile: its trace or profiler, the servers that it \
+             asks itself, and its machine (plumb host watch there)."
+        }
+        CheckupLayer::Messages => {
+            "Look at that action: what it asks of data servers and back ends (/manager shows their \
+             pools), and how long it takes for one message (plumb flow try)."
+        }
+        CheckupLayer::Locks => {
+            "Who holds what is asked for (plumb lock show), does the journal wait for a disk, and \
+             is something in between?"
+        }
+        CheckupLayer::Database => {
+            "Look at its plan (plumb db ping --explain), at indexes and locks, and at what else \
+             the server does (plumb host watch there)."
+        }
+    }
+    .into()
+}

@@ -1,0 +1,206 @@
+//! Back ends: HTTP servers that are called by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::{Clock as _, Span};
+
+use plumb_serve::link::{Connection, LinkFigures, Links};
+use plumb_wire::document::nearest;
+
+use super::back_end_file::{BackEndPlan, FILE, Keep};
+use super::described::Description;
+use super::http::{self, Heading};
+use super::pool::pause;
+use plumb_transaction::{BackEndAnswer, BackEndRequest, OutsideError};
+
+/// All back ends, by name.
+#[derive(Debug, Default)]
+pub struct BackEnds {
+    by_name: BTreeMap<String, Arc<BackEnd>>,
+}
+
+#[derive(Debug)]
+struct BackEnd {
+    plan: BackEndPlan,
+    links: Links,
+    calls: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The connections with one back end, and its calls.
+#[derive(Clone, Copy, Debug)]
+pub struct BackEndFigures {
+    /// The connections.
+    pub links: LinkFigures,
+    /// Calls since the start.
+    pub calls: u64,
+    /// Those that nobody answered.
+    pub failed: u64,
+}
+
+impl BackEnds {
+    pub(super) fn new(plans: Vec<BackEndPlan>) -> Self {
+        let back_ends = plans.into_iter().map(|plan| {
+            let links = Links::new(plan.host.clone(), plan.timeout, plan.connections);
+            let links = match plan.encryption.clone() {
+                Some(encryption) => links.encrypted(encryption),
+                None => links,
+            };
+            let (calls, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+            (plan.name.clone(), Arc::new(BackEnd { plan, links, calls, failed }))
+        });
+        Self { by_name: back_ends.collect() }
+    }
+
+    /// Takes over those that `before` has described in the same words, with their connections.
+    pub(super) fn keep(&mut self, before: &Self) {
+        for (name, back_end) in &mut self.by_name {
+            if let Some(old) = before.by_name.get(name)
+                && old.plan.description == back_end.plan.description
+            {
+                *back_end = Arc::clone(old);
+            }
+        }
+    }
+
+    /// The names of those that are others than in `before`, are new, or are there no more.
+    pub(super) fn changed_since(&self, before: &Self) -> Vec<String> {
+        let is_kept = |name: &str| match (self.by_name.get(name), before.by_name.get(name)) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        let names: BTreeSet<&str> = self.names().chain(before.names()).collect();
+        names.into_iter().filter(|name| !is_kept(name)).map(str::to_owned).collect()
+    }
+
+    pub(super) fn descriptions(&self) -> impl Iterator<Item = &Description> {
+        self.by_name.values().map(|back_end| &back_end.plan.description)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// The figures of each, with its name.
+    pub fn figures(&self) -> impl Iterator<Item = (&str, BackEndFigures)> {
+        self.by_name.iter().map(|(name, it)| {
+            let links = it.links.figures();
+            let (calls, failed) = (&it.calls, &it.failed);
+            let figures = BackEndFigures {
+                links,
+                calls: calls.load(Ordering::Relaxed),
+                failed: failed.load(Ordering::Relaxed),
+            };
+            (name.as_str(), figures)
+        })
+    }
+
+    /// What is wrong with a call of `name`, in words.
+    #[must_use]
+    pub fn problem_of(&self, name: &str) -> Option<String> {
+        self.find(name).err().map(|error| error.to_string())
+    }
+
+    /// Asks a back end, as often as its plan says when nobody answers, but no longer than
+    /// [`BackEndRequest::patience`].
+    ///
+    /// # Errors
+    /// [`OutsideError`] when there is no answer; one of any status is an answer.
+    pub fn call(&self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        let back_end = self.find(request.server)?;
+        let target = request.target;
+        let plain = |byte: u8| byte.is_ascii_graphic();
+        if !target.starts_with('/') || !target.bytes().all(plain) {
+            return Err(OutsideError::Refused(format!(
+                "`{target}` is no target of a call: it begins with `/`, and values in it are \
+                 written ${{NAME:url}}"
+            )));
+        }
+        back_end.call(request)
+    }
+
+    fn find(&self, name: &str) -> Result<&BackEnd, OutsideError> {
+        self.by_name.get(name).map(|back_end| &**back_end).ok_or_else(|| {
+            let meant = nearest(name, self.names());
+            let meant = meant.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+            OutsideError::Refused(format!("{FILE} has no back end `{name}`{meant}"))
+        })
+    }
+}
+
+/// Why there was no answer, and whether the request may have been done.
+struct Unanswered {
+    error: io::Error,
+    sent: bool,
+}
+
+impl BackEnd {
+    fn call(&self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let mut left = self.plan.retries;
+        let until_ns = MonotonicClock.now_ns().saturating_add(request.patience.ns());
+        loop {
+            let left_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
+            let limit = self.plan.timeout.min(Span::from_ns(left_ns));
+            let Unanswered { error, sent } = match self.once(request, limit) {
+                Ok(answer) => return Ok(answer),
+                Err(unanswered) => unanswered,
+            };
+            self.failed.fetch_add(1, Ordering::Relaxed);
+            let name = &self.plan.name;
+            let said = format!("the back end {name} at {} fails: {error}", self.plan.host);
+            if error.kind() == io::ErrorKind::FileTooLarge {
+                return Err(OutsideError::Refused(said));
+            }
+            if MonotonicClock.now_ns() >= until_ns {
+                return Err(OutsideError::Late(format!(
+                    "{said}; that is the rest of `time-limit`"
+                )));
+            }
+            // what changes something is not sent twice from here
+            let again = !sent || ["GET", "HEAD", "PUT", "DELETE"].contains(&request.method);
+            if left == 0 || !again {
+                return Err(OutsideError::Lost(said));
+            }
+            left -= 1;
+            let rest_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
+            pause(Duration::from_nanos(self.plan.retry_interval.ns().min(rest_ns)));
+        }
+    }
+
+    /// One request, which is done within `limit` or fails.
+    fn once(&self, request: &BackEndRequest<'_>, limit: Span) -> Result<BackEndAnswer, Unanswered> {
+        let Some(mut link) = self.links.take() else {
+            let most = self.plan.connections;
+            let problem = match most {
+                1 => "its only connection is in use".to_owned(),
+                _ => format!("all {most} connections are in use"),
+            };
+            return Err(Unanswered { error: io::Error::other(problem), sent: false });
+        };
+        let closes = self.plan.keep == Keep::Nothing;
+        let heading = Heading {
+            host: &self.plan.host,
+            base: &self.plan.base,
+            authorization: self.plan.authorization.as_deref(),
+            closes,
+        };
+        let mut sent = false;
+        let asked = link.ask_fresh(limit, |connection: &mut Connection| {
+            sent = true;
+            http::write(connection.get_mut(), request, &heading)?;
+            http::read(connection, request.method, self.plan.answer_size)
+        });
+        let (answer, keeps) = asked.map_err(|error| Unanswered { error, sent })?;
+        if closes || !keeps {
+            link.discard();
+        }
+        Ok(answer)
+    }
+}

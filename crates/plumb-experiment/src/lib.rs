@@ -1,0 +1,22 @@
+//! The file of an experiment, and what stands in it.
+//!
+//! An [`ExperimentFile`] has the keys, [`names`] says what may stand in `${...}` and what it stands
+//! for, a [`Fault`] names the place of what is wrong. [`inputs`] are the files that commands name,
+//! [`shell`] runs the commands of the user, and a [`Guard`] ends a server with the experiment. What
+//! the commands of plumb mean is not known here.
+
+mod fault;
+mod file;
+mod guard;
+pub mod inputs;
+pub mod names;
+pub mod shell;
+mod template;
+
+pub use fault::Fault;
+pub use file::{
+    ExperimentFile, FactorSection, ProbeSection, Scalar, ServerSection, Start, VariantSection,
+    unplaced,
+};
+pub use guard::Guard;
+pub use template::{Template, Unclear};

@@ -1,0 +1,143 @@
+//! What of a runtime was in use during a load, as it reports: which of its parts was full?
+
+use plumb_measure::Figure;
+use serde_json::Value;
+
+/// The account of a runtime at one moment, all its nodes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RuntimeAccount {
+    /// Time of its workers.
+    execution_ns: u64,
+    workers: u64,
+    /// Time of all executions in data servers, and of it waiting for sessions.
+    data_ns: u64,
+    waited_ns: u64,
+    /// 0 where calls of back ends are in `data_ns`, too.
+    sessions: u64,
+    /// Time of flushes of its queues, each of which has one writer.
+    flush_ns: u64,
+    queues: u64,
+    /// Times that a limit of memory was reached; `None` where a node does not know.
+    limit_reached: Option<u64>,
+}
+
+impl RuntimeAccount {
+    /// The account in an answer of the manager; `None` of one that has none.
+    pub(super) fn of(answer: &Value) -> Option<Self> {
+        let figures = answer.get("figures")?;
+        let number = |path: &str| figures.pointer(path)?.as_u64();
+        let data = figures.get("data")?.as_array()?;
+        let sum = |name: &str| data.iter().map(|it| it.get(name)?.as_u64()).sum::<Option<u64>>();
+        let sessions = sum("limit")?;
+        let back_ends = figures.get("back_ends").and_then(Value::as_array);
+        let only_data = back_ends.is_none_or(Vec::is_empty);
+        let nodes = answer.get("nodes").and_then(Value::as_array).map_or(0, Vec::len);
+        Some(Self {
+            execution_ns: number("/queued/execution_ns")?,
+            workers: number("/pools/workers/limit")?,
+            data_ns: number("/queued/data_ns")? + number("/executions/data_ns")?,
+            waited_ns: sum("waited_ns")?,
+            sessions: if only_data { sessions } else { 0 },
+            flush_ns: number("/queue/flush_ns")?,
+            queues: (nodes as u64).max(1),
+            limit_reached: number("/memory_limit_reached"),
+        })
+    }
+
+    /// What was in use between `before` and this one, `elapsed_ns` later.
+    pub(super) fn since(&self, before: &Self, elapsed_ns: u64) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        let mut share = |name: &str, after: u64, before: u64, places: u64, formula: &str| {
+            let whole_ns = elapsed_ns.saturating_mul(places);
+            if let Some(share) = percent(after.saturating_sub(before), whole_ns) {
+                let (name, formula) = (name.into(), formula.into());
+                figures.push(Figure { name, value: share, unit: "%".into(), formula });
+            }
+        };
+        let time = (self.execution_ns, before.execution_ns, self.workers);
+        share("workers busy", time.0, time.1, time.2, "time of executions / (time x workers)");
+        let held = |it: &Self| it.data_ns.saturating_sub(it.waited_ns);
+        let time = (held(self), held(before), self.sessions);
+        let formula = "(time in data servers - waits for sessions) / (time x sessions)";
+        share("sessions busy", time.0, time.1, time.2, formula);
+        let time = (self.flush_ns, before.flush_ns, self.queues);
+        share("queue flushing", time.0, time.1, time.2, "time of flushes / (time x queues)");
+        let reached = self.limit_reached.zip(before.limit_reached);
+        figures.extend(reached.map(|(after, before)| Figure {
+            name: "memory limit reached".into(),
+            value: count(after.saturating_sub(before)),
+            unit: "times".into(),
+            formula: "times that a node had to give memory back before it got more".into(),
+        }));
+        figures
+    }
+}
+
+/// `part` of `whole` in percent, `None` of nothing.
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| count(part) / count(whole) * 100.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of years")]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(execution_ns: u64, reached: Option<u64>) -> Value {
+        json!({
+            "figures": {
+                "queued": { "execution_ns": execution_ns, "data_ns": execution_ns / 2 },
+                "executions": { "data_ns": execution_ns / 10 },
+                "pools": { "workers": { "limit": 4 } },
+                "data": [
+                    { "name": "a", "limit": 2, "waited_ns": execution_ns / 5 },
+                    { "name": "b", "limit": 3, "waited_ns": 0 },
+                ],
+                "queue": { "flush_ns": execution_ns / 10 },
+                "memory_limit_reached": reached,
+            },
+            "nodes": [{ "node": 1 }, { "node": 2 }],
+        })
+    }
+
+    #[test]
+    fn shares_are_of_the_places_and_of_the_time_that_went_by() {
+        let of = |ns, reached| RuntimeAccount::of(&answer(ns, reached)).unwrap();
+        let figures = of(3_000, Some(12)).since(&of(1_000, Some(2)), 1_000);
+        let told: Vec<(&str, f64)> = figures.iter().map(|it| (&*it.name, it.value)).collect();
+        assert_eq!(
+            told,
+            [
+                ("workers busy", 50.0),
+                ("sessions busy", 16.0),
+                ("queue flushing", 10.0),
+                ("memory limit reached", 10.0)
+            ]
+        );
+        // a node that does not know leaves the sum unknown, and no time has no share
+        let untold = of(3_000, None).since(&of(1_000, Some(2)), 0);
+        assert!(untold.is_empty(), "{untold:?}");
+    }
+
+    #[test]
+    fn calls_of_back_ends_are_not_taken_for_work_in_sessions() {
+        let mut called = answer(3_000, None);
+        called["figures"]["back_ends"] = json!([{ "name": "erp" }]);
+        let figures = RuntimeAccount::of(&called).unwrap().since(&RuntimeAccount::default(), 1_000);
+        assert!(figures.iter().all(|it| it.name != "sessions busy"), "{figures:?}");
+        assert_eq!(figures.len(), 2);
+    }
+
+    #[test]
+    fn what_tells_of_no_pools_has_no_account() {
+        for none in [json!({}), json!([]), json!({ "figures": { "data": [] } })] {
+            assert_eq!(RuntimeAccount::of(&none), None);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Memory that processes hold, how much they may, and on how many processors they run.
+
+use std::fs;
+
+use crate::root::Root;
+
+/// A limit of this many bytes is none: control groups of version 1 write one that nobody reaches.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// Memory that cannot be taken back from `processes` without swapping, bytes: what they wrote
+/// themselves and what they share, not what the kernel keeps of files. `None` when none of them can
+/// be read.
+///
+/// # Source
+/// proc(5): `RssAnon` and `RssShmem` of `/proc/PID/status`.
+#[must_use]
+pub fn memory_of(root: &Root, processes: &[u32]) -> Option<u64> {
+    let held = processes.iter().filter_map(|pid| {
+        let status = fs::read_to_string(root.proc(&format!("{pid}/status"))).ok()?;
+        held(&status)
+    });
+    held.reduce(u64::saturating_add)
+}
+
+/// The least memory limit of the control groups that hold the process `pid`, bytes; `None` where
+/// there is none, or it cannot be read.
+///
+/// # Source
+/// cgroups(7); the kernel's cgroup-v2 (`memory.max`) and cgroup-v1 (`memory.limit_in_bytes`).
+#[must_use]
+pub fn memory_limit_of(root: &Root, pid: u32) -> Option<u64> {
+    let groups = fs::read_to_string(root.proc(&format!("{pid}/cgroup"))).ok()?;
+    groups.lines().filter_map(|line| limit_of_group(root, line)).min()
+}
+
+/// How many processors the process `pid` may run on; `None` where it cannot be read.
+///
+/// # Source
+/// proc(5): `Cpus_allowed_list` of `/proc/PID/status`.
+#[must_use]
+pub fn processors_of(root: &Root, pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(root.proc(&format!("{pid}/status"))).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    list.trim().split(',').map(of_range).sum()
+}
+
+/// The numbers of `2` or `4-7`.
+fn of_range(range: &str) -> Option<u32> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+/// What a process holds, by its status.
+fn held(status: &str) -> Option<u64> {
+    let kib = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').split_whitespace().next()?.parse().ok()
+    };
+    Some((kib("RssAnon")?.saturating_add(kib("RssShmem")?)).saturating_mul(1024))
+}
+
+/// The limit of one line of `/proc/PID/cgroup`, `NUMBER:CONTROLLERS:PATH`, and of the groups above it.
+fn limit_of_group(root: &Root, line: &str) -> Option<u64> {
+    let mut fields = line.splitn(3, ':');
+    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let (tree, file) = match controllers {
+        "" => ("fs/cgroup", "memory.max"),
+        some if some.split(',').any(|it| it == "memory") => {
+            ("fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let mut least: Option<u64> = None;
+    let mut path = path.trim_matches('/');
+    loop {
+        let text = fs::read_to_string(root.sys(&format!("{tree}/{path}/{file}")));
+        let limit = text.ok().and_then(|text| text.trim().parse().ok());
+        if let Some(limit) = limit.filter(|it| *it < NO_LIMIT) {
+            least = Some(least.map_or(limit, |it| it.min(limit)));
+        }
+        if path.is_empty() {
+            return least;
+        }
+        path = path.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_processes_hold_is_added_up() {
+        let status =
+            "Name:\tx\nVmRSS:\t  999 kB\nRssAnon:\t  100 kB\nRssFile:\t 50 kB\nRssShmem:\t 4 kB\n";
+        let (_folder, root) =
+            Root::of_files(&[("proc/7/status", status), ("proc/8/status", status)]);
+        assert_eq!(memory_of(&root, &[7, 8, 9]), Some(2 * 104 * 1024));
+        assert_eq!(memory_of(&root, &[9]), None);
+    }
+
+    #[test]
+    fn processors_are_counted_from_their_list() {
+        let of = |list: &str| {
+            let status = format!("Name:\tx\nCpus_allowed_list:\t{list}\n");
+            let (_folder, root) = Root::of_files(&[("proc/7/status", &status)]);
+            processors_of(&root, 7)
+        };
+        assert_eq!(of("0-1"), Some(2));
+        assert_eq!(of("0,2,4-7"), Some(6));
+        assert_eq!((of("1"), of("7-4"), of("all")), (Some(1), None, None));
+    }
+
+    #[test]
+    fn the_least_limit_above_a_process_counts_in_both_versions() {
+        let (_folder, root) = Root::of_files(&[
+            ("proc/7/cgroup", "5:memory:/app/one\n3:cpu,cpuacct:/app\n"),
+            ("proc/8/cgroup", "0::/app/two\n"),
+            ("proc/9/cgroup", "0::/\n"),
+            ("sys/fs/cgroup/memory/app/one/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/app/memory.limit_in_bytes", "1000\n"),
+            ("sys/fs/cgroup/app/two/memory.max", "3000\n"),
+            ("sys/fs/cgroup/app/memory.max", "max\n"),
+        ]);
+        assert_eq!(memory_limit_of(&root, 7), Some(1000));
+        assert_eq!(memory_limit_of(&root, 8), Some(3000));
+        assert_eq!(memory_limit_of(&root, 9), None);
+        assert_eq!(memory_limit_of(&root, 10), None);
+    }
+}

@@ -1,0 +1,154 @@
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn outcome() -> PartOutcome {
+    PartOutcome {
+        valid: true,
+        operations: 100,
+        duration_ns: 10_000 * MS,
+        p50_ns: Some(MS),
+        max_ns: Some(3 * MS),
+        average_ms: Some(1.5),
+        kb_per_s: Some(95_000.0),
+        ..PartOutcome::default()
+    }
+}
+
+fn failed(kind: &str, n: u64) -> PartOutcome {
+    let failures = [(kind.to_owned(), n)].into();
+    PartOutcome { failures, valid: false, ..outcome() }
+}
+
+fn part(test: PathTest, size_bytes: u64, outcome: Option<PartOutcome>) -> PathPart {
+    PathPart {
+        test,
+        size_bytes,
+        expected_ns: 0,
+        silence_ns: 3_600_000 * MS,
+        timeout_ns: 10_000 * MS,
+        words: Vec::new(),
+        outcome,
+    }
+}
+
+fn one(test: PathTest, outcome: PartOutcome) -> (Judgement, String) {
+    judge(test, &[&part(test, 1_000, Some(outcome))], None)
+}
+
+/// The verdict on sizes with these outcomes.
+fn over(sizes: &[(u64, PartOutcome)]) -> (Judgement, String) {
+    let parts: Vec<PathPart> = sizes
+        .iter()
+        .map(|(bytes, outcome)| part(PathTest::Sizes, *bytes, Some(outcome.clone())))
+        .collect();
+    judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None)
+}
+
+fn unanswered() -> PartOutcome {
+    let error = Some("no answer".into());
+    PartOutcome { error, unanswered: true, ..PartOutcome::default() }
+}
+
+#[track_caller]
+fn says(verdict: &(Judgement, String), judgement: Judgement, words: &str) {
+    assert_eq!(verdict.0, judgement, "{}", verdict.1);
+    assert!(verdict.1.contains(words), "{}", verdict.1);
+}
+
+#[test]
+fn throughput_is_named_by_its_order_of_magnitude() {
+    for (kb_s, words) in [
+        (900_000.0, "more than Gigabit"),
+        (95_000.0, "of the order of Gigabit"),
+        (9_000.0, "of the order of Fast"),
+        (900.0, "below the order of Fast"),
+    ] {
+        let outcome = PartOutcome { kb_per_s: Some(kb_s), ..outcome() };
+        says(&one(PathTest::Throughput, outcome), Judgement::Fine, words);
+    }
+    let foreign = PartOutcome { valid: false, ..outcome() };
+    says(&one(PathTest::Throughput, foreign), Judgement::Look, "not valid");
+    says(&one(PathTest::Throughput, failed("reset", 3)), Judgement::Bad, "3 messages failed");
+}
+
+#[test]
+fn throughput_that_the_distance_bounds_is_told_from_a_slow_line() {
+    let measured = part(PathTest::Throughput, 100_000, Some(outcome()));
+    let of = |round_trip_ns| judge(PathTest::Throughput, &[&measured], Some(round_trip_ns));
+    says(&of(900_000), Judgement::Fine, "900 us of the 1.00 ms that a message takes");
+    assert!(!of(100_000).1.contains("distance"));
+}
+
+#[test]
+fn a_round_trip_says_how_far_light_would_come() {
+    let far = PartOutcome { average_ms: Some(40.3), ..outcome() };
+    says(&one(PathTest::RoundTrip, far), Judgement::Fine, "4030 km");
+    let near = PartOutcome { average_ms: Some(0.2), ..outcome() };
+    says(&one(PathTest::RoundTrip, near), Judgement::Fine, "a building or a city");
+    let lossy = PartOutcome { average_ms: Some(13.0), max_ns: Some(640 * MS), ..outcome() };
+    let (judgement, said) = one(PathTest::RoundTrip, lossy);
+    assert_eq!(judgement, Judgement::Look, "{said}");
+    assert!(said.contains("at least one waited") && !said.contains("light"), "{said}");
+}
+
+#[test]
+fn a_silent_connection_survives_is_forgotten_or_is_ended() {
+    let survived = PartOutcome { operations: 2, ..outcome() };
+    says(&one(PathTest::Idle, survived), Judgement::Fine, "silent for 1h still works");
+    let forgotten = PartOutcome { operations: 1, ..failed("timed-out", 1) };
+    says(&one(PathTest::Idle, forgotten), Judgement::Bad, "neither side was told");
+    let reset = PartOutcome { operations: 1, ..failed("reset", 1) };
+    says(&one(PathTest::Idle, reset), Judgement::Bad, "failed (reset)");
+    let ended = PartOutcome { operations: 2, quiet_closes: 1, ..outcome() };
+    says(&one(PathTest::Idle, ended), Judgement::Bad, "ended within 1h");
+    let twice = PartOutcome { operations: 1, quiet_closes: 1, ..failed("reset", 1) };
+    says(&one(PathTest::Idle, twice), Judgement::Bad, "ended within 1h");
+    let never = PartOutcome { operations: 0, ..PartOutcome::default() };
+    says(&one(PathTest::Idle, never), Judgement::Bad, "nothing came back");
+}
+
+#[test]
+fn a_long_run_lasts_stalls_or_breaks() {
+    says(&one(PathTest::Stability, outcome()), Judgement::Fine, "none failed");
+    let stalled = PartOutcome { max_ns: Some(240 * MS), ..outcome() };
+    says(&one(PathTest::Stability, stalled), Judgement::Look, "at least one waited");
+    let far = PartOutcome { p50_ns: Some(180 * MS), max_ns: Some(240 * MS), ..outcome() };
+    says(&one(PathTest::Stability, far), Judgement::Fine, "none failed");
+    says(&one(PathTest::Stability, failed("closed", 2)), Judgement::Bad, "2 of 102");
+}
+
+#[test]
+fn sizes_that_all_get_through_are_fine() {
+    let verdict = over(&[(500, outcome()), (1_460, outcome()), (10_000, outcome())]);
+    says(&verdict, Judgement::Fine, "3 sizes from 500 to 10000 bytes");
+}
+
+#[test]
+fn a_black_hole_begins_at_a_size_and_swallows_all_above() {
+    let verdict = over(&[(500, outcome()), (1_460, unanswered()), (4_000, unanswered())]);
+    says(&verdict, Judgement::Bad, "up to 500 bytes come back, those from 1460 bytes on do not");
+    let verdict = over(&[(500, outcome()), (1_460, unanswered()), (4_000, outcome())]);
+    says(&verdict, Judgement::Bad, "messages of 1460 bytes got no answer");
+    let refused = PartOutcome { error: Some("refused: too big".into()), ..Default::default() };
+    let verdict = over(&[(500, outcome()), (40_000, refused)]);
+    says(&verdict, Judgement::Bad, "40000 bytes got no answer: refused: too big");
+    says(&over(&[(500, unanswered())]), Judgement::Bad, "no size");
+}
+
+#[test]
+fn a_size_that_waits_every_time_is_told_from_one_that_waits_once() {
+    let slow = PartOutcome { p50_ns: Some(41 * MS), max_ns: Some(44 * MS), ..outcome() };
+    let verdict = over(&[(500, outcome()), (1_460, slow), (4_000, outcome())]);
+    says(&verdict, Judgement::Look, "those of 1460 bytes take far longer");
+    let once = PartOutcome { max_ns: Some(205 * MS), ..outcome() };
+    let verdict = over(&[(500, outcome()), (1_460, once), (4_000, outcome())]);
+    says(&verdict, Judgement::Look, "at 1460 bytes single messages waited");
+}
+
+#[test]
+fn what_is_not_measured_is_not_judged() {
+    let parts = [part(PathTest::Sizes, 1, Some(outcome())), part(PathTest::Sizes, 2, None)];
+    let verdict = judge(PathTest::Sizes, &parts.iter().collect::<Vec<_>>(), None);
+    says(&verdict, Judgement::Open, "1 of 2 parts");
+}

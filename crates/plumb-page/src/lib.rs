@@ -1,0 +1,22 @@
+//! The parts of which every report is made.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`figures`] | numbers as people read them |
+//! | [`trust`] | how far the figures of a run may be used |
+//! | [`table`] | columns and rows, as text and as Markdown |
+//! | [`wrap`] | paragraphs for a terminal |
+//! | [`page`], [`sheet`], [`tile`] | the document, its tables, its first figures |
+//!
+//! What stands in them is the report's.
+
+mod definition;
+pub mod figures;
+pub mod page;
+pub mod sheet;
+pub mod table;
+pub mod tile;
+pub mod trust;
+pub mod wrap;
+
+pub use definition::Definition;

@@ -1,0 +1,249 @@
+//! The queue against a NATS server of the test's own. Without one they say so and pass.
+
+mod cut;
+mod killed;
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+use super::super::model::{Pair, Step, step};
+use super::super::testing::{
+    HeldClock, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+};
+use super::super::{Ending, Presence, SystemClock};
+use super::*;
+
+const LEASE_MS: u64 = 60_000;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Server {
+    /// `None` where none is installed, which is said.
+    fn start() -> Option<Self> {
+        if !installed() {
+            println!("skipped: there is no nats-server of 2.10 or later in PATH");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = serve(folder.path(), port);
+        Some(Self { child, folder, port })
+    }
+
+    /// Ends it without a word to it.
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn again(&mut self) {
+        self.child = serve(self.folder.path(), self.port);
+    }
+
+    fn target(&self, name: &str) -> Target {
+        let url = format!("nats://127.0.0.1:{}", self.port);
+        Target { url, name: name.into(), log_on: LogOn::Nobody }
+    }
+
+    fn open(&self, name: &str, clock: &Arc<HeldClock>) -> NatsQueue {
+        let lease = Span::from_ms(LEASE_MS);
+        // the server sets the bytes of each stream aside
+        let limits = QueueLimits { bytes: 16 << 20, ..QueueLimits::default() };
+        NatsQueue::open_at(&self.target(name), limits, lease, clock.clone()).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server that is ready.
+fn serve(folder: &Path, port: u16) -> Child {
+    let config = format!(
+        "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+        folder.display()
+    );
+    let file = folder.join("server.conf");
+    std::fs::write(&file, config).unwrap();
+    let mut command = Command::new("nats-server");
+    let mut child = command.arg("-c").arg(file).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let ready = |line: &String| line.contains("Server is ready");
+    assert!(log.by_ref().map_while(Result::ok).any(|line| ready(&line)), "it did not come up");
+    // a full pipe would hold it up
+    std::thread::spawn(move || log.for_each(drop));
+    child
+}
+
+/// In a version that the queue takes, as in `nats-server: v2.10.1`.
+fn installed() -> bool {
+    let Ok(asked) = Command::new("nats-server").arg("--version").output() else { return false };
+    let said = String::from_utf8(asked.stdout).unwrap();
+    let numbers = said.trim().rsplit('v').next().unwrap().split('.');
+    let numbers: Vec<u32> = numbers.map_while(|number| number.parse().ok()).take(2).collect();
+    numbers >= vec![2, 10]
+}
+
+#[test]
+fn a_url_that_is_none_or_holds_a_password_is_refused() {
+    let parse = |url, secret| Target::parse(url, secret).map(|it| (it.url, it.log_on));
+    assert!(matches!(parse("nats://q:4222", None), Ok((_, LogOn::Nobody))));
+    assert!(matches!(parse("nats://q:4222", Some("t")), Ok((_, LogOn::Token(_)))));
+    let (url, log_on) = parse("nats://flow@q:4222", Some("p")).unwrap();
+    assert_eq!(url, "nats://q:4222");
+    assert!(matches!(log_on, LogOn::User(user, _) if user == "flow"));
+    for url in ["nats://", "http://q", "nats://q/x", "nats://flow@q", "nats://flow:secret@q"] {
+        let refused = parse(url, None).unwrap_err().to_string();
+        assert!(!refused.contains("secret"), "{refused}");
+    }
+}
+
+#[test]
+fn what_of_a_foreign_stream_endangers_messages_is_said() {
+    let Some(server) = Server::start() else { return };
+    let threads = Threads::new().unwrap();
+    let url = format!("nats://127.0.0.1:{}", server.port);
+    threads.block_on(async {
+        use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType};
+        let client = async_nats::connect(url).await.unwrap();
+        let config = Config {
+            name: "q_WAITING".into(),
+            subjects: vec!["q.waiting.>".into()],
+            retention: RetentionPolicy::WorkQueue,
+            storage: StorageType::Memory,
+            max_age: Duration::from_secs(60),
+            max_messages: 7,
+            ..Config::default()
+        };
+        async_nats::jetstream::new(client).create_stream(config).await.unwrap();
+    });
+    let queue = server.open("q", &HeldClock::new());
+    for said in ["IN MEMORY", "OLDER THAN 60 s", "OLDEST MESSAGES AWAY", "at most 7 messages"] {
+        assert!(queue.in_force().contains(said), "{said} in {}", queue.in_force());
+    }
+}
+
+#[test]
+fn the_queue_in_nats_does_what_the_model_does() {
+    let Some(server) = Server::start() else { return };
+    let config =
+        ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() };
+    let count = std::cell::Cell::new(0);
+    let forward = step().prop_filter("its clock is that of hosts that agree", |step| {
+        !matches!(step, Step::SetBack(_))
+    });
+    TestRunner::new(config)
+        .run(&prop::collection::vec(forward, 1..60), |steps| {
+            count.set(count.get() + 1);
+            let name = format!("q{}", count.get());
+            Pair::new(|clock| Box::new(server.open(&name, clock))).run(steps)
+        })
+        .unwrap();
+}
+
+#[test]
+fn two_runtimes_share_the_work_and_one_that_ends_leaves_its_messages() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let (first, second) = (server.open("q", &clock), server.open("q", &clock));
+    accept(&first, keyed("stocks", "a", "k")).unwrap();
+    accept(&second, keyed("stocks", "b", "k")).unwrap();
+    let mine = claim(&first, 2);
+    assert_eq!(bodies(&mine), ["a"]);
+    second.claim(9, Duration::ZERO).unwrap();
+    assert!(claim(&second, 9).is_empty(), "b waits for a, wherever that is");
+    first.close();
+    assert_eq!(bodies(&claim(&second, 9)), ["a"]);
+}
+
+#[test]
+fn runtimes_know_each_other_and_who_is_lost() {
+    let Some(server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let (first, second) = (server.open("q", &clock), server.open("q", &clock));
+    let seen = |queue: &NatsQueue| -> Vec<Presence> {
+        queue.runtimes().unwrap().iter().map(|runtime| runtime.presence).collect()
+    };
+    assert_eq!(seen(&first), [Presence::Own, Presence::Heard]);
+    assert_eq!(seen(&second), [Presence::Heard, Presence::Own]);
+    clock.pass(LEASE_MS + 1);
+    assert_eq!(seen(&first), [Presence::Own, Presence::Lost]);
+    second.close();
+    let left = first.runtimes().unwrap();
+    assert_eq!((left.len(), left[0].process), (1, u64::from(std::process::id())));
+}
+
+#[test]
+fn what_is_full_says_so_and_takes_more_when_there_is_room() {
+    let Some(server) = Server::start() else { return };
+    let limits = QueueLimits { messages: 2, ..QueueLimits::default() };
+    let lease = Span::from_ms(LEASE_MS);
+    let queue = NatsQueue::open_at(&server.target("q"), limits, lease, HeldClock::new()).unwrap();
+    accept(&queue, message("orders", "1")).unwrap();
+    accept(&queue, message("orders", "2")).unwrap();
+    let refused = accept(&queue, message("orders", "3")).unwrap_err();
+    assert!(matches!(refused, QueueError::Full { waiting: 2, .. }), "{refused}");
+    let claimed = claim(&queue, 1);
+    settle(&queue, claimed[0].id, Ending::Done);
+    accept(&queue, message("orders", "3")).unwrap();
+    assert!(queue.in_force().contains("at most 2 messages"), "{}", queue.in_force());
+    assert!(queue.in_force().contains("sync_interval"), "{}", queue.in_force());
+}
+
+#[test]
+fn a_server_that_was_killed_has_what_it_had_accepted() {
+    let Some(mut server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open("q", &clock);
+    for number in 0..20 {
+        accept(&queue, message("orders", &number.to_string())).unwrap();
+    }
+    let claimed = claim(&queue, 3);
+    settle(&queue, claimed[0].id, again(5_000));
+    settle(&queue, claimed[1].id, dead());
+    server.kill();
+    let done = Settled { id: claimed[2].id, ending: Ending::Done, kept: None };
+    queue.settle(vec![done]).unwrap();
+    server.again();
+    flush(&queue); // returns once the settlement before it came through
+    let figures = queue.figures();
+    assert_eq!((figures.waiting, figures.failed, figures.running), (18, 1, 0));
+    drop(queue);
+    let queue = server.open("q", &clock);
+    assert_eq!(claim(&queue, 99).len(), 17, "one is not due yet");
+    clock.pass(5_000);
+    let late = claim(&queue, 99);
+    assert_eq!((late.len(), late[0].id, late[0].failures), (1, claimed[0].id, 1));
+}
+
+/// A runtime that is lost says nothing: its leases end by the server's clock.
+#[test]
+fn messages_of_a_lost_runtime_are_taken_over_when_their_leases_end() {
+    let Some(server) = Server::start() else { return };
+    let open = || {
+        let lease = Span::from_ms(1_000);
+        let clock = Arc::new(SystemClock);
+        NatsQueue::open_at(&server.target("q"), QueueLimits::default(), lease, clock).unwrap()
+    };
+    let (lost, other) = (open(), open());
+    accept(&lost, message("orders", "1")).unwrap();
+    assert_eq!(bodies(&claim(&lost, 1)), ["1"]);
+    // its threads end as if the process were killed: nothing is given back, no lease renewed
+    lock(&lost.threads).take().unwrap().shutdown_background();
+    lost.shared.ended.store(true, Ordering::SeqCst);
+    let over = other.claim(1, Duration::from_secs(60)).unwrap();
+    assert_eq!(bodies(&over), ["1"]);
+}

@@ -1,0 +1,442 @@
+//! What is under way: pulled from the consumers, put by until it is due, given out, ended.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::AckKind;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::message::Acker;
+use futures_util::StreamExt as _;
+use tokio::sync::Mutex;
+
+use super::super::{
+    Claimed, Ending, ExecutionId, Kept, Message, QueueClock, QueueError, QueueLimits, Settled,
+};
+use super::record::{Record, untoken};
+use super::streams::{Found, Streams, store};
+
+/// Messages that one runtime has pulled and puts by, at most; beyond, the server is given them back.
+const PUT_BY_MAX: usize = 10_000;
+/// When it gives those out again.
+const GIVEN_BACK: Duration = Duration::from_secs(1);
+/// Messages pulled at a time.
+const PULL: usize = 256;
+
+/// What this runtime has of the queue.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) streams: Streams,
+    pub(super) clock: Arc<dyn QueueClock>,
+    limits: QueueLimits,
+    /// Locked while messages are pulled or end; it is asynchronous, and never held by a sender.
+    inner: Mutex<Inner>,
+    /// Transactions that have a consumer, for senders.
+    known: std::sync::Mutex<HashSet<Arc<str>>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By transaction.
+    consumers: BTreeMap<Arc<str>, PullConsumer>,
+    /// Pulled, and not given out: by id.
+    put_by: BTreeMap<u64, Pulled>,
+    /// Given out to workers.
+    running: HashMap<u64, Pulled>,
+    rests_until_ns: HashMap<String, u64>,
+    wall_ms: u64,
+}
+
+/// A message that is leased to this runtime.
+#[derive(Clone)]
+struct Pulled {
+    acker: Arc<Acker>,
+    sequence: u64,
+    transaction: Arc<str>,
+    /// Of those of its order key.
+    subject: Option<String>,
+    failures: u32,
+    due_ms: u64,
+    after_ms: u64,
+    /// Dropped when it is put by for longer: the server has it.
+    message: Option<Message>,
+}
+
+impl std::fmt::Debug for Pulled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sequence, transaction, failures, due_ms, .. } = self;
+        write!(f, "{transaction} {sequence}, failed {failures}, due {due_ms}")
+    }
+}
+
+impl Work {
+    pub(super) fn new(streams: Streams, limits: QueueLimits, clock: Arc<dyn QueueClock>) -> Self {
+        Self { streams, clock, limits, inner: Mutex::default(), known: Default::default() }
+    }
+
+    /// Has somebody give out the messages of `transaction`.
+    pub(super) async fn know(&self, transaction: &Arc<str>) -> Result<(), QueueError> {
+        if self.known().contains(transaction) {
+            return Ok(());
+        }
+        let consumer = self.streams.consumer(transaction).await?;
+        self.inner.lock().await.consumers.insert(Arc::clone(transaction), consumer);
+        self.known().insert(Arc::clone(transaction));
+        Ok(())
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<Arc<str>>> {
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Learns of the transactions of other runtimes.
+    pub(super) async fn look_around(&self) -> Result<(), QueueError> {
+        for name in self.streams.consumers().await? {
+            if let Some(transaction) = untoken(&name) {
+                self.know(&transaction.into()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn rest(&self, transaction: String, until_ns: u64) {
+        self.inner.lock().await.rests_until_ns.insert(transaction, until_ns);
+    }
+
+    /// Ids of what is given out here.
+    pub(super) async fn running(&self) -> Vec<u64> {
+        self.inner.lock().await.running.keys().copied().collect()
+    }
+
+    /// What the next transaction in turn has to give out.
+    pub(super) async fn take(&self, most: usize) -> Result<Vec<Claimed>, QueueError> {
+        let mut inner = self.inner.lock().await;
+        inner.rebase(self.clock.wall_ms());
+        for (transaction, room) in inner.turns(self.clock.now_ns(), &self.limits) {
+            let claimed = self.take_of(&mut inner, &transaction, most.min(room)).await?;
+            if !claimed.is_empty() {
+                return Ok(claimed);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn take_of(
+        &self,
+        inner: &mut Inner,
+        transaction: &Arc<str>,
+        most: usize,
+    ) -> Result<Vec<Claimed>, QueueError> {
+        let mut ready = self.ready(inner, transaction, most).await?;
+        while ready.len() < most && self.pull(inner, transaction).await? {
+            ready = self.ready(inner, transaction, most).await?;
+        }
+        let mut claimed = Vec::new();
+        for id in ready {
+            claimed.extend(self.give_out(inner, id).await?);
+        }
+        inner.put_by.values_mut().for_each(|pulled| pulled.message = None);
+        Ok(claimed)
+    }
+
+    /// Ids of what is put by of `transaction`, and due, and the first of its order key.
+    async fn ready(
+        &self,
+        inner: &Inner,
+        transaction: &Arc<str>,
+        most: usize,
+    ) -> Result<Vec<u64>, QueueError> {
+        let now_ms = self.clock.wall_ms();
+        let (mut ready, mut firsts) = (Vec::new(), HashMap::new());
+        for (id, pulled) in &inner.put_by {
+            if ready.len() == most {
+                break;
+            }
+            if pulled.transaction == *transaction && pulled.due_ms <= now_ms {
+                if let Some(subject) = &pulled.subject
+                    && !firsts.contains_key(subject)
+                {
+                    let first = Streams::first(&self.streams.waiting, subject).await?;
+                    firsts.insert(subject, first.map_or(0, |first| first.sequence));
+                }
+                let first = pulled.subject.as_ref().and_then(|subject| firsts.get(subject));
+                if first.is_none_or(|first| *first == pulled.sequence) {
+                    ready.push(*id);
+                }
+            }
+        }
+        Ok(ready)
+    }
+
+    /// Pulls what the server has of `transaction`; false when that is nothing.
+    async fn pull(&self, inner: &mut Inner, transaction: &Arc<str>) -> Result<bool, QueueError> {
+        let Some(consumer) = inner.consumers.get(transaction) else { return Ok(false) };
+        let mut batch = consumer.fetch().max_messages(PULL).messages().await.map_err(store)?;
+        let mut any = false;
+        while let Some(message) = batch.next().await {
+            let message = message.map_err(store)?;
+            let info = message.info().map_err(store)?;
+            let (sequence, delivered) = (info.stream_sequence, info.delivered);
+            let (message, acker) = message.split();
+            let Some(record) = Record::decode(&message.payload) else {
+                acker.ack_with(AckKind::Term).await.map_err(store)?; // none of ours wrote it
+                continue;
+            };
+            let found = Found { sequence, record };
+            if let Some((id, pulled)) = self.pulled(found, delivered, acker).await? {
+                any |= self.put_by(inner, id, pulled).await?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// A message as it came from the server; `None` when its end is known already.
+    async fn pulled(
+        &self,
+        found: Found,
+        delivered: i64,
+        acker: Acker,
+    ) -> Result<Option<(u64, Pulled)>, QueueError> {
+        let Found { sequence, record } = found;
+        let id = record.id.unwrap_or(sequence);
+        let (mut failures, mut due_ms, mut after_ms) = (0, 0, 0);
+        if delivered > 1 {
+            // whoever had it may have written down how it ended, and not come further
+            let dead = self.streams.subject_of("dead", id);
+            let dead = Streams::first(&self.streams.dead, &dead).await?;
+            if dead.is_some_and(|dead| dead.record.sequence == sequence) {
+                acker.double_ack().await.map_err(store)?;
+                return Ok(None);
+            }
+            let retry = self.streams.subject_of("retry", id);
+            let retry = Streams::first(&self.streams.retries, &retry).await?;
+            if let Some(Found { record, .. }) = retry.filter(|it| it.record.sequence == sequence) {
+                (failures, due_ms, after_ms) = (record.failures, record.at_ms, record.for_ms);
+            }
+        }
+        let transaction = record.message.transaction.clone();
+        let key = record.message.order_key.as_deref();
+        let subject = key.map(|key| self.streams.subject(&transaction, Some(key)));
+        let (acker, message) = (Arc::new(acker), Some(record.message));
+        let pulled =
+            Pulled { acker, sequence, transaction, subject, failures, due_ms, after_ms, message };
+        Ok(Some((id, pulled)))
+    }
+
+    /// Keeps it here, or gives it back when there is too much; true when it is kept.
+    async fn put_by(&self, inner: &mut Inner, id: u64, pulled: Pulled) -> Result<bool, QueueError> {
+        if let Some(running) = inner.running.get_mut(&id) {
+            running.acker = pulled.acker; // its lease had ended, and it came back here
+            return Ok(false);
+        }
+        if inner.put_by.len() >= PUT_BY_MAX {
+            let back = AckKind::Nak(Some(GIVEN_BACK));
+            pulled.acker.ack_with(back).await.map_err(store)?;
+            return Ok(false);
+        }
+        inner.put_by.insert(id, pulled);
+        Ok(true)
+    }
+
+    async fn give_out(&self, inner: &mut Inner, id: u64) -> Result<Option<Claimed>, QueueError> {
+        let Some(mut pulled) = inner.put_by.remove(&id) else { return Ok(None) };
+        let message = match pulled.message.take() {
+            Some(message) => Some(message),
+            None => match self.streams.waiting.get_raw_message(pulled.sequence).await {
+                Ok(found) => Record::decode(&found.payload).map(|record| record.message),
+                Err(error) if gone(&error) => None, // it was forgotten
+                Err(error) => {
+                    inner.put_by.insert(id, pulled);
+                    return Err(store(error));
+                }
+            },
+        };
+        let Some(message) = message else { return Ok(None) };
+        let failures = pulled.failures;
+        inner.running.insert(id, pulled);
+        Ok(Some(Claimed { id: ExecutionId(id), failures, message }))
+    }
+
+    /// Forgets that it is given out: its lease ends, and it is given out again.
+    pub(super) async fn give_up(&self, id: u64) {
+        self.inner.lock().await.running.remove(&id);
+    }
+
+    /// Throws away some of what is kept no longer, from the sequence `from` on.
+    pub(super) async fn clean(&self, from: &mut u64) -> Result<(), QueueError> {
+        let (done, every) = (&self.streams.done, self.streams.every("done"));
+        let found = Streams::all_from(done, &every, *from, PULL).await?;
+        *from = found.last().map_or(1, |last| last.sequence + 1);
+        let now_ms = self.clock.wall_ms();
+        for Found { record, .. } in found {
+            if let (Some(id), true) = (record.id, record.has_expired(now_ms)) {
+                self.streams.purge("done", id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes down how an attempt ended; after an error it is to be done again.
+    pub(super) async fn settle(&self, settled: &Settled) -> Result<(), QueueError> {
+        let id = settled.id.0;
+        // the lock is not held while the server writes
+        let pulled = self.inner.lock().await.running.get(&id).cloned();
+        let Some(pulled) = pulled else { return Ok(()) };
+        let kept = settled.kept.as_ref();
+        let again = match &settled.ending {
+            Ending::Done => self.done(&pulled, id, kept).await.map(|()| None)?,
+            Ending::Dead { error } => self.dead(&pulled, id, error, kept).await.map(|()| None)?,
+            Ending::Again { error, after } => {
+                self.again(&pulled, id, error, after.ns() / 1_000_000).await?
+            }
+        };
+        let mut inner = self.inner.lock().await;
+        if let (Some(pulled), Some(again)) = (inner.running.remove(&id), again) {
+            let Record { failures, at_ms: due_ms, for_ms: after_ms, .. } = again;
+            inner.put_by.insert(id, Pulled { failures, due_ms, after_ms, ..pulled });
+        }
+        Ok(())
+    }
+
+    async fn done(&self, pulled: &Pulled, id: u64, kept: Option<&Kept>) -> Result<(), QueueError> {
+        if let Some(Kept { trace, retention }) = kept
+            && let Some(mut record) = self.record(pulled, id, self.clock.wall_ms()).await?
+        {
+            record.failures = pulled.failures; // none more
+            record.trace = Some(trace.clone());
+            record.for_ms = retention.ns() / 1_000_000;
+            let subject = self.streams.subject_of("done", id);
+            self.streams.publish(subject, record.encode(), None).await?;
+        }
+        self.end(pulled, id).await
+    }
+
+    async fn dead(
+        &self,
+        pulled: &Pulled,
+        id: u64,
+        error: &str,
+        kept: Option<&Kept>,
+    ) -> Result<(), QueueError> {
+        let Some(mut record) = self.record(pulled, id, self.clock.wall_ms()).await? else {
+            return Ok(());
+        };
+        record.error = Some(error.to_owned());
+        record.trace = kept.map(|kept| kept.trace.clone());
+        let subject = self.streams.subject_of("dead", id);
+        self.streams.publish(subject, record.encode(), None).await?;
+        self.end(pulled, id).await
+    }
+
+    /// Writes down when it is due; `None` when it is not there any more.
+    async fn again(
+        &self,
+        pulled: &Pulled,
+        id: u64,
+        error: &str,
+        after_ms: u64,
+    ) -> Result<Option<Record>, QueueError> {
+        let due_ms = self.clock.wall_ms() + after_ms;
+        let Some(mut record) = self.record(pulled, id, due_ms).await? else { return Ok(None) };
+        record.message.body = bytes::Bytes::new();
+        record.for_ms = after_ms;
+        record.error = Some(error.to_owned());
+        let subject = self.streams.subject_of("retry", id);
+        self.streams.publish(subject, record.encode(), None).await?;
+        Ok(Some(record))
+    }
+
+    /// What is written down of a message that failed; `None` when it is not there any more.
+    async fn record(
+        &self,
+        pulled: &Pulled,
+        id: u64,
+        at_ms: u64,
+    ) -> Result<Option<Record>, QueueError> {
+        let found = match self.streams.waiting.get_raw_message(pulled.sequence).await {
+            Ok(found) => found,
+            Err(error) if gone(&error) => return Ok(None),
+            Err(error) => return Err(store(error)),
+        };
+        let record = Record::decode(&found.payload);
+        let record = record.ok_or_else(|| store("a message is damaged"))?;
+        let (failures, sequence) = (pulled.failures + 1, pulled.sequence);
+        Ok(Some(Record { id: Some(id), failures, sequence, at_ms, ..record }))
+    }
+
+    async fn end(&self, pulled: &Pulled, id: u64) -> Result<(), QueueError> {
+        pulled.acker.double_ack().await.map_err(store)?;
+        if pulled.failures > 0 {
+            self.streams.purge("retry", id).await?;
+        }
+        Ok(())
+    }
+
+    /// It was forgotten: it is not given out.
+    pub(super) async fn forget(&self, id: u64, sequence: u64) -> Result<bool, QueueError> {
+        let mut inner = self.inner.lock().await;
+        if inner.running.contains_key(&id) {
+            return Ok(false);
+        }
+        let gone = self.streams.waiting.delete_message(sequence).await.map_err(store)?;
+        if let Some(pulled) = inner.put_by.remove(&id) {
+            pulled.acker.ack().await.map_err(store)?;
+        }
+        self.streams.purge("retry", id).await?;
+        Ok(gone)
+    }
+
+    /// Tells the server that all this is still ours.
+    pub(super) async fn renew(&self) -> Result<(), QueueError> {
+        let inner = self.inner.lock().await;
+        for pulled in inner.running.values().chain(inner.put_by.values()) {
+            pulled.acker.ack_with(AckKind::Progress).await.map_err(store)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves all this to the others at once.
+    pub(super) async fn leave(&self) {
+        let mut inner = self.inner.lock().await;
+        let Inner { running, put_by, .. } = &mut *inner;
+        let all = running.drain().map(|(_, it)| it).chain(std::mem::take(put_by).into_values());
+        for pulled in all {
+            if pulled.acker.double_ack_with(AckKind::Nak(None)).await.is_err() {
+                break; // the server is not there: the leases end by themselves
+            }
+        }
+    }
+}
+
+fn gone(error: &async_nats::jetstream::stream::RawMessageError) -> bool {
+    error.kind() == async_nats::jetstream::stream::RawMessageErrorKind::NoMessageFound
+}
+
+impl Inner {
+    /// Transactions in the order in which they have their turn, and how many each may give out.
+    fn turns(&self, now_ns: u64, limits: &QueueLimits) -> Vec<(Arc<str>, usize)> {
+        let rests =
+            |name: &str| self.rests_until_ns.get(name).is_some_and(|until_ns| *until_ns > now_ns);
+        let under_way =
+            |name: &str| self.running.values().filter(|one| *one.transaction == *name).count();
+        let names = self.consumers.keys().filter(|name| !rests(name));
+        let mut turns: Vec<(Arc<str>, usize)> =
+            names.map(|name| (Arc::clone(name), under_way(name))).collect();
+        turns.sort_by_key(|(_, running)| *running);
+        let most = limits.given_out_per_transaction;
+        let room = turns.into_iter().map(|(name, running)| (name, most.saturating_sub(running)));
+        room.filter(|(_, room)| *room > 0).collect()
+    }
+
+    /// Where the clock was set back, intervals that begin after its new time begin now.
+    fn rebase(&mut self, now_ms: u64) {
+        if now_ms < self.wall_ms {
+            for pulled in self.put_by.values_mut() {
+                if pulled.due_ms.saturating_sub(pulled.after_ms) > now_ms {
+                    pulled.due_ms = now_ms + pulled.after_ms;
+                }
+            }
+        }
+        self.wall_ms = now_ms;
+    }
+}

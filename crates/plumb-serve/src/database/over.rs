@@ -1,0 +1,167 @@
+//! What carries a session with `PostgreSQL`: a connection that the driver makes, or one over SMC,
+//! which the driver knows nothing of.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio_postgres::config::Host;
+use tokio_postgres::{AsyncMessage, Client, Connection};
+
+use super::PostgresServer;
+
+/// The port of a server that names none.
+const PORT: u16 = 5432;
+
+/// What a session is to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Over {
+    /// TCP, or a socket file.
+    #[default]
+    Driver,
+    /// SMC, and nothing else.
+    Smc,
+}
+
+impl Over {
+    /// Takes the parameter `transport` out of `url`.
+    pub(super) fn take(url: &str) -> Result<(String, Self), String> {
+        let (place, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut over, mut others) = (Self::Driver, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("transport", "tcp")) => over = Self::Driver,
+                Some(("transport", "smc")) => over = Self::Smc,
+                Some(("transport", _)) => return Err("transport is none of tcp or smc".into()),
+                _ => others.push(pair),
+            }
+        }
+        let separator = if others.is_empty() { "" } else { "?" };
+        Ok((format!("{place}{separator}{}", others.join("&")), over))
+    }
+}
+
+/// Why nobody can log on.
+#[derive(Debug)]
+pub(super) enum NotConnected {
+    /// What the driver says.
+    Driver(tokio_postgres::Error),
+    /// There is no connection over SMC.
+    Smc(String),
+}
+
+impl From<tokio_postgres::Error> for NotConnected {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Driver(error)
+    }
+}
+
+/// A connection of any kind, which moves while it is asked for messages.
+pub(super) trait Messages: Send {
+    /// The next message that is nobody's answer; `None` when the connection has ended.
+    fn poll_message(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>>;
+}
+
+impl<S, T> Messages for Connection<S, T>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    T: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    fn poll_message(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>> {
+        Self::poll_message(self, context)
+    }
+}
+
+/// Connects to `server` and logs on.
+///
+/// # Errors
+/// [`NotConnected`] when that does not work, and when a connection over SMC fell back to TCP.
+pub(super) async fn connected(
+    server: &PostgresServer,
+) -> Result<(Client, Box<dyn Messages>), NotConnected> {
+    if server.over == Over::Driver {
+        let (client, connection) = server.config.connect(server.tls.clone()).await?;
+        return Ok((client, Box::new(connection)));
+    }
+    let (socket, host) = over_smc(&server.config).await.map_err(NotConnected::Smc)?;
+    let handshake = server.tls.handshake(host);
+    let handshake = handshake.map_err(|error| NotConnected::Smc(error.to_string()))?;
+    let (client, connection) = server.config.connect_raw(socket, handshake).await?;
+    Ok((client, Box::new(connection)))
+}
+
+/// A socket of SMC to the first host that takes one, and its name.
+async fn over_smc(config: &tokio_postgres::Config) -> Result<(TcpStream, &str), String> {
+    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    let mut failed = "the URL names no host".to_owned();
+    for (at, host) in hosts.iter().enumerate() {
+        let Host::Tcp(name) = host else { continue };
+        let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+        match to_host(name, port).await {
+            Ok(socket) => return Ok((socket, name)),
+            Err(error) => failed = format!("smc:{name}:{port}: {error}"),
+        }
+    }
+    Err(failed)
+}
+
+async fn to_host(name: &str, port: u16) -> io::Result<TcpStream> {
+    let mut failed = io::Error::other("the name has no address");
+    for address in lookup_host((name, port)).await? {
+        match to_address(&Endpoint::Smc(address)).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+async fn to_address(endpoint: &Endpoint) -> io::Result<TcpStream> {
+    // a socket of SMC is used as one of TCP is
+    let socket = TcpStream::from_std(start_connect(endpoint, &SocketOptions::default())?.into())?;
+    socket.writable().await?;
+    finish_connect(&socket)?;
+    match proven(&socket, endpoint, None)?.smc {
+        None => Ok(socket),
+        // whoever asked for SMC is not to be served over TCP without a word
+        Some(lack) => {
+            Err(io::Error::other(format!("a connection is not proven to use SMC: {lack}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transport_is_taken_out_of_the_url() {
+        let take = |url: &str| Over::take(url).unwrap();
+        assert_eq!(take("postgres://db/a"), ("postgres://db/a".into(), Over::Driver));
+        assert_eq!(
+            take("postgres://db/a?options=x&transport=smc"),
+            ("postgres://db/a?options=x".into(), Over::Smc)
+        );
+        assert_eq!(take("postgres://db/a?transport=tcp").1, Over::Driver);
+        assert!(Over::take("postgres://db/a?transport=").unwrap_err().contains("smc"));
+    }
+
+    #[test]
+    fn without_smc_nobody_logs_on_over_tcp_instead() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(port);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = runtime.block_on(over_smc(&config)).unwrap_err();
+        assert!(refused.starts_with(&format!("smc:127.0.0.1:{port}: ")), "{refused}");
+    }
+}

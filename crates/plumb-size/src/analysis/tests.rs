@@ -1,0 +1,61 @@
+use super::*;
+
+fn station(name: &str, servers: Servers, service_s: f64) -> Element {
+    Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+}
+
+fn pool(name: &str, size: u32, inside: Vec<Element>) -> Element {
+    Element::Pool(Pool { name: name.into(), size, queue: None, inside })
+}
+
+#[test]
+fn a_pool_of_one_delay_is_a_station_of_as_many_servers() {
+    let inside = vec![station("wait", Servers::Delay, 0.05)];
+    let pooled = Landscape { elements: vec![pool("processes", 4, inside)] };
+    let plain = Landscape { elements: vec![station("processes", Servers::Queue(4), 0.05)] };
+    let of = |landscape: &Landscape| Analysis::of(landscape, 1.0, 200).unwrap();
+    let (pooled, plain) = (of(&pooled), of(&plain));
+    for users in [1, 40, 80, 120, 200] {
+        let (a, b) = (pooled.at(users).unwrap(), plain.at(users).unwrap());
+        assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-12);
+        assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9);
+        assert!((a.resources[0].share / b.resources[0].share - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_pool_that_is_never_full_changes_nothing() {
+    let inside = || {
+        vec![station("cores", Servers::Shared(2), 0.02), station("disk", Servers::Queue(1), 0.005)]
+    };
+    let pooled = Landscape { elements: vec![pool("processes", 300, inside())] };
+    let plain = Landscape { elements: inside() };
+    let (a, b) = (Analysis::of(&pooled, 1.0, 150), Analysis::of(&plain, 1.0, 150));
+    let (a, b) = (a.unwrap().at(150).unwrap(), b.unwrap().at(150).unwrap());
+    assert!((a.mean_s / b.mean_s - 1.0).abs() < 1e-9, "{a:?} {b:?}");
+    assert!((a.throughput_per_s / b.throughput_per_s - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_distribution_of_one_exponential_server_is_known() {
+    // M/M/1//N with few thoughts: nearly everybody waits, so the time is Erlang of N stages
+    let plain = Landscape { elements: vec![station("cores", Servers::Queue(1), 0.1)] };
+    let point = Analysis::of(&plain, 0.001, 20).unwrap().at(20).unwrap();
+    // chi-square at 95 % with 40 degrees of freedom is 55.758
+    let expected = 55.758 / 2.0 * 0.1;
+    assert!((point.p95_s / expected - 1.0).abs() < 0.01, "{point:?}");
+}
+
+#[test]
+fn the_most_users_within_a_target_are_just_within() {
+    let plain = Landscape { elements: vec![station("cores", Servers::Shared(4), 0.05)] };
+    let solved = Analysis::of(&plain, 5.0, 2_000).unwrap();
+    let tail = Tail::default();
+    for figure in [Figure::Mean, Figure::P95] {
+        let most = solved.users_within(figure, 0.2, &tail).unwrap().unwrap();
+        assert!(tail.figure_s(figure, &solved.at(most).unwrap()) <= 0.2);
+        assert!(tail.figure_s(figure, &solved.at(most + 1).unwrap()) > 0.2);
+    }
+    assert_eq!(solved.users_within(Figure::Mean, 0.01, &tail).unwrap(), None);
+    assert_eq!(solved.users_within(Figure::Mean, 1e6, &tail).unwrap(), Some(2_000));
+}

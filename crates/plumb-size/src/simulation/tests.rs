@@ -1,0 +1,212 @@
+use super::*;
+use crate::analysis::Analysis;
+use crate::landscape::{Element, Pool, Servers, Station};
+
+fn station(name: &str, servers: Servers, service_s: f64, variation: f64) -> Element {
+    Element::Station(Station { name: name.into(), servers, service_s, variation })
+}
+
+fn pool(size: u32, queue: Option<u32>, inside: Vec<Element>) -> Element {
+    Element::Pool(Pool { name: "processes".into(), size, queue, inside })
+}
+
+fn plan(elements: Vec<Element>, load: Load, for_s: f64) -> Plan {
+    Plan {
+        landscape: Landscape { elements },
+        load,
+        for_s,
+        warm_up_s: for_s / 10.0,
+        patience: Patience::default(),
+        sessions: None,
+        bursts: None,
+        seed: 20,
+    }
+}
+
+fn open(rate_per_s: f64) -> Load {
+    Load::Open { rate_per_s }
+}
+
+fn closed(users: u32, think_s: f64) -> Load {
+    Load::Closed { users, think_s, variation: 1.0 }
+}
+
+/// The chance to wait in M/M/c with `load = rate * service`, Erlang's C.
+fn erlang_c(load: f64, servers: u32) -> f64 {
+    let mut blocked = 1.0; // Erlang's B, by its recursion
+    for server in 1..=servers {
+        blocked = load * blocked / (f64::from(server) + load * blocked);
+    }
+    let busy = load / f64::from(servers);
+    blocked / (1.0 - busy * (1.0 - blocked))
+}
+
+/// Simulates `plan` with twenty seeds: the interval of each is one of 95 %, so nearly all must hold
+/// what is `expected`; they say something; and together they are close to it.
+fn in_intervals(plan: &Plan, expected: f64, figure: impl Fn(&Simulated) -> Option<Bounded>) {
+    let (mut held, mut sum) = (0, 0.0);
+    for seed in 1..=20 {
+        let found = Plan { seed, ..plan.clone() }.simulate().unwrap();
+        let found = figure(&found).expect("enough operations for an interval");
+        assert!(found.high - found.low < 0.3 * expected, "it says nothing: {found:?} {expected}");
+        held += u32::from(found.holds(expected));
+        sum += found.value;
+    }
+    // fewer than 15 of 20 happen once in 3,000 times
+    assert!(held >= 15, "{expected} is in {held} of 20 intervals");
+    assert!((sum / 20.0 / expected - 1.0).abs() < 0.02, "{} is not {expected}", sum / 20.0);
+}
+
+#[test]
+fn servers_with_one_queue_wait_as_erlang_says() {
+    for (rate, servers) in [(8.0, 1), (35.0, 4), (140.0, 16)] {
+        let elements = vec![station("cores", Servers::Queue(servers), 0.1, 1.0)];
+        let plan = plan(elements, open(rate), 100_000.0 / rate);
+        let free = f64::from(servers) / 0.1 - rate;
+        in_intervals(&plan, 0.1 + erlang_c(rate * 0.1, servers) / free, |it| it.mean_s);
+        in_intervals(&plan, rate, |it| it.throughput_per_s);
+        let share = rate * 0.1 / f64::from(servers);
+        let used = plan.simulate().unwrap().resources;
+        assert!((used[0].share - share).abs() < 0.02, "{used:?}");
+    }
+}
+
+#[test]
+fn one_server_waits_as_pollaczek_and_khinchine_say() {
+    for variation in [0.0, 0.25, 4.0] {
+        let elements = vec![station("cores", Servers::Queue(1), 0.1, variation)];
+        let wait = 7.0 * 0.01 * (1.0 + variation) / 2.0 / (1.0 - 0.7);
+        in_intervals(&plan(elements, open(7.0), 20_000.0), 0.1 + wait, |it| it.mean_s);
+    }
+}
+
+#[test]
+fn shared_processors_do_not_care_how_work_varies() {
+    for variation in [0.0, 4.0] {
+        let elements = vec![station("cores", Servers::Shared(1), 0.1, variation)];
+        in_intervals(&plan(elements, open(7.0), 20_000.0), 0.1 / 0.3, |it| it.mean_s);
+    }
+}
+
+#[test]
+fn exponential_times_have_their_tail() {
+    // M/M/1: the response is exponential of mean 1 / (10 - 7)
+    let elements = vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
+    in_intervals(&plan(elements, open(7.0), 20_000.0), 20.0_f64.ln() / 3.0, |it| it.p95_s);
+}
+
+#[test]
+fn repairmen_agree_with_the_exact_network() {
+    let stations = [(Servers::Queue(4), 60), (Servers::Shared(4), 60), (Servers::Queue(4), 120)];
+    for (servers, users) in stations {
+        let elements = vec![station("cores", servers, 0.5, 1.0)];
+        let landscape = Landscape { elements: elements.clone() };
+        let exact = Analysis::of(&landscape, 10.0, users as usize).unwrap();
+        let exact = exact.at(users as usize).unwrap();
+        let plan = plan(elements, closed(users, 10.0), 10_000.0);
+        in_intervals(&plan, exact.throughput_per_s, |it| it.throughput_per_s);
+        in_intervals(&plan, exact.mean_s, |it| it.mean_s);
+    }
+}
+
+#[test]
+fn a_pool_that_limits_is_approximated_well() {
+    let inside = vec![
+        station("cores", Servers::Shared(2), 0.010, 1.0),
+        station("database", Servers::Delay, 0.050, 1.0),
+    ];
+    let elements = vec![station("network", Servers::Delay, 0.002, 1.0), pool(6, None, inside)];
+    let landscape = Landscape { elements: elements.clone() };
+    for users in [40_u32, 60, 80] {
+        let model = Analysis::of(&landscape, 0.5, users as usize).unwrap();
+        let model = model.at(users as usize).unwrap();
+        let found = plan(elements.clone(), closed(users, 0.5), 2_000.0).simulate().unwrap();
+        let (x, r) = (found.throughput_per_s.unwrap(), found.mean_s.unwrap());
+        assert!((model.throughput_per_s / x.value - 1.0).abs() < 0.02, "{model:?} {found:?}");
+        assert!((model.mean_s / r.value - 1.0).abs() < 0.05, "{model:?} {found:?}");
+        assert!(
+            (model.p95_s / found.p95_s.unwrap().value - 1.0).abs() < 0.10,
+            "{model:?} {found:?}"
+        );
+        for (a, b) in model.resources.iter().zip(&found.resources) {
+            assert!(a.name == b.name && (a.share - b.share).abs() < 0.02, "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn a_full_queue_turns_away_as_erlangs_loss_says() {
+    let inside = vec![station("database", Servers::Delay, 1.0, 1.0)];
+    let found = plan(vec![pool(5, Some(0), inside)], open(4.0), 50_000.0).simulate().unwrap();
+    let asked = 4.0 * 50_000.0;
+    let mut blocked = 1.0;
+    for server in 1..=5 {
+        blocked = 4.0 * blocked / (f64::from(server) + 4.0 * blocked);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a small count")]
+    let share = found.turned_away as f64 / asked;
+    assert!((share - blocked).abs() < 0.005, "{share} {blocked}");
+    assert_eq!(found.turned_away, found.failed);
+}
+
+#[test]
+fn what_is_given_up_still_costs() {
+    let elements = vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
+    let mut impatient = plan(elements, open(20.0), 500.0);
+    impatient.patience = Patience { time_out_s: Some(1.0), retries: 2, back_off_s: 0.1 };
+    let found = impatient.simulate().unwrap();
+    assert!(found.timed_out > 1_000 && found.retried > 0 && found.failed > 0);
+    assert!(found.timed_out <= found.retried + found.failed + 5_000, "{found:?}");
+    assert!(found.resources[0].share > 0.99, "work for nobody keeps the server busy: {found:?}");
+    assert!(found.throughput_per_s.unwrap().value < 5.0, "little of it is in time: {found:?}");
+}
+
+#[test]
+fn sessions_are_limited() {
+    let elements = vec![station("cores", Servers::Queue(4), 0.01, 1.0)];
+    let mut few = plan(elements, closed(100, 1.0), 500.0);
+    few.sessions = Some(Sessions { most: 30, operations: 5 });
+    let found = few.simulate().unwrap();
+    assert_eq!(found.sessions_max, 30);
+    assert!(found.refused_sessions > 0);
+    // a session is five operations of 0.01 s with four thoughts between them, and then the next
+    // user has to come
+    let most = 30.0 * 5.0 / (5.0 * 0.01 + 4.0 * 1.0);
+    let rate = found.throughput_per_s.unwrap();
+    assert!(rate.value < most && rate.value > 0.97 * most, "{found:?}");
+}
+
+#[test]
+fn bursts_ask_for_more_and_wait_longer() {
+    let elements = vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
+    let mut even = plan(elements, open(3.0), 20_000.0);
+    let without = even.simulate().unwrap();
+    even.bursts = Some(Bursts { factor: 3.0, on_s: 20.0, off_s: 60.0 });
+    let with = even.simulate().unwrap();
+    let rate = with.throughput_per_s.unwrap();
+    assert!((rate.value - 3.0 * (60.0 + 3.0 * 20.0) / 80.0).abs() < 0.2, "{rate:?}");
+    assert!(with.mean_s.unwrap().low > 2.0 * without.mean_s.unwrap().high);
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let elements = vec![station("cores", Servers::Shared(2), 0.1, 0.5)];
+    let one = plan(elements, closed(50, 2.0), 500.0);
+    let other = Plan { seed: 21, ..one.clone() };
+    assert_eq!(one.simulate().unwrap(), one.simulate().unwrap());
+    assert_ne!(one.simulate().unwrap(), other.simulate().unwrap());
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    let elements = || vec![station("cores", Servers::Queue(1), 0.1, 1.0)];
+    let refused = |plan: Plan| plan.simulate().unwrap_err();
+    assert_eq!(refused(plan(elements(), closed(0, 1.0), 1.0)), SimulationError::Users);
+    assert!(matches!(refused(plan(elements(), open(0.0), 1.0)), SimulationError::Number(_)));
+    assert!(matches!(refused(plan(elements(), open(1.0), f64::NAN)), SimulationError::Number(_)));
+    assert!(matches!(refused(plan(vec![], open(1.0), 1.0)), SimulationError::Landscape(_)));
+    let idle = vec![station("cores", Servers::Queue(1), 0.0, 1.0)];
+    assert!(matches!(refused(plan(idle, closed(1, 0.0), 1.0)), SimulationError::Number(_)));
+    let flood = vec![station("cores", Servers::Queue(1), 1e9, 1.0)];
+    assert_eq!(refused(plan(flood, open(1e7), 10.0)), SimulationError::Overloaded);
+}

@@ -1,0 +1,338 @@
+//! The answer: how many users fit, what they need, and how sure that is.
+
+mod answer;
+mod curve;
+mod drawn;
+mod knee;
+mod memory;
+mod next;
+mod sensitivity;
+
+use serde::Serialize;
+
+pub use answer::{Answer, HeldOut, Need, Predicted};
+pub use curve::CurvePoint;
+pub use knee::Knee;
+pub use memory::MEMORY;
+pub use next::{Enlarged, Upgrade};
+pub use sensitivity::{SHIFT, Sensitivity};
+
+use drawn::{enlarged, knee_users, predicted, within};
+
+use crate::analysis::{Analysis, AnalysisError, Figure, Tail};
+use crate::bounded::Bounded;
+use crate::ladder::{Ladder, LadderError};
+use crate::landscape::{Landscape, Resource};
+use crate::line::Line;
+use crate::model::{Generator, Model, ModelError, Setup, users};
+use crate::scalability::Scalability;
+
+/// How far the two models may disagree, and the model be off the ladder, as a share.
+pub const DISAGREE_MAX: f64 = 0.15;
+/// How far beyond what was measured a question may lie.
+pub const RANGE_MAX: f64 = 2.0;
+/// How far single steps may be from the common shape of the tail before it is no shape.
+const TAIL_MISFIT_MAX: f64 = 0.25;
+/// Landscapes that are drawn for an interval.
+const DRAWS: usize = 200;
+/// Landscapes that are drawn where each has to be enlarged step by step.
+const DRAWS_ENLARGED: usize = 40;
+/// Share of the highest throughput of the model at which a ladder has shown its knee.
+const KNEE_SHOWN: f64 = 0.85;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Question {
+    /// Users at once.
+    pub users: u32,
+    /// Their think time, seconds; `None`: that of the ladder.
+    pub think_s: Option<f64>,
+    /// What is to be kept.
+    pub target: Option<Target>,
+    /// Where everything that is drawn begins.
+    pub seed: u64,
+}
+
+/// A response time that is to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Target {
+    /// Which figure of them.
+    pub figure: Figure,
+    /// At most this, seconds.
+    pub most_s: f64,
+}
+
+/// Why there is no answer at all.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SizingError {
+    /// The ladder answers nothing.
+    #[error(transparent)]
+    Ladder(#[from] LadderError),
+    /// There is no model of it.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The model cannot be solved.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+}
+
+/// What is known.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sizing {
+    /// What was asked.
+    pub question: Question,
+    /// The ladder that it is answered from.
+    pub ladder: Ladder,
+    /// The landscape that explains it.
+    pub model: Model,
+    /// The Universal Scalability Law of the ladder; absent where it cannot be fitted.
+    pub scalability: Option<Scalability>,
+    /// Memory over users; absent where nobody recorded it.
+    pub memory: Option<Line>,
+    /// The knee of what was measured.
+    pub knee: Knee,
+    /// The model along the users of the ladder, up to twice the most that were measured.
+    pub curve: Vec<CurvePoint>,
+    /// What the highest step would have been from the others alone; absent where too few are left.
+    pub held_out: Option<HeldOut>,
+    /// Why the question is not answered, in sentences, with what to measure next; empty when it is.
+    pub refusals: Vec<String>,
+    /// The answer; absent when it is refused.
+    pub answer: Option<Answer>,
+}
+
+/// Answers `question` from `ladder`.
+///
+/// # Errors
+/// [`SizingError`] where there is not even a model; a model that must not be used for this question
+/// is a refusal in [`Sizing::refusals`].
+pub fn size(ladder: Ladder, setup: &Setup, question: Question) -> Result<Sizing, SizingError> {
+    let model = Model::fit(&ladder, setup)?;
+    let pairs: Vec<(f64, f64)> =
+        ladder.steps().iter().map(|step| (step.users, step.throughput_per_s)).collect();
+    let scalability = Scalability::fit(&pairs).ok();
+    let remembered = ladder.steps().iter().filter_map(|it| Some((it.users, it.memory_bytes?)));
+    let memory = Line::through(&remembered.collect::<Vec<_>>());
+    let knee = knee(&ladder, &model, question.seed)?;
+    let knee = memory::or_memory(knee, &ladder, &model, memory.as_ref())?;
+    let held_out = held_out(&ladder, setup, question.seed)?;
+    let curve = curve::of(&ladder, &model, question.seed)?;
+    let mut sizing = Sizing {
+        question,
+        model,
+        scalability,
+        memory,
+        knee,
+        curve,
+        held_out,
+        refusals: Vec::new(),
+        answer: None,
+        ladder,
+    };
+    sizing.refusals = sizing.refuses()?;
+    if sizing.refusals.is_empty() {
+        sizing.answer = Some(sizing.answered()?);
+    }
+    Ok(sizing)
+}
+
+fn knee(ladder: &Ladder, model: &Model, seed: u64) -> Result<Knee, SizingError> {
+    let landscape = model.landscape();
+    let drawn = model.drawn(DRAWS, seed, Generator::Included);
+    let users = knee_users(&landscape, &drawn, model.think_s);
+    let limit = |it: &Landscape| it.bottleneck().map_or(f64::NAN, |it| it.rate_max_per_s());
+    let limits = drawn.iter().map(|(it, _)| limit(it)).collect();
+    let value = limit(&landscape);
+    let limit_per_s = Bounded::of_draws(value, limits).unwrap_or(Bounded::around(value, 0.0));
+    let bottleneck = landscape.bottleneck().map_or_else(String::new, |it| it.name);
+    let shown = ladder.throughput_max_per_s() >= KNEE_SHOWN * value
+        && ladder.highest().users >= users.value;
+    let explained = !is_off(model);
+    Ok(Knee { bottleneck, users, limit_per_s, shown, explained })
+}
+
+/// True when the model is further from a step than it may be.
+fn is_off(model: &Model) -> bool {
+    model.worst.1.abs() > DISAGREE_MAX
+}
+
+/// Predicts the highest step from the others. A ladder that is too short for that has none.
+fn held_out(ladder: &Ladder, setup: &Setup, seed: u64) -> Result<Option<HeldOut>, SizingError> {
+    let Some(rest) = ladder.without_highest() else { return Ok(None) };
+    let model = match Model::fit(&rest, setup) {
+        Ok(model) => model,
+        Err(ModelError::Analysis(error)) => return Err(error.into()),
+        Err(_) => return Ok(None),
+    };
+    let top = ladder.highest();
+    let drawn = model.drawn(DRAWS, seed, Generator::Included);
+    let landscape = model.landscape();
+    let (_, [x, mean, p95]) =
+        predicted(&landscape, &model.tail, &drawn, ladder.think_s(), users(top))?;
+    Ok(Some(HeldOut {
+        users: top.users,
+        throughput_per_s: Predicted::of(x, top.throughput_per_s),
+        mean_s: Predicted::of(mean, top.mean_s),
+        p95_s: Predicted::of(p95, top.p95_s),
+    }))
+}
+
+impl Sizing {
+    /// Think time of the question, seconds.
+    #[must_use]
+    pub fn think_s(&self) -> f64 {
+        self.question.think_s.unwrap_or(self.model.think_s)
+    }
+
+    /// The users of the question as users who think as those of the ladder did: as many as ask
+    /// equally often when nobody waits.
+    #[must_use]
+    pub fn users_of_ladder(&self) -> f64 {
+        let alone_s = self.model.landscape().alone_s();
+        f64::from(self.question.users) * (self.model.think_s + alone_s) / (self.think_s() + alone_s)
+    }
+
+    /// Most users who think as asked that are within twice what was measured.
+    #[must_use]
+    pub fn users_max(&self) -> f64 {
+        let alone_s = self.model.landscape().alone_s();
+        let measured = RANGE_MAX * self.ladder.highest().users;
+        measured * (self.think_s() + alone_s) / (self.model.think_s + alone_s)
+    }
+
+    fn refuses(&self) -> Result<Vec<String>, SizingError> {
+        let mut refusals = Vec::new();
+        let (worst, off) = self.model.worst;
+        if is_off(&self.model) {
+            refusals.push(format!(
+                "with {worst:.0} users the model is {:.0} % {} the throughput that was measured: \
+                 something that was not measured limits it; watch every machine, name pools with \
+                 --pool and parts that have a queue of their own with --servers",
+                off.abs() * 100.0,
+                if off > 0.0 { "above" } else { "below" },
+            ));
+        }
+        let highest = self.ladder.highest().users;
+        let asked = self.users_of_ladder();
+        if asked > RANGE_MAX * highest {
+            refusals.push(format!(
+                "{} users with {:.3} s of think time ask as often as {asked:.0} users of this ladder, \
+                 more than twice the {highest:.0} that were measured; measure up to at least {:.0} \
+                 users with its think time of {:.3} s",
+                self.question.users,
+                self.think_s(),
+                (asked / RANGE_MAX).ceil(),
+                self.model.think_s,
+            ));
+        }
+        refusals.extend(memory::short(&self.model, self.memory.as_ref(), self.question.users));
+        refusals.extend(self.disagreement(asked.min(RANGE_MAX * highest))?);
+        if self.target_needs_tail() && self.model.tail.misfit > TAIL_MISFIT_MAX {
+            refusals.push(format!(
+                "the 95th percentiles of the steps scatter by {:.0} % around the model, so that none \
+                 can be predicted; measure longer steps, or ask for the mean with --target mean=TIME",
+                self.model.tail.misfit * 100.0
+            ));
+        }
+        Ok(refusals)
+    }
+
+    fn target_needs_tail(&self) -> bool {
+        self.question.target.is_some_and(|target| target.figure == Figure::P95)
+    }
+
+    /// What the two models say of as many users of the ladder as were asked for.
+    fn disagreement(&self, users: f64) -> Result<Option<String>, SizingError> {
+        let Some(scalability) = &self.scalability else { return Ok(None) };
+        let whole = whole(users);
+        let network = Analysis::of(&self.model.landscape(), self.model.think_s, whole)?;
+        let network = network.throughput_per_s(whole);
+        let law = scalability.throughput_per_s(users);
+        let apart = (law / network - 1.0).abs();
+        Ok((apart > DISAGREE_MAX).then(|| {
+            format!(
+                "at {users:.0} users of this ladder the scalability law says {law:.1}/s and the \
+                 network {network:.1}/s, {:.0} % apart; measure a step of {users:.0} users",
+                apart * 100.0
+            )
+        }))
+    }
+
+    fn answered(&self) -> Result<Answer, SizingError> {
+        let think_s = self.think_s();
+        let users = self.question.users.max(1) as usize;
+        let drawn = self.model.drawn(DRAWS, self.question.seed, Generator::LeftOut);
+        let served = self.model.served();
+        let tail = &self.model.tail;
+        let (at, [throughput_per_s, mean_s, p95_s]) =
+            predicted(&served, tail, &drawn, think_s, users)?;
+        let most = whole(self.users_max());
+        let users_within = match self.question.target {
+            Some(target) => {
+                let found = within(&served, tail, &drawn, think_s, most, target)?;
+                let limit = self.model.setup.memory_limit_bytes;
+                Some(memory::capped(found, limit, self.memory.as_ref()))
+            }
+            None => None,
+        };
+        let needs = match self.question.target {
+            Some(target) => self.needs(&served, &drawn, target)?,
+            None => None,
+        };
+        let remembered = self.ladder.highest().users * RANGE_MAX;
+        let memory = self.memory.filter(|_| f64::from(self.question.users) <= remembered);
+        Ok(Answer {
+            think_s,
+            throughput_per_s,
+            mean_s,
+            p95_s,
+            at,
+            users_within,
+            needs,
+            memory_bytes: memory.map(|line| line.at(f64::from(self.question.users))),
+            upgrades: next::upgrades(self, &served, drawn, most)?,
+            sensitivity: sensitivity::of(self, &served, most)?,
+        })
+    }
+
+    /// The places that the users asked for need; `None` where more than twice of what was measured
+    /// would be needed.
+    fn needs(
+        &self,
+        served: &Landscape,
+        drawn: &[(Landscape, Tail)],
+        target: Target,
+    ) -> Result<Option<Vec<Need>>, SizingError> {
+        let users = self.question.users.max(1) as usize;
+        let think_s = self.think_s();
+        let enlarge = |it: &Landscape, tail: &Tail| enlarged(it, tail, think_s, users, target);
+        let Some(value) = enlarge(served, &self.model.tail)? else { return Ok(None) };
+        let mut draws = vec![Vec::new(); value.len()];
+        for (it, tail) in drawn.iter().take(DRAWS_ENLARGED) {
+            let Some(places) = enlarge(it, tail)? else { return Ok(None) };
+            draws.iter_mut().zip(places).for_each(|(of, places)| of.push(f64::from(places)));
+        }
+        let resources = served.resources().into_iter().zip(value).zip(draws);
+        let need = |((resource, places), draws): ((Resource, u32), Vec<f64>)| Need {
+            name: resource.name,
+            had: resource.places,
+            places: Bounded::of_draws(f64::from(places), draws)
+                .unwrap_or(Bounded::around(f64::from(places), 0.0)),
+        };
+        Ok(Some(resources.map(need).collect()))
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "limited to what a network may have")]
+#[expect(clippy::cast_sign_loss, reason = "users are not negative")]
+fn whole(users: f64) -> usize {
+    (users.round().max(1.0) as usize).min(crate::network::USERS_MAX)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most two million users")]
+fn count(users: usize) -> f64 {
+    users as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Landscapes as they might be, solved one after the other.
+
+use super::{DRAWS_ENLARGED, Target, count};
+use crate::analysis::{Analysis, AnalysisError, Point, Tail};
+use crate::bounded::Bounded;
+use crate::landscape::Landscape;
+use crate::model::CORES;
+
+/// What so many users would see on any of the `drawn` landscapes: throughput, mean, 95th percentile.
+pub(super) fn predicted(
+    landscape: &Landscape,
+    tail: &Tail,
+    drawn: &[(Landscape, Tail)],
+    think_s: f64,
+    users: usize,
+) -> Result<(Point, [Bounded; 3]), AnalysisError> {
+    let at = |it: &Landscape| Analysis::of(it, think_s, users)?.at(users);
+    let point = at(landscape)?;
+    let mut draws = [Vec::new(), Vec::new(), Vec::new()];
+    for (it, tail) in drawn {
+        let drawn = at(it)?;
+        draws[0].push(drawn.throughput_per_s);
+        draws[1].push(drawn.mean_s);
+        draws[2].push(tail.p95_s(&drawn));
+    }
+    let values = [point.throughput_per_s, point.mean_s, tail.p95_s(&point)];
+    let mut figures = [Bounded::around(0.0, 0.0); 3];
+    for ((into, value), draws) in figures.iter_mut().zip(values).zip(draws) {
+        *into = bounded(value, draws);
+    }
+    Ok((point, figures))
+}
+
+pub(super) fn knee_users(
+    landscape: &Landscape,
+    drawn: &[(Landscape, Tail)],
+    think_s: f64,
+) -> Bounded {
+    let of = |it: &Landscape| it.knee_users(think_s).unwrap_or(f64::NAN);
+    bounded(of(landscape), drawn.iter().map(|(it, _)| of(it)).collect())
+}
+
+/// `value` with the interval of its draws; without any it has no width.
+pub(super) fn bounded(value: f64, draws: Vec<f64>) -> Bounded {
+    Bounded::of_draws(value, draws).unwrap_or(Bounded::around(value, 0.0))
+}
+
+/// The largest number of users up to `most` within a target; 0 where one is too slow.
+pub(super) fn within(
+    landscape: &Landscape,
+    tail: &Tail,
+    drawn: &[(Landscape, Tail)],
+    think_s: f64,
+    most: usize,
+    target: Target,
+) -> Result<Bounded, AnalysisError> {
+    let of = |it: &Landscape, tail: &Tail| {
+        let found =
+            Analysis::of(it, think_s, most)?.users_within(target.figure, target.most_s, tail)?;
+        Ok::<f64, AnalysisError>(count(found.unwrap_or(0)))
+    };
+    let value = of(landscape, tail)?;
+    let mut draws = Vec::new();
+    for (it, tail) in drawn.iter().take(DRAWS_ENLARGED) {
+        draws.push(of(it, tail)?);
+    }
+    Ok(bounded(value, draws))
+}
+
+/// The places of each resource with which the target is met: those of the fullest are added to
+/// one by one, and what is not needed is taken away from the processors. `None` beyond
+/// [`RANGE_MAX`] times what was measured, and where even that is too slow.
+pub(super) fn enlarged(
+    landscape: &Landscape,
+    tail: &Tail,
+    think_s: f64,
+    users: usize,
+    target: Target,
+) -> Result<Option<Vec<u32>>, AnalysisError> {
+    let had = landscape.resources();
+    let mut enlarged = landscape.clone();
+    let meets = |it: &Landscape| {
+        let point = Analysis::of(it, think_s, users)?.at(users)?;
+        let met = tail.figure_s(target.figure, &point) <= target.most_s;
+        Ok::<(bool, Point), AnalysisError>((met, point))
+    };
+    loop {
+        let (met, point) = meets(&enlarged)?;
+        if met {
+            break;
+        }
+        let fullest = point.resources.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+        let Some(fullest) = fullest else { return Ok(None) };
+        let most = had.iter().find(|it| it.name == fullest.name).map_or(0, |it| it.places * 2);
+        if fullest.places >= most {
+            return Ok(None);
+        }
+        enlarged.resize(&fullest.name, fullest.places + 1);
+    }
+    let cores =
+        |it: &Landscape| it.resources().iter().find(|it| it.name == CORES).map(|it| it.places);
+    while let Some(fewer) = cores(&enlarged).filter(|cores| *cores > 1) {
+        enlarged.resize(CORES, fewer - 1);
+        if !meets(&enlarged)?.0 {
+            enlarged.resize(CORES, fewer);
+            break;
+        }
+    }
+    Ok(Some(enlarged.resources().into_iter().map(|it| it.places).collect()))
+}

@@ -1,0 +1,281 @@
+use super::*;
+use crate::ladder::Step;
+use crate::landscape::{Element, Pool, Servers, Station};
+use crate::model::CORES;
+use crate::simulation::{Load, Patience, Plan};
+
+fn station(name: &str, servers: Servers, service_s: f64) -> Element {
+    Element::Station(Station { name: name.into(), servers, service_s, variation: 1.0 })
+}
+
+/// A landscape with two processors, a pool and a database that waits, as a server would run it.
+fn truth(pool: u32, work_s: f64, wait_s: f64) -> Landscape {
+    let inside = vec![
+        station(CORES, Servers::Shared(2), work_s),
+        station("database wait", Servers::Delay, wait_s),
+    ];
+    let pool = Pool { name: "work-processes".into(), size: pool, queue: None, inside };
+    Landscape { elements: vec![Element::Pool(pool)] }
+}
+
+/// Steps as a load would have measured them, simulated.
+fn measured(truth: &Landscape, think_s: f64, users: &[u32]) -> Vec<Step> {
+    let step = |users: &u32| {
+        let plan = Plan {
+            landscape: truth.clone(),
+            load: Load::Closed { users: *users, think_s, variation: 1.0 },
+            for_s: 4_000.0,
+            warm_up_s: 400.0,
+            patience: Patience::default(),
+            sessions: None,
+            bursts: None,
+            seed: u64::from(*users),
+        };
+        let found = plan.simulate().unwrap();
+        let (x, r) = (found.throughput_per_s.unwrap().value, found.mean_s.unwrap().value);
+        let share = |name: &str| found.resources.iter().find(|it| it.name == name).unwrap().share;
+        let pool = truth.resources()[0].clone();
+        let held_s = share(&pool.name) * f64::from(pool.places) / x;
+        Step {
+            users: f64::from(*users),
+            throughput_per_s: x,
+            mean_s: r,
+            mean_half_s: Some(0.002 * r),
+            p95_s: found.p95_s.unwrap().value,
+            busy_cores: Some(2.0 * share(CORES) + 0.02),
+            memory_bytes: Some(1e9 + 2e6 * f64::from(*users)),
+            parts: vec![("queue".into(), (r - held_s).max(0.0)), ("database".into(), held_s)],
+            ..Step::default()
+        }
+    };
+    users.iter().map(step).collect()
+}
+
+fn setup(pool: u32) -> Setup {
+    Setup {
+        cores: 2,
+        pool: Some(("work-processes".into(), pool)),
+        servers: Vec::new(),
+        ..Setup::default()
+    }
+}
+
+fn question(users: u32, think_s: Option<f64>) -> Question {
+    let target = Some(Target { figure: Figure::P95, most_s: 1.0 });
+    Question { users, think_s, target, seed: 5 }
+}
+
+const LADDER: [u32; 7] = [1, 5, 10, 20, 30, 40, 60];
+
+#[test]
+fn a_landscape_bound_by_its_processors_is_understood() {
+    let truth = truth(40, 0.05, 0.02);
+    let ladder = Ladder::of(measured(&truth, 1.0, &LADDER)).unwrap();
+    let sizing = size(ladder, &setup(40), question(45, None)).unwrap();
+    assert_eq!(sizing.knee.bottleneck, CORES);
+    assert!((sizing.knee.users.value / truth.knee_users(1.0).unwrap() - 1.0).abs() < 0.05);
+    assert!(
+        sizing.knee.shown && sizing.knee.explained && sizing.refusals.is_empty(),
+        "{:?}",
+        sizing.refusals
+    );
+    let held_out = sizing.held_out.unwrap();
+    assert!(held_out.throughput_per_s.error.abs() < 0.05, "{held_out:?}");
+    assert!(held_out.p95_s.error.abs() < 0.25, "{held_out:?}");
+    let exact = Analysis::of(&truth, 1.0, 45).unwrap().at(45).unwrap();
+    let answer = sizing.answer.unwrap();
+    assert!((answer.throughput_per_s.value / exact.throughput_per_s - 1.0).abs() < 0.03);
+    assert!((answer.mean_s.value / exact.mean_s - 1.0).abs() < 0.10, "{answer:?} {exact:?}");
+    let memory = answer.memory_bytes.unwrap();
+    assert!((memory.value / (1e9 + 2e6 * 45.0) - 1.0).abs() < 1e-6);
+    assert_eq!(answer.upgrades[0].bottleneck, CORES);
+    // 40 places of 70 ms each are 571 a second, 2 processors of 50 ms 40, and 4 of them 80
+    let enlarged = answer.upgrades[1].enlarged.as_ref().unwrap();
+    assert_eq!((enlarged.name.as_str(), enlarged.from, enlarged.to), (CORES, 2, 4));
+    assert!(answer.upgrades[1].last && answer.upgrades.len() == 2, "{:?}", answer.upgrades);
+    let most = &answer.sensitivity[0];
+    assert!(most.change() > 0.0 && most.users_less != Some(most.users), "{most:?}");
+}
+
+#[test]
+fn a_landscape_bound_by_its_pool_is_understood() {
+    let truth = truth(4, 0.01, 0.09);
+    let ladder = Ladder::of(measured(&truth, 1.0, &LADDER)).unwrap();
+    let sizing = size(ladder, &setup(4), question(70, None)).unwrap();
+    assert_eq!(sizing.knee.bottleneck, "work-processes");
+    assert!((sizing.knee.users.value / truth.knee_users(1.0).unwrap() - 1.0).abs() < 0.05);
+    assert_eq!(sizing.refusals, Vec::<String>::new());
+    let answer = sizing.answer.unwrap();
+    let needs = answer.needs.unwrap();
+    let pool = needs.iter().find(|need| need.name == "work-processes").unwrap();
+    let p95_s = |places: u32| {
+        let mut larger = truth.clone();
+        larger.resize("work-processes", places);
+        measured(&larger, 1.0, &[70])[0].p95_s
+    };
+    assert!(pool.places.holds(5.0) && p95_s(4) > 1.0 && p95_s(5) <= 1.0, "{needs:?}");
+    assert!(answer.p95_s.value > 1.0, "four are too few: {:?}", answer.p95_s);
+}
+
+#[test]
+fn each_bottleneck_is_enlarged_just_enough_for_the_next() {
+    // 4 places of 100 ms are 40 a second, 2 processors of 15 ms 133
+    let truth = truth(4, 0.015, 0.085);
+    let ladder = Ladder::of(measured(&truth, 1.0, &LADDER)).unwrap();
+    let answer = size(ladder, &setup(4), question(60, None)).unwrap().answer.unwrap();
+    let [first, second] = &answer.upgrades[..] else { panic!("{:?}", answer.upgrades) };
+    assert_eq!((first.bottleneck.as_str(), &first.enlarged), ("work-processes", &None));
+    let knee = truth.knee_users(1.0).unwrap();
+    assert!((first.knee_users.unwrap().value / knee - 1.0).abs() < 0.05, "{first:?}");
+    // 8 places are still less than the processors can do: the end of what may be said
+    let enlarged = second.enlarged.as_ref().unwrap();
+    assert_eq!((enlarged.from, enlarged.to, second.last), (4, 8, true));
+    assert!((second.knee_users.unwrap().value / (2.0 * knee) - 1.0).abs() < 0.05, "{second:?}");
+
+    // 4 places of 50 ms are 80 a second, 2 processors of 20 ms 100: with 6 places these are next
+    let truth = self::truth(4, 0.020, 0.030);
+    let ladder = Ladder::of(measured(&truth, 1.0, &[1, 5, 10, 20, 40, 80, 120])).unwrap();
+    let answer = size(ladder, &setup(4), question(100, None)).unwrap().answer.unwrap();
+    let next = &answer.upgrades[1];
+    let enlarged = next.enlarged.as_ref().unwrap();
+    assert_eq!(next.bottleneck, CORES, "{next:?}");
+    assert!(enlarged.from == 4 && (5..=6).contains(&enlarged.to), "{enlarged:?}");
+}
+
+#[test]
+fn a_figure_that_limits_nothing_changes_nothing_and_the_bottleneck_most() {
+    let truth = truth(40, 0.05, 0.02);
+    let ladder = Ladder::of(measured(&truth, 1.0, &LADDER)).unwrap();
+    let sized = size(ladder, &setup(40), question(45, None)).unwrap();
+    let answer = sized.answer.as_ref().unwrap();
+    let of = |name: &str| answer.sensitivity.iter().find(|it| it.name == name).unwrap();
+    let work = of(CORES);
+    assert!(work.users_less > Some(work.users) && work.users_more < Some(work.users), "{work:?}");
+    assert!(of("target").users_more > Some(work.users), "{:?}", of("target"));
+    assert!(of("think time").users_more > Some(work.users));
+    assert!(work.change() >= of("waiting").change(), "{:?}", answer.sensitivity);
+    let order = answer.sensitivity.windows(2).all(|two| two[0].change() >= two[1].change());
+    assert!(order, "{:?}", answer.sensitivity);
+    // the curve is the model, and its ends are one user and twice the range
+    assert_eq!((sized.curve[0].users, sized.curve.last().unwrap().users), (1, 120));
+    let falls = |two: &[CurvePoint]| {
+        two[1].throughput_per_s.value < two[0].throughput_per_s.value * 0.999_999
+    };
+    assert!(!sized.curve.windows(2).any(falls), "{:?}", sized.curve);
+}
+
+#[test]
+fn a_pool_that_nobody_named_is_asked_for() {
+    let ladder = Ladder::of(measured(&truth(4, 0.01, 0.09), 1.0, &LADDER)).unwrap();
+    let unnamed = Setup { cores: 2, ..Setup::default() };
+    let error = size(ladder.clone(), &unnamed, question(50, None)).unwrap_err();
+    assert!(matches!(error, SizingError::Model(ModelError::PoolUnknown { .. })), "{error}");
+    let no_account = ladder.steps().iter().map(|step| Step { parts: Vec::new(), ..step.clone() });
+    let ladder = Ladder::of(no_account.collect()).unwrap();
+    let sizing = size(ladder, &unnamed, question(50, None)).unwrap();
+    assert!(sizing.answer.is_none(), "nobody knows what limits it");
+    assert!(sizing.refusals[0].contains("not measured"), "{:?}", sizing.refusals);
+    assert!(!sizing.knee.explained, "nor where it is full");
+}
+
+#[test]
+fn twice_the_range_is_the_end() {
+    let ladder = Ladder::of(measured(&truth(40, 0.05, 0.02), 1.0, &LADDER)).unwrap();
+    let sizing = size(ladder.clone(), &setup(40), question(200, None)).unwrap();
+    assert!(sizing.answer.is_none());
+    assert!(
+        sizing.refusals.iter().any(|it| it.contains("measure up to at least 100")),
+        "{sizing:?}"
+    );
+    // the same users who think ten times as long ask less than was measured
+    let sizing = size(ladder, &setup(40), question(200, Some(10.0))).unwrap();
+    let answer = sizing.answer.expect("within the range");
+    assert!(answer.throughput_per_s.value < 200.0 / 10.0);
+    assert!(answer.memory_bytes.is_none(), "200 sessions are more than twice what was seen");
+}
+
+#[test]
+fn a_ladder_without_a_knee_says_so() {
+    let ladder = Ladder::of(measured(&truth(40, 0.05, 0.02), 1.0, &[1, 2, 4, 6, 8])).unwrap();
+    let sizing = size(ladder, &setup(40), question(10, None)).unwrap();
+    assert!(!sizing.knee.shown);
+}
+
+#[test]
+fn processors_that_nobody_watched_answer_nothing() {
+    let steps = measured(&truth(40, 0.05, 0.02), 1.0, &LADDER);
+    let blind = steps.into_iter().map(|step| Step { busy_cores: None, ..step }).collect();
+    let error = size(Ladder::of(blind).unwrap(), &setup(40), question(10, None)).unwrap_err();
+    assert_eq!(error, SizingError::Model(ModelError::Processors));
+}
+
+#[test]
+fn memory_that_is_full_first_is_the_knee() {
+    let steps = measured(&truth(10, 0.010, 0.040), 1.0, &[1, 10, 20, 40, 60]);
+    let ladder = || Ladder::of(steps.clone()).unwrap();
+    let of = |limit: u64, users| {
+        let setup = Setup { memory_limit_bytes: Some(limit), ..setup(10) };
+        size(ladder(), &setup, question(users, None)).unwrap()
+    };
+    // 1 GB and 2 MB a user
+    let bounded = of(1_160_000_000, 100);
+    assert_eq!(bounded.knee.bottleneck, MEMORY);
+    assert!((bounded.knee.users.value - 80.0).abs() < 0.5, "{:?}", bounded.knee);
+    assert!(!bounded.knee.shown, "60 users were measured");
+    assert!(bounded.refusals.iter().any(|it| it.contains("holds 7") || it.contains("holds 80")));
+    assert!(of(1_160_000_000, 70).refusals.is_empty());
+    assert_ne!(of(64 << 30, 100).knee.bottleneck, MEMORY);
+    let answer = of(1_160_000_000, 70).answer.unwrap();
+    assert_eq!(answer.upgrades[0].bottleneck, MEMORY);
+    let within = answer.users_within.unwrap().value;
+    assert!(within <= 80.0, "memory holds no more, however fast they are: {within}");
+    let more = answer.upgrades[1].enlarged.as_ref().unwrap();
+    assert_eq!((more.name.as_str(), more.from), (MEMORY, 1_160_000_000));
+    assert!(more.to > more.from && more.to <= 2 * more.from, "{more:?}");
+}
+
+#[test]
+fn a_pool_of_a_server_that_tells_nothing_is_held_all_the_time() {
+    let mut steps = measured(&truth(4, 0.002, 0.048), 1.0, &[1, 20, 40, 80, 160]);
+    for step in &mut steps {
+        step.parts.clear();
+        step.server_s = Some(0.002);
+    }
+    let sized = size(Ladder::of(steps).unwrap(), &setup(4), question(100, None)).unwrap();
+    assert_eq!(sized.knee.bottleneck, "work-processes");
+    let known = truth(4, 0.002, 0.048).knee_users(1.0).unwrap();
+    assert!((sized.knee.users.value / known - 1.0).abs() < 0.05, "{:?}", sized.knee);
+}
+
+#[test]
+fn the_clock_of_the_server_stands_in_for_processors_that_few_steps_know() {
+    let mut steps = measured(&truth(10, 0.020, 0.040), 1.0, &[1, 20, 40, 80, 120]);
+    for (at, step) in steps.iter_mut().enumerate() {
+        step.busy_cores = step.busy_cores.filter(|_| at > 2);
+        step.server_s = (at > 2).then_some(0.020);
+    }
+    let sized = size(Ladder::of(steps).unwrap(), &setup(10), question(100, None)).unwrap();
+    let demands = &sized.model.demands;
+    assert!((demands.cores_s.value - 0.020).abs() < 1e-9, "{demands:?}");
+    assert!(demands.cores_s.high - demands.cores_s.low >= 0.2 * 0.020 - 1e-9, "{demands:?}");
+    assert_eq!(sized.knee.bottleneck, CORES);
+}
+
+#[test]
+fn a_step_of_few_operations_refuses_nothing_by_chance() {
+    let truth = truth(4, 0.005, 0.045);
+    let mut steps = measured(&truth, 1.0, &[2, 20, 40, 60, 120, 160]);
+    for step in &mut steps {
+        step.operations = 5_000.0;
+    }
+    steps[0].operations = 40.0;
+    steps[0].throughput_per_s *= 0.8;
+    steps[0].p95_s *= 1.8;
+    let sized = size(Ladder::of(steps.clone()).unwrap(), &setup(4), question(160, None)).unwrap();
+    assert!(sized.refusals.is_empty(), "{:?}", sized.refusals);
+    let mut known = steps;
+    known[4].throughput_per_s *= 0.8;
+    known[4].mean_s = 120.0 / known[4].throughput_per_s - 1.0;
+    let sized = size(Ladder::of(known).unwrap(), &setup(4), question(160, None)).unwrap();
+    assert!(sized.refusals.iter().any(|it| it.contains("with 120 users")), "{:?}", sized.refusals);
+}

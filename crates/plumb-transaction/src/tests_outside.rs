@@ -1,0 +1,213 @@
+//! What actions ask for outside, and what they make of the answers.
+
+use std::collections::BTreeMap;
+
+use plumb_measure::Span;
+
+use super::{
+    BackEndAnswer, BackEndRequest, Body, Completed, Failed, FailureKind, Outside, OutsideError,
+    Reached, Request, SqlAnswer, SqlRequest, Trace, Traced, Transaction, run,
+};
+use crate::xslt::Stylesheet;
+
+/// Writes down what it is asked, and gives the same answer to each.
+#[derive(Default)]
+struct Notebook {
+    asked: Vec<String>,
+    sql: SqlAnswer,
+    back_end: BackEndAnswer,
+}
+
+impl Notebook {
+    fn note(&mut self, how: &str, request: &SqlRequest<'_>) {
+        let SqlRequest { server, text, values } = request;
+        self.asked.push(format!("{how} {server}: {text} {values:?}"));
+    }
+}
+
+impl Outside for Notebook {
+    fn sql(&mut self, request: &SqlRequest<'_>) -> Result<SqlAnswer, OutsideError> {
+        self.note("now", request);
+        Ok(self.sql.clone())
+    }
+
+    fn sql_later(&mut self, request: &SqlRequest<'_>) -> Result<(), OutsideError> {
+        self.note("later", request);
+        Ok(())
+    }
+
+    fn call(&mut self, request: &BackEndRequest<'_>) -> Result<BackEndAnswer, OutsideError> {
+        let BackEndRequest { server, method, target, media_type, body, .. } = request;
+        let body = String::from_utf8_lossy(body);
+        self.asked.push(format!("{server}: {method} {target} {media_type} {body}"));
+        Ok(self.back_end.clone())
+    }
+
+    fn transform(&mut self, _: &Stylesheet, _: &[u8], _: Span) -> Result<Vec<u8>, OutsideError> {
+        Err(OutsideError::Refused("no stylesheets here".into()))
+    }
+}
+
+#[derive(Default)]
+struct Lines(Vec<String>);
+
+impl Trace for Lines {
+    fn traced(&mut self, _: usize, action: &str, what: Traced<'_>) {
+        self.0.push(format!("{action}: {what}"));
+    }
+}
+
+fn done(text: &str, outside: &mut Notebook) -> (Result<Completed, Failed>, Vec<String>) {
+    let transaction = Transaction::parse("t", text).unwrap();
+    let body = Body::Xml(b"<A><B n='1'>x &amp; \"y\"</B><B>z</B></A>");
+    let request = Request { body, parameters: BTreeMap::new() };
+    let mut lines = Lines::default();
+    (run(&transaction, &request, &|_| None, outside, &mut lines), lines.0)
+}
+
+fn refused(text: &str) -> String {
+    Transaction::parse("t", text).unwrap_err().to_string()
+}
+
+const ROWS: &str = "[[action]]\nrepeat = \"/A/B\"\nassign = { n = \"@n\", text = \".\" }\n";
+
+#[test]
+fn values_of_rows_are_bound_and_what_is_absent_is_null() {
+    let text = format!(
+        "{ROWS}[[action.do]]\nsql = \"INSERT INTO t VALUES (${{n}}, ${{text}})\"\nserver = \"plant\"\n"
+    );
+    let mut outside = Notebook::default();
+    let (completed, lines) = done(&text, &mut outside);
+    completed.unwrap();
+    let expected = [
+        r#"later plant: INSERT INTO t VALUES ($1, $2) [Some("1"), Some("x & \"y\"")]"#,
+        r#"later plant: INSERT INTO t VALUES ($1, $2) [None, Some("z")]"#,
+    ];
+    assert_eq!(outside.asked, expected);
+    let shown = "sql in line 5: INSERT INTO t VALUES ($1, $2) with n is NULL, text = z";
+    assert!(lines.iter().any(|line| line == shown), "{lines:?}");
+    let transaction = Transaction::parse("t", &text).unwrap();
+    let text = "INSERT INTO t VALUES ($1, $2)";
+    let reached = Reached::Statement { server: "plant", text, values: 2 };
+    assert_eq!(transaction.reached(), [("sql in line 5", reached)]);
+}
+
+#[test]
+fn columns_of_an_answer_are_variables_and_only_then_it_is_waited_for() {
+    let text = "[[action]]\nname = \"order\"\nsql = \"SELECT plant, quantity FROM orders\"\n\
+        [[action]]\nrespond = \"${order.changed} ${order.plant}/${order.quantity}\"\n\
+        [[action]]\nsql = \"UPDATE t SET q = ${order.quantity}\"\n";
+    let first = vec![("plant".into(), Some("1000".into())), ("quantity".into(), None)];
+    let mut outside =
+        Notebook { sql: SqlAnswer { changed: 1, first: first.clone() }, ..Notebook::default() };
+    let (completed, lines) = done(text, &mut outside);
+    assert_eq!(completed.unwrap().text, "1 1000/");
+    assert_eq!(outside.asked[0], "now : SELECT plant, quantity FROM orders []");
+    assert_eq!(outside.asked[1], "later : UPDATE t SET q = $1 [None]");
+    assert_eq!(lines[1], "order: brings 1 row: plant = 1000, quantity is NULL");
+    let missing = text.replace("order.plant", "order.place");
+    let (failed, _) = done(&missing, &mut outside);
+    let failed = failed.unwrap_err();
+    assert!(failed.problem.contains("no column `place`; it brings plant, quantity"), "{failed}");
+    assert_eq!(failed.kind, FailureKind::Refused);
+    assert!(
+        refused(&text.replace("name = \"order\"", "name = \"ordr\"")).contains("order.changed")
+    );
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let text = "[parameters]\napi-token = \"abc123\"\n[[action]]\nsql = \"SELECT ${api-token}\"\n";
+    let (_, lines) = done(text, &mut Notebook::default());
+    assert_eq!(lines, ["sql in line 4: SELECT $1 with api-token = (not shown)"]);
+}
+
+#[test]
+fn a_call_sends_the_document_or_a_text_and_its_answer_is_used() {
+    let text = "[[action]]\nname = \"erp\"\ncall = \"sap\"\ntarget = \"/orders\"\nas = \"document\"\n\
+        [[action]]\nrepeat = \"/R/N\"\nassign = { n = \".\" }\n[[action.do]]\nlog = \"n ${n}\"\n\
+        [[action]]\ncall = \"sap\"\nmethod = \"PUT\"\ntarget = \"/x\"\nbody = \"${erp.status}\"\n\
+        type = \"text/csv\"\n";
+    let back_end = BackEndAnswer {
+        status: 200,
+        media_type: "application/json".into(),
+        body: b"{\"R\": {\"N\": [1, 2]}}".to_vec(),
+        told: Vec::new(),
+    };
+    let mut outside = Notebook { back_end, ..Notebook::default() };
+    let (completed, lines) = done(text, &mut outside);
+    completed.unwrap();
+    assert!(outside.asked[0].starts_with("sap: POST /orders application/xml <A><B n="));
+    assert_eq!(outside.asked[1], "sap: PUT /x text/csv 200");
+    let logs: Vec<_> = lines.iter().filter(|line| line.contains("logs")).collect();
+    assert_eq!(logs, ["log in line 10: logs n 1", "log in line 10: logs n 2"]);
+}
+
+#[test]
+fn an_answer_that_is_none_of_success_ends_the_transaction_unless_it_looks_at_it() {
+    let call = "[[action]]\nname = \"erp\"\ncall = \"sap\"\nmethod = \"GET\"\ntarget = \"/\"\n";
+    for (status, kind) in [
+        (404, FailureKind::Refused),
+        (400, FailureKind::Refused),
+        (429, FailureKind::Lost),
+        (503, FailureKind::Lost),
+    ] {
+        let back_end = BackEndAnswer { status, body: b"no <b>".to_vec(), ..Default::default() };
+        let mut outside = Notebook { back_end, ..Notebook::default() };
+        let failed = done(call, &mut outside).0.unwrap_err();
+        assert_eq!(failed.kind, kind);
+        let problem = format!("the back end sap answers GET {status}: no <b>");
+        assert_eq!(failed.problem, problem);
+        let looks = format!("{call}[[action]]\nrespond = \"${{erp.status}} ${{erp.body}}\"\n");
+        let completed = done(&looks, &mut outside).0.unwrap();
+        assert_eq!(completed.text, format!("{status} no <b>"));
+    }
+}
+
+#[test]
+fn an_answer_grows_with_the_rows_and_its_values_are_escaped() {
+    let text = format!(
+        "[[action]]\nrespond = '['\ntype = \"application/json\"\nstatus = 201\n\
+         {ROWS}[[action.do]]\nrespond = '{{\"n\": \"${{n}}\", \"text\": \"${{text}}\"}}'\n\
+         append = \", \"\n[[action]]\nrespond = ']'\nappend = \"\"\n"
+    );
+    let completed = done(&text, &mut Notebook::default()).0.unwrap();
+    assert_eq!((completed.status, completed.media_type.as_str()), (201, "application/json"));
+    let expected = r#"[{"n": "1", "text": "x & \"y\""}, {"n": "", "text": "z"}]"#;
+    assert_eq!(completed.text, expected);
+    let text = format!(
+        "[[action]]\nrespond = '<R>'\ntype = \"text/xml\"\n{ROWS}[[action.do]]\n\
+         respond = '<T>${{text}}</T>'\nappend = \"\"\n[[action]]\nrespond = '</R>'\nappend = \"\"\n"
+    );
+    let completed = done(&text, &mut Notebook::default()).0.unwrap();
+    assert_eq!(completed.text, "<R><T>x &amp; &quot;y&quot;</T><T>z</T></R>");
+}
+
+#[test]
+fn an_answer_is_bounded() {
+    let text = "[parameters]\nx = \"0123456789\"\n[[action]]\nrespond = \"${x}\"\n".to_owned()
+        + &format!("[[action]]\nrespond = \"{}\"\nappend = \"\"\n", "${x}".repeat(100_000))
+            .repeat(17);
+    let failed = done(&text, &mut Notebook::default()).0.unwrap_err();
+    assert!(failed.problem.contains("more than 16777216 bytes"), "{failed}");
+}
+
+#[test]
+fn what_is_wrong_in_an_action_is_told_with_its_place() {
+    for (text, expected) in [
+        ("sql = \"SELECT '${x}'\"", "line 2, column 16: a variable in quotes"),
+        ("sql = \"SELECT ${x}\"", "line 2, column 15: nothing gives `x` a value"),
+        ("sql = \"COMMIT\"", "line 2, column 8: COMMIT is no statement of a transaction"),
+        ("sql = \"SELECT 1\"\nserver = \"\"", "a data server has a name"),
+        ("log = \"a\"\nserver = \"b\"", "`server` belongs to sql, not to log"),
+        ("call = \"erp\"", "a call needs `target`"),
+        ("call = \"erp\"\ntarget = \"orders\"", "a target begins with `/`"),
+        ("call = \"erp\"\ntarget = \"/\"\nmethod = \"FETCH\"", "write one of GET, HEAD"),
+        ("call = \"erp\"\ntarget = \"/\"\nmethod = \"GET\"\nbody = \"x\"", "GET sends no body"),
+        ("call = \"erp\"\ntarget = \"/\"\nas = \"file\"", "line 4"),
+        ("sql = \"SELECT 1\"\nappend = \",\"", "`append` belongs to respond, not to sql"),
+    ] {
+        let error = refused(&format!("[[action]]\n{text}\n"));
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}

@@ -1,0 +1,214 @@
+//! What came of one step, and how well its figures are known.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use plumb_folder::{read_intervals, read_record};
+use plumb_measure::statistics::half_width;
+use plumb_measure::{ResultRecord, hdr};
+use serde::Serialize;
+
+/// Throughput of a step that has grown by less than this power of its level is flat.
+const FLAT: f64 = 0.25;
+/// A mean response time that has grown by more than this power of the level grows.
+const GROWS: f64 = 0.5;
+/// Stretches that the interval of throughput comes from: in shorter ones whole operations are few.
+const STRETCHES: usize = 10;
+/// A normal variable is within so many standard deviations of its mean in 95 of 100 cases.
+const Z95: f64 = 1.96;
+
+/// One run of a step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Step {
+    /// Users, connections or operations a second that were asked for.
+    pub(super) level: u32,
+    /// Its run, within the folder of the ladder.
+    pub(super) folder: String,
+    /// Its recorded part, nanoseconds.
+    pub(super) length_ns: u64,
+    /// True when its figures may be used and no longer run of the level stands in its place.
+    pub(super) counts: bool,
+    /// True of the run that shows whether the machine drifted.
+    pub(super) repeated: bool,
+    /// Why its figures may not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) invalid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) figures: Option<Figures>,
+}
+
+/// Figures of a step. A half is that of the 95 % interval, as a share of the figure; absent where
+/// too little was measured to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Figures {
+    pub(super) throughput_per_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) throughput_half: Option<f64>,
+    pub(super) mean_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mean_half: Option<f64>,
+    pub(super) p95_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) p95_half: Option<f64>,
+}
+
+/// What `folder` holds of a step: its figures, and why they may not be used, if so.
+pub(super) fn read(folder: &Path) -> anyhow::Result<(Option<Figures>, Option<String>)> {
+    let record = read_record(folder)?;
+    let result = record.results.first().context("the run has no result")?;
+    let validity = &result.validity;
+    let usable = validity.valid && validity.latency_valid && result.dropped == 0;
+    let why = || validity.reasons.first().map_or("not valid".into(), |it| it.text.clone());
+    let figures = figures(folder, result)?;
+    let invalid = match figures {
+        Some(_) if usable => None,
+        Some(_) => Some(why()),
+        None => Some(validity.reasons.first().map_or("no operation succeeded".into(), |_| why())),
+    };
+    Ok((figures, invalid))
+}
+
+fn figures(folder: &Path, result: &ResultRecord) -> anyhow::Result<Option<Figures>> {
+    let Some(response) = &result.response_ns else { return Ok(None) };
+    let lines = read_intervals(folder, &hdr::log_tag("response", &result.labels))?;
+    // what was begun before the first interval and ends in it is missing there, and after the last
+    // nothing more begins
+    let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+    let per_s: Vec<f64> = inner.chunks(inner.len().div_ceil(STRETCHES).max(1)).map(rate).collect();
+    let busy = inner.iter().filter(|line| !line.histogram.is_empty());
+    let means: Vec<f64> = busy.map(|line| line.histogram.mean()).collect();
+    let share = |half: Option<f64>, of: f64| half.filter(|_| of > 0.0).map(|half| half / of);
+    let mean_per_s = per_s.iter().sum::<f64>() / count(per_s.len() as u64).max(1.0);
+    Ok(Some(Figures {
+        throughput_per_s: result.throughput_per_s,
+        throughput_half: share(half_width(&per_s), mean_per_s),
+        mean_ns: response.mean,
+        mean_half: share(half_width(&means), count(response.mean)),
+        p95_ns: response.p95,
+        p95_half: hdr::decode(&response.histogram).ok().and_then(|it| p95_half(&it)),
+    }))
+}
+
+/// Operations a second of so many intervals.
+fn rate(lines: &[hdr::LogLine]) -> f64 {
+    let operations: u64 = lines.iter().map(|line| line.histogram.count()).sum();
+    let length_ns: u64 = lines.iter().map(|line| line.length_ns).sum();
+    count(operations) * 1e9 / count(length_ns).max(1.0)
+}
+
+/// Half the interval of the 95th percentile, as a share of it: between the order statistics that
+/// it lies between in 95 of 100 cases, were operations independent of each other. `None` where
+/// the upper one is not there.
+fn p95_half(of: &plumb_measure::Histogram) -> Option<f64> {
+    let error = Z95 * (0.95 * 0.05 / count(of.count())).sqrt();
+    if 0.95 + error >= 1.0 {
+        return None;
+    }
+    let (low, high) = (of.quantile(0.95 - error), of.quantile(0.95 + error));
+    let middle = count(of.quantile(0.95));
+    (middle > 0.0).then(|| count(high - low) / 2.0 / middle)
+}
+
+impl Figures {
+    /// The widest of the halves that a step must be long enough for; `None` where one is not known.
+    pub(super) fn widest(&self) -> Option<f64> {
+        Some(self.throughput_half?.max(self.p95_half?))
+    }
+
+    /// True when throughput is flat between `before` and this, of a level `factor` times as high,
+    /// while the response time grows.
+    pub(super) fn is_beyond_knee(&self, before: &Self, factor: f64) -> bool {
+        let power = |one: f64, two: f64| (one / two).ln() / factor.ln();
+        power(self.throughput_per_s, before.throughput_per_s) < FLAT
+            && power(count(self.mean_ns), count(before.mean_ns)) > GROWS
+    }
+
+    /// How far a figure of the repeated step is from the first, as a share, and how far it may be.
+    pub(super) fn drift_from(&self, first: &Self) -> [Drift; 2] {
+        let both = |one: Option<f64>, two: Option<f64>| Some((one?.powi(2) + two?.powi(2)).sqrt());
+        [
+            Drift {
+                share: self.throughput_per_s / first.throughput_per_s - 1.0,
+                within: both(self.throughput_half, first.throughput_half),
+            },
+            Drift {
+                share: count(self.mean_ns) / count(first.mean_ns) - 1.0,
+                within: both(self.mean_half, first.mean_half),
+            },
+        ]
+    }
+}
+
+/// How far a figure moved while the ladder was climbed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Drift {
+    /// As a share of the first.
+    pub(super) share: f64,
+    /// What both runs leave open, as a share; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) within: Option<f64>,
+}
+
+impl Drift {
+    /// A twentieth is no drift, whatever the intervals say.
+    const NONE: f64 = 0.05;
+
+    /// True when it is more than chance and more than a twentieth.
+    pub(super) fn is_shown(&self) -> bool {
+        self.within.is_some_and(|within| self.share.abs() > within.max(Self::NONE))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+pub(super) fn count(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::Histogram;
+
+    use super::*;
+
+    fn figures(throughput_per_s: f64, mean_ns: u64, half: f64) -> Figures {
+        Figures {
+            throughput_per_s,
+            throughput_half: Some(half),
+            mean_ns,
+            mean_half: Some(half),
+            p95_ns: 2 * mean_ns,
+            p95_half: Some(half),
+        }
+    }
+
+    #[test]
+    fn the_knee_is_flat_throughput_and_growing_times() {
+        let before = figures(100.0, 50, 0.01);
+        assert!(figures(104.0, 95, 0.01).is_beyond_knee(&before, 2.0));
+        assert!(!figures(180.0, 60, 0.01).is_beyond_knee(&before, 2.0), "it still grows");
+        assert!(!figures(104.0, 51, 0.01).is_beyond_knee(&before, 2.0), "nobody waits longer");
+    }
+
+    #[test]
+    fn a_drift_is_more_than_what_both_runs_leave_open() {
+        let first = figures(100.0, 1_000, 0.03);
+        let shown = |again: Figures| again.drift_from(&first).map(|it| it.is_shown());
+        assert_eq!(shown(figures(104.0, 1_040, 0.03)), [false, false], "within a twentieth");
+        assert_eq!(shown(figures(90.0, 1_200, 0.03)), [true, true]);
+        assert_eq!(shown(figures(90.0, 1_200, 0.30)), [false, false], "not known well enough");
+    }
+
+    #[test]
+    fn the_interval_of_a_percentile_lies_between_order_statistics() {
+        let mut times = Histogram::new();
+        for at in 1..=1_000_u64 {
+            times.record(at * 1_000);
+        }
+        // ranks 936.5 and 963.5 of 1,000
+        let half = p95_half(&times).unwrap();
+        assert!((half - 13.5 / 950.0).abs() < 2e-3, "{half}");
+        let mut few = Histogram::new();
+        few.record_n(1_000, 50);
+        assert_eq!(p95_half(&few), None, "above the 95th of 50 there are too few");
+    }
+}

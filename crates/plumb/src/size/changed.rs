@@ -1,0 +1,114 @@
+//! What would be: the model and the simulation beside each other.
+
+use plumb_measure::counted;
+use plumb_report::capacity::Page;
+use plumb_size::Bounded;
+use plumb_size::simulation::{Load, Simulated};
+use plumb_size::what_if::WhatIf;
+
+use super::figures::{between, rate, time, times};
+
+/// How far model and simulation may be apart, as a share.
+const APART_MAX: f64 = 0.10;
+
+/// The same of the 95th percentile, which the model only approximates.
+const P95_APART_MAX: f64 = 0.25;
+
+/// Everything about a what-if.
+pub(super) fn page(page: &mut Page, what_if: &WhatIf) {
+    let heading = format!("What if: {}", load(what_if.plan.load));
+    page.title(if what_if.beyond { format!("{heading} (model, not measured)") } else { heading });
+    let found = &what_if.simulated;
+    let shown =
+        |it: Option<Bounded>, show: fn(Bounded) -> String| it.map_or("too few".into(), show);
+    let row =
+        |name: &str, model: String, simulated: String| vec![name.to_owned(), model, simulated];
+    let rows = vec![
+        row(
+            "operations a second",
+            rate(what_if.model.throughput_per_s),
+            shown(found.throughput_per_s, between),
+        ),
+        row("mean", time(what_if.model.mean_s), shown(found.mean_s, times)),
+        row("p95", time(what_if.model_p95_s), shown(found.p95_s, times)),
+    ];
+    page.table("The model and the simulation beside each other", &["", "model", "simulated"], rows);
+    agreement(page, what_if);
+    let failed = failures(found);
+    if !failed.is_empty() {
+        page.sentence(format!("Simulated: {}.", failed.join(", ")));
+    }
+    let fullest = found.resources.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+    if let Some(fullest) = fullest {
+        page.sentence(format!(
+            "The fullest is {}: {:.0} % busy, {:.1} operations wait for it.",
+            fullest.name,
+            fullest.share * 100.0,
+            fullest.waiting
+        ));
+    }
+}
+
+fn load(load: Load) -> String {
+    match load {
+        Load::Closed { users, think_s, .. } => {
+            let users = counted(u64::from(users), "user");
+            format!("{users} who think for {}", time(think_s))
+        }
+        Load::Open { rate_per_s } => {
+            format!("{} operations a second, whatever is under way", rate(rate_per_s))
+        }
+    }
+}
+
+fn agreement(page: &mut Page, what_if: &WhatIf) {
+    if let Some(p95_s) = what_if.simulated.p95_s
+        && (what_if.model_p95_s / p95_s.value - 1.0).abs() > P95_APART_MAX
+    {
+        page.sentence(format!(
+            "The 95th percentiles are apart: the model's is multiplied by {:.2}, what those of the ladder \
+             were of it, and the simulation has only what it draws.",
+            what_if.model_p95_s / what_if.model.p95_s
+        ));
+    }
+    let unknown = what_if.unknown_to_model.join(", ");
+    if !unknown.is_empty() {
+        page.sentence(format!(
+            "The model knows nothing of {unknown}: its column is the same landscape without them."
+        ));
+    }
+    let Some(apart) = what_if.apart.filter(|apart| apart.iter().any(|it| *it > APART_MAX)) else {
+        return;
+    };
+    let so = if unknown.is_empty() {
+        "neither may be used alone"
+    } else {
+        "what it knows nothing of makes the difference, or the model is off"
+    };
+    page.sentence(format!(
+        "The two are apart by {:.0} % in throughput and {:.0} % in the mean: {so}.",
+        apart[0] * 100.0,
+        apart[1] * 100.0
+    ));
+}
+
+/// What was turned away, given up, tried again and failed, as far as there was any.
+fn failures(found: &Simulated) -> Vec<String> {
+    let all = [
+        (found.turned_away, "try", "tries", "turned away by a full queue"),
+        (found.timed_out, "try", "tries", "given up after the time-out"),
+        (found.retried, "retry", "retries", "made"),
+        (found.failed, "operation", "operations", "failed"),
+        (found.refused_sessions, "session", "sessions", "refused"),
+    ];
+    let some = all.into_iter().filter(|(many, ..)| *many > 0);
+    let mut words: Vec<String> = some
+        .map(|(many, one, more, what)| {
+            format!("{many} {} {what}", if many == 1 { one } else { more })
+        })
+        .collect();
+    if !words.is_empty() {
+        words.push(format!("beside {} operations done", found.operations));
+    }
+    words
+}

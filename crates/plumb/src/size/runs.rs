@@ -1,0 +1,311 @@
+//! Runs become the steps of a ladder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail, ensure};
+use plumb_folder::{Found, read_record};
+use plumb_measure::statistics::half_width;
+use plumb_measure::{
+    Distribution, HostUse, PartRecord, ResultRecord, RunRecord, Span, counted, hdr, real,
+};
+use plumb_size::ladder::{Ladder, Step};
+use serde::Serialize;
+
+use super::declared::Declared;
+use super::figures::seconds;
+use super::sales::{self, SalesStep};
+
+/// What was read.
+#[derive(Debug, Serialize)]
+pub(super) struct Read {
+    /// Folders of the runs.
+    pub(super) runs: Vec<String>,
+    /// The version of plumb that measured.
+    pub(super) version: String,
+    /// The machine under test.
+    pub(super) machine: String,
+    /// Its processors.
+    pub(super) cores: u32,
+    /// True when the load generator ran on it, too.
+    pub(super) shared: bool,
+    /// What was asked of whom.
+    pub(super) target: String,
+    /// Places of the pools that the ladder names.
+    pub(super) pools: BTreeMap<String, u32>,
+    /// Servers of the parts of the server's account that it names.
+    pub(super) servers: BTreeMap<String, u32>,
+    /// The memory limit around the server, bytes; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) memory_limit_bytes: Option<u64>,
+    /// Steps that were left out because they are not valid, and why.
+    pub(super) left_out: Vec<String>,
+    /// The valid steps as those of the scenario of sales, or why they are of none.
+    #[serde(skip)]
+    pub(super) sales: Result<Vec<SalesStep>, String>,
+}
+
+/// What all runs of a ladder have in common.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    version: String,
+    machine: String,
+    kernel: String,
+    cores: u64,
+    target: String,
+    server: Option<String>,
+    scenario: String,
+    url: String,
+}
+
+/// Reads the runs below `paths`.
+pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<(Read, Ladder)> {
+    let declared = Declared::at(paths)?;
+    let paths = &declared.paths(paths);
+    let found = Found::at(paths)?;
+    if let Some(unread) = found.unread.first() {
+        bail!("{} cannot be read: {}", unread.place, unread.reason);
+    }
+    if let Some(one) = found.experiments.iter().find(|it| it.variants.len() > 1) {
+        bail!(
+            "{} compares {} variants: a ladder is of one; name the runs of one of them",
+            one.folder.display(),
+            one.variants.len()
+        );
+    }
+    let (mut steps, mut left_out, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first: Option<(Origin, RunRecord, PathBuf)> = None;
+    let mut sales = Ok(Vec::new());
+    for run in &found.runs {
+        let record = read_record(&run.path)?;
+        check_kind(&record, &run.path)?;
+        let mut origin = Origin::of(&record);
+        if let Some(ladder) = declared.ladder_of(&run.path) {
+            // its servers are started for it, at whatever address is free
+            origin.target = format!("the ladder {}", ladder.display());
+            origin.url = String::new();
+        }
+        if let Some((before, _, path)) = &first {
+            origin.check_alike(&run.path, before, path)?;
+        }
+        if let Err(error) = sales::check(&record) {
+            sales = Err(error.to_string());
+        }
+        for result in &record.results {
+            let Some(users) = users(result) else { continue };
+            if result.validity.valid && result.validity.latency_valid && result.dropped == 0 {
+                steps.extend(step(&record, result, users));
+                if let Ok(sales) = &mut sales {
+                    sales.extend(SalesStep::of(result, users, begun_within_s(&record, result)));
+                }
+            } else {
+                let why = result.validity.reasons.first().map_or("", |it| it.text.as_str());
+                left_out.push(format!("{}: {why}", counted(u64::from(users), "user")));
+            }
+        }
+        names.push(run.path.display().to_string());
+        first.get_or_insert((origin, record, run.path.clone()));
+    }
+    let (origin, record, _) = first.context("there is no run at these paths")?;
+    let tested = record.results.iter().filter_map(|it| it.host.as_ref());
+    let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
+    let placed = placed(&record);
+    let read = Read {
+        pools: declared.pools,
+        servers: declared.servers,
+        memory_limit_bytes,
+        runs: names,
+        version: origin.version,
+        machine: origin.machine,
+        cores: placed.unwrap_or_else(|| u32::try_from(origin.cores).unwrap_or(u32::MAX)),
+        shared: shared(&record) && placed.is_none(),
+        target: record.target.address.clone(),
+        left_out,
+        sales,
+    };
+    if steps.is_empty() && !read.left_out.is_empty() {
+        bail!("no step is valid; the first: {}", read.left_out[0]);
+    }
+    Ok((read, Ladder::of(steps)?))
+}
+
+/// Rates are no users, and of an unfinished run nothing is known.
+fn check_kind(record: &RunRecord, path: &Path) -> anyhow::Result<()> {
+    let open = record.results.iter().flat_map(|it| &it.scenarios).any(|it| it.load == "open");
+    ensure!(
+        record.plan.load == "closed" && !open,
+        "{} is a load at a rate: its users are not known; measure with --users",
+        path.display()
+    );
+    ensure!(
+        record.results.iter().any(|it| users(it).is_some()),
+        "{} has no steps of users: measure with `plumb http load --users 1,2,4,...`",
+        path.display()
+    );
+    Ok(())
+}
+
+impl Origin {
+    fn of(record: &RunRecord) -> Self {
+        let option =
+            |name: &str| record.plan.options.get(name).map(ToString::to_string).unwrap_or_default();
+        let (machine, kernel, cores) = match &record.far {
+            Some(far) => (far.name.clone(), far.kernel.clone(), far.cpus),
+            None => (record.host.name.clone(), record.host.kernel.clone(), record.host.cpus),
+        };
+        Self {
+            version: record.plumb.version.clone(),
+            machine,
+            kernel,
+            cores,
+            target: record.target.address.clone(),
+            server: record.target.server.clone(),
+            scenario: option("scenario-text"),
+            url: option("url"),
+        }
+    }
+
+    fn check_alike(&self, path: &Path, other: &Self, other_path: &Path) -> anyhow::Result<()> {
+        let differ = [
+            ("plumb", &self.version, &other.version),
+            ("machine", &self.machine, &other.machine),
+            ("kernel", &self.kernel, &other.kernel),
+            ("target", &self.target, &other.target),
+            ("scenario", &self.scenario, &other.scenario),
+            ("address", &self.url, &other.url),
+        ];
+        if let Some((what, one, two)) = differ.iter().find(|(_, one, two)| one != two) {
+            let short = |text: &str| text.chars().take(60).collect::<String>();
+            bail!(
+                "{} and {} are of different landscapes: {what} `{}` and `{}`; a ladder is of one",
+                path.display(),
+                other_path.display(),
+                short(one),
+                short(two)
+            );
+        }
+        ensure!(
+            self == other,
+            "{} and {} are of different landscapes: processors or server differ; a ladder is of one",
+            path.display(),
+            other_path.display()
+        );
+        Ok(())
+    }
+}
+
+/// True when the load generator ran on the machine under test.
+fn shared(record: &RunRecord) -> bool {
+    record.far.is_none()
+}
+
+fn users(result: &ResultRecord) -> Option<u32> {
+    let label = ["users", "connections"].iter().find_map(|name| result.labels.get(*name));
+    label?.parse().ok().filter(|it| *it > 0)
+}
+
+fn step(record: &RunRecord, result: &ResultRecord, users: u32) -> Option<Step> {
+    let response = result.response_ns.as_ref()?;
+    let far = record.far.as_ref().and(result.far.as_ref());
+    let host = far.or(result.host.as_ref().filter(|_| record.far.is_none()));
+    let cores = record.far.as_ref().map_or(record.host.cpus, |far| far.cpus);
+    let begun_s = begun_within_s(record, result);
+    let throughput_per_s = real(result.operations) / begun_s;
+    let mean_s = seconds(response.mean);
+    let server_s = result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(seconds);
+    // what was under way when recording began was worked on, too, and is no operation of the record
+    let worked = real(result.operations) + throughput_per_s * mean_s;
+    let per_operation = real(result.operations) / begun_s / (worked / seconds(result.duration_ns));
+    let placed = placed(record);
+    let busy_cores = match placed {
+        Some(_) => server_s.map(|server_s| server_s * throughput_per_s),
+        None => host.and_then(|host| busy(host, cores)).map(|busy| busy * per_operation.min(1.2)),
+    };
+    let alone = shared(record) && placed.is_none();
+    Some(Step {
+        users: f64::from(users),
+        throughput_per_s,
+        operations: real(result.operations),
+        mean_s,
+        mean_half_s: half(result).or_else(|| half_of(response)),
+        p95_s: seconds(response.p95),
+        busy_cores,
+        server_s,
+        generator_s: result.cpu.filter(|_| alone).map(|cpu| seconds(cpu.client_ns_per_op)),
+        memory_bytes: host
+            .and_then(|host| host.tested_memory_bytes.or(host.memory_used_bytes))
+            .map(real),
+        parts: told(&result.parts),
+    })
+}
+
+/// The time within which the operations of a result began, seconds. A load of a given length begins
+/// nothing behind its end, and waits for what is under way: until the result is over less and less
+/// is asked, so that its operations over its whole time are fewer a second than they were.
+fn begun_within_s(record: &RunRecord, result: &ResultRecord) -> f64 {
+    let whole_s = seconds(result.duration_ns);
+    let option = |name: &str| record.plan.options.get(name)?.as_str().map(str::to_owned);
+    let of_scenario = || {
+        let text = option("scenario-text")?;
+        let scenario: toml::Table = text.parse().ok()?;
+        scenario.get("for")?.as_str().map(str::to_owned)
+    };
+    let asked: Option<Span> = option("for").or_else(of_scenario).and_then(|it| it.parse().ok());
+    match asked.map(|span| seconds(span.ns())) {
+        Some(asked_s) if asked_s > 0.0 && asked_s < whole_s => asked_s,
+        _ => whole_s,
+    }
+}
+
+/// The processors that the server alone may use; `None` where it may use all, or ran elsewhere.
+fn placed(record: &RunRecord) -> Option<u32> {
+    let tested = |it: &ResultRecord| it.host.as_ref()?.tested_cpus;
+    record.results.iter().find_map(tested).filter(|_| shared(record))
+}
+
+/// Half the interval of the mean, from the means of batches.
+fn half(result: &ResultRecord) -> Option<f64> {
+    let means: Vec<f64> = result.batches.as_ref()?.mean_ns.iter().map(|ns| seconds(*ns)).collect();
+    half_width(&means)
+}
+
+/// The same from the spread of all times, as if each were independent of the others.
+fn half_of(response: &Distribution) -> Option<f64> {
+    let times = hdr::decode(&response.histogram).ok()?;
+    let (n, mean) = (real(times.count()), times.mean());
+    let square = |(value, many): (u64, u64)| (real(value) - mean).powi(2) * real(many);
+    let variance = times.buckets().map(square).sum::<f64>() / (n - 1.0).max(1.0);
+    (n > 1.0).then(|| 1.96 * (variance / n).sqrt() / 1e9)
+}
+
+/// Processors that were busy, without other programs.
+fn busy(host: &HostUse, cores: u64) -> Option<f64> {
+    let foreign = host.foreign_pct.unwrap_or(0.0);
+    Some((host.busy_pct? - foreign).max(0.0) / 100.0 * real(cores))
+}
+
+/// Times of a server's account in which an operation holds no place of its pool, or that hold the
+/// others: its front, and its whole.
+const BESIDE: [&str; 3] = ["front", "total", "gwtotal"];
+
+/// The parts of the server's account that are the wait for a place or the work in it, an average over
+/// all operations.
+fn told(parts: &[PartRecord]) -> Vec<(String, f64)> {
+    let mut sums: Vec<(String, f64)> = Vec::new();
+    let operations: u64 = parts.iter().map(|it| it.operations).sum();
+    for part in parts {
+        let beside = |name: &str| BESIDE.iter().any(|it| name.eq_ignore_ascii_case(it));
+        for (name, distribution) in part.told_ns.iter().filter(|(name, _)| !beside(name)) {
+            let all_s = total_s(distribution);
+            match sums.iter_mut().find(|(it, _)| it == name) {
+                Some((_, sum)) => *sum += all_s,
+                None => sums.push((name.clone(), all_s)),
+            }
+        }
+    }
+    sums.into_iter().map(|(name, sum)| (name, sum / real(operations.max(1)))).collect()
+}
+
+fn total_s(distribution: &Distribution) -> f64 {
+    seconds(distribution.mean) * real(distribution.count)
+}

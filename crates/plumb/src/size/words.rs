@@ -1,0 +1,301 @@
+//! What a sizing says, in words and tables.
+
+use plumb_measure::{counted, real};
+use plumb_report::capacity::{Head, Outcome, Page};
+use plumb_size::Bounded;
+use plumb_size::analysis::Figure;
+use plumb_size::ladder::Step;
+use plumb_size::model::{INSIDE, OUTSIDE};
+use plumb_size::sizing::{Answer, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
+
+use super::figures::{
+    GIB, between, gibibytes, mebibytes, plain, rate, target_words, time, times, whole,
+};
+use super::{Offered, Report, changed, charts, next, sales};
+
+/// The one sentence that answers, or says why not.
+pub(super) fn sentence(sizing: &Sizing) -> String {
+    let Some(answer) = &sizing.answer else {
+        let why = sizing.refusals.first().map_or("", String::as_str);
+        return format!("Not answered: {why}.");
+    };
+    let users = counted(u64::from(sizing.question.users), "user");
+    let think = time(answer.think_s);
+    let base = format!(
+        "{users} who think for {think} get {} operations a second at a p95 of {} and a mean of {} on \
+         what was measured",
+        between(answer.throughput_per_s),
+        times(answer.p95_s),
+        times(answer.mean_s),
+    );
+    match (sizing.question.target, &answer.users_within) {
+        (Some(target), Some(within)) => {
+            format!("{base}; {} ({}).", largest(sizing, *within), target_words(target))
+        }
+        _ => format!("{base}."),
+    }
+}
+
+fn largest(sizing: &Sizing, within: Bounded) -> String {
+    if within.value < 1.0 {
+        return "not even one user is within the target".into();
+    }
+    if within.value + 1.0 > sizing.users_max() {
+        return format!(
+            "the target holds up to at least {:.0} users, the end of what may be said from this ladder",
+            within.value.floor()
+        );
+    }
+    format!("the target holds up to {} users", whole(within))
+}
+
+/// Everything, on one page.
+pub(super) fn page(report: &Report) -> Page {
+    let sizing = &report.sizing;
+    let mut page = Page::new(Head {
+        target: report.runs.target.clone(),
+        about: format!("machine under test: {}", report.runs.machine),
+        outcome: outcome(sizing),
+        command: report.command.clone(),
+        foot: format!("plumb {}, {}", report.runs.version, report.schema),
+    });
+    page.sentence(&report.sentence);
+    for refusal in sizing.refusals.iter().skip(1) {
+        page.sentence(format!("Also: {refusal}."));
+    }
+    if sizing.answer.is_some() && is_falsified(sizing) {
+        page.sentence(
+            "The highest step was measured outside the interval that the others predict for it: the \
+             intervals of this answer are not confirmed.",
+        );
+    }
+    page.figures(charts::figures(sizing));
+    page.charts(charts::charts(sizing));
+    page.title("How sure that is");
+    checks(&mut page, sizing);
+    if let Some(answer) = &sizing.answer {
+        needs(&mut page, answer, report.offered);
+        memory(&mut page, sizing, answer);
+        next::bottlenecks(&mut page, sizing, answer);
+        next::sensitivity(&mut page, sizing, answer);
+    }
+    if let Some(saps_like) = &report.saps_like {
+        sales::said(&mut page, saps_like);
+    }
+    if let Some(what_if) = &report.what_if {
+        changed::page(&mut page, what_if);
+    }
+    ladder(&mut page, report);
+    demands(&mut page, sizing);
+    page
+}
+
+/// True when the step that was held out lies outside of what was predicted for it.
+fn is_falsified(sizing: &Sizing) -> bool {
+    sizing.held_out.as_ref().is_some_and(|it| {
+        let mean = sizing.question.target.is_some_and(|target| target.figure == Figure::Mean);
+        let time = if mean { it.mean_s } else { it.p95_s };
+        !(time.held && it.throughput_per_s.held)
+    })
+}
+
+fn outcome(sizing: &Sizing) -> Outcome {
+    let Some(answer) = &sizing.answer else { return Outcome::Refused };
+    let asked = f64::from(sizing.question.users);
+    match answer.users_within {
+        Some(within) if within.value >= asked && !is_falsified(sizing) => Outcome::Kept,
+        _ => Outcome::Answered,
+    }
+}
+
+/// Knee, and the step that was held out.
+fn checks(page: &mut Page, sizing: &Sizing) {
+    let knee = &sizing.knee;
+    let highest = sizing.ladder.highest().users;
+    if !knee.explained {
+        page.sentence("Where the knee of the ladder lies is not known: the model that would say does not follow it.");
+    } else if knee.shown {
+        page.sentence(format!(
+            "The knee of the ladder lies at {} users: {} is full first, at {} operations a second.",
+            whole(knee.users),
+            knee.bottleneck,
+            between(knee.limit_per_s),
+        ));
+    } else {
+        page.sentence(format!(
+            "The ladder shows no knee up to {highest:.0} users. The model puts it at {} users, where \
+             {} would be full; that was not measured.",
+            whole(knee.users),
+            knee.bottleneck,
+        ));
+    }
+    match &sizing.held_out {
+        Some(held_out) => page.sentence(held_out_words(held_out)),
+        None => page.sentence(
+            "The highest step could not be held out: too few steps are left without it, so nothing \
+             checks the prediction.",
+        ),
+    }
+    if let Some(law) = &sizing.scalability {
+        let peak = law.peak_users().filter(|peak| *peak <= RANGE_MAX * highest);
+        let peak = peak.map_or_else(
+            || format!("no peak up to {:.0} users", RANGE_MAX * highest),
+            |peak| format!("a peak at {peak:.0} users"),
+        );
+        page.sentence(format!(
+            "Scalability law: {} operations a second of one user, contention {}, coherency {}, {peak}.",
+            between(law.single_per_s),
+            plain(law.contention),
+            plain(law.coherency),
+        ));
+    }
+}
+
+fn held_out_words(held_out: &HeldOut) -> String {
+    let one = |name: &str, it: &Predicted, show: fn(f64) -> String| {
+        let outside = if it.held { "" } else { ", outside its interval" };
+        format!(
+            "{name} {} for {} measured ({:+.1} %{outside})",
+            show(it.predicted.value),
+            show(it.measured),
+            it.error * 100.0
+        )
+    };
+    format!(
+        "Predicted from the other steps, the step of {:.0} users has {}, {} and {}.",
+        held_out.users,
+        one("throughput", &held_out.throughput_per_s, rate),
+        one("mean", &held_out.mean_s, time),
+        one("p95", &held_out.p95_s, time),
+    )
+}
+
+fn needs(page: &mut Page, answer: &Answer, offered: Option<Offered>) {
+    let busy = |name: &str| {
+        let found = answer.at.resources.iter().find(|it| it.name == name);
+        found.map_or_else(String::new, |it| format!("{:.0} %", it.share * 100.0))
+    };
+    page.title("What these users need");
+    let Some(needs) = &answer.needs else {
+        page.sentence(if answer.users_within.is_none() {
+            "No box is named without a response time to keep: give --target, such as p95=1s."
+        } else {
+            "No box is named: the target needs more than twice the places that were measured, or \
+             cannot be kept at all. Measure on a larger machine."
+        });
+        return;
+    };
+    let row = |need: &Need| {
+        let name = need.name.clone();
+        vec![name, need.had.to_string(), busy(&need.name), whole(need.places)]
+    };
+    page.table(
+        "Boxes: what these users need",
+        &["resource", "measured", "busy then", "needed"],
+        needs.iter().map(row).collect(),
+    );
+    if let Some(offered) = offered {
+        page.sentence(boxes(needs, answer.memory_bytes, offered));
+    }
+}
+
+fn boxes(needs: &[Need], memory: Option<Bounded>, offered: Offered) -> String {
+    let cores = needs.iter().find(|need| need.name == plumb_size::model::CORES);
+    let of_cores = cores.map_or(Bounded::around(1.0, 0.0), |need| need.places);
+    let number = |cores: f64, memory: Option<f64>| {
+        let by_cores = (cores / f64::from(offered.cores)).ceil();
+        let by_memory = offered.memory_bytes.zip(memory);
+        let by_memory = by_memory.map_or(1.0, |(size, bytes)| (bytes / real(size)).ceil());
+        by_cores.max(by_memory).max(1.0)
+    };
+    let bounded = Bounded {
+        value: number(of_cores.value, memory.map(|it| it.value)),
+        low: number(of_cores.low, memory.map(|it| it.low)),
+        high: number(of_cores.high, memory.map(|it| it.high)),
+    };
+    let known = if offered.memory_bytes.is_some() && memory.is_none() {
+        "; memory is not in it, because it is not known for these users"
+    } else {
+        ""
+    };
+    format!("Boxes of {} cores: {}{known}.", offered.cores, whole(bounded))
+}
+
+fn memory(page: &mut Page, sizing: &Sizing, answer: &Answer) {
+    let Some(line) = &sizing.memory else {
+        page.sentence("Memory was not recorded in at least three steps, so none is named.");
+        return;
+    };
+    let Some(bytes) = answer.memory_bytes else {
+        page.sentence(format!(
+            "Memory is not answered: {} users are more than {RANGE_MAX:.0} times the {:.0} that were \
+             measured.",
+            sizing.question.users,
+            sizing.ladder.highest().users,
+        ));
+        return;
+    };
+    let grows = if line.slope.low > 0.0 {
+        format!("a user adds {}", mebibytes(line.slope))
+    } else {
+        format!("that a user adds anything is not shown ({})", mebibytes(line.slope))
+    };
+    page.sentence(format!("Memory in use with these users: {}; {grows}.", gibibytes(bytes)));
+}
+
+fn ladder(page: &mut Page, report: &Report) {
+    page.title("The ladder");
+    let row = |step: &Step| {
+        let unknown = || "not known".to_owned();
+        vec![
+            format!("{:.0}", step.users),
+            rate(step.throughput_per_s),
+            time(step.mean_s),
+            time(step.p95_s),
+            step.busy_cores.map_or_else(unknown, |busy| format!("{busy:.2}")),
+            step.memory_bytes.map_or_else(unknown, |it| format!("{:.2} GiB", it / GIB)),
+        ]
+    };
+    page.table(
+        "The valid steps of the ladder",
+        &["users", "a second", "mean", "p95", "busy cores", "memory"],
+        report.sizing.ladder.steps().iter().map(row).collect(),
+    );
+    for left_out in &report.runs.left_out {
+        page.sentence(format!("Left out, not valid: {left_out}."));
+    }
+    let generator = if report.runs.shared {
+        ", on which the load generator ran, too; its processor time is not in what users need"
+    } else {
+        ""
+    };
+    page.sentence(format!(
+        "Think time of the ladder: {}. Machine under test: {}, {}{generator}.",
+        time(report.sizing.model.think_s),
+        report.runs.machine,
+        counted(u64::from(report.sizing.model.setup.cores), "core"),
+    ));
+}
+
+fn demands(page: &mut Page, sizing: &Sizing) {
+    page.title("What an operation takes");
+    let demands = &sizing.model.demands;
+    let mut rows =
+        vec![vec!["processor time, everything on the machine".into(), times(demands.cores_s)]];
+    if demands.generator_s > 0.0 {
+        rows.push(vec!["of this the load generator".into(), time(demands.generator_s)]);
+    }
+    for (name, it) in &demands.stations_s {
+        rows.push(vec![name.clone(), times(*it)]);
+    }
+    rows.push(vec![format!("{INSIDE}, while a place is held"), times(demands.inside_s)]);
+    rows.push(vec![format!("{OUTSIDE}: everything else"), times(demands.outside_s)]);
+    page.table("Demands of one operation", &["", "an operation"], rows);
+    page.sentence(format!(
+        "Throughput of the steps is {:.1} % off the model (root mean square); their p95 lies {:.2} \
+         times as far above the mean as the model's, and is {:.0} % off that.",
+        sizing.model.misfit * 100.0,
+        sizing.model.tail.factor,
+        sizing.model.tail.misfit * 100.0
+    ));
+}

@@ -1,0 +1,92 @@
+//! A file with a `[ladder]`: steps, the folder, what is refused.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::kit::{plumb, read};
+
+use super::{experiment, folder};
+
+const CONNECTIONS: &str = r#"
+name = "echoes"
+[[server]]
+name = "echo"
+run = "net serve --listen 127.0.0.1:0"
+[ladder]
+run = "net ping ${echo} --size 100B"
+connections = [1, 2]
+step = "100ms"
+step-max = "100ms"
+warmup = "0s"
+attempts = 1
+pools = { threads = 4 }
+"#;
+
+fn document(path: &Path) -> Value {
+    serde_json::from_str(&read(path)).expect("JSON")
+}
+
+#[test]
+fn every_level_leaves_a_run_and_says_what_came_of_it() {
+    let at = folder();
+    experiment(at.path(), CONNECTIONS);
+    let ended = plumb(&["lab", "run", "x.toml", "--out", "one", "--json"], at.path());
+    // on a busy machine no step is valid, which is 3 and no failure of the ladder
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let ladder = document(&at.path().join("one/ladder.json"));
+    assert_eq!(ladder["schema"], "plumb.ladder/1");
+    assert_eq!(
+        (&ladder["stepped"], &ladder["pools"]["threads"]),
+        (&"connections".into(), &4.into())
+    );
+    let steps = ladder["steps"].as_array().expect("steps");
+    let levels: Vec<_> = steps.iter().filter_map(|it| it["level"].as_u64()).collect();
+    assert!(levels.starts_with(&[1, 2]), "{levels:?}");
+    for step in steps {
+        let run = at.path().join("one").join(step["folder"].as_str().expect("a folder"));
+        let record = document(&run.join("run.json"));
+        assert_eq!(record["results"][0]["labels"]["connections"], step["level"].to_string());
+        assert_eq!(step["counts"].as_bool(), Some(step.get("invalid").is_none()), "{step}");
+    }
+    let counts = steps.iter().any(|it| it["counts"] == true);
+    assert_eq!(counts, steps.len() == 3, "one that counts is taken again: {levels:?}");
+    assert!(at.path().join("one/experiment.toml").is_file());
+}
+
+#[test]
+fn what_it_would_do_is_shown_and_nothing_is_left() {
+    let at = folder();
+    experiment(at.path(), CONNECTIONS);
+    let shown = plumb(&["lab", "run", "x.toml", "--dry-run"], at.path()).with(0).stdout;
+    assert!(shown.starts_with("echoes: 2 of connections 1, 2, one of them twice"), "{shown}");
+    assert!(!at.path().join("plumb-runs").exists());
+}
+
+#[test]
+fn the_example_is_a_ladder_from_1_to_40_users() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words = ["lab", "run", "examples/sizing/ladder.toml", "--dry-run"];
+    let shown = plumb(&words, &root).with(0).stdout;
+    assert!(shown.starts_with("sizing: 9 of users 1, 2, 3, 5, 8, 13, 21, 34, 40,"), "{shown}");
+}
+
+#[test]
+fn what_is_no_ladder_is_refused_before_anything_is_measured() {
+    let at = folder();
+    let refused = |text: &str, words: &[&str], why: &str| {
+        experiment(at.path(), text);
+        let ended = plumb(&[&["lab", "run", "x.toml", "--out", "no"], words].concat(), at.path());
+        let said = ended.with(2).stderr;
+        assert!(said.contains(why), "{said}");
+        assert!(!at.path().join("no").exists());
+    };
+    refused(CONNECTIONS, &["--rounds", "3"], "belong to variants");
+    refused(&CONNECTIONS.replace("[1, 2]", "[2, 1]"), &[], "that rise");
+    refused(&CONNECTIONS.replace("--size 100B", "--sise 100B"), &[], "--sise");
+    refused(&CONNECTIONS.replace("${echo}", "${eco}"), &[], "${eco}");
+    refused(&CONNECTIONS.replace("attempts", "atempts"), &[], "atempts");
+    refused(&CONNECTIONS.replace("connections =", "users ="), &[], "--users");
+    refused(&format!("{CONNECTIONS}\n[[variant]]\nname = \"a\""), &[], "variant");
+    refused(&CONNECTIONS.replace("net serve", "net server"), &[], "the server `echo`");
+}
