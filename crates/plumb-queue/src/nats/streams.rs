@@ -1,12 +1,14 @@
 //! The streams of a queue, what the server says of them, and the steps that change them.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, Info, RawMessageErrorKind, RetentionPolicy, StorageType, Stream,
+    Config, DeleteMessageErrorKind, DiscardPolicy, Info, RawMessageErrorKind, RetentionPolicy,
+    StorageType, Stream,
 };
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -181,6 +183,33 @@ impl Streams {
             Ok(message) => Ok(Some((message.sequence, message.payload))),
             Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
             Err(error) => Err(store(error)),
+        }
+    }
+
+    /// How often the connection to the server was made.
+    pub(super) fn connects(&self) -> u64 {
+        self.context.client().statistics().connects.load(Ordering::Relaxed)
+    }
+
+    /// The last sequence of what may have been given out before, and be known to have failed or
+    /// died: 0 where nothing is known of any message.
+    pub(super) async fn last_known(&self) -> Result<u64, QueueError> {
+        let last = self.waiting.get_info().await.map_err(store)?.state.last_sequence;
+        let retries = self.retries.get_info().await.map_err(store)?.state.messages;
+        let dead = self.dead.get_info().await.map_err(store)?.state.messages;
+        Ok(if retries + dead > 0 { last } else { 0 })
+    }
+
+    /// Takes a waiting message out, whoever has it.
+    pub(super) async fn remove(&self, sequence: u64) -> Result<(), QueueError> {
+        match self.waiting.delete_message(sequence).await {
+            Err(error) if matches!(error.kind(), DeleteMessageErrorKind::JetStream(_)) => {
+                match self.waiting.get_raw_message(sequence).await {
+                    Err(missing) if missing.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
+                    _ => Err(store(error)),
+                }
+            }
+            removed => removed.map(drop).map_err(store),
         }
     }
 

@@ -1,4 +1,7 @@
-//! What is under way: pulled from the consumers, put by until it is due, given out, ended.
+//! What is under way: pulled from the consumers, put by until it is due, given out, ended
+//! ([`ending`]).
+
+mod ending;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,9 +13,7 @@ use async_nats::jetstream::message::Acker;
 use futures_util::StreamExt as _;
 use tokio::sync::Mutex;
 
-use super::super::{
-    Claimed, Ending, ExecutionId, Kept, Message, QueueClock, QueueError, QueueLimits, Settled,
-};
+use super::super::{Claimed, ExecutionId, Message, QueueClock, QueueError, QueueLimits};
 use super::record::{Record, untoken};
 use super::streams::{Found, Streams, store};
 
@@ -45,6 +46,11 @@ struct Inner {
     running: HashMap<u64, Pulled>,
     rests_until_ns: HashMap<String, u64>,
     wall_ms: u64,
+    /// Connections to the server so far, when `known_to` was asked for.
+    connects: u64,
+    /// Up to this sequence a message may have been given out before, although the server says that
+    /// it was not: one that was killed may have forgotten it.
+    known_to: u64,
 }
 
 /// A message that is leased to this runtime.
@@ -170,42 +176,49 @@ impl Work {
 
     /// Pulls what the server has of `transaction`; false when that is nothing.
     async fn pull(&self, inner: &mut Inner, transaction: &Arc<str>) -> Result<bool, QueueError> {
+        let connects = self.streams.connects();
+        if inner.connects != connects {
+            inner.known_to = self.streams.last_known().await?;
+            inner.connects = connects;
+        }
         let Some(consumer) = inner.consumers.get(transaction) else { return Ok(false) };
         let mut batch = consumer.fetch().max_messages(PULL).messages().await.map_err(store)?;
         let mut any = false;
         while let Some(message) = batch.next().await {
             let message = message.map_err(store)?;
             let info = message.info().map_err(store)?;
-            let (sequence, delivered) = (info.stream_sequence, info.delivered);
+            let sequence = info.stream_sequence;
+            let before = info.delivered > 1 || sequence <= inner.known_to;
             let (message, acker) = message.split();
             let Some(record) = Record::decode(&message.payload) else {
                 acker.ack_with(AckKind::Term).await.map_err(store)?; // none of ours wrote it
                 continue;
             };
             let found = Found { sequence, record };
-            if let Some((id, pulled)) = self.pulled(found, delivered, acker).await? {
+            if let Some((id, pulled)) = self.pulled(found, before, acker).await? {
                 any |= self.put_by(inner, id, pulled).await?;
             }
         }
         Ok(any)
     }
 
-    /// A message as it came from the server; `None` when its end is known already.
+    /// A message as it came from the server, which may have given it out `before`; `None` when its
+    /// end is known already.
     async fn pulled(
         &self,
         found: Found,
-        delivered: i64,
+        before: bool,
         acker: Acker,
     ) -> Result<Option<(u64, Pulled)>, QueueError> {
         let Found { sequence, record } = found;
         let id = record.id.unwrap_or(sequence);
         let (mut failures, mut due_ms, mut after_ms) = (0, 0, 0);
-        if delivered > 1 {
+        if before {
             // whoever had it may have written down how it ended, and not come further
             let dead = self.streams.subject_of("dead", id);
             let dead = Streams::first(&self.streams.dead, &dead).await?;
             if dead.is_some_and(|dead| dead.record.sequence == sequence) {
-                acker.double_ack().await.map_err(store)?;
+                self.acknowledge(&acker, sequence).await?;
                 return Ok(None);
             }
             let retry = self.streams.subject_of("retry", id);
@@ -272,102 +285,6 @@ impl Work {
             if let (Some(id), true) = (record.id, record.has_expired(now_ms)) {
                 self.streams.purge("done", id).await?;
             }
-        }
-        Ok(())
-    }
-
-    /// Writes down how an attempt ended; after an error it is to be done again.
-    pub(super) async fn settle(&self, settled: &Settled) -> Result<(), QueueError> {
-        let id = settled.id.0;
-        // the lock is not held while the server writes
-        let pulled = self.inner.lock().await.running.get(&id).cloned();
-        let Some(pulled) = pulled else { return Ok(()) };
-        let kept = settled.kept.as_ref();
-        let again = match &settled.ending {
-            Ending::Done => self.done(&pulled, id, kept).await.map(|()| None)?,
-            Ending::Dead { error } => self.dead(&pulled, id, error, kept).await.map(|()| None)?,
-            Ending::Again { error, after } => {
-                self.again(&pulled, id, error, after.ns() / 1_000_000).await?
-            }
-        };
-        let mut inner = self.inner.lock().await;
-        if let (Some(pulled), Some(again)) = (inner.running.remove(&id), again) {
-            let Record { failures, at_ms: due_ms, for_ms: after_ms, .. } = again;
-            inner.put_by.insert(id, Pulled { failures, due_ms, after_ms, ..pulled });
-        }
-        Ok(())
-    }
-
-    async fn done(&self, pulled: &Pulled, id: u64, kept: Option<&Kept>) -> Result<(), QueueError> {
-        if let Some(Kept { trace, retention }) = kept
-            && let Some(mut record) = self.record(pulled, id, self.clock.wall_ms()).await?
-        {
-            record.failures = pulled.failures; // none more
-            record.trace = Some(trace.clone());
-            record.for_ms = retention.ns() / 1_000_000;
-            let subject = self.streams.subject_of("done", id);
-            self.streams.publish(subject, record.encode(), None).await?;
-        }
-        self.end(pulled, id).await
-    }
-
-    async fn dead(
-        &self,
-        pulled: &Pulled,
-        id: u64,
-        error: &str,
-        kept: Option<&Kept>,
-    ) -> Result<(), QueueError> {
-        let Some(mut record) = self.record(pulled, id, self.clock.wall_ms()).await? else {
-            return Ok(());
-        };
-        record.error = Some(error.to_owned());
-        record.trace = kept.map(|kept| kept.trace.clone());
-        let subject = self.streams.subject_of("dead", id);
-        self.streams.publish(subject, record.encode(), None).await?;
-        self.end(pulled, id).await
-    }
-
-    /// Writes down when it is due; `None` when it is not there any more.
-    async fn again(
-        &self,
-        pulled: &Pulled,
-        id: u64,
-        error: &str,
-        after_ms: u64,
-    ) -> Result<Option<Record>, QueueError> {
-        let due_ms = self.clock.wall_ms() + after_ms;
-        let Some(mut record) = self.record(pulled, id, due_ms).await? else { return Ok(None) };
-        record.message.body = bytes::Bytes::new();
-        record.for_ms = after_ms;
-        record.error = Some(error.to_owned());
-        let subject = self.streams.subject_of("retry", id);
-        self.streams.publish(subject, record.encode(), None).await?;
-        Ok(Some(record))
-    }
-
-    /// What is written down of a message that failed; `None` when it is not there any more.
-    async fn record(
-        &self,
-        pulled: &Pulled,
-        id: u64,
-        at_ms: u64,
-    ) -> Result<Option<Record>, QueueError> {
-        let found = match self.streams.waiting.get_raw_message(pulled.sequence).await {
-            Ok(found) => found,
-            Err(error) if gone(&error) => return Ok(None),
-            Err(error) => return Err(store(error)),
-        };
-        let record = Record::decode(&found.payload);
-        let record = record.ok_or_else(|| store("a message is damaged"))?;
-        let (failures, sequence) = (pulled.failures + 1, pulled.sequence);
-        Ok(Some(Record { id: Some(id), failures, sequence, at_ms, ..record }))
-    }
-
-    async fn end(&self, pulled: &Pulled, id: u64) -> Result<(), QueueError> {
-        pulled.acker.double_ack().await.map_err(store)?;
-        if pulled.failures > 0 {
-            self.streams.purge("retry", id).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ mod killed;
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use proptest::prelude::*;
@@ -48,6 +48,21 @@ impl Server {
 
     fn again(&mut self) {
         self.child = serve(self.folder.path(), self.port);
+    }
+
+    /// What its consumers had given out when it was killed, it had not written down yet.
+    fn forget_deliveries(&self) {
+        let mut files: Vec<PathBuf> = vec![self.folder.path().join("jetstream")];
+        let mut forgotten = 0;
+        while let Some(path) = files.pop() {
+            if path.is_dir() {
+                files.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.file_name().is_some_and(|name| name == "o.dat") {
+                std::fs::remove_file(path).unwrap();
+                forgotten += 1;
+            }
+        }
+        assert!(forgotten > 0, "there is no state of a consumer");
     }
 
     fn target(&self, name: &str) -> Target {
@@ -224,6 +239,32 @@ fn a_server_that_was_killed_has_what_it_had_accepted() {
     drop(queue);
     let queue = server.open("q", &clock);
     assert_eq!(claim(&queue, 99).len(), 17, "one is not due yet");
+    clock.pass(5_000);
+    let late = claim(&queue, 99);
+    assert_eq!((late.len(), late[0].id, late[0].failures), (1, claimed[0].id, 1));
+}
+
+#[test]
+fn a_server_that_forgot_what_it_gave_out_learns_how_that_ended() {
+    let Some(mut server) = Server::start() else { return };
+    let clock = HeldClock::new();
+    let queue = server.open("q", &clock);
+    for number in 0..3 {
+        accept(&queue, message("orders", &number.to_string())).unwrap();
+    }
+    let claimed = claim(&queue, 3);
+    settle(&queue, claimed[0].id, again(5_000));
+    flush(&queue);
+    server.kill();
+    server.forget_deliveries();
+    server.again();
+    settle(&queue, claimed[1].id, Ending::Done);
+    flush(&queue);
+    let figures = queue.figures();
+    assert_eq!((figures.waiting, figures.failed, figures.running), (2, 0, 1));
+    drop(queue);
+    let queue = server.open("q", &clock);
+    assert_eq!(bodies(&claim(&queue, 99)), ["2"], "0 is not due yet, 1 is done");
     clock.pass(5_000);
     let late = claim(&queue, 99);
     assert_eq!((late.len(), late[0].id, late[0].failures), (1, claimed[0].id, 1));
