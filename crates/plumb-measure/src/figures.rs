@@ -80,7 +80,7 @@ pub struct LengthFigures {
 }
 
 /// What happened in one interval of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Start, nanoseconds after the start of the run, of which this result may be one of many.
     pub start_ns: u64,

@@ -8,6 +8,8 @@
 //! Microsoft, `relog` and `typeperf`; "PDH log file formats", header `(PDH-CSV 4.0) (ZONE)(BIAS)`, in
 //! which BIAS is UTC minus local time in minutes.
 
+mod busy;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -27,6 +29,8 @@ const COLUMNS_MAX: usize = 65_536;
 /// The longest path of a counter that is kept as it is, bytes, and what is kept of a longer one.
 const NAME_BYTES_MAX: usize = 512;
 const NAME_CHARS_MAX: usize = 128;
+
+pub(crate) use busy::is_busy_share;
 
 /// Why a file of Windows cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

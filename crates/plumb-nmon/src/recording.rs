@@ -6,6 +6,7 @@ use crate::document::Document;
 use crate::doubt::Doubts;
 use crate::facts::{Facts, System};
 use crate::outline::RecordingOutline;
+use crate::perfmon;
 use crate::process::{Commands, Process};
 use crate::role::{Gauges, Name, counted_disks, counted_interfaces, interfaces};
 use crate::section::{Column, Section};
@@ -166,6 +167,31 @@ impl Recording {
             System::Linux | System::Windows | System::Unknown => BusyRule::NotIdle,
         };
         (stat.count() > 0).then_some(CoresBusy { rule, stat })
+    }
+
+    /// The share of all processors that was busy, percent: of `CPU_ALL`, or what Windows calls the
+    /// processor time of all of them; `None` without either.
+    #[must_use]
+    pub fn busy_pct(&self) -> Option<Stat> {
+        let stat = self.gauge(Name::Busy);
+        if stat.count() > 0 {
+            return Some(stat);
+        }
+        let mut columns = self.sections.iter().flat_map(|section| {
+            section.columns.iter().map(|column| (section.title.as_str(), column))
+        });
+        let found = columns.find(|(title, column)| perfmon::is_busy_share(title, &column.name));
+        found.map(|(_, column)| column.stat)
+    }
+
+    /// Memory in use, MB on average: what is there less what a program could get; `None` where one
+    /// of the two is not recorded.
+    #[must_use]
+    pub fn memory_used_mb(&self) -> Option<f64> {
+        let total = self.column("MEM", "memtotal")?.stat.average()?;
+        let available = self.column("AVAIL", "available").map(|column| column.stat);
+        let available = available.unwrap_or_else(|| self.gauge(Name::Available));
+        Some((total - available.average()?).max(0.0))
     }
 
     /// Traffic over the network interfaces; RDMA is apart ([`rdma`](Self::rdma)).

@@ -5,6 +5,7 @@ mod charts;
 mod declared;
 mod figures;
 mod next;
+mod recorded;
 mod runs;
 mod sales;
 mod words;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::form::{Form, FormOptions};
+use recorded::{ClockOffset, Recorded};
 use runs::Read;
 use sales::SapsLike;
 
@@ -59,6 +61,16 @@ struct SizeOptions {
     /// Processors of the machine under test; without it those that the record knows of
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     cores: Option<u32>,
+
+    /// What nmon or Windows (CSV of perfmon, typeperf or relog) recorded of the machine under test
+    /// meanwhile: its busy processors and memory are taken from there
+    #[arg(long, value_name = "FILE")]
+    recording: Option<PathBuf>,
+
+    /// How far the clock of the recording is ahead of UTC, such as +01:00; without it what the file
+    /// says, or that of this machine
+    #[arg(long, value_name = "OFFSET", requires = "recording", allow_hyphen_values = true)]
+    recording_clock: Option<ClockOffset>,
 
     /// Boxes that can be bought: cores=16,memory=64GiB
     #[arg(long = "box", value_name = "SIZE", value_parser = offered)]
@@ -135,7 +147,10 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit> {
     let options = SizeOptions::from_arg_matches(words)?;
     let changes = options.what_if.as_deref().map(what_if::changes).transpose()?;
-    let (read, ladder) = runs::read(&options.runs)?;
+    let recorded = options.recording.as_deref();
+    let recorded =
+        recorded.map(|file| Recorded::open(file, options.recording_clock, options.cores));
+    let (read, ladder) = runs::read(&options.runs, recorded.transpose()?)?;
     let setup = Setup {
         cores: options.cores.unwrap_or(read.cores),
         pool: options.pool.clone().map_or_else(|| only_pool(&read), |pool| Ok(Some(pool)))?,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::declared::Declared;
 use super::figures::seconds;
+use super::recorded::{Recorded, StepUse};
 use super::sales::{self, SalesStep};
 
 /// What was read.
@@ -38,6 +39,9 @@ pub(super) struct Read {
     /// The memory limit around the server, bytes; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) memory_limit_bytes: Option<u64>,
+    /// The recording of the machine under test by another instrument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) recorded: Option<Recorded>,
     /// Steps that were left out because they are not valid, and why.
     pub(super) left_out: Vec<String>,
     /// The valid steps as those of the scenario of sales, or why they are of none.
@@ -58,8 +62,11 @@ struct Origin {
     url: String,
 }
 
-/// Reads the runs below `paths`.
-pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<(Read, Ladder)> {
+/// Reads the runs below `paths`, and what was `recorded` of the machine under test meanwhile.
+pub(super) fn read(
+    paths: &[PathBuf],
+    recorded: Option<Recorded>,
+) -> anyhow::Result<(Read, Ladder)> {
     let declared = Declared::at(paths)?;
     let paths = &declared.paths(paths);
     let found = Found::at(paths)?;
@@ -94,7 +101,8 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<(Read, Ladder)> {
         for result in &record.results {
             let Some(users) = users(result) else { continue };
             if result.validity.valid && result.validity.latency_valid && result.dropped == 0 {
-                steps.extend(step(&record, result, users));
+                let tested = recorded.as_ref().map(|it| it.during(&record, result));
+                steps.extend(step(&record, result, users, tested.transpose()?));
                 if let Ok(sales) = &mut sales {
                     sales.extend(SalesStep::of(result, users, begun_within_s(&record, result)));
                 }
@@ -109,17 +117,20 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<(Read, Ladder)> {
     let (origin, record, _) = first.context("there is no run at these paths")?;
     let tested = record.results.iter().filter_map(|it| it.host.as_ref());
     let memory_limit_bytes = tested.filter_map(|host| host.tested_memory_limit_bytes).min();
-    let placed = placed(&record);
+    let placed = placed(&record).filter(|_| recorded.is_none());
+    let of_record = u32::try_from(origin.cores).unwrap_or(u32::MAX);
+    let elsewhere = recorded.as_ref().is_some_and(|it| it.is_elsewhere(&record));
     let read = Read {
         pools: declared.pools,
         servers: declared.servers,
         memory_limit_bytes,
         runs: names,
         version: origin.version,
-        machine: origin.machine,
-        cores: placed.unwrap_or_else(|| u32::try_from(origin.cores).unwrap_or(u32::MAX)),
-        shared: shared(&record) && placed.is_none(),
+        machine: recorded.as_ref().map_or(origin.machine, |it| it.machine.clone()),
+        cores: recorded.as_ref().map(|it| it.cores).or(placed).unwrap_or(of_record),
+        shared: shared(&record) && placed.is_none() && !elsewhere,
         target: record.target.address.clone(),
+        recorded,
         left_out,
         sales,
     };
@@ -204,7 +215,13 @@ fn users(result: &ResultRecord) -> Option<u32> {
     label?.parse().ok().filter(|it| *it > 0)
 }
 
-fn step(record: &RunRecord, result: &ResultRecord, users: u32) -> Option<Step> {
+/// The step that `result` of `record` is; `tested` is what another instrument recorded meanwhile.
+fn step(
+    record: &RunRecord,
+    result: &ResultRecord,
+    users: u32,
+    tested: Option<StepUse>,
+) -> Option<Step> {
     let response = result.response_ns.as_ref()?;
     let far = record.far.as_ref().and(result.far.as_ref());
     let host = far.or(result.host.as_ref().filter(|_| record.far.is_none()));
@@ -216,12 +233,20 @@ fn step(record: &RunRecord, result: &ResultRecord, users: u32) -> Option<Step> {
     // what was under way when recording began was worked on, too, and is no operation of the record
     let worked = real(result.operations) + throughput_per_s * mean_s;
     let per_operation = real(result.operations) / begun_s / (worked / seconds(result.duration_ns));
-    let placed = placed(record);
-    let busy_cores = match placed {
-        Some(_) => server_s.map(|server_s| server_s * throughput_per_s),
-        None => host.and_then(|host| busy(host, cores)).map(|busy| busy * per_operation.min(1.2)),
+    let placed = placed(record).filter(|_| tested.is_none());
+    let while_asked = per_operation.min(1.2);
+    let busy_cores = match (tested, placed) {
+        (Some(tested), _) => Some(tested.busy_cores * while_asked),
+        (None, Some(_)) => server_s.map(|server_s| server_s * throughput_per_s),
+        (None, None) => host.and_then(|host| busy(host, cores)).map(|busy| busy * while_asked),
     };
-    let alone = shared(record) && placed.is_none();
+    let of_host = |host: &HostUse| host.tested_memory_bytes.or(host.memory_used_bytes).map(real);
+    let memory_bytes = match tested {
+        Some(tested) => tested.memory_bytes,
+        None => host.and_then(of_host),
+    };
+    let elsewhere = tested.is_some_and(|it| it.elsewhere);
+    let alone = shared(record) && placed.is_none() && !elsewhere;
     Some(Step {
         users: f64::from(users),
         throughput_per_s,
@@ -232,9 +257,7 @@ fn step(record: &RunRecord, result: &ResultRecord, users: u32) -> Option<Step> {
         busy_cores,
         server_s,
         generator_s: result.cpu.filter(|_| alone).map(|cpu| seconds(cpu.client_ns_per_op)),
-        memory_bytes: host
-            .and_then(|host| host.tested_memory_bytes.or(host.memory_used_bytes))
-            .map(real),
+        memory_bytes,
         parts: told(&result.parts),
     })
 }

@@ -69,6 +69,9 @@ pub(super) fn page(report: &Report) -> Page {
              intervals of this answer are not confirmed.",
         );
     }
+    if let Some(recorded) = &report.runs.recorded {
+        page.sentence(recorded.words());
+    }
     page.figures(charts::figures(sizing));
     page.charts(charts::charts(sizing));
     page.title("How sure that is");

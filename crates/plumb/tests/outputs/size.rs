@@ -3,13 +3,14 @@
 use crate::kit;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use kit::plumb;
 use plumb_folder::RunFolder;
 use plumb_measure::{
-    CpuUse, Distribution, DriverFacts, Finding, FindingKind, Histogram, HostFacts, HostUse, Plan,
-    Program, ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Validity,
+    CpuUse, Distribution, DriverFacts, Finding, FindingKind, Histogram, HostFacts, HostUse,
+    Interval, Plan, Program, ResultRecord, RunRecord, SCHEMA, Scope, Status, Target, Validity,
 };
 use plumb_size::analysis::Analysis;
 use plumb_size::landscape::{Element, Landscape, Servers, Station};
@@ -138,6 +139,64 @@ fn steps_of_several_runs_are_one_ladder() {
     }
     let json = plumb(&["size", "runs", "--users", "30", "--json"], at.path()).with(0).json();
     assert_eq!(json["sizing"]["ladder"]["steps"].as_array().map(Vec::len), Some(LADDER.len()));
+}
+
+/// The ladder as one run of which this machine knows nothing of the server's, one step behind the
+/// other.
+fn measured_from_outside() -> RunRecord {
+    let mut record = record(&LADDER);
+    let mut start_ns = 0;
+    for result in &mut record.results {
+        result.host = None;
+        let duration_ns = result.duration_ns;
+        result.intervals = vec![Interval { start_ns, duration_ns, ..Interval::default() }];
+        start_ns += duration_ns + 30_000_000_000;
+    }
+    record
+}
+
+/// What perfmon of a Windows an hour ahead of UTC recorded meanwhile, every 15 s.
+fn perfmon(record: &RunRecord) -> String {
+    let mut text = "\"(PDH-CSV 4.0) (W. Europe Standard Time)(-60)\",\
+                    \"\\\\SAP01\\Processor(_Total)\\% Processor Time\"\r\n"
+        .to_owned();
+    let end = record.results.last().map(|it| &it.intervals[0]).expect("a ladder has steps");
+    for s in (0..=(end.start_ns + end.duration_ns) / 1_000_000_000 + 15).step_by(15) {
+        let step = record.results.iter().find(|it| {
+            let interval = &it.intervals[0];
+            s * 1_000_000_000 <= interval.start_ns + interval.duration_ns
+        });
+        let busy = step.map_or(0.0, |it| it.throughput_per_s * 0.050 / 2.0 * 100.0) + 0.5;
+        let (hour, minute, second) = (11 + s / 3_600, s % 3_600 / 60, s % 60);
+        writeln!(text, "\"11/22/2026 {hour:02}:{minute:02}:{second:02}.000\",\"{busy}\"\r")
+            .expect("a text takes it");
+    }
+    text
+}
+
+#[test]
+fn a_ladder_of_a_windows_is_sized_from_what_perfmon_recorded() {
+    let at = tempdir().expect("a folder");
+    let record = measured_from_outside();
+    written(&record, at.path(), "ladder");
+    std::fs::write(at.path().join("sap01.csv"), perfmon(&record)).expect("it can be written");
+    let words = ["size", "ladder", "--users", "30", "--recording", "sap01.csv", "--cores", "2"];
+    let json = plumb(&[&words[..], &["--json"]].concat(), at.path()).with(0).json();
+    let knee = json["sizing"]["knee"]["users"]["value"].as_f64().expect("a number");
+    let known = landscape().knee_users(THINK_S).expect("it has one");
+    assert!((knee / known - 1.0).abs() < 0.05, "{knee} {known}");
+    let read = &json["runs"];
+    assert_eq!((&read["machine"], &read["shared"]), (&json!("SAP01"), &json!(false)));
+    let text = plumb(&words, at.path()).with(0).stdout;
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("is taken as UTC+01:00 (the file says so)"), "{unwrapped}");
+    let refused = |more: &[&str], why: &str| {
+        let ended = plumb(&[&words[..6], more].concat(), at.path()).with(2);
+        assert!(ended.stderr.contains(why) && ended.stdout.is_empty(), "{}", ended.stderr);
+    };
+    refused(&[], "give --cores N");
+    refused(&["--cores", "2", "--recording-clock", "CET"], "such as +01:00");
+    refused(&["--cores", "2", "--recording-clock", "-03:00"], "give --recording-clock");
 }
 
 #[test]

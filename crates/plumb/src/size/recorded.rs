@@ -1,0 +1,274 @@
+//! What another instrument recorded of the machine under test while a ladder was climbed: nmon, or
+//! the CSV of Windows.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context as _, bail, ensure};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use plumb_measure::{ResultRecord, RunRecord};
+use plumb_nmon::{Moment, Options, Recording, Stamp, Window};
+use serde::Serialize;
+
+/// How far two clocks and whole seconds may put a snapshot beside its step, seconds.
+const SLACK_S: i64 = 1;
+/// Snapshots that a step has at least.
+const SNAPSHOTS_MIN: usize = 2;
+
+/// How far a clock is ahead of UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ClockOffset {
+    seconds: i64,
+}
+
+impl FromStr for ClockOffset {
+    type Err = anyhow::Error;
+
+    /// `+01:00`, `-05:30` or `UTC`.
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        if ["UTC", "Z"].contains(&text) {
+            return Ok(Self { seconds: 0 });
+        }
+        let parsed = || {
+            let (sign, rest) = match text.split_at_checked(1)? {
+                ("+", rest) => (1, rest),
+                ("-", rest) => (-1, rest),
+                _ => return None,
+            };
+            let (hours, minutes) = rest.split_once(':')?;
+            let part = |digits: &str, most: i64| {
+                let plain = digits.len() == 2 && digits.bytes().all(|it| it.is_ascii_digit());
+                digits.parse().ok().filter(|it: &i64| plain && *it <= most)
+            };
+            Some(sign * (part(hours, 14)? * 3_600 + part(minutes, 59)? * 60))
+        };
+        let seconds = parsed().context("write +HH:MM or -HH:MM, such as +01:00, or UTC")?;
+        Ok(Self { seconds })
+    }
+}
+
+impl std::fmt::Display for ClockOffset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (sign, seconds) = (if self.seconds < 0 { '-' } else { '+' }, self.seconds.abs());
+        write!(f, "UTC{sign}{:02}:{:02}", seconds / 3_600, seconds % 3_600 / 60)
+    }
+}
+
+/// A recording of the machine under test.
+#[derive(Debug, Serialize)]
+pub(super) struct Recorded {
+    /// The file.
+    pub(super) file: PathBuf,
+    /// The machine, as the file names it.
+    pub(super) machine: String,
+    /// The program that recorded.
+    recorder: String,
+    /// How far its clock is ahead of UTC.
+    clock: ClockOffset,
+    /// Where that comes from.
+    clock_from: &'static str,
+    /// Its processors.
+    pub(super) cores: u32,
+    #[serde(skip)]
+    ends: [Stamp; 2],
+    #[serde(skip)]
+    interval_s: i64,
+}
+
+/// What the machine under test did during one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StepUse {
+    /// Processors that were busy.
+    pub(super) busy_cores: f64,
+    /// Memory in use, bytes; absent where it was not recorded.
+    pub(super) memory_bytes: Option<f64>,
+    /// The load generator ran on another machine.
+    pub(super) elsewhere: bool,
+}
+
+impl Recorded {
+    /// Looks into `file`. `clock` says how far its clock is ahead of UTC; without it the file says
+    /// so, or it is taken for the clock of this machine. `cores` are its processors, where the file
+    /// does not name them.
+    pub(super) fn open(
+        file: &Path,
+        clock: Option<ClockOffset>,
+        cores: Option<u32>,
+    ) -> anyhow::Result<Self> {
+        let shown = file.display();
+        let recording = only(file, &Options::default())?;
+        let facts = &recording.facts;
+        let ends = recording.timeline.ends();
+        let ends = ends.with_context(|| format!("{shown} has no snapshot with its time"))?;
+        let cores = cores.or_else(|| facts.cpus()).with_context(|| {
+            format!("{shown} does not say how many processors there are: give --cores N")
+        })?;
+        ensure!(
+            recording.busy_pct().is_some(),
+            "{shown} does not say how busy the processors were: record CPU_ALL, or of Windows \
+             \"\\Processor(_Total)\\% Processor Time\""
+        );
+        let told = facts.time_zone().and_then(in_brackets);
+        let (clock, clock_from) = match (clock, told) {
+            (Some(clock), _) => (clock, "asked for"),
+            (None, Some(clock)) => (clock, "the file says so"),
+            (None, None) => (here(ends[0])?, "the clock of this machine; the file names none"),
+        };
+        Ok(Self {
+            file: file.to_owned(),
+            machine: facts.host().unwrap_or("a machine without a name").to_owned(),
+            recorder: facts.recorder().unwrap_or_else(|| "an unknown program".to_owned()),
+            clock,
+            clock_from,
+            cores,
+            ends,
+            interval_s: recording.timeline.interval_s().map_or(1, i64::from),
+        })
+    }
+
+    /// What is said of it.
+    pub(super) fn words(&self) -> String {
+        let Self { machine, recorder, clock, clock_from, .. } = self;
+        format!(
+            "How busy {machine} was, and how full its memory, is what {recorder} recorded in {}; its \
+             clock is taken as {clock} ({clock_from}).",
+            self.file.display()
+        )
+    }
+
+    /// What it did while `result` of `record` was measured.
+    pub(super) fn during(
+        &self,
+        record: &RunRecord,
+        result: &ResultRecord,
+    ) -> anyhow::Result<StepUse> {
+        let (from_s, to_s) = self.step_s(record, result)?;
+        let name = result.name();
+        let [first, last] = &self.ends;
+        if from_s + SLACK_S < first.local_s - i64::from(first.seconds)
+            || last.local_s + SLACK_S < to_s
+        {
+            bail!(
+                "the step of {name} went from {} to {} by the clock of {}, taken as {} ({}), its \
+                 recording from {} to {}: give --recording-clock, such as +01:00, or the recording \
+                 of these steps",
+                shown(from_s),
+                shown(to_s),
+                self.machine,
+                self.clock,
+                self.clock_from,
+                shown(first.local_s),
+                shown(last.local_s),
+            );
+        }
+        // a snapshot stands for the time up to it: all of that lies within the step
+        let from = moment(from_s + self.interval_s - 1 - SLACK_S)?;
+        let window = Window { from: Some(from), to: Some(moment(to_s + SLACK_S)?) };
+        let few = |found: usize| {
+            format!(
+                "{} has {found} snapshots within the step of {name}, {} s apart: {SNAPSHOTS_MIN} are \
+                 needed; record more often, or measure each step for longer",
+                self.file.display(),
+                self.interval_s,
+            )
+        };
+        let recording = only(&self.file, &Options { window, ..Options::default() });
+        let recording = recording.with_context(|| few(0))?;
+        let found = recording.timeline.stamps().len();
+        ensure!(found >= SNAPSHOTS_MIN, few(found));
+        let of_cores = recording.cores_busy().and_then(|busy| busy.stat.average());
+        let of_share = || {
+            let share = recording.busy_pct()?.average()?;
+            Some(share / 100.0 * f64::from(self.cores))
+        };
+        let busy_cores = of_cores.or_else(of_share).with_context(|| few(0))?;
+        let memory_bytes = recording.memory_used_mb().map(|mb| mb * 1_048_576.0);
+        Ok(StepUse { busy_cores, memory_bytes, elsewhere: self.is_elsewhere(record) })
+    }
+
+    /// True when the load generator ran on another machine.
+    pub(super) fn is_elsewhere(&self, record: &RunRecord) -> bool {
+        let short = |name: &str| name.split('.').next().unwrap_or(name).to_lowercase();
+        short(&self.machine) != short(&record.host.name)
+    }
+
+    /// When a step began and ended, seconds by the clock of the recording.
+    fn step_s(&self, record: &RunRecord, result: &ResultRecord) -> anyhow::Result<(i64, i64)> {
+        let (Some(first), Some(last)) = (result.intervals.first(), result.intervals.last()) else {
+            bail!("the step of {} does not say when it ran", result.name());
+        };
+        let started: Timestamp =
+            record.started.parse().context("the run does not say when it began")?;
+        let at = |ns: u64| -> anyhow::Result<i64> {
+            Ok(started.as_second() + self.clock.seconds + i64::try_from(ns / 1_000_000_000)?)
+        };
+        Ok((at(first.start_ns)?, at(last.start_ns.saturating_add(last.duration_ns))?))
+    }
+}
+
+/// The only recording of a file.
+fn only(file: &Path, options: &Options) -> anyhow::Result<Recording> {
+    let recordings = plumb_nmon::open(file, options)?.recordings;
+    let found = recordings.len();
+    let only = <[Recording; 1]>::try_from(recordings);
+    let [only] = only.ok().with_context(|| {
+        format!(
+            "{} holds {found} recordings: one of the machine under test is needed",
+            file.display()
+        )
+    })?;
+    Ok(only)
+}
+
+/// `W. Europe Standard Time (UTC+01:00)`.
+fn in_brackets(zone: &str) -> Option<ClockOffset> {
+    zone.rsplit_once("(UTC")?.1.strip_suffix(')')?.parse().ok()
+}
+
+/// How far the clock of this machine was ahead of UTC when it showed the time of `stamp`.
+fn here(stamp: Stamp) -> anyhow::Result<ClockOffset> {
+    let local = stamp.local().context("a time far outside of any calendar")?;
+    let offset = TimeZone::system().to_ambiguous_timestamp(local).compatible()?;
+    let ahead_s = stamp.local_s - offset.as_second();
+    Ok(ClockOffset { seconds: ahead_s })
+}
+
+fn moment(local_s: i64) -> anyhow::Result<Moment> {
+    Ok(Moment::At(civil(local_s).context("a step far outside of any calendar")?))
+}
+
+fn civil(local_s: i64) -> Option<DateTime> {
+    Some(TimeZone::UTC.to_datetime(Timestamp::from_second(local_s).ok()?))
+}
+
+fn shown(local_s: i64) -> String {
+    civil(local_s).map_or_else(|| "?".to_owned(), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_read_as_people_write_them() {
+        for (text, seconds, said) in [
+            ("+01:00", 3_600, "UTC+01:00"),
+            ("-05:30", -19_800, "UTC-05:30"),
+            ("UTC", 0, "UTC+00:00"),
+        ] {
+            let offset: ClockOffset = text.parse().unwrap();
+            assert_eq!((offset.seconds, offset.to_string().as_str()), (seconds, said));
+        }
+        for text in ["", "1", "+1", "+01", "01:00", "+15:00", "+01:60", "+1:000", "CET", "+é1:00"]
+        {
+            assert!(text.parse::<ClockOffset>().is_err(), "{text}");
+        }
+        assert_eq!(
+            in_brackets("W. Europe Standard Time (UTC+01:00)").unwrap().to_string(),
+            "UTC+01:00"
+        );
+        assert_eq!(in_brackets("somewhere"), None);
+    }
+}
