@@ -33,5 +33,6 @@ TABLES: dict[str, Callable[[Experiment], None]] = {
     "agents": messages.agents,
     "idocs": messages.idocs,
     "idocs-pools": messages.idocs_pools,
+    "idocs-all": messages.idocs_all,
     "users": users.users,
 }

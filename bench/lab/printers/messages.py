@@ -74,6 +74,12 @@ def idocs_pools(of: Experiment) -> None:
                               for cell, name in cells_and_variants(of)])  # fmt: skip
 
 
+def idocs_all(of: Experiment) -> None:
+    """The same of all messages, in two configurations."""
+    table(["workers", *IN_USE], [[name, *in_use(of, cell, name)]
+                                 for cell, name in cells_and_variants(of)])  # fmt: skip
+
+
 # A part that is in use for so much of the time, in percent, is full.
 FULL = 90.0
 WORKERS, SESSIONS, FLUSHING, REACHED = (

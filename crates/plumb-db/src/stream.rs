@@ -11,7 +11,7 @@ use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
 use plumb_measure::{Clock as _, Transport, Transports};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::UnixStream;
 
 /// Bytes over all connections of a load, and what these really used.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Arrivals {
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) enum Socket {
-    Tcp(TcpStream),
+    Tcp(plumb_serve::Socket),
     Unix(UnixStream),
 }
 
@@ -82,16 +82,12 @@ impl Socket {
     /// # Errors
     /// What the kernel says.
     pub(crate) async fn connect(endpoint: &Endpoint) -> io::Result<Self> {
-        let socket = start_connect(endpoint, &SocketOptions::default())?;
         match endpoint {
-            // a socket of SMC is used as one of TCP is
             Endpoint::Tcp(_) | Endpoint::Smc(_) => {
-                let socket = TcpStream::from_std(socket.into())?;
-                socket.writable().await?;
-                finish_connect(&socket)?;
-                Ok(Self::Tcp(socket))
+                plumb_serve::Socket::connect(endpoint).await.map(Self::Tcp)
             }
             Endpoint::Unix(_) | Endpoint::Own => {
+                let socket = start_connect(endpoint, &SocketOptions::default())?;
                 let socket = UnixStream::from_std(socket.into())?;
                 socket.writable().await?;
                 finish_connect(&socket)?;

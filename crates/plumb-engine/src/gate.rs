@@ -1,8 +1,9 @@
 //! When a load begins: its threads together, once all their connections stand and, where somebody
 //! outside has a say, once that gate is open.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use plumb_measure::Clock as _;
 
@@ -15,6 +16,9 @@ pub struct Gate {
     /// When it opens, on the monotonic clock, or why it never will.
     decided: OnceLock<Result<u64, String>>,
     waited_for: AtomicBool,
+    /// Whoever waits until the load does is woken through these.
+    looking: Mutex<()>,
+    arrived: Condvar,
 }
 
 impl Gate {
@@ -47,6 +51,22 @@ impl Gate {
     #[must_use]
     pub fn is_waited_for(&self) -> bool {
         self.waited_for.load(Ordering::Acquire)
+    }
+
+    /// Waits until every connection of the load stands, for `patience` at most; true when they do.
+    pub fn until_waited_for(&self, patience: Duration) -> bool {
+        let looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = |(): &mut ()| !self.is_waited_for();
+        drop(self.arrived.wait_timeout_while(looking, patience, missing));
+        self.is_waited_for()
+    }
+
+    /// A load with all its connections is here.
+    fn arrive(&self) {
+        if !self.waited_for.swap(true, Ordering::AcqRel) {
+            drop(self.looking.lock().unwrap_or_else(PoisonError::into_inner));
+            self.arrived.notify_all();
+        }
     }
 }
 
@@ -81,7 +101,7 @@ impl<'a> StartLine<'a> {
     pub(crate) fn start(&self, now: u64) -> Option<u64> {
         let complete = self.complete(now)?;
         let Some(gate) = self.gate else { return Some(complete) };
-        gate.waited_for.store(true, Ordering::Release);
+        gate.arrive();
         let opens = self.opens_at().filter(|opens| now >= *opens)?;
         Some(opens.max(complete))
     }
@@ -128,6 +148,7 @@ mod tests {
     #[test]
     fn a_gate_holds_those_who_are_there_until_the_time_it_was_opened_for() {
         let gate = Gate::closed();
+        assert!(!gate.until_waited_for(Duration::ZERO));
         let line = StartLine::new(1, Some(&gate));
         assert_eq!((line.start(5), gate.is_waited_for()), (None, false));
         line.arrive();

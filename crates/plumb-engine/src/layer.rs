@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use clap::{ArgMatches, Command};
@@ -11,8 +12,9 @@ use plumb_measure::{Floor, ResultRecord, Span, Transport};
 use serde_json::Value;
 
 use crate::clock;
+use crate::gate::Gate;
 use crate::listener::Listener;
-use crate::load::Sampler;
+use crate::load::{LoadResult, Sampler};
 use crate::options::OutputOptions;
 use crate::stop::Stop;
 
@@ -93,6 +95,11 @@ pub trait Measure {
     /// Where its results go.
     fn output(&self) -> &OutputOptions;
 
+    /// True when remotes can drive its loads.
+    fn spreads(&self) -> bool {
+        false
+    }
+
     /// Where its figures are to be shown while it runs, HOST:PORT.
     fn metrics(&self) -> Option<&str> {
         None
@@ -103,6 +110,20 @@ pub trait Measure {
     /// # Errors
     /// When the measurement could not begin, or `watch` could not keep a result.
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError>;
+}
+
+/// What came of a remote's part of a load.
+#[derive(Clone, Debug)]
+pub struct RemoteLoad {
+    /// The remote.
+    pub name: String,
+    /// The load, its beginning on the monotonic clock of this process; of a remote that was lost
+    /// as far as it told, absent when it told nothing.
+    pub load: Option<LoadResult<()>>,
+    /// What the remote makes of it: its own verdict, its own machine; absent of one that was lost.
+    pub result: Option<ResultRecord>,
+    /// Why it did not come to its end.
+    pub lost: Option<String>,
 }
 
 /// Whoever looks on at a measurement and keeps its results.
@@ -124,6 +145,31 @@ pub trait Watch {
 
     /// A result is about to be measured; what looks on meanwhile.
     fn point(&mut self, labels: &BTreeMap<String, String>) -> &mut dyn Sampler;
+
+    /// The gate at which the next load waits until somebody outside begins it; `None`: it begins
+    /// once its connections stand.
+    fn gate(&mut self) -> Option<Arc<Gate>> {
+        None
+    }
+
+    /// The load behind the next result is over.
+    fn loaded(&mut self, load: &LoadResult<()>) {
+        let _ = load;
+    }
+
+    /// Has the load of the next result, of the point `labels`, driven by remotes; `None` where this
+    /// process is to drive it.
+    ///
+    /// # Errors
+    /// Within, when one of them could not begin.
+    fn elsewhere(
+        &mut self,
+        labels: &BTreeMap<String, String>,
+        stop: &Stop,
+    ) -> Option<Result<Vec<RemoteLoad>, JobError>> {
+        let _ = (labels, stop);
+        None
+    }
 
     /// A result, whose recorded part began at `began_ns` on the monotonic clock.
     ///

@@ -1,6 +1,7 @@
 //! The options that mean the same in every layer.
 
 mod host;
+mod part;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::{Address, Endpoint, EngineError, Family};
 
 pub use host::HostOptions;
+pub use part::{LoadPart, RemoteSelector};
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]
@@ -75,19 +77,25 @@ pub struct LoadOptions {
     /// Seed of the random order in which a sweep is measured [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+
+    /// Drive only this part of the load: a controller says so to its remotes
+    #[arg(long, value_name = "I/N", hide = true)]
+    pub part: Option<LoadPart>,
 }
 
 impl LoadOptions {
     /// The load of `connections` connections that these options describe.
     #[must_use]
     pub fn plan(&self, connections: NonZeroUsize) -> LoadPlan {
+        let part = self.part.unwrap_or_default();
+        let connections = part.connections(connections);
         let pace = match (self.rate, self.delay) {
-            (Some(rate), _) => Pace::Rate(rate),
+            (Some(rate), _) => Pace::Rate(part.rate(rate)),
             (None, Some(delay)) if delay.ns() > 0 => Pace::Delay(delay),
             _ => Pace::AsFast,
         };
         let extent = match self.count {
-            Some(count) => Extent::Count(count),
+            Some(count) => Extent::Count(part.count(count)),
             None => Extent::For(self.for_time.unwrap_or(Span::from_ms(5_000))),
         };
         let waiting = if self.spin {
@@ -112,6 +120,27 @@ impl LoadOptions {
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
         }
+    }
+
+    /// Refuses `connections` of which a part of the load would have none.
+    ///
+    /// # Errors
+    /// [`EngineError::Plan`] says how many there must be.
+    pub fn check_part(&self, connections: NonZeroUsize) -> Result<(), EngineError> {
+        let part = self.part.unwrap_or_default();
+        let of = part.of();
+        if !part.holds(connections.get() as u64) {
+            return Err(EngineError::Plan(format!(
+                "{connections} connections cannot be divided among {of} remotes: give --connections \
+                 {of} or more"
+            )));
+        }
+        if self.count.is_some_and(|count| !part.holds(count)) {
+            return Err(EngineError::Plan(format!(
+                "--count cannot be divided among {of} remotes: give {of} or more"
+            )));
+        }
+        Ok(())
     }
 
     /// Every option with the value in force, for the run record.
@@ -346,6 +375,12 @@ pub struct OutputOptions {
     /// Print Markdown, to paste into a ticket
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
+
+    /// Remotes that drive the load, all of them together: local:N for N processes on this machine
+    ///
+    /// Connections, operations and rates are divided among them; they begin at the same moment.
+    #[arg(long, value_name = "SELECTOR", help_heading = "Load")]
+    pub remotes: Option<RemoteSelector>,
 
     /// What is seen of this machine meanwhile.
     #[command(flatten)]

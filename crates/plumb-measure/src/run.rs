@@ -123,7 +123,8 @@ pub enum Status {
     Complete,
     /// The user or a signal ended it; the results so far stand.
     Interrupted,
-    /// The target could not be reached any more; the results so far stand.
+    /// It ended before its plan did: the target could not be reached any more, or a remote was lost; the
+    /// results so far stand.
     Broken,
 }
 

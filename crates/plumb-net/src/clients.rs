@@ -4,12 +4,14 @@
 use std::sync::Barrier;
 use std::thread;
 
+use plumb_engine::layer::{JobError, RemoteLoad};
 use plumb_engine::{
     EngineError, IntervalRecords, Link, LoadPlan, LoadResult, NotAlike, Protocol, Sampler, Stage,
     load,
 };
 use plumb_measure::{
-    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, Row, Transport, carried_kb_s,
+    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, ResultRecord, Row, Transport,
+    Validity, carried_kb_s,
 };
 use plumb_wire::extension::Totals;
 
@@ -67,6 +69,44 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     })
 }
 
+/// What remotes have driven, each a client, and what each of them makes of it.
+///
+/// # Errors
+/// When all of them were lost before anything was recorded.
+pub(crate) fn of_remotes(remotes: Vec<RemoteLoad>) -> Result<(Loads, Vec<RemoteLoad>), JobError> {
+    let mut loads = Loads::new();
+    let mut parts = Vec::new();
+    for mut remote in remotes {
+        loads.extend(remote.load.take());
+        parts.push(remote);
+    }
+    if loads.is_empty() {
+        let lost: Vec<String> = parts.iter().map(words_of_loss).collect();
+        return Err(format!("all remotes were lost: {}", lost.join("; ")).into());
+    }
+    Ok((loads, parts))
+}
+
+fn words_of_loss(remote: &RemoteLoad) -> String {
+    format!("{}: {}", remote.name, remote.lost.as_deref().unwrap_or("nothing is known of it"))
+}
+
+/// Adds to `result` what each remote says of its own part, and which of them were lost.
+pub(crate) fn judged_by(result: &mut ResultRecord, remotes: &[RemoteLoad]) {
+    if remotes.is_empty() {
+        return;
+    }
+    let own = std::mem::take(&mut result.validity);
+    let named = remotes
+        .iter()
+        .filter_map(|remote| Some((remote.name.as_str(), &remote.result.as_ref()?.validity)));
+    let mut validity = Validity::of_all(std::iter::once(("", &own)).chain(named));
+    for remote in remotes.iter().filter(|remote| remote.lost.is_some()) {
+        validity = validity.cut_short_by(&words_of_loss(remote));
+    }
+    result.validity = validity;
+}
+
 /// The intervals of one client are not those of all.
 struct WithoutIntervals<'a, 'b>(&'a mut (dyn Sampler + 'b));
 
@@ -94,11 +134,7 @@ pub(crate) fn together(mut loads: Loads) -> Result<LoadResult<()>, NotAlike> {
 
 /// The figures of each client; `echo` is the payload of a message that comes back as it went.
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
-pub(crate) fn figures(
-    loads: &[LoadResult<()>],
-    echo: Option<ByteSize>,
-    connections: u64,
-) -> Vec<ClientFigures> {
+pub(crate) fn figures(loads: &[LoadResult<()>], echo: Option<ByteSize>) -> Vec<ClientFigures> {
     let of = |(client, load): (u64, &LoadResult<()>)| {
         let row: Option<&Row> = load.recorder.rows().first();
         let times = row.map(|row| &row.response).filter(|times| !times.is_empty());
@@ -117,7 +153,7 @@ pub(crate) fn figures(
                 .zip(row)
                 .and_then(|(size, row)| NipingFigures::of(&row.service, size.bytes())),
             // each connection begins with one message that is not recorded
-            messages_sent: operations + load.warm_up_operations + connections,
+            messages_sent: operations + load.warm_up_operations + load.connections,
             messages_at_server: None,
         }
     };

@@ -56,6 +56,7 @@ impl Ping {
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let points = in_random_order(sweep(&options), seed);
         for point in &points {
+            options.load.check_part(point.connections)?;
             options.load.plan(point.connections).check()?;
             if let (Some(terms), Some(limit)) = (point.terms, limit)
                 && terms.bytes() > SIZE_MAX
@@ -98,7 +99,7 @@ impl Ping {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
-        let several = self.options.clients.get() > 1;
+        let several = self.options.clients.get() > 1 || self.options.output.remotes.is_some();
         let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = LoadContext { endpoint, watch, stop };
@@ -135,26 +136,19 @@ impl Ping {
         if clients > 1 {
             labels.insert("clients".into(), clients.to_string());
         }
-        let loads = {
-            let sampler = at.watch.point(&labels);
-            let mut stage = Stage {
-                endpoint: at.endpoint,
-                stop: at.stop,
-                samplers: &mut [sampler],
-                gate: None,
-            };
-            let routed = || Routed::new(self.route.clone(), protocol());
-            match &self.tls {
-                None => clients::run(&plan, clients, &mut stage, routed, Plain::default)?,
-                Some(tls) => clients::run(&plan, clients, &mut stage, routed, || tls.link())?,
-            }
+        let (loads, remotes) = match at.watch.elsewhere(&labels, at.stop) {
+            Some(loads) => clients::of_remotes(loads?)?,
+            None => (self.drive(&plan, &labels, protocol, at)?, Vec::new()),
         };
+        let clients = loads.len().max(remotes.len());
         let echo = point.terms.is_none().then_some(point.size);
-        let each = clients::figures(&loads, echo, point.connections.get() as u64);
+        let each = clients::figures(&loads, echo);
         let overlap = clients::overlap(&loads, echo);
         let load = clients::together(loads)?;
+        at.watch.loaded(&load);
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
+        clients::judged_by(&mut result, &remotes);
         match point.terms {
             None => add_figures(&mut result, point.size, &load),
             Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
@@ -169,6 +163,30 @@ impl Ping {
             at.watch.reached(transport.clone());
         }
         Ok((result, load.began_ns))
+    }
+
+    /// Drives the load of `plan` from here.
+    fn drive<P: Protocol + Send>(
+        &self,
+        plan: &LoadPlan,
+        labels: &BTreeMap<String, String>,
+        protocol: impl Fn() -> P + Sync,
+        at: &mut LoadContext<'_>,
+    ) -> Result<clients::Loads, JobError> {
+        let gate = at.watch.gate();
+        let sampler = at.watch.point(labels);
+        let mut stage = Stage {
+            endpoint: at.endpoint,
+            stop: at.stop,
+            samplers: &mut [sampler],
+            gate: gate.as_deref(),
+        };
+        let clients = self.options.clients.get();
+        let routed = || Routed::new(self.route.clone(), protocol());
+        Ok(match &self.tls {
+            None => clients::run(plan, clients, &mut stage, routed, Plain::default)?,
+            Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link())?,
+        })
     }
 }
 
@@ -232,6 +250,10 @@ impl Measure for Ping {
 
     fn output(&self) -> &OutputOptions {
         &self.options.output
+    }
+
+    fn spreads(&self) -> bool {
+        self.options.clients.get() == 1
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {

@@ -8,10 +8,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use plumb_engine::Cidr;
+use plumb_serve::Socket;
 use plumb_serve::accept::{Caller, FULL, Taker, stopped};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::handler::{ConnectionHandler, ProxyState};
@@ -45,7 +45,7 @@ impl Taker for Acceptor {
 }
 
 impl Acceptor {
-    fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
+    fn take_tcp(&self, stream: Socket, from: IpAddr) {
         if !self.allow.is_empty() && !self.allow.iter().any(|block| block.contains(from)) {
             self.state.ledger.tell(format!("{from} may not connect"));
             return;
@@ -58,7 +58,7 @@ impl Acceptor {
         };
         // a peer that vanished gives its place back after a while
         let _ = sockopt::set_socket_keepalive(&stream, true);
-        let _ = stream.set_nodelay(true);
+        let _ = sockopt::set_tcp_nodelay(&stream, true);
         let present = Arc::new(Present::new(place, self.present.clone()));
         let handler = ConnectionHandler::new(Arc::clone(&self.state), present, self.stop.clone());
         tokio::spawn(converse(Arc::new(handler), stream));

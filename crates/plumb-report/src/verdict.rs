@@ -121,9 +121,7 @@ pub(crate) fn ending(record: &RunRecord) -> Option<&'static str> {
         Status::Complete => None,
         Status::Interrupted => Some("The run was interrupted before its plan ended."),
         Status::Running => Some("The run has not ended yet, or its process died."),
-        Status::Broken => {
-            Some("The target could not be reached any more; what was measured stands.")
-        }
+        Status::Broken => Some("It ended before its plan did; what was measured stands."),
     }
 }
 

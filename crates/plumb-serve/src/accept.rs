@@ -6,9 +6,11 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use plumb_engine::{Endpoint, Listener};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::socket::{SmcStream, Socket};
 
 /// Without descriptors, how long until the next try.
 const BREATH: Duration = Duration::from_millis(100);
@@ -20,7 +22,7 @@ pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n
 #[derive(Debug)]
 pub enum Caller {
     /// Over TCP or SMC, from this address.
-    Tcp(TcpStream, SocketAddr),
+    Tcp(Socket, SocketAddr),
     /// Over a socket file.
     Unix(UnixStream),
 }
@@ -61,10 +63,9 @@ async fn take_from(
     let socket = listener.as_fd().try_clone_to_owned()?;
     let listening = match listener.endpoint() {
         Endpoint::Unix(_) => Listening::Unix(UnixListener::from_std(socket.into())?),
-        // a socket of SMC is used as one of TCP is
-        Endpoint::Tcp(_) | Endpoint::Smc(_) | Endpoint::Own => {
-            Listening::Tcp(TcpListener::from_std(socket.into())?)
-        }
+        // connections of SMC are taken as those of TCP are
+        Endpoint::Smc(_) => Listening::Smc(TcpListener::from_std(socket.into())?),
+        Endpoint::Tcp(_) | Endpoint::Own => Listening::Tcp(TcpListener::from_std(socket.into())?),
     };
     loop {
         let taken = tokio::select! {
@@ -89,6 +90,7 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 enum Listening {
     Tcp(TcpListener),
+    Smc(TcpListener),
     Unix(UnixListener),
 }
 
@@ -97,7 +99,11 @@ impl Listening {
         Ok(match self {
             Self::Tcp(listening) => {
                 let (stream, from) = listening.accept().await?;
-                Caller::Tcp(stream, from)
+                Caller::Tcp(Socket::Tcp(stream), from)
+            }
+            Self::Smc(listening) => {
+                let (stream, from) = listening.accept().await?;
+                Caller::Tcp(Socket::Smc(SmcStream::of(stream)), from)
             }
             Self::Unix(listening) => Caller::Unix(listening.accept().await?.0),
         })

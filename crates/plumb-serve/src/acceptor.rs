@@ -19,7 +19,6 @@ use plumb_engine::Cidr;
 use plumb_measure::{ByteSize, Span};
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
@@ -27,6 +26,7 @@ use crate::accept::{Caller, FULL, Taker, stopped};
 use crate::heard::{Heard, Listening, Stream};
 use crate::host;
 use crate::reserve::Reserve;
+use crate::socket::Socket;
 use crate::{Body, Counters, Peer};
 
 /// A client that is told of its mistake has this long, and this many bytes, to stop sending: a
@@ -129,7 +129,7 @@ impl<S: HttpService> Acceptor<S> {
         Self { site, tls, stop, present, reserve: Arc::new(Reserve::new(RESERVE)) }
     }
 
-    fn take_tcp(&self, stream: TcpStream, from: IpAddr) {
+    fn take_tcp(&self, stream: Socket, from: IpAddr) {
         let limits = self.site.limits();
         if !limits.allow.is_empty() && !limits.allow.iter().any(|block| block.contains(from)) {
             self.site.counters().not_allowed();
@@ -138,7 +138,7 @@ impl<S: HttpService> Acceptor<S> {
         let stall_ms = u32::try_from(limits.stall.ns() / 1_000_000).unwrap_or(u32::MAX);
         // who takes no bytes for that long is gone; a kernel without this waits longer
         let _ = sockopt::set_tcp_user_timeout(&stream, stall_ms);
-        let _ = stream.set_nodelay(true);
+        let _ = sockopt::set_tcp_nodelay(&stream, true);
         self.admit(stream, Some(from));
     }
 

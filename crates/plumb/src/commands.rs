@@ -4,8 +4,8 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, options_file, report, show,
-    size, smc,
+    ab, check, checkup, compare, host_idle, lab, manual, net_check, options_file, remote, report,
+    show, size, smc,
 };
 
 /// `plumb` with every subcommand.
@@ -38,6 +38,7 @@ pub(crate) fn all() -> Command {
         .subcommand(check::command())
         .subcommand(size::command())
         .subcommand(smc::command())
+        .subcommand(remote::command())
         .subcommands(manual::commands())
         .mut_subcommands(options_file::offer)
 }

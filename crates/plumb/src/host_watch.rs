@@ -30,6 +30,8 @@ pub(crate) struct HostWatch {
     root: Root,
     /// How much others may take.
     limit: ForeignLimit,
+    /// A controller on this machine: it and its other remotes are not foreign.
+    leader: Option<u32>,
     began: Option<Began>,
 }
 
@@ -45,14 +47,14 @@ struct Began {
 }
 
 impl Began {
-    fn take(root: &Root, tested: Vec<u32>) -> Option<Self> {
+    fn take(root: &Root, tested: Vec<u32>, leader: Option<u32>) -> Option<Self> {
         // first: the load has begun already
         let ledger = Ledger::take(root)?;
         let ours = std::process::id();
         let mut server = ledger.processes().tree(&tested);
         server.retain(|pid| *pid != ours);
         let server = ThreadPlacement::of(root, server);
-        let known = [&[ours], &tested[..]].concat();
+        let known = [&[ours], leader.as_slice(), &tested[..]].concat();
         Some(Self { ledger, tested, known, client: BTreeMap::new(), server })
     }
 }
@@ -73,7 +75,8 @@ impl Unwatched {
 
 impl HostWatch {
     /// Begins to watch, and to write down what it sees into `folder`, unless that is not wanted or
-    /// nothing can be seen.
+    /// nothing can be seen. `leader` is a controller on this machine, whose other remotes are not
+    /// foreign.
     ///
     /// # Errors
     /// When a file cannot be made, or a far machine is wanted and this one cannot be watched.
@@ -81,6 +84,7 @@ impl HostWatch {
         options: &HostOptions,
         far: Option<FarHostWatch>,
         folder: &Path,
+        leader: Option<u32>,
     ) -> anyhow::Result<Result<Self, Unwatched>> {
         let limit = options.foreign_limit;
         if options.host_interval.ns() == 0 {
@@ -103,13 +107,13 @@ impl HostWatch {
             Err(error) => return Err(error.into()),
         };
         let far = far.map(|far| far.record(options.host_interval, folder)).transpose()?;
-        Ok(Ok(Self { recorder, far, root, limit, began: None }))
+        Ok(Ok(Self { recorder, far, root, limit, leader, began: None }))
     }
 
     /// A load begins over `transport`.
     pub(crate) fn begin(&mut self, transport: Option<&Transport>) {
         let tested = transport.map_or_else(Vec::new, |it| under_test(&self.root, it));
-        self.began = Began::take(&self.root, tested);
+        self.began = Began::take(&self.root, tested, self.leader);
     }
 
     /// An interval of the load is over, in which driving threads used so many nanoseconds and were

@@ -31,6 +31,7 @@ mod niping;
 mod options_file;
 mod pages;
 mod progress;
+mod remote;
 mod report;
 mod show;
 mod signals;
@@ -106,6 +107,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("check", words)) => check::run(words),
         Some(("size", words)) => size::run(words, &command),
         Some(("smc", words)) => smc::run(words),
+        Some(("remote", words)) => remote::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),
         Some((layer, words)) => measure::run_layer(layer, words, &command),

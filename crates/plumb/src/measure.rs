@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{Job, JobError, Measure, Outline, Verb, Watch};
+use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, Verb, Watch};
 use plumb_engine::options::OutputOptions;
-use plumb_engine::{IntervalRecords, Sampler, Stop};
+use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
 use plumb_folder::RunFolder;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
@@ -23,6 +24,7 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
+use crate::remote::Drivers;
 use crate::report::page_of;
 use crate::{host, layers, signals};
 
@@ -101,6 +103,18 @@ pub(crate) fn measure(
     title: &str,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
+    let drivers = Drivers::of(job, command)?;
+    measure_with(job, command, title, stop, drivers)
+}
+
+/// The same with whoever drives its loads.
+pub(crate) fn measure_with(
+    job: &mut dyn Measure,
+    command: &[String],
+    title: &str,
+    stop: &Stop,
+    drivers: Drivers,
+) -> anyhow::Result<Run> {
     raise_descriptor_limit();
     let far_host = FarHostWatch::reach(&job.output().host)?;
     let outline = job.outline();
@@ -108,9 +122,11 @@ pub(crate) fn measure(
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let mut record = new_record(&outline, command, start_ns);
+    record.plan.options.extend(drivers.in_force());
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
-    let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path()) {
+    let leader = drivers.leader();
+    let host_watch = match HostWatch::start(&job.output().host, far_host, folder.path(), leader) {
         Ok(host_watch) => host_watch,
         Err(error) => {
             folder.discard();
@@ -123,10 +139,10 @@ pub(crate) fn measure(
     }
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
-    let mut keeper = Keeper { record, onlooker, host_watch, metrics, began_ns };
+    let mut keeper = Keeper { record, onlooker, host_watch, metrics, began_ns, drivers };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
-    let Keeper { mut record, onlooker, host_watch, .. } = keeper;
+    let Keeper { mut record, onlooker, host_watch, drivers, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
@@ -147,6 +163,7 @@ pub(crate) fn measure(
         Ok(()) if cut_short(&record) => Status::Broken,
         Ok(()) => Status::Complete,
     };
+    drivers.end(folder.path())?;
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;
     run.report()?;
@@ -204,6 +221,7 @@ struct Keeper<'a> {
     host_watch: Result<HostWatch, Unwatched>,
     metrics: Option<Metrics>,
     began_ns: u64,
+    drivers: Drivers,
 }
 
 impl Watch for Keeper<'_> {
@@ -233,6 +251,25 @@ impl Watch for Keeper<'_> {
         self
     }
 
+    fn gate(&mut self) -> Option<Arc<Gate>> {
+        self.drivers.gate()
+    }
+
+    fn loaded(&mut self, load: &LoadResult<()>) {
+        self.drivers.loaded(load);
+    }
+
+    fn elsewhere(
+        &mut self,
+        labels: &BTreeMap<String, String>,
+        stop: &Stop,
+    ) -> Option<Result<Vec<RemoteLoad>, JobError>> {
+        let mut fleet = self.drivers.take_fleet()?;
+        let loads = fleet.load(self.point(labels), stop);
+        self.drivers = Drivers::Remotes(fleet);
+        Some(loads.map_err(Into::into))
+    }
+
     fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
         match &mut self.host_watch {
             Ok(host_watch) => host_watch.testify(&mut result, began_ns),
@@ -241,6 +278,7 @@ impl Watch for Keeper<'_> {
         let offset_ns = began_ns.saturating_sub(self.began_ns);
         result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);
         result.slowest.iter_mut().for_each(|slow| slow.at_ns += offset_ns);
+        self.drivers.result(&result);
         self.record.results.push(result);
         let results = &self.record.results;
         let named: Vec<(String, &Validity)> = results
@@ -259,6 +297,7 @@ impl Watch for Keeper<'_> {
 
 impl Sampler for Keeper<'_> {
     fn begin(&mut self, transport: Option<&Transport>) {
+        self.drivers.began(transport);
         self.onlooker.begin(transport);
         if let Ok(host_watch) = &mut self.host_watch {
             host_watch.begin(transport);
@@ -270,6 +309,7 @@ impl Sampler for Keeper<'_> {
     }
 
     fn interval(&mut self, records: &IntervalRecords) {
+        self.drivers.interval(records);
         self.onlooker.interval(records);
         if let Some(metrics) = &self.metrics {
             metrics.add(records);

@@ -21,6 +21,8 @@ const STALL_FACTOR: u64 = 10;
 /// acknowledgement.
 const SLOW_FACTOR: u64 = 3;
 const SLOW_NS: u64 = 30_000_000;
+/// Of fewer messages one that was lost is enough to make their median slow.
+const FEW: u64 = 5;
 
 /// What the parts of one test say; at least one part. `round_trip_ns` is the median of the smallest
 /// message, if it is known.
@@ -225,13 +227,16 @@ fn sizes(measured: &[(&PathPart, &PartOutcome)]) -> (Judgement, String) {
         let text = format!("some messages of {} bytes failed.", names(&failing));
         return (Judgement::Bad, text);
     }
-    let stalling = of(|outcome| {
+    let slower = (0..measured.len()).filter(|at| slower_than_neighbours(measured, *at));
+    let slower = slower.map(|at| &measured[at]);
+    let (lost, slow): (Vec<_>, Vec<_>) = slower.partition(|(_, outcome)| {
+        outcome.operations < FEW && outcome.max_ns.is_some_and(|max| max >= RETRANSMISSION_NS)
+    });
+    let mut stalling = of(|outcome| {
         outcome.p50_ns.zip(outcome.max_ns).is_some_and(|(p50, max)| stalled(p50, max))
     });
-    let slow: Vec<_> = (0..measured.len())
-        .filter(|at| slower_than_neighbours(measured, *at))
-        .map(|at| &measured[at])
-        .collect();
+    stalling.extend(lost);
+    stalling.sort_by_key(|(part, _)| part.size_bytes);
     let (smallest, largest) = (
         measured.iter().map(|(part, _)| part.size_bytes).min().unwrap_or(0),
         measured.iter().map(|(part, _)| part.size_bytes).max().unwrap_or(0),

@@ -1,6 +1,7 @@
 //! Rates of operations and of bits, and shares.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,12 @@ impl Rate {
     #[must_use]
     pub fn per_s(self) -> f64 {
         self.0
+    }
+
+    /// The rate of each of so many that have this one together.
+    #[must_use]
+    pub fn divided_by(self, parts: NonZeroU32) -> Self {
+        Self(self.0 / f64::from(parts.get()))
     }
 }
 

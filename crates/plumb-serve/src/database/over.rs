@@ -4,13 +4,14 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use plumb_engine::{Endpoint, SocketOptions, finish_connect, proven, start_connect};
+use plumb_engine::{Endpoint, proven};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::lookup_host;
 use tokio_postgres::config::Host;
 use tokio_postgres::{AsyncMessage, Client, Connection};
 
 use super::PostgresServer;
+use crate::socket::Socket;
 
 /// The port of a server that names none.
 const PORT: u16 = 5432;
@@ -99,7 +100,7 @@ pub(super) async fn connected(
 }
 
 /// A socket of SMC to the first host that takes one, and its name.
-async fn over_smc(config: &tokio_postgres::Config) -> Result<(TcpStream, &str), String> {
+async fn over_smc(config: &tokio_postgres::Config) -> Result<(Socket, &str), String> {
     let (hosts, ports) = (config.get_hosts(), config.get_ports());
     let mut failed = "the URL names no host".to_owned();
     for (at, host) in hosts.iter().enumerate() {
@@ -113,7 +114,7 @@ async fn over_smc(config: &tokio_postgres::Config) -> Result<(TcpStream, &str), 
     Err(failed)
 }
 
-async fn to_host(name: &str, port: u16) -> io::Result<TcpStream> {
+async fn to_host(name: &str, port: u16) -> io::Result<Socket> {
     let mut failed = io::Error::other("the name has no address");
     for address in lookup_host((name, port)).await? {
         match to_address(&Endpoint::Smc(address)).await {
@@ -124,11 +125,8 @@ async fn to_host(name: &str, port: u16) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-async fn to_address(endpoint: &Endpoint) -> io::Result<TcpStream> {
-    // a socket of SMC is used as one of TCP is
-    let socket = TcpStream::from_std(start_connect(endpoint, &SocketOptions::default())?.into())?;
-    socket.writable().await?;
-    finish_connect(&socket)?;
+async fn to_address(endpoint: &Endpoint) -> io::Result<Socket> {
+    let socket = Socket::connect(endpoint).await?;
     match proven(&socket, endpoint, None)?.smc {
         None => Ok(socket),
         // whoever asked for SMC is not to be served over TCP without a word

@@ -31,7 +31,7 @@ pub(super) fn measure(
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let folder = RunFolder::create_new(path)?;
-    let mut host_watch = match HostWatch::start(host, None, path) {
+    let mut host_watch = match HostWatch::start(host, None, path, None) {
         Ok(host_watch) => host_watch,
         Err(error) => {
             folder.discard();

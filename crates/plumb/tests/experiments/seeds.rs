@@ -222,20 +222,21 @@ fn a_database_is_started_and_met_directly_and_over_a_line() {
 }
 
 /// What decides in an experiment after Castro and Hegde whose blocks have few orders.
-fn with_few_orders(name: &str) -> Vec<String> {
-    let (_short, file) = shortened(name, &[("--count 25000", "--count 200")]);
+fn with_few_orders(name: &str, count: u32) -> Vec<String> {
+    let (_short, file) = shortened(name, &[(&format!("--count {count}"), "--count 200")]);
     let compared = one_round_of(&file);
     deciding(&compared).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn orders_go_through_the_queues_of_several_nodes_into_the_table() {
-    assert_eq!(with_few_orders("idocs"), ["rows"; 6]);
+    assert_eq!(with_few_orders("idocs", 25_000), ["rows"; 6]);
 }
 
 #[test]
 fn orders_go_through_pools_of_several_sizes_into_the_table() {
-    assert_eq!(with_few_orders("idocs-pools"), ["rows"; 6]);
+    assert_eq!(with_few_orders("idocs-pools", 25_000), ["rows"; 6]);
+    assert_eq!(with_few_orders("idocs-all", 250_000), ["rows"]);
 }
 
 #[test]

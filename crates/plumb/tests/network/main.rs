@@ -11,6 +11,7 @@ mod lossy_line;
 mod namespaces;
 mod net;
 mod net_check;
+mod remotes;
 mod routes;
 mod server;
 mod stalls;

@@ -1,4 +1,5 @@
-//! The experiment of SMC, as short as it can be, without PostgreSQL, and one whose variant falls back.
+//! The experiment of SMC, as short as it can be, with a PostgreSQL outside of the guest, and one whose
+//! variant falls back.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +9,15 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::guest::{Guest, Kernel, Plan, say};
+use crate::kit::postgres::{PASSWORD, Postgres};
+
+/// The host of a guest, as its network device has it.
+const HOST: &str = "10.0.2.2";
+/// A network device of the guest that leads to the host, whose loopback is behind [`HOST`].
+const DEVICES: [&str; 4] = ["-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan"];
 
 /// What an experiment of minutes is made shorter by.
-const SHORTER: [(&str, &str); 5] = [
-    ("'postgres://plumb@127.0.0.1:${line}/postgres?transport=${transport}'\"\nstart", "-\"\nstart"),
+const SHORTER: [(&str, &str); 4] = [
     (
         "levels = [\"500B\", \"1000B\", \"1400B\", \"1500B\", \"4000B\", \"10000B\"]",
         "levels = [\"1000B\"]",
@@ -30,20 +36,22 @@ pub(crate) fn seeds() -> TempDir {
     folder
 }
 
-/// Those in which `smc.toml` is short, and does without PostgreSQL: the steps of sales have a database
-/// of their server, and no programs are generated.
-fn short() -> TempDir {
+/// Those in which `smc.toml` is short, and its database is `postgres`.
+fn short(postgres: &Postgres) -> TempDir {
     let folder = seeds();
     let file = folder.path().join("smc.toml");
     let mut text = fs::read_to_string(&file).unwrap();
-    for (long, short) in SHORTER {
+    let port = postgres.address.rsplit(':').next().unwrap();
+    let outside = format!("{HOST}:{port}");
+    for (long, short) in SHORTER.into_iter().chain([("${database}", outside.as_str())]) {
         assert!(text.contains(long), "{long}: {text}");
         text = text.replace(long, short);
     }
     let (servers, rest) = text.split_once("[[server]]\nname = \"database\"\n").unwrap();
-    let (_, others) = rest.split_once("[[server]]\nname = \"app\"\n").unwrap();
-    let (probes, _) = others.split_once("[[probe]]\nname = \"generate\"\n").unwrap();
-    fs::write(file, format!("{servers}[[server]]\nname = \"app\"\n{probes}")).unwrap();
+    let (_, others) = rest.split_once("[[server]]\nname = \"line\"\n").unwrap();
+    fs::write(file, format!("{servers}[[server]]\nname = \"line\"\n{others}")).unwrap();
+    let environment = format!("export PGPASSWORD={PASSWORD}\n");
+    fs::write(folder.path().join("environment"), environment).unwrap();
     folder
 }
 
@@ -68,9 +76,10 @@ fn proven(records: &Value) {
 #[test]
 fn the_experiment_of_smc_runs_and_what_falls_back_is_left_out() {
     let Some(kernel) = Kernel::find() else { return };
-    let folder = short();
+    let postgres = Postgres::start("");
+    let folder = short(&postgres);
     let plan =
-        Plan { steps: "seeds", processors: 2, seeds: folder.path(), devices: &[], under: &[] };
+        Plan { steps: "seeds", processors: 2, seeds: folder.path(), devices: &DEVICES, under: &[] };
     let guest = Guest::boot(&kernel, &plan).steps();
     let planned = guest.step("plan");
     assert!(planned.stdout.starts_with("smc: 1 round"), "{planned:#?}");

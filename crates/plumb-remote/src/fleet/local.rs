@@ -1,0 +1,83 @@
+//! Remotes on this machine: processes that speak over their standard streams.
+
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::Heard;
+use crate::link::{LinkEnded, inbox, outbox};
+use crate::message::Order;
+
+/// Bytes of a complaint that are kept.
+const WORDS_MAX: u64 = 4_096;
+
+/// A remote process; it ends with this.
+#[derive(Debug)]
+pub struct Local {
+    child: Child,
+}
+
+impl Local {
+    /// Starts the remote `name`; what it says goes to `heard` as that of number `at`, and what is
+    /// asked of it through the sender.
+    pub(super) fn start(
+        program: &Path,
+        name: &str,
+        at: usize,
+        heard: Sender<Heard>,
+    ) -> io::Result<(Self, Sender<Order>)> {
+        let mut child = Command::new(program)
+            .args(["remote", "--pipe", "--name", name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0) // Ctrl-C is the controller's: it lets its remotes hand over what they have
+            .spawn()?;
+        let streams = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+        let ((to, from), complaints) =
+            streams.ok_or_else(|| io::Error::other("it has no streams"))?;
+        let words = last_words(complaints);
+        inbox(BufReader::new(from), heard, move |said| {
+            let said = said.map_err(|ended| {
+                let words = words.lock().unwrap_or_else(PoisonError::into_inner);
+                match ended {
+                    LinkEnded::Closed if !words.is_empty() => {
+                        io::Error::other(words.as_str()).into()
+                    }
+                    ended => ended,
+                }
+            });
+            (at, said)
+        });
+        Ok((Self { child }, outbox(to)))
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may have ended
+        let _ = self.child.wait();
+    }
+}
+
+/// The last line that a process complains with, as long as it runs.
+fn last_words(complaints: ChildStderr) -> Arc<Mutex<String>> {
+    let words = Arc::new(Mutex::new(String::new()));
+    let kept = Arc::clone(&words);
+    thread::spawn(move || {
+        let mut complaints = BufReader::new(complaints);
+        let mut line = Vec::new();
+        while let Ok(1..) = complaints.by_ref().take(WORDS_MAX).read_until(b'\n', &mut line) {
+            let text = String::from_utf8_lossy(&line).trim().to_owned();
+            if !text.is_empty() {
+                *kept.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            }
+            line.clear();
+        }
+    });
+    words
+}

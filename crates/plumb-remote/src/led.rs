@@ -1,0 +1,274 @@
+//! The remote's side: runs that a controller leads.
+
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::{Gate, IntervalRecords, LoadResult, Stop};
+use plumb_measure::{Clock as _, ResultRecord, RunRecord, Transport};
+
+use crate::link::{LinkEnded, inbox, outbox};
+use crate::message::{Hello, Order, Report, RunOrder};
+use crate::{ALIVE_EVERY, SILENCE_NS};
+
+/// How often whoever waits for the connections of a load looks whether there is still one.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What a controller decides of the run under way.
+#[derive(Debug, Default)]
+struct Lead {
+    current: Mutex<Option<Current>>,
+    /// Told when the controller has said something of it.
+    changed: Condvar,
+    /// When the controller was heard last, on the monotonic clock.
+    heard_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Current {
+    run: u64,
+    load: u32,
+    /// The last load for which the controller wants connections.
+    wanted: u32,
+    stop: Arc<Stop>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl Lead {
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self) {
+        self.heard_ns.store(MonotonicClock.now_ns(), Ordering::Relaxed);
+    }
+
+    fn is_silent(&self) -> bool {
+        MonotonicClock.now_ns().saturating_sub(self.heard_ns.load(Ordering::Relaxed)) > SILENCE_NS
+    }
+
+    /// Ends what is under way: nobody keeps loading a target whose controller is gone.
+    fn give_up(&self, why: &str) {
+        if let Some(current) = self.current().as_ref() {
+            current.stop.ask();
+            if let Some(gate) = &current.gate {
+                gate.fail(why);
+            }
+        }
+        self.changed.notify_all();
+    }
+
+    fn connect(&self, run: u64, load: u32) {
+        if let Some(current) = self.current().as_mut().filter(|current| current.run == run) {
+            current.wanted = current.wanted.max(load);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Waits until connections are wanted for `load`, or it is to stop.
+    fn until_wanted(&self, load: u32) {
+        let missing = |current: &mut Option<Current>| {
+            current.as_ref().is_some_and(|it| it.wanted < load && !it.stop.asked())
+        };
+        drop(self.changed.wait_while(self.current(), missing));
+    }
+
+    fn open(&self, run: u64, load: u32, at_wall_ns: u64) {
+        if let Some(current) = self.current().as_ref()
+            && (current.run, current.load) == (run, load)
+            && let Some(gate) = &current.gate
+        {
+            gate.open_at_wall(at_wall_ns);
+        }
+    }
+
+    fn stop(&self, run: u64) {
+        if self.current().as_ref().is_some_and(|current| current.run == run) {
+            self.give_up("the controller stopped the run before it began");
+        }
+    }
+}
+
+/// A run under way, for whoever carries it out: what the controller decides of it, and where what
+/// comes of it goes.
+#[derive(Debug)]
+pub struct Led {
+    run: u64,
+    load: u32,
+    lead: Arc<Lead>,
+    to: Sender<Report>,
+}
+
+impl Led {
+    /// The gate at which the next load waits until the controller opens it. Waits itself until the
+    /// controller wants connections.
+    pub fn gate(&mut self) -> Arc<Gate> {
+        self.load += 1;
+        self.lead.until_wanted(self.load);
+        let gate = Arc::new(Gate::closed());
+        let (run, load) = (self.run, self.load);
+        if let Some(current) = self.lead.current().as_mut() {
+            current.load = load;
+            current.gate = Some(Arc::clone(&gate));
+            if current.stop.asked() {
+                gate.fail("the run was stopped before it began");
+            }
+        }
+        let (waiting, to) = (Arc::downgrade(&gate), self.to.clone());
+        thread::spawn(move || {
+            while let Some(gate) = waiting.upgrade() {
+                if gate.until_waited_for(LOOK_EVERY) {
+                    let _ = to.send(Report::Ready { run, load }); // it may be gone
+                    break;
+                }
+            }
+        });
+        gate
+    }
+
+    /// A load has begun, over `transport`.
+    pub fn began(&self, transport: Option<&Transport>) {
+        let (run, load) = (self.run, self.load);
+        self.say(Report::Began { run, load, transport: transport.cloned() });
+    }
+
+    /// An interval is complete.
+    pub fn interval(&self, records: &IntervalRecords) {
+        let records = IntervalRecords { began_ns: wall_of(records.began_ns), ..records.clone() };
+        let (run, load) = (self.run, self.load);
+        self.say(Report::Interval { run, load, records: Box::new(records) });
+    }
+
+    /// A load is over.
+    pub fn loaded(&self, outcome: &LoadResult<()>) {
+        let outcome = LoadResult { began_ns: wall_of(outcome.began_ns), ..outcome.clone() };
+        let (run, load) = (self.run, self.load);
+        self.say(Report::Loaded { run, load, outcome: Box::new(outcome) });
+    }
+
+    /// What is made of it here.
+    pub fn result(&self, result: &ResultRecord) {
+        let (run, load) = (self.run, self.load);
+        self.say(Report::Result { run, load, result: Box::new(result.clone()) });
+    }
+
+    fn say(&self, report: Report) {
+        let _ = self.to.send(report); // a controller that is gone is noticed where it is read
+    }
+}
+
+/// A moment on the monotonic clock as the wall clock stands now.
+fn wall_of(monotonic_ns: u64) -> u64 {
+    let (now_ns, wall_ns) = (MonotonicClock.now_ns(), clock::wall_ns());
+    wall_ns.saturating_add(monotonic_ns).saturating_sub(now_ns)
+}
+
+/// Carries out what a controller asks over `from` and `to`, one run after the other, until it has
+/// gone or `stop` is asked.
+///
+/// # Errors
+/// [`LinkEnded`] when the controller says what is no message.
+pub fn serve(
+    hello: Hello,
+    from: impl BufRead + Send + 'static,
+    to: impl Write + Send + 'static,
+    stop: &Stop,
+    mut carry_out: impl FnMut(&RunOrder, Led, &Stop) -> Result<RunRecord, String>,
+) -> Result<(), LinkEnded> {
+    let lead = Arc::new(Lead::default());
+    lead.hear();
+    let to = outbox(to);
+    let _ = to.send(Report::Hello(hello)); // who cannot be told is not there
+    let runs = heard(from, Arc::clone(&lead), to.clone());
+    let _over = watch(Arc::clone(&lead), to.clone());
+    loop {
+        if stop.asked() {
+            return Ok(());
+        }
+        let order = match runs.recv_timeout(ALIVE_EVERY) {
+            Ok(Ok(order)) => order,
+            Ok(Err(LinkEnded::Closed)) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+            Ok(Err(ended)) => return Err(ended),
+            Err(mpsc::RecvTimeoutError::Timeout) => continue,
+        };
+        let run = order.run;
+        let outcome = carried_out(&order, &lead, &to, &mut carry_out);
+        let outcome = outcome.map(Box::new);
+        let _ = to.send(Report::Done { run, outcome }); // it may be gone
+    }
+}
+
+fn carried_out(
+    order: &RunOrder,
+    lead: &Arc<Lead>,
+    to: &Sender<Report>,
+    carry_out: &mut impl FnMut(&RunOrder, Led, &Stop) -> Result<RunRecord, String>,
+) -> Result<RunRecord, String> {
+    if !order.is_bounded() {
+        return Err("a command line that is longer than anybody writes".into());
+    }
+    let run = order.run;
+    let stop = Arc::new(Stop::new().map_err(|error| error.to_string())?);
+    *lead.current() =
+        Some(Current { run, load: 0, wanted: 0, stop: Arc::clone(&stop), gate: None });
+    let led = Led { run, load: 0, lead: Arc::clone(lead), to: to.clone() };
+    let outcome = carry_out(order, led, &stop);
+    *lead.current() = None;
+    outcome
+}
+
+/// Hears the controller: what it asks at once is done at once, runs come one after the other.
+fn heard(
+    from: impl BufRead + Send + 'static,
+    lead: Arc<Lead>,
+    to: Sender<Report>,
+) -> Receiver<Result<RunOrder, LinkEnded>> {
+    let (orders, incoming) = mpsc::channel();
+    inbox(from, orders, |order: Result<Order, LinkEnded>| order);
+    let (ready, runs) = mpsc::channel();
+    thread::spawn(move || {
+        for order in incoming {
+            lead.hear();
+            match order {
+                Ok(Order::Clock { sent_ns }) => {
+                    let _ = to.send(Report::Clock { sent_ns, here_ns: clock::wall_ns() });
+                }
+                Ok(Order::Connect { run, load }) => lead.connect(run, load),
+                Ok(Order::Open { run, load, at_wall_ns }) => lead.open(run, load, at_wall_ns),
+                Ok(Order::Stop { run }) => lead.stop(run),
+                Ok(Order::Alive) => {}
+                Ok(Order::Run(order)) => {
+                    if ready.send(Ok(order)).is_err() {
+                        break;
+                    }
+                }
+                Err(ended) => {
+                    lead.give_up("the controller has gone");
+                    let _ = ready.send(Err(ended)); // nobody waits any more
+                    break;
+                }
+            }
+        }
+    });
+    runs
+}
+
+/// Says now and then that this remote is there, and ends what is under way when the controller is
+/// silent; until what is returned is dropped.
+fn watch(lead: Arc<Lead>, to: Sender<Report>) -> Sender<()> {
+    let (over, until) = mpsc::channel();
+    thread::spawn(move || {
+        while until.recv_timeout(ALIVE_EVERY) == Err(mpsc::RecvTimeoutError::Timeout)
+            && to.send(Report::Alive).is_ok()
+        {
+            if lead.is_silent() {
+                lead.give_up("the controller has not been heard of");
+            }
+        }
+    });
+    over
+}

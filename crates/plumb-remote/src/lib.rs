@@ -1,0 +1,38 @@
+//! One measurement on many machines.
+//!
+//! A *controller* has the plan, its *remotes* drive the load: each carries out its part of the same
+//! command, waits with all its connections until the controller says when to begin, by the
+//! remote's own clock, and hands over its records interval by interval. The controller puts them
+//! together exactly ([`Assembly`]), and takes what came of each ([`Fleet`]).
+//!
+//! | module | question |
+//! |---|---|
+//! | [`message`] | what is said? |
+//! | [`offset`] | how far are two clocks apart? |
+//! | [`link`] | how does it travel? |
+//! | [`assembly`] | what did all of them record? |
+//! | [`led`] | the remote: what does the controller decide? |
+//! | [`fleet`] | the controller: who is there, who is lost, what came of it? |
+//!
+//! Either side that hears nothing of the other for five seconds takes it for gone: a remote ends
+//! its load, a controller goes on with what it has and says so.
+
+pub mod assembly;
+pub mod fleet;
+pub mod led;
+pub mod link;
+pub mod message;
+pub mod offset;
+
+use std::time::Duration;
+
+pub use assembly::Assembly;
+pub use fleet::{Fleet, RemoteError};
+pub use led::{Led, serve};
+pub use message::{Hello, Part, RunOrder};
+pub use offset::{ClockExchange, ClockOffset};
+
+/// How often each side says that it is there.
+const ALIVE_EVERY: Duration = Duration::from_millis(500);
+/// Who is silent for so long is gone, nanoseconds.
+const SILENCE_NS: u64 = 5_000_000_000;

@@ -1,0 +1,263 @@
+//! What a controller and its remotes say to each other: one JSON document a line.
+
+use std::num::NonZeroU32;
+
+use plumb_engine::{IntervalRecords, LoadResult};
+use plumb_measure::{ResultRecord, RunRecord, Transport};
+use serde::{Deserialize, Serialize};
+
+/// Name and version of what is said; both sides must say the same.
+pub const SCHEMA: &str = "plumb.remote/1";
+/// The longest message, bytes.
+pub const MESSAGE_MAX: usize = 64 << 20;
+/// Most words of a command line, and the most bytes of all of them.
+const WORDS_MAX: usize = 1_000;
+const WORD_BYTES_MAX: usize = 1 << 20;
+
+/// What a controller asks of a remote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Order {
+    /// What its wall clock shows.
+    Clock {
+        /// When it was asked, by the controller's clock: it comes back as it is.
+        sent_ns: u64,
+    },
+    /// To carry out its part of a measurement.
+    Run(RunOrder),
+    /// To connect for a load, and to wait then.
+    Connect {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+    },
+    /// To begin a load at a moment.
+    Open {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+        /// When, by the remote's own wall clock, nanoseconds since 1970-01-01T00:00:00Z.
+        at_wall_ns: u64,
+    },
+    /// To end the run, with what there is.
+    Stop {
+        /// The run.
+        run: u64,
+    },
+    /// Nothing: the controller is still there.
+    Alive,
+}
+
+/// A measurement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RunOrder {
+    /// Its number, which everything said of it names.
+    pub run: u64,
+    /// The words behind `plumb`.
+    pub words: Vec<String>,
+    /// Which part of it is the remote's.
+    pub part: Part,
+}
+
+impl RunOrder {
+    /// True when it is no longer than anybody would write.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        let bytes: usize = self.words.iter().map(String::len).sum();
+        self.words.len() <= WORDS_MAX && bytes <= WORD_BYTES_MAX
+    }
+}
+
+/// One of several equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Part {
+    /// Its number, from 1.
+    pub number: NonZeroU32,
+    /// How many there are.
+    pub of: NonZeroU32,
+}
+
+/// What a remote says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Report {
+    /// Who it is; the first that it says.
+    Hello(Hello),
+    /// What its wall clock shows.
+    Clock {
+        /// As it was asked.
+        sent_ns: u64,
+        /// Nanoseconds since 1970-01-01T00:00:00Z.
+        here_ns: u64,
+    },
+    /// All connections of a load stand, and wait for its beginning.
+    Ready {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+    },
+    /// A load has begun.
+    Began {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+        /// What its first connection really uses.
+        transport: Option<Transport>,
+    },
+    /// An interval of a load is complete; moments are those of the remote's wall clock.
+    Interval {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+        /// What was recorded in it.
+        records: Box<IntervalRecords>,
+    },
+    /// A load is over; its beginning is that of the remote's wall clock.
+    Loaded {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+        /// What came of it.
+        outcome: Box<LoadResult<()>>,
+    },
+    /// What the remote makes of its last load: its own verdict, its own machine.
+    Result {
+        /// The run.
+        run: u64,
+        /// Which of its loads, from 1.
+        load: u32,
+        /// The record of its own part.
+        result: Box<ResultRecord>,
+    },
+    /// The run is over.
+    Done {
+        /// The run.
+        run: u64,
+        /// The record of the remote's own part, or why there is none.
+        outcome: Result<Box<RunRecord>, String>,
+    },
+    /// Nothing: the remote is still there.
+    Alive,
+}
+
+impl Report {
+    /// The run that it is of; `None`: of none.
+    #[must_use]
+    pub fn run(&self) -> Option<u64> {
+        match self {
+            Self::Hello(_) | Self::Clock { .. } | Self::Alive => None,
+            Self::Ready { run, .. }
+            | Self::Began { run, .. }
+            | Self::Interval { run, .. }
+            | Self::Loaded { run, .. }
+            | Self::Result { run, .. }
+            | Self::Done { run, .. } => Some(*run),
+        }
+    }
+}
+
+/// Who a remote is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Hello {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Its name among the remotes.
+    pub name: String,
+    /// The version of plumb.
+    pub version: String,
+    /// The name of its machine.
+    pub host: String,
+    /// Its kernel.
+    pub kernel: String,
+    /// Its processors.
+    pub cpus: u64,
+}
+
+/// Why a line is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum NoMessage {
+    /// It is longer than any message.
+    #[error("a message of more than {MESSAGE_MAX} bytes")]
+    TooLong,
+    /// It is none of this version.
+    #[error("not a message of {SCHEMA}: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A message as one line.
+///
+/// # Errors
+/// When a histogram has more values than can be written.
+pub fn written(message: &impl Serialize) -> Result<String, NoMessage> {
+    let mut line = serde_json::to_string(message)?;
+    line.push('\n');
+    if line.len() > MESSAGE_MAX { Err(NoMessage::TooLong) } else { Ok(line) }
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// [`NoMessage`] says what is wrong with it.
+pub fn read<'a, M: Deserialize<'a>>(line: &'a str) -> Result<M, NoMessage> {
+    if line.len() > MESSAGE_MAX {
+        return Err(NoMessage::TooLong);
+    }
+    Ok(serde_json::from_str(line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
+        let orders = [
+            Order::Clock { sent_ns: 7 },
+            Order::Run(RunOrder { run: 1, words: vec!["net".into(), "ping".into()], part }),
+            Order::Connect { run: 1, load: 1 },
+            Order::Open { run: 1, load: 1, at_wall_ns: u64::MAX },
+            Order::Stop { run: 1 },
+            Order::Alive,
+        ];
+        for order in orders {
+            let line = written(&order).unwrap();
+            assert!(line.ends_with('\n') && line.lines().count() == 1, "{line}");
+            assert_eq!(read::<Order>(&line).unwrap(), order);
+        }
+        let refused = Report::Done { run: 1, outcome: Err("no such host".into()) };
+        assert_eq!(read::<Report>(&written(&refused).unwrap()).unwrap(), refused);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        for line in ["", "{}", "[]", "\"alive\"x", "{\"stop\":{}}", "{\"stop\":{\"run\":-1}}"] {
+            assert!(read::<Order>(line).is_err(), "{line}");
+        }
+        let zero = "{\"run\":{\"run\":1,\"words\":[],\"part\":{\"number\":0,\"of\":1}}}";
+        assert!(read::<Order>(zero).is_err());
+        let word = "x".repeat(WORD_BYTES_MAX + 1);
+        let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
+        assert!(!RunOrder { run: 1, words: vec![word], part }.is_bounded());
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_or_refused(line: String, words in prop::collection::vec(".*", 0..3)) {
+            let _ = (read::<Order>(&line), read::<Report>(&line));
+            let near = format!("{{\"interval\":{{\"run\":1,\"load\":1,\"records\":{words:?}}}}}");
+            prop_assert!(read::<Report>(&near).is_err());
+        }
+    }
+}

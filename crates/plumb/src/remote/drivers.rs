@@ -1,0 +1,160 @@
+//! Who drives the loads of a measurement: this process alone, this process as a controller says, or
+//! remotes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use plumb_engine::layer::Measure;
+use plumb_engine::options::RemoteSelector;
+use plumb_engine::{Gate, IntervalRecords, LoadResult};
+use plumb_measure::{ResultRecord, Transport};
+use plumb_remote::{ClockOffset, Fleet, Hello, Led};
+use rustix::process::getppid;
+use serde_json::{Value, json};
+
+/// Options of the controller that are none of its remotes, each with the words behind it.
+const OWN: [(&str, usize); 4] = [("--remotes", 1), ("--out", 1), ("--json", 0), ("--markdown", 0)];
+
+/// Who drives.
+#[derive(Debug)]
+pub(crate) enum Drivers {
+    /// This process, when its connections stand.
+    Here,
+    /// This process, when its controller says so, who hears of all that comes of it.
+    Led(Led),
+    /// Remotes.
+    Remotes(Box<Fleet>),
+}
+
+impl Drivers {
+    /// Those that `job` asks for, remotes with their part of `command`.
+    pub(crate) fn of(job: &dyn Measure, command: &[String]) -> anyhow::Result<Self> {
+        let Some(RemoteSelector::Local(count)) = job.output().remotes else {
+            return Ok(Self::Here);
+        };
+        let outline = job.outline();
+        if !job.spreads() {
+            let (layer, verb) = (outline.layer, outline.verb);
+            bail!("--remotes: {layer} {verb} as it is asked for is not driven by remotes");
+        }
+        let program = std::env::current_exe().context("this program cannot be found")?;
+        let mut fleet = Fleet::local(count, &program)?;
+        let seed = ["--seed".to_owned(), outline.seed.to_string()];
+        let words = without_own(command.get(1..).unwrap_or_default());
+        fleet.begin(&[&words[..], &seed].concat());
+        Ok(Self::Remotes(Box::new(fleet)))
+    }
+
+    /// Who they are, for the run record.
+    pub(crate) fn in_force(&self) -> BTreeMap<String, Value> {
+        let Self::Remotes(fleet) = self else { return BTreeMap::new() };
+        let of = |(hello, offset): (&Hello, ClockOffset)| {
+            json!({
+                "name": hello.name,
+                "host": hello.host,
+                "kernel": hello.kernel,
+                "cpus": hello.cpus,
+                "clock-ahead-ns": offset.ahead_ns,
+                "clock-uncertainty-ns": offset.uncertainty_ns,
+            })
+        };
+        BTreeMap::from([("remotes".to_owned(), fleet.members().map(of).collect())])
+    }
+
+    /// Takes the remotes out, if there are any.
+    pub(crate) fn take_fleet(&mut self) -> Option<Box<Fleet>> {
+        match std::mem::replace(self, Self::Here) {
+            Self::Remotes(fleet) => Some(fleet),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// The controller, where it is on this machine.
+    pub(crate) fn leader(&self) -> Option<u32> {
+        let parent =
+            || getppid().and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
+        match self {
+            Self::Led(_) => parent(),
+            Self::Here | Self::Remotes(_) => None,
+        }
+    }
+
+    /// Where the next load waits for its controller.
+    pub(crate) fn gate(&mut self) -> Option<Arc<Gate>> {
+        match self {
+            Self::Led(led) => Some(led.gate()),
+            Self::Here | Self::Remotes(_) => None,
+        }
+    }
+
+    pub(crate) fn began(&self, transport: Option<&Transport>) {
+        if let Self::Led(led) = self {
+            led.began(transport);
+        }
+    }
+
+    pub(crate) fn interval(&self, records: &IntervalRecords) {
+        if let Self::Led(led) = self {
+            led.interval(records);
+        }
+    }
+
+    pub(crate) fn loaded(&self, load: &LoadResult<()>) {
+        if let Self::Led(led) = self {
+            led.loaded(load);
+        }
+    }
+
+    pub(crate) fn result(&self, result: &ResultRecord) {
+        if let Self::Led(led) = self {
+            led.result(result);
+        }
+    }
+
+    /// The measurement is over: the record of each remote goes into the folder of the run.
+    pub(crate) fn end(self, run: &Path) -> anyhow::Result<()> {
+        let Self::Remotes(mut fleet) = self else { return Ok(()) };
+        let folder = run.join("remotes");
+        std::fs::create_dir(&folder)?;
+        for (name, record) in fleet.end() {
+            if let Ok(record) = record {
+                std::fs::write(folder.join(format!("{name}.json")), record.to_json())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `words` without the options that are the controller's own.
+fn without_own(words: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, joined) = word.split_once('=').map_or((word.as_str(), false), |it| (it.0, true));
+        match OWN.iter().find(|(own, _)| *own == name) {
+            Some((_, behind)) if !joined => {
+                words.by_ref().take(*behind).for_each(drop);
+            }
+            Some(_) => {}
+            None => kept.push(word.clone()),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_the_controller_are_its_own() {
+        let words = "net ping h --remotes local:2 --size 1B --out=x --json --out y --for 1s";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        assert_eq!(without_own(&words).join(" "), "net ping h --size 1B --for 1s");
+    }
+}

@@ -1,0 +1,178 @@
+//! One load that several remotes drive together: processes on this machine.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+use std::fs;
+use std::path::Path;
+
+use plumb_measure::{Histogram, RunRecord, hdr};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::kit::{Program, Server, ping, plumb, until};
+
+const CALM: [&str; 6] = ["--warmup", "0s", "--lag", "50s", "--timeout", "50s"];
+
+/// The record in `file`.
+fn read(file: &Path) -> RunRecord {
+    RunRecord::from_json(&fs::read_to_string(file).expect("it is there")).expect("a record")
+}
+
+/// The processes that `program` has started and that still run.
+fn children(program: u32) -> Vec<i32> {
+    let listed = fs::read_to_string(format!("/proc/{program}/task/{program}/children"));
+    let listed = listed.unwrap_or_default();
+    listed.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
+}
+
+/// True when the process is gone, or has ended and nobody has looked.
+fn is_over(pid: i32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn what_all_remotes_recorded_is_one_record_of_all_samples() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let words = ["--remotes", "local:3", "--connections", "4", "--count", "3001", "--out", "run"];
+    let asked = [&CALM[..], &words, &["--size", "10B,2000B"]].concat();
+    ping(&server.address, &asked, at.path()).with(0);
+    let run = read(&at.path().join("run/run.json"));
+    let remotes = run.plan.options["remotes"].as_array().expect("they are named").len();
+    assert_eq!((remotes, run.results.len()), (3, 2));
+    let names = ["local-1", "local-2", "local-3"];
+    let parts = names.map(|name| read(&at.path().join(format!("run/remotes/{name}.json"))));
+    for (point, result) in run.results.iter().enumerate() {
+        assert_eq!((result.operations, result.clients.len()), (3_001, 3));
+        let each: Vec<u64> = result.clients.iter().map(|client| client.operations).collect();
+        assert_eq!(each, [1_001, 1_000, 1_000], "operations are divided, and none is done twice");
+        let connections = parts.iter().map(|part| {
+            part.results[point].transports.iter().map(|used| used.connections).sum::<u64>()
+        });
+        assert_eq!(connections.collect::<Vec<_>>(), [2, 1, 1]);
+        let mut together = Histogram::new();
+        for part in &parts {
+            assert_eq!(part.results[point].labels["size"], result.labels["size"]);
+            let times = part.results[point].response_ns.as_ref().expect("it has some");
+            together.merge(&hdr::decode(&times.histogram).expect("a histogram"));
+        }
+        let whole = result.response_ns.as_ref().expect("it has some");
+        let all = hdr::decode(&whole.histogram).expect("a histogram");
+        assert!(all.buckets().eq(together.buckets()), "every bucket");
+        let exact = parts.each_ref().map(|part| part.results[point].response_ns.clone().unwrap());
+        assert_eq!(whole.min, exact.iter().map(|it| it.min).min().unwrap());
+        assert_eq!(whole.max, exact.iter().map(|it| it.max).max().unwrap());
+    }
+}
+
+#[test]
+fn what_cannot_be_divided_or_reached_is_refused() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let refused = |words: &[&str], why: &str| {
+        let ended = plumb(words, at.path()).with(2);
+        assert!(ended.stderr.contains(why) && ended.stdout.is_empty(), "{ended:?}");
+        assert!(!at.path().join("plumb-runs").exists_with_runs(), "no run is left");
+    };
+    let address = server.address.as_str();
+    let three = ["net", "ping", address, "--remotes", "local:3"];
+    refused(&[&three[..], &["--connections", "2"]].concat(), "give --connections 3 or more");
+    let few = ["--connections", "3", "--count", "2"];
+    refused(&[&three[..], &few].concat(), "give 3 or more");
+    refused(&[&three[..], &["--clients", "2"]].concat(), "is not driven by remotes");
+    let of_streams = ["net", "stream", address, "--remotes", "local:2"];
+    refused(&of_streams, "net stream as it is asked for is not driven by remotes");
+    refused(&["net", "ping", address, "--remotes", "far:2"], "expected local:N");
+    let closed = Server::start(&["--quiet"]);
+    let gone = closed.address.clone();
+    closed.stop().with(0);
+    let nobody = ["net", "ping", gone.as_str(), "--remotes", "local:2", "--connections", "2"];
+    refused(&nobody, "is the server started");
+}
+
+/// Whether there is something in a folder.
+trait Runs {
+    fn exists_with_runs(&self) -> bool;
+}
+
+impl Runs for std::path::PathBuf {
+    fn exists_with_runs(&self) -> bool {
+        fs::read_dir(self).is_ok_and(|mut found| found.next().is_some())
+    }
+}
+
+/// A long load of three remotes under way: the controller, and its remotes.
+fn under_way(server: &Server, at: &Path) -> (Program, Vec<i32>) {
+    let words = ["--remotes", "local:3", "--connections", "3", "--for", "600s", "--out", "run"];
+    let all = [&["net", "ping", server.address.as_str()], &CALM[..], &words].concat();
+    let controller = Program::start(&all, at);
+    // its record is written with the first interval of all of them
+    let log = at.join("run/intervals.hlog");
+    let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();
+    until(|| (lines() > 5).then_some(()));
+    let remotes = children(controller.id());
+    assert_eq!(remotes.len(), 3);
+    (controller, remotes)
+}
+
+#[test]
+fn a_remote_that_is_lost_is_named_and_what_the_others_did_stands() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let (controller, remotes) = under_way(&server, at.path());
+    kill_process(Pid::from_raw(remotes[1]).expect("a process"), Signal::KILL).expect("it runs");
+    until(|| is_over(remotes[1]).then_some(()));
+    controller.signal(Signal::INT);
+    let ended = controller.wait();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let run = read(&at.path().join("run/run.json"));
+    let reasons: Vec<&str> = run.validity.reasons.iter().map(|it| it.text.as_str()).collect();
+    assert!(reasons.iter().any(|text| text.contains("local-2")), "{reasons:?}");
+    let clients = &run.results[0].clients;
+    assert_eq!(clients.len(), 3, "what it told before counts");
+    assert!(clients[0].operations > 0 && clients[2].operations > 0);
+    assert!(at.path().join("run/remotes/local-1.json").exists());
+    assert!(!at.path().join("run/remotes/local-2.json").exists());
+    assert!(remotes.iter().all(|pid| is_over(*pid)), "none is left");
+}
+
+#[test]
+fn nobody_goes_on_when_the_controller_is_gone() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let (controller, remotes) = under_way(&server, at.path());
+    controller.signal(Signal::KILL);
+    until(|| remotes.iter().all(|pid| is_over(*pid)).then_some(()));
+    // and the target sees nobody any more
+    let served = || plumb(&["net", "ping", &server.address, "--count", "1", "--json"], at.path());
+    let record: Value = served().json();
+    assert_eq!(record["results"][0]["operations"], 1);
+}
+
+/// A controller that hangs is as good as gone: a remote that hears nothing ends its load.
+#[test]
+fn nobody_goes_on_when_the_controller_hangs() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let (controller, remotes) = under_way(&server, at.path());
+    controller.signal(Signal::STOP);
+    let address = server.address.rsplit(':').next().expect("a port").to_owned();
+    until(|| (established(&address) == 0).then_some(()));
+    controller.signal(Signal::CONT);
+    let ended = controller.wait();
+    assert!(ended.code == Some(1), "{ended:?}");
+    until(|| remotes.iter().all(|pid| is_over(*pid)).then_some(()));
+}
+
+/// Connections to a port of loopback that stand.
+fn established(port: &str) -> usize {
+    let port: u16 = port.parse().expect("a port");
+    let remote = format!(":{port:04X}");
+    let table = fs::read_to_string("/proc/net/tcp").expect("Linux has one");
+    let stands = |line: &&str| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        cells.get(2).is_some_and(|it| it.ends_with(&remote)) && cells.get(3) == Some(&"01")
+    };
+    table.lines().filter(stands).count()
+}
