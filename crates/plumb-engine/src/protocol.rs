@@ -109,9 +109,9 @@ pub enum Then {
 /// requests in the order in which the requests were encoded.
 pub trait Protocol {
     /// Its users follow scripts. Each then connects when it begins and takes part as the
-    /// [`UserSchedule`](crate::UserSchedule) of the load says; every operation is [settled](Self::settle), at
-    /// depth 1; a user that pauses or whose script is over needs no connection. False costs
-    /// nothing.
+    /// [`UserSchedule`](plumb_measure::user_schedule::UserSchedule) of the load says; every operation
+    /// is [settled](Self::settle), at depth 1; a user that pauses or whose script is over needs no
+    /// connection. False costs nothing.
     const SCRIPTED: bool = false;
 
     /// Cookies, the place in a script: outlives a connection.
