@@ -92,6 +92,16 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// An answer that cannot be read to its end, or is the last one: the operation failed with
+    /// `code`, if one came, and the connection cannot be trusted any more.
+    #[must_use]
+    pub fn broken(kind: FailureKind, consumed: usize, code: Option<u16>) -> Self {
+        let answer = Answer { code, ..Answer::failed(kind) };
+        Self::Done { consumed, answer, then: Then::Close }
+    }
+}
+
 /// What becomes of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
