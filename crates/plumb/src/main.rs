@@ -12,7 +12,6 @@ mod enqt;
 mod exit;
 mod experiment;
 mod far;
-mod findings;
 mod form;
 mod host;
 mod host_idle;

@@ -75,6 +75,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "plumb-report",
         &["plumb-chart", "plumb-checkup", "plumb-folder", "plumb-measure", "plumb-page"],
     ),
+    ("plumb-show", &["plumb-check", "plumb-nmon", "plumb-report"]),
     ("plumb-lab", &["plumb-folder", "plumb-measure"]),
     ("plumb-experiment", &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-wire"]),
     (
@@ -101,6 +102,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-options",
             "plumb-record",
             "plumb-report",
+            "plumb-show",
             "plumb-size",
             "plumb-wire",
         ],
