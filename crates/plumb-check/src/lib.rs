@@ -10,11 +10,13 @@
 //! |---|---|
 //! | [`open`], [`read_csv`], [`read_json`] | a file becomes a [`Table`] |
 //! | [`Table::check`] | a [`Report`] of [`Finding`]s |
+//! | [`Check`], [`Unread`] | how JSON documents have a report, and a file that could not be read |
 //! | [`of_nmon`], [`of_file`] | the same for the summary of a host recording, and a file of them |
 
 mod arithmetic;
 mod cell;
 mod csv;
+mod document;
 mod error;
 mod figure;
 mod file;
@@ -29,6 +31,7 @@ mod rules;
 mod table;
 mod unit;
 
+pub use document::{Check, Unread};
 pub use error::ReadError;
 pub use file::{open, read_csv, read_json};
 pub use finding::{Disagreement, Finding, Report};

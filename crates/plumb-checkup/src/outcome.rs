@@ -175,10 +175,7 @@ impl CheckupOutcome {
 
     /// What `told_ns` and `attributed` are parts of, nanoseconds, and which calls they are of.
     pub(super) fn accounted(&self) -> Option<(u64, Calls)> {
-        match self.faster_mean_ns {
-            Some(ns) => Some((ns, Calls::Faster)),
-            None => self.mean_ns.map(|ns| (ns, Calls::All)),
-        }
+        Calls::mean_of(self.mean_ns, self.faster_mean_ns)
     }
 
     /// `validity` is that of the whole run: it also knows how the run ended.

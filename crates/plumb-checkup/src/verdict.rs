@@ -76,10 +76,7 @@ impl LayerVerdict {
     /// What `told_ns` are parts of, nanoseconds, and which calls they are of.
     #[must_use]
     pub fn accounted(&self) -> Option<(u64, Calls)> {
-        match self.faster_mean_ns {
-            Some(ns) => Some((ns, Calls::Faster)),
-            None => self.mean_ns.map(|ns| (ns, Calls::All)),
-        }
+        Calls::mean_of(self.mean_ns, self.faster_mean_ns)
     }
 
     /// The parts among `told_ns`, nanoseconds: the whole of the others is none of them.

@@ -17,6 +17,7 @@ mod traffic;
 
 use std::collections::VecDeque;
 
+use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Recorder, Shape};
 
 use crate::channel::READ_BYTES;
@@ -32,7 +33,6 @@ use crate::proof::Proofs;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
 use crate::timer::Timers;
-use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
 pub use driven::{Driven, Ending};
 use due::Dues;

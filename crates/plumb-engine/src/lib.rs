@@ -40,7 +40,6 @@ mod testing;
 mod tick;
 mod timer;
 pub mod tls;
-mod user_schedule;
 
 pub use address::{Address, Endpoint, Family};
 pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_connect};
@@ -70,4 +69,3 @@ pub use service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};
 pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};
-pub use user_schedule::{ARRIVALS_MAX, Curve, Spread, UserSchedule};

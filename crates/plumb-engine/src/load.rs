@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
+use plumb_measure::user_schedule::UserSchedule;
 use plumb_measure::{Interval, Recorder, Shape, Slowest, Transport, Transports};
 use rustix::process::{Resource, getrlimit};
 
@@ -21,7 +22,6 @@ use crate::place::ThreadContext;
 use crate::plan::LoadPlan;
 use crate::protocol::Protocol;
 use crate::stop::Stop;
-use crate::user_schedule::UserSchedule;
 use crate::{Endpoint, EngineError};
 
 pub use interval::IntervalRecords;

@@ -92,6 +92,16 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// An answer that cannot be read to its end, or is the last one: the operation failed with
+    /// `code`, if one came, and the connection cannot be trusted any more.
+    #[must_use]
+    pub fn broken(kind: FailureKind, consumed: usize, code: Option<u16>) -> Self {
+        let answer = Answer { code, ..Answer::failed(kind) };
+        Self::Done { consumed, answer, then: Then::Close }
+    }
+}
+
 /// What becomes of a connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -109,9 +119,9 @@ pub enum Then {
 /// requests in the order in which the requests were encoded.
 pub trait Protocol {
     /// Its users follow scripts. Each then connects when it begins and takes part as the
-    /// [`UserSchedule`](crate::UserSchedule) of the load says; every operation is [settled](Self::settle), at
-    /// depth 1; a user that pauses or whose script is over needs no connection. False costs
-    /// nothing.
+    /// [`UserSchedule`](plumb_measure::user_schedule::UserSchedule) of the load says; every operation
+    /// is [settled](Self::settle), at depth 1; a user that pauses or whose script is over needs no
+    /// connection. False costs nothing.
     const SCRIPTED: bool = false;
 
     /// Cookies, the place in a script: outlives a connection.

@@ -254,8 +254,7 @@ impl Probe {
         complaint: impl FnOnce() -> String,
     ) -> Step {
         self.complaint.get_or_insert_with(complaint);
-        let answer = Answer { code, ..Answer::failed(kind) };
-        Step::Done { consumed, answer, then: Then::Close }
+        Step::broken(kind, consumed, code)
     }
 }
 

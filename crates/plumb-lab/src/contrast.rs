@@ -130,22 +130,11 @@ fn endpoint(figure: &Figure, question: &Question, pairs: &[Pair<'_>]) -> Option<
     };
     let (baseline, candidate) = (column(|it| it.baseline)?, column(|it| it.candidate)?);
     let effects = effects(&blocks);
-    let mut endpoint = Endpoint {
-        key: figure.key.into(),
-        name: figure.name.into(),
-        unit: figure.unit,
-        better: if figure.key == PRINTED { question.better } else { figure.better },
-        role: if figure.key == TAIL { Role::Approximate } else { Role::Described },
-        baseline,
-        candidate,
-        blocks,
-        ratio: None,
-        interval: None,
-        p: None,
-        p_adjusted: None,
-        verdict: None,
-    };
+    let better = if figure.key == PRINTED { question.better } else { figure.better };
+    let what = (figure.key, figure.name, figure.unit, better);
+    let mut endpoint = Endpoint { blocks, ..Endpoint::described(what, baseline, candidate) };
     if figure.key == TAIL {
+        endpoint.role = Role::Approximate;
         let pooled = Pooled::of(pairs);
         if let Some((baseline, candidate)) = pooled.tails(&(0..pairs.len()).collect::<Vec<_>>()) {
             // what is compared is what is shown

@@ -124,8 +124,7 @@ impl Protocol for Questions {
             }
             (Ok(Some(_)), None) | (Err(_), _) => {
                 self.complaint = Some("does not speak RESP as a lock server does".into());
-                let answer = Answer::failed(FailureKind::Garbled);
-                Step::Done { consumed: bytes.len(), answer, then: Then::Close }
+                Step::broken(FailureKind::Garbled, bytes.len(), None)
             }
         }
     }

@@ -258,6 +258,31 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// A figure with its key, its name, its unit and which way it is good, that was `baseline` and is
+    /// `candidate`: described without blocks, a ratio, an interval or a test.
+    #[must_use]
+    pub fn described(
+        (key, name, unit, better): (&str, &str, FigureUnit, Better),
+        baseline: f64,
+        candidate: f64,
+    ) -> Self {
+        Self {
+            key: key.into(),
+            name: name.into(),
+            unit,
+            better,
+            role: Role::Described,
+            baseline,
+            candidate,
+            blocks: Vec::new(),
+            ratio: None,
+            interval: None,
+            p: None,
+            p_adjusted: None,
+            verdict: None,
+        }
+    }
+
     /// `ratio` as an improvement of the candidate in percent of the baseline: positive is better.
     #[must_use]
     pub fn improvement(&self, ratio: f64) -> f64 {

@@ -3,8 +3,9 @@
 //! This crate says how long and how it ended ([`Recorder`]), how times are counted
 //! ([`Histogram`]), which figures follow ([`NipingFigures`], [`Distribution`]), whether they may be
 //! believed ([`Validity`]), how a run is written down ([`RunRecord`]), how two are compared
-//! ([`statistics`], [`Comparison`]), and what the check of a path says ([`PathCheck`]). It is pure:
-//! it reads no clock, opens no file and knows no protocol.
+//! ([`statistics`], [`Comparison`]), what the check of a path says ([`PathCheck`]), and who takes part
+//! in a load of scripts at what time ([`user_schedule`]). It is pure: it reads no clock, opens no file
+//! and knows no protocol.
 
 mod attribution;
 mod batches;
@@ -50,6 +51,7 @@ mod told_names;
 mod trace;
 mod transport;
 mod units;
+pub mod user_schedule;
 mod validity;
 
 pub use attribution::{

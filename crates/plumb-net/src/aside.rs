@@ -1,9 +1,9 @@
 //! Frames that are not the answer that is due: the protocol's own, and those of something else.
 
-use plumb_measure::{Answer, FailureKind};
+use plumb_measure::FailureKind;
 use plumb_wire::ni::{self, HEADER_BYTES, Payload, ReturnCode};
 
-use plumb_engine::{Step, Then};
+use plumb_engine::Step;
 
 /// The protocol's own messages are short; a longer one is not believed.
 const MESSAGE_MAX: usize = 64 << 10;
@@ -52,8 +52,7 @@ pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<
             } else {
                 "see the log of the server"
             };
-            let answer = Answer::failed(FailureKind::Refused);
-            let step = Step::Done { consumed: frame, answer, then: Then::Close };
+            let step = Step::broken(FailureKind::Refused, frame, None);
             (step, Some(format!("refused: {message}; {remedy}")))
         }
         Ok(Payload::Data(_) | Payload::Route) | Err(_) => garbled(
@@ -66,8 +65,7 @@ pub(crate) fn judge(expected: usize, length: usize, bytes: &[u8], out: &mut Vec<
 
 /// An answer that is not what was asked for, and why.
 pub(crate) fn garbled(consumed: usize, complaint: String) -> Judged {
-    let answer = Answer::failed(FailureKind::Garbled);
-    (Step::Done { consumed, answer, then: Then::Close }, Some(complaint))
+    (Step::broken(FailureKind::Garbled, consumed, None), Some(complaint))
 }
 
 /// Text protocols answer with text: the length of such a frame would be absurd.

@@ -93,8 +93,7 @@ impl<P: Protocol> Routed<P> {
 
     fn refused(&mut self, consumed: usize, kind: FailureKind, text: String) -> (Stage, Step) {
         self.complaint = Some(text);
-        let answer = Answer::failed(kind);
-        (Stage::Asked, Step::Done { consumed, answer, then: Then::Close })
+        (Stage::Asked, Step::broken(kind, consumed, None))
     }
 }
 

@@ -4,13 +4,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use plumb_check::Report;
+use plumb_check::{Check, Report, Unread};
 use plumb_measure::counted;
 use plumb_nmon::Options;
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::findings::{Check, Unread};
 
 /// The name of the JSON form.
 const SCHEMA: &str = "plumb.table-check/1";

@@ -4,8 +4,7 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, options_file, remote, report,
-    show, size, smc,
+    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, size, smc,
 };
 
 /// `plumb` with every subcommand.
@@ -40,5 +39,59 @@ pub(crate) fn all() -> Command {
         .subcommand(smc::command())
         .subcommand(remote::command())
         .subcommands(manual::commands())
-        .mut_subcommands(options_file::offer)
+        .mut_subcommands(plumb_options::offer)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_option_of_every_command_has_a_key_of_its_own() {
+        fn look(command: &Command) {
+            let keys: Vec<String> = plumb_options::keys(command).collect();
+            let distinct: BTreeSet<&String> = keys.iter().collect();
+            assert_eq!(distinct.len(), keys.len(), "{}: {keys:?}", command.get_name());
+            let bare = |key: &String| {
+                key.chars()
+                    .all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')
+            };
+            assert!(keys.iter().all(bare), "{}: {keys:?}", command.get_name());
+            command.get_subcommands().for_each(look);
+        }
+        let mut all = all();
+        all.build();
+        look(&all);
+    }
+
+    #[test]
+    fn the_files_of_the_chapter_on_options_are_what_their_commands_take() {
+        let chapter = include_str!("../../../docs/options-file.md");
+        let mut files =
+            chapter.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let (plain, sections) = (files.next().expect("a file"), files.next().expect("another"));
+        assert_eq!(files.next(), None);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("x.toml");
+        for (text, line, words) in [
+            (plain, "net ping", "--for=5s --tls -- db1:3298"),
+            (sections, "net serve", "--listen=10.1.2.3:3298"),
+            (sections, "net ping", "--count=1000 -- 10.1.2.3"),
+            (sections, "ab a b", "--pairs=12 --margin=2%"),
+        ] {
+            fs::write(&file, text).expect("a temporary folder can be written");
+            let line = format!("plumb {line} --options");
+            let line: Vec<OsString> =
+                line.split(' ').map(Into::into).chain([file.clone().into()]).collect();
+            let expanded = plumb_options::expand(&all(), &line).expect("options");
+            let theirs =
+                expanded.iter().filter(|word| *word != "--options" && *word != file.as_os_str());
+            let shown: Vec<_> = theirs.map(|word| word.to_string_lossy()).collect();
+            assert!(shown.join(" ").contains(words), "{words}: {shown:?}");
+        }
+    }
 }

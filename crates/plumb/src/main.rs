@@ -12,7 +12,6 @@ mod enqt;
 mod exit;
 mod experiment;
 mod far;
-mod findings;
 mod form;
 mod host;
 mod host_idle;
@@ -28,7 +27,6 @@ mod measure;
 mod metrics;
 mod net_check;
 mod niping;
-mod options_file;
 mod pages;
 mod progress;
 mod remote;
@@ -68,7 +66,7 @@ fn main() -> ExitCode {
 
 fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     let mut all = commands::all();
-    let expanded = options_file::expand(&all, words)?;
+    let expanded = plumb_options::expand(&all, words)?;
     let matches = match all.try_get_matches_from_mut(expanded) {
         Ok(matches) => matches,
         Err(message) => {
@@ -76,7 +74,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
             return Ok(if message.use_stderr() { Exit::DidNotRun } else { Exit::Ran });
         }
     };
-    if let Some(text) = options_file::in_force(&all, &matches)? {
+    if let Some(text) = plumb_options::in_force(&all, &matches)? {
         write!(io::stdout(), "{text}")?;
         return Ok(Exit::Ran);
     }

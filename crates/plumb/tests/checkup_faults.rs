@@ -308,14 +308,7 @@ respond = "${components.rows} ${stock.found}"
 "#;
 
 /// Only reads its message.
-const READ_ONLY: &str = r#"
-[[action]]
-name = "components"
-repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
-assign = { item = "POSNR" }
-[[action]]
-respond = "${components.rows}"
-"#;
+const READ_ONLY: &str = include_str!("../src/checkup/transactions/count.toml");
 
 /// A runtime of one transaction, `order`.
 fn runtime(folder: &Path, transaction: &str) -> Server {

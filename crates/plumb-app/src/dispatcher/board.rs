@@ -1,5 +1,6 @@
 //! What every work process does, and what it has done.
 
+use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plumb_measure::Histogram;
@@ -61,6 +62,20 @@ pub(crate) struct ProcessFigures {
     pub(crate) running_ns: Option<u64>,
     /// How long it has been waiting in a database call.
     pub(crate) in_database_ns: Option<u64>,
+    /// What it has done.
+    #[serde(flatten)]
+    pub(crate) done: Done,
+    /// Database calls.
+    pub(crate) database_calls: u64,
+    /// Times that it opened its database session.
+    pub(crate) database_logons: u64,
+    /// True while its database session is open.
+    pub(crate) database_connected: bool,
+}
+
+/// What a work process, or all of them, have done. Times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Done {
     /// Steps done.
     pub(crate) steps: u64,
     /// Steps that ended with a server error.
@@ -71,31 +86,31 @@ pub(crate) struct ProcessFigures {
     pub(crate) busy_ns: u64,
     /// Processor time.
     pub(crate) cpu_ns: u64,
-    /// Time that its steps had waited for it.
+    /// Time that steps had waited for a work process.
     pub(crate) queue_ns: u64,
     /// Time spent getting programs.
     pub(crate) load_ns: u64,
     /// Time in database calls, those of loads aside.
     pub(crate) database_ns: u64,
-    /// Database calls.
-    pub(crate) database_calls: u64,
-    /// Times that it opened its database session.
-    pub(crate) database_logons: u64,
-    /// True while its database session is open.
-    pub(crate) database_connected: bool,
+}
+
+impl AddAssign for Done {
+    fn add_assign(&mut self, more: Self) {
+        self.steps += more.steps;
+        self.errors += more.errors;
+        self.dumps += more.dumps;
+        self.busy_ns += more.busy_ns;
+        self.cpu_ns += more.cpu_ns;
+        self.queue_ns += more.queue_ns;
+        self.load_ns += more.load_ns;
+        self.database_ns += more.database_ns;
+    }
 }
 
 /// All work processes together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
-    pub(crate) steps: u64,
-    pub(crate) errors: u64,
-    pub(crate) dumps: u64,
-    pub(crate) busy_ns: u64,
-    pub(crate) cpu_ns: u64,
-    pub(crate) queue_ns: u64,
-    pub(crate) load_ns: u64,
-    pub(crate) database_ns: u64,
+    pub(crate) done: Done,
     pub(crate) running: usize,
     /// Times from the queue to a work process.
     pub(crate) queue: Histogram,
@@ -184,13 +199,14 @@ impl Board {
             .recent
             .add(now_ns, Sums { steps: 1, crowded, queue_ns, load_ns, database_ns, busy_ns });
         let figures = &mut place.figures;
-        figures.steps += 1;
-        figures.errors += u64::from(answer.status.is_server_error());
-        figures.busy_ns += busy_ns;
-        figures.cpu_ns = cpu_ns;
-        figures.queue_ns += queue_ns;
-        figures.load_ns += load_ns;
-        figures.database_ns += database_ns;
+        let done = &mut figures.done;
+        done.steps += 1;
+        done.errors += u64::from(answer.status.is_server_error());
+        done.busy_ns += busy_ns;
+        done.cpu_ns = cpu_ns;
+        done.queue_ns += queue_ns;
+        done.load_ns += load_ns;
+        done.database_ns += database_ns;
         figures.database_calls = database.calls();
         figures.database_logons = database.logons();
         figures.database_connected = database.connected();
@@ -211,7 +227,7 @@ impl Board {
 
     /// The step of process `number` broke off.
     pub(crate) fn dump(&self, number: usize) {
-        self.lock(number).figures.dumps += 1;
+        self.lock(number).figures.done.dumps += 1;
     }
 
     /// Every process.
@@ -235,14 +251,7 @@ impl Board {
         let mut totals = Totals::default();
         for number in 0..self.places.len() {
             let place = self.lock(number);
-            totals.steps += place.figures.steps;
-            totals.errors += place.figures.errors;
-            totals.dumps += place.figures.dumps;
-            totals.busy_ns += place.figures.busy_ns;
-            totals.cpu_ns += place.figures.cpu_ns;
-            totals.queue_ns += place.figures.queue_ns;
-            totals.load_ns += place.figures.load_ns;
-            totals.database_ns += place.figures.database_ns;
+            totals.done += place.figures.done;
             totals.running += usize::from(place.running.is_some());
             totals.queue.merge(&place.queue);
             totals.service.merge(&place.service);

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use hyper::StatusCode;
 
 use crate::answer::Failure;
-use crate::database::{Database, Value};
+use crate::database::{Database, Row, Value};
 
 /// Makes an order of `items`, material and quantity; its number and its net value.
 ///
@@ -110,13 +110,7 @@ pub(crate) fn customer(database: &mut Database, customer: &str) -> Result<Json, 
 /// # Errors
 /// [`Failure`] when there is none, or the database fails.
 pub(crate) fn due(database: &mut Database, number: i64) -> Result<Json, Failure> {
-    let statement = "SELECT status FROM sales_order WHERE vbeln = $1";
-    let head = database.row(statement, &[number.into()])?.ok_or_else(|| no_order(number))?;
-    let items = database.rows(
-        "SELECT i.matnr, i.quantity, m.stock FROM sales_item i \
-         JOIN material m ON m.matnr = i.matnr WHERE i.vbeln = $1 ORDER BY i.posnr",
-        &[number.into()],
-    )?;
+    let (head, items) = read(database, number, "status", "i.matnr, i.quantity, m.stock")?;
     let items: Vec<Json> = items
         .iter()
         .map(|item| {
@@ -131,13 +125,8 @@ pub(crate) fn due(database: &mut Database, number: i64) -> Result<Json, Failure>
 /// # Errors
 /// [`Failure`] when there is none, or the database fails.
 pub(crate) fn display(database: &mut Database, number: i64) -> Result<Json, Failure> {
-    let statement = "SELECT customer, created, status, net FROM sales_order WHERE vbeln = $1";
-    let head = database.row(statement, &[number.into()])?.ok_or_else(|| no_order(number))?;
-    let items = database.rows(
-        "SELECT i.posnr, i.matnr, m.name, i.quantity, i.price FROM sales_item i \
-         JOIN material m ON m.matnr = i.matnr WHERE i.vbeln = $1 ORDER BY i.posnr",
-        &[number.into()],
-    )?;
+    let columns = "i.posnr, i.matnr, m.name, i.quantity, i.price";
+    let (head, items) = read(database, number, "customer, created, status, net", columns)?;
     let items: Vec<Json> = items
         .iter()
         .map(|item| {
@@ -151,6 +140,22 @@ pub(crate) fn display(database: &mut Database, number: i64) -> Result<Json, Fail
         "order": number, "customer": head.text(0), "created": head.text(1),
         "status": head.text(2), "net": head.int(3), "items": items,
     }))
+}
+
+/// These columns of an order, and those of its items `i` and their materials `m`.
+fn read(
+    database: &mut Database,
+    number: i64,
+    head: &str,
+    items: &str,
+) -> Result<(Row, Vec<Row>), Failure> {
+    let statement = format!("SELECT {head} FROM sales_order WHERE vbeln = $1");
+    let head = database.row(&statement, &[number.into()])?.ok_or_else(|| no_order(number))?;
+    let statement = format!(
+        "SELECT {items} FROM sales_item i \
+         JOIN material m ON m.matnr = i.matnr WHERE i.vbeln = $1 ORDER BY i.posnr"
+    );
+    Ok((head, database.rows(&statement, &[number.into()])?))
 }
 
 /// The newest orders of `customer`, at most `most`.

@@ -119,15 +119,16 @@ impl Status {
 }
 
 fn steps(totals: &Totals) -> StepFigures {
+    let done = &totals.done;
     StepFigures {
-        count: totals.steps,
-        errors: totals.errors,
-        dumps: totals.dumps,
-        queue_ns: totals.queue_ns,
-        load_ns: totals.load_ns,
-        database_ns: totals.database_ns,
-        render_ns: totals.busy_ns.saturating_sub(totals.load_ns + totals.database_ns),
-        cpu_ns: totals.cpu_ns,
+        count: done.steps,
+        errors: done.errors,
+        dumps: done.dumps,
+        queue_ns: done.queue_ns,
+        load_ns: done.load_ns,
+        database_ns: done.database_ns,
+        render_ns: done.busy_ns.saturating_sub(done.load_ns + done.database_ns),
+        cpu_ns: done.cpu_ns,
         queue: Quantiles::of(&totals.queue),
         service: Quantiles::of(&totals.service),
     }

@@ -112,11 +112,11 @@ fn processes(status: &Status) -> Markup {
                     td.w { (process.program.as_deref().unwrap_or("")) }
                     td { @if let Some(ns) = process.running_ns { (show_ns(ns)) } }
                     td { @if let Some(ns) = process.in_database_ns { (show_ns(ns)) } }
-                    td { (count(process.steps)) }
-                    td { (count(process.errors + process.dumps)) }
-                    td { (share(process.busy_ns, status.up_ns)) }
-                    td { (show_ns(process.cpu_ns)) }
-                    td { (show_ns(process.database_ns)) }
+                    td { (count(process.done.steps)) }
+                    td { (count(process.done.errors + process.done.dumps)) }
+                    td { (share(process.done.busy_ns, status.up_ns)) }
+                    td { (show_ns(process.done.cpu_ns)) }
+                    td { (show_ns(process.done.database_ns)) }
                     td { (count(process.database_calls)) }
                     td { (count(process.database_logons)) }
                     td.w { (if process.database_connected { "open" } else { "none" }) }

@@ -1,11 +1,12 @@
 //! Open load: what is due, and what waits for a free connection.
 
+use plumb_measure::user_schedule::Calendar;
+
 use super::Drive;
 use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::poll::Time;
 use crate::protocol::Protocol;
-use crate::user_schedule::Calendar;
 
 /// Due operations that are remembered: 8 MB of due times.
 const BACKLOG_MAX: usize = 1 << 20;

@@ -3,6 +3,7 @@
 //! Nothing else in the loop asks whether they do: it calls what is here, which does nothing, and
 //! compiles to nothing, for a protocol whose users ask whenever they may.
 
+use plumb_measure::user_schedule::{Calendar, UserSchedule};
 use plumb_measure::{Answer, FailureKind, Moments, Recorder, real};
 
 use super::due::Dues;
@@ -12,7 +13,6 @@ use crate::link::Link;
 use crate::plan::Share;
 use crate::poll::Time;
 use crate::protocol::{After, Next, OpEnd, Protocol};
-use crate::user_schedule::{Calendar, UserSchedule};
 
 /// Rest of a user whose script asked for nothing, or whose request could not be made: a script
 /// that never sends anything must not keep the loop from everything else.

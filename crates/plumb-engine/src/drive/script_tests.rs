@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::mpsc;
 
+use plumb_measure::user_schedule::{Curve, Spread, UserSchedule};
 use plumb_measure::{Answer, FailureKind, Outcome, Recorder, Shape, Span};
 
 use super::{Drive, Ending, Job};
@@ -13,7 +14,6 @@ use crate::plan::tests::plan;
 use crate::plan::{Extent, LoadPlan};
 use crate::protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step};
 use crate::testing::{Lines, MS, Manner, Played};
-use crate::user_schedule::{Curve, Spread, UserSchedule};
 use crate::{Plain, Stop};
 
 const S: u64 = 1_000 * MS;

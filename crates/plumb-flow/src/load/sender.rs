@@ -134,7 +134,7 @@ impl Sender {
             Ok(None) => return Step::Need { consumed: 0 },
             Err(error) => {
                 let text = || format!("does not answer in HTTP/1.1 ({error}); is that its port?");
-                return self.wrong(FailureKind::Garbled, bytes.len(), None, text);
+                return self.garbled(bytes.len(), None, text);
             }
         };
         if head.interim() {
@@ -166,7 +166,7 @@ impl Sender {
             Ok(taken) => taken,
             Err(error) => {
                 let text = || format!("sent a body that cannot be read: {error}");
-                return self.wrong(FailureKind::Garbled, bytes.len(), Some(status), text);
+                return self.garbled(bytes.len(), Some(status), text);
             }
         };
         let consumed = from + taken.consumed;
@@ -176,7 +176,7 @@ impl Sender {
         }
         if consumed < bytes.len() {
             let text = || "sent more bytes than its head announced".to_owned();
-            return self.wrong(FailureKind::Garbled, bytes.len(), Some(status), text);
+            return self.garbled(bytes.len(), Some(status), text);
         }
         let then = if coming.head.keep_alive { Then::Keep } else { Then::Close };
         Step::Done { consumed, answer: self.judge(user, &coming), then }
@@ -214,18 +214,15 @@ impl Sender {
         (times != ServerTimes::default()).then_some(times)
     }
 
-    /// An answer that cannot be read to its end: whether the message was taken is not known, and
-    /// the connection cannot be trusted any more.
-    fn wrong(
+    /// An answer that cannot be read to its end: whether the message was taken is not known.
+    fn garbled(
         &mut self,
-        kind: FailureKind,
         consumed: usize,
         code: Option<u16>,
-        complaint: impl FnOnce() -> String,
+        text: impl FnOnce() -> String,
     ) -> Step {
-        self.complaint.get_or_insert_with(complaint);
-        let answer = Answer { code, ..Answer::failed(kind) };
-        Step::Done { consumed, answer, then: Then::Close }
+        self.complaint.get_or_insert_with(text);
+        Step::broken(FailureKind::Garbled, consumed, code)
     }
 }
 
@@ -297,7 +294,7 @@ impl Protocol for Sender {
     ) -> Step {
         if op.is_none() {
             let text = || "sent bytes that nobody asked for".to_owned();
-            return self.wrong(FailureKind::Garbled, bytes.len(), None, text);
+            return self.garbled(bytes.len(), None, text);
         }
         let step = match wire.coming.take() {
             None => self.head(user, wire, bytes),

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use plumb_engine::{ARRIVALS_MAX, Curve, Extent, LoadPlan, Spread, UserSchedule};
+use plumb_engine::{Extent, LoadPlan};
+use plumb_measure::user_schedule::{ARRIVALS_MAX, Curve, Spread, UserSchedule};
 use plumb_measure::{Span, real};
 
 use plumb_scenario::ScenarioError;

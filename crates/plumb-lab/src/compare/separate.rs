@@ -193,7 +193,7 @@ fn intervals(result: &ResultRecord) -> impl Iterator<Item = &plumb_measure::Inte
 }
 
 fn endpoint_of(
-    (key, name, unit, better): (&str, &str, FigureUnit, Better),
+    what: (&str, &str, FigureUnit, Better),
     whole: [Option<f64>; 2],
     baseline: &[f64],
     candidate: &[f64],
@@ -206,13 +206,6 @@ fn endpoint_of(
     let (a, b) = (logs(&baseline), logs(&candidate));
     let rounds = baseline.len().max(candidate.len());
     Some(Endpoint {
-        key: key.into(),
-        name: name.into(),
-        unit,
-        better,
-        role: Role::Described,
-        baseline: of_baseline,
-        candidate: of_candidate,
         blocks: (0..rounds)
             .map(|at| BlockFigures {
                 round: at as u64 + 1,
@@ -228,9 +221,7 @@ fn endpoint_of(
             high: it.high.exp(),
             level: it.level,
         }),
-        p: None,
-        p_adjusted: None,
-        verdict: None,
+        ..Endpoint::described(what, of_baseline, of_candidate)
     })
 }
 

@@ -93,14 +93,9 @@ mod tests {
             baseline: Some(1.0),
             candidate: Some(effect.exp()),
         };
+        let what = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
         Endpoint {
-            key: "p50".into(),
-            name: "median response time".into(),
-            unit: FigureUnit::Ns,
-            better: Better::Lower,
             role: Role::Primary,
-            baseline: 1.0,
-            candidate: 1.0,
             blocks: (1..).zip(effects).map(block).collect(),
             ratio: plumb_measure::statistics::hodges_lehmann(effects).map(f64::exp),
             interval: interval(effects, LEVEL).map(|it| plumb_measure::statistics::Interval {
@@ -109,8 +104,7 @@ mod tests {
                 level: it.level,
             }),
             p: wilcoxon(effects).map(|it| it.p),
-            p_adjusted: None,
-            verdict: None,
+            ..Endpoint::described(what, 1.0, 1.0)
         }
     }
 

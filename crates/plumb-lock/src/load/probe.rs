@@ -105,8 +105,7 @@ impl Probe {
 
     fn garbled(&mut self, consumed: usize, complaint: String) -> Read {
         self.complaint = Some(complaint);
-        let answer = Answer::failed(FailureKind::Garbled);
-        Read::Done { consumed, answer, then: Then::Close }
+        Read::broken(FailureKind::Garbled, consumed, None)
     }
 }
 

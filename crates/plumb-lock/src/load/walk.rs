@@ -225,8 +225,7 @@ impl Protocol for TableWalk {
             Ok(Some(read)) => read,
             Err(malformed) => {
                 self.complaint = Some(format!("does not speak RESP: {malformed}"));
-                let answer = Answer::failed(FailureKind::Garbled);
-                return Step::Done { consumed: bytes.len(), answer, then: Then::Close };
+                return Step::broken(FailureKind::Garbled, bytes.len(), None);
             }
         };
         let judged = match (op, reply) {

@@ -20,6 +20,7 @@ use super::Event;
 use super::call::{Call, Reply, listed};
 use crate::model::{Row, Want};
 use crate::numbers::Numbers;
+use crate::waiting;
 
 /// Clients at the same time, calls of each between two pauses, and pauses.
 const CLIENTS: usize = 4;
@@ -86,12 +87,7 @@ fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &S
     let plan = ServePlan::new(100, Span::from_ms(30_000));
     let server = ServerPlan {
         limits: resp::Limits { words: 100, word_bytes: 300, command_bytes: 10_000 },
-        wait_ns_max: u64::MAX >> 1,
-        password: None,
-        epoch: 1,
-        grace_ns: 0,
-        wall_offset_ns: 0,
-        tick: plumb_measure::Tick::Free,
+        ..waiting::plan()
     };
     let restored = Restored::<Planted>::empty(Limits { rows: room, scan: 1_000 });
     let mut tell = |_: ServerTimes<'_>| {};

@@ -9,6 +9,7 @@ use plumb_wire::resp::{self, Reply, ReplyLimits};
 use proptest::prelude::*;
 
 use crate::cases::cases;
+use crate::waiting;
 
 /// Every command, and two that there are not.
 const VERBS: [&str; 37] = [
@@ -85,13 +86,9 @@ fn command() -> impl Strategy<Value = Vec<String>> {
 
 fn plan(password: Option<&str>) -> ServerPlan {
     ServerPlan {
-        limits: resp::Limits { words: 800, word_bytes: 4_096, command_bytes: 256 << 10 },
         wait_ns_max: 1_000_000_000_000,
         password: password.map(|text| text.as_bytes().to_vec()),
-        epoch: 1,
-        grace_ns: 0,
-        wall_offset_ns: 0,
-        tick: plumb_measure::Tick::Free,
+        ..waiting::plan()
     }
 }
 

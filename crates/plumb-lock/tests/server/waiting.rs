@@ -33,6 +33,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) late: Vec<(usize, Vec<u8>)>,
 }
 
+/// Without a password and a journal; a client may wait as long as it likes.
 pub(crate) fn plan() -> ServerPlan {
     ServerPlan {
         limits: resp::Limits { words: 800, word_bytes: 4_096, command_bytes: 256 << 10 },

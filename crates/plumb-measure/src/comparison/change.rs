@@ -62,19 +62,10 @@ mod tests {
 
     fn endpoint(better: Better) -> Endpoint {
         Endpoint {
-            key: "x".into(),
-            name: "x".into(),
-            unit: FigureUnit::Plain,
-            better,
             role: Role::Primary,
-            baseline: 10.0,
-            candidate: 12.0,
-            blocks: Vec::new(),
             ratio: Some(1.2),
             interval: Some(Interval { low: 1.1, high: 1.3, level: 0.978_515_625 }),
-            p: None,
-            p_adjusted: None,
-            verdict: None,
+            ..Endpoint::described(("x", "x", FigureUnit::Plain, better), 10.0, 12.0)
         }
     }
 

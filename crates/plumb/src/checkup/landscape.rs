@@ -39,34 +39,12 @@ const FLIGHTS: &str = "/sap/opu/odata/iwfnd/RMTSAMPLEFLIGHT/FlightCollection?$fo
 
 /// The transactions of the integration runtime: an order becomes rows of a table, and one is only
 /// read. Both wait for the last action.
-const TO_A_TABLE: &str = r#"
-about = "An order, a row for each of its components"
-[[action]]
-name = "components"
-repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
-assign = { order = "../../../AUFNR", item = "POSNR", material = "MATNR" }
-[[action.do]]
-sql = "INSERT INTO components VALUES (${order}, ${item}, ${material})"
-[[action]]
-respond = "${components.rows}"
-"#;
-const READ_ONLY: &str = r#"
-about = "An order that is read"
-[[action]]
-name = "components"
-repeat = "/LOIPRO01/IDOC/E1AFKOL/E1AFFLL/E1AFVOL/E1RESBL"
-assign = { item = "POSNR" }
-[[action]]
-respond = "${components.rows}"
-"#;
+const TO_A_TABLE: &str = include_str!("transactions/order.toml");
+const READ_ONLY: &str = include_str!("transactions/count.toml");
 const TABLE_NAME: &str = "order";
 const READ_NAME: &str = "count";
 /// Where their rows go.
-const DATA_SERVERS: &str = r#"
-[server.plant]
-url = "../plant.db"
-init-command = "CREATE TABLE IF NOT EXISTS components(order_no TEXT, item TEXT, material TEXT)"
-"#;
+const DATA_SERVERS: &str = include_str!("transactions/data-servers.toml");
 
 /// Servers that run as long as this lives.
 #[derive(Debug)]

@@ -21,14 +21,14 @@ use super::printed;
 use super::words::{depth, known, leaf, split, with_options};
 use crate::job::{measurement, parse, watching};
 use crate::measure::{measure, plain};
-use crate::{layers, options_file, progress};
+use crate::{layers, progress};
 
 /// Intervals that a block is written down in: fine enough to cut off a warm-up.
 const INTERVALS: u64 = 20;
 const INTERVAL_MIN_MS: u64 = 50;
 const INTERVAL_MAX_MS: u64 = 1_000;
 /// Options that a block gets from the experiment, by their names in the definition.
-const OURS: [&str; 4] = ["out", "json", "markdown", options_file::PRINT];
+const OURS: [&str; 4] = ["out", "json", "markdown", plumb_options::PRINT];
 /// What a block takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = 50_000_000;
 /// The key of the figure that a shell command prints.

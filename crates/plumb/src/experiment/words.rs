@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use clap::{ArgMatches, Command};
 use plumb_wire::secret::{in_commands, masked};
 
+use crate::commands;
 use crate::job::told;
-use crate::{commands, options_file};
 
 /// The text of a command, or of a file of commands, as records have it.
 pub(crate) fn without_secrets(text: &str) -> String {
@@ -29,7 +29,7 @@ pub(super) fn split(command: &str) -> anyhow::Result<Vec<String>> {
 pub(super) fn with_options(words: &[String]) -> anyhow::Result<Vec<String>> {
     let line: Vec<OsString> =
         std::iter::once("plumb").chain(words.iter().map(String::as_str)).map(Into::into).collect();
-    let line = options_file::expand(&commands::all(), &line)?;
+    let line = plumb_options::expand(&commands::all(), &line)?;
     let words = line.into_iter().skip(1).map(OsString::into_string);
     words.collect::<Result<_, _>>().map_err(|word| anyhow!("{} is not UTF-8", word.display()))
 }

@@ -53,8 +53,7 @@ impl Player {
         bytes: &[u8],
     ) -> Reading {
         let Some(op) = op else {
-            let answer = Answer::failed(FailureKind::Garbled);
-            return Reading::Done { consumed: bytes.len(), answer, then: Then::Close };
+            return Reading::broken(FailureKind::Garbled, bytes.len(), None);
         };
         match wire.coming.take() {
             None => self.head(user, wire, op.tag, bytes),
@@ -274,8 +273,7 @@ impl Player {
     fn wrong(&mut self, tag: u16, consumed: usize, code: Option<u16>, fault: Fault) -> Reading {
         let kind = fault.kind;
         self.complain(tag, || fault.words);
-        let answer = Answer { code, ..Answer::failed(kind) };
-        Reading::Done { consumed, answer, then: Then::Close }
+        Reading::broken(kind, consumed, code)
     }
 }
 

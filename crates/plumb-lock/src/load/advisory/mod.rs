@@ -178,8 +178,7 @@ impl Protocol for Advisory {
                 Err(malformed) => {
                     self.complaint =
                         Some(format!("does not speak as PostgreSQL does: {malformed}"));
-                    let answer = Answer::failed(FailureKind::Garbled);
-                    return Step::Done { consumed: bytes.len(), answer, then: Then::Close };
+                    return Step::broken(FailureKind::Garbled, bytes.len(), None);
                 }
             };
             consumed += taken;

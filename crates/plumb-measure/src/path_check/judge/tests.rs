@@ -144,6 +144,14 @@ fn a_size_that_waits_every_time_is_told_from_one_that_waits_once() {
     let once = PartOutcome { max_ns: Some(205 * MS), ..outcome() };
     let verdict = over(&[(500, outcome()), (1_460, once), (4_000, outcome())]);
     says(&verdict, Judgement::Look, "at 1460 bytes single messages waited");
+    let of_few =
+        PartOutcome { operations: 2, p50_ns: Some(203 * MS), max_ns: Some(205 * MS), ..outcome() };
+    let verdict = over(&[(500, outcome()), (1_460, of_few), (4_000, outcome())]);
+    says(&verdict, Judgement::Look, "at 1460 bytes single messages waited");
+    let few_and_slow =
+        PartOutcome { operations: 2, p50_ns: Some(41 * MS), max_ns: Some(44 * MS), ..outcome() };
+    let verdict = over(&[(500, outcome()), (1_460, few_and_slow), (4_000, outcome())]);
+    says(&verdict, Judgement::Look, "those of 1460 bytes take far longer");
 }
 
 #[test]

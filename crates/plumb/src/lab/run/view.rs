@@ -140,6 +140,7 @@ mod tests {
 
     fn contrast(size: &str, ratio: f64, interval: Option<(f64, f64)>) -> Contrast {
         let label = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        let what = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
         Contrast {
             baseline: "off".into(),
             candidate: "on".into(),
@@ -147,19 +148,10 @@ mod tests {
             same_treatment: false,
             sentence: String::new(),
             endpoints: vec![Endpoint {
-                key: "p50".into(),
-                name: "median response time".into(),
-                unit: FigureUnit::Ns,
-                better: Better::Lower,
                 role: Role::Primary,
-                baseline: 1.0,
-                candidate: ratio,
-                blocks: Vec::new(),
                 ratio: Some(ratio),
                 interval: interval.map(|(low, high)| Interval { low, high, level: 0.95 }),
-                p: None,
-                p_adjusted: None,
-                verdict: None,
+                ..Endpoint::described(what, 1.0, ratio)
             }],
             checks: Checks::default(),
             tails: Vec::new(),

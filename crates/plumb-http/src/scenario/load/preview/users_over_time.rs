@@ -1,6 +1,7 @@
 //! How many users there would be, and when.
 
-use plumb_engine::{Extent, Spread, UserSchedule};
+use plumb_engine::Extent;
+use plumb_measure::user_schedule::{Spread, UserSchedule};
 use plumb_scenario::file::Arrivals;
 use serde::Serialize;
 

@@ -1,24 +1,16 @@
 //! `plumb host show`: what recordings of hosts say, as text, Markdown, JSON or a page with charts.
 
-mod charts;
-mod figures;
-mod json;
-mod moments;
-mod page;
-mod text;
-
-use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_check::Report;
-use plumb_nmon::{Moment, Nmon, Options, ReadError, Recording, Series, Window};
+use plumb_check::Unread;
+use plumb_nmon::{Moment, Window};
 use plumb_report::recording;
+use plumb_show::{Shown, json, page, text};
 
 use crate::exit::Exit;
-use crate::findings::Unread;
 use crate::form::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
@@ -43,14 +35,6 @@ struct ShowOptions {
     form: FormOptions,
 }
 
-/// A file, what was read of it, and what checking each of its recordings gave.
-#[derive(Debug)]
-struct Shown {
-    path: PathBuf,
-    read: Nmon,
-    checks: Vec<Report>,
-}
-
 /// The command line of `plumb host show`.
 pub(crate) fn command() -> Command {
     ShowOptions::augment_args(Command::new("show"))
@@ -73,9 +57,11 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = ShowOptions::from_arg_matches(words)?;
     let (mut shown, mut unread) = (Vec::new(), Vec::new());
+    let window = Window { from: options.from, to: options.to };
+    let open = if options.html.is_some() { Shown::open_to_draw } else { Shown::open };
     for path in &options.file {
-        match read(path, &options) {
-            Ok(read) => shown.push(Shown::of(path, read)),
+        match open(path, window) {
+            Ok(one) => shown.push(one),
             Err(error) => unread.push(Unread::of(path, &error)),
         }
     }
@@ -86,45 +72,20 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         return Ok(Exit::DidNotRun);
     }
     if let Some(file) = &options.html {
-        std::fs::write(file, recording::html(&page::of(&shown))).with_context(|| {
+        std::fs::write(file, recording::html(&page(&shown))).with_context(|| {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
     let mut out = io::stdout().lock();
     match options.form.into() {
-        Form::Json => writeln!(out, "{}", json::of(&shown, &unread)?)?,
-        Form::Markdown => write!(out, "{}", recording::markdown(&page::of(&shown)))?,
-        Form::Text => shown.iter().try_for_each(|one| text::file(&mut out, one))?,
+        Form::Json => writeln!(out, "{}", json(&shown, &unread)?)?,
+        Form::Markdown => write!(out, "{}", recording::markdown(&page(&shown)))?,
+        Form::Text => shown.iter().try_for_each(|one| text(&mut out, one))?,
     }
-    let agree = shown.iter().flat_map(|one| &one.checks).all(|check| check.findings().is_empty());
+    let agree = shown.iter().all(Shown::agrees);
     Ok(match (unread.is_empty(), agree) {
         (false, _) => Exit::DidNotRun,
         (true, false) => Exit::Finding,
         (true, true) => Exit::Ran,
     })
-}
-
-impl Shown {
-    fn of(path: &Path, read: Nmon) -> Self {
-        let checks = plumb_check::of_file(&read);
-        Self { path: path.to_path_buf(), read, checks }
-    }
-
-    /// Every recording with what checking it gave.
-    fn recordings(&self) -> impl Iterator<Item = (&Recording, &Report)> {
-        self.read.recordings.iter().zip(&self.checks)
-    }
-}
-
-/// Reads a file; for charts once more, with every figure of the sections that are drawn: those of
-/// all sections would take hundreds of times the memory.
-fn read(path: &Path, options: &ShowOptions) -> Result<Nmon, ReadError> {
-    let window = Window { from: options.from, to: options.to };
-    let read = plumb_nmon::open(path, &Options { window, ..Options::default() })?;
-    if options.html.is_none() {
-        return Ok(read);
-    }
-    let drawn: BTreeSet<&str> = read.recordings.iter().flat_map(charts::sections).collect();
-    let series = Series::Of(drawn.into_iter().map(str::to_owned).collect());
-    plumb_nmon::open(path, &Options { series, window })
 }

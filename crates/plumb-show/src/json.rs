@@ -1,11 +1,11 @@
 //! Recordings as one JSON document, `plumb.show/1`.
 
+use plumb_check::{Check, Unread};
 use plumb_nmon::Stat;
 use plumb_report::recording::SCHEMA;
 use serde::Serialize;
 
-use super::{Shown, figures};
-use crate::findings::{Check, Unread};
+use crate::{Shown, figures};
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -113,8 +113,11 @@ struct Command<'a> {
     resident_max_kib: Option<f64>,
 }
 
-/// All files as one document.
-pub(super) fn of(shown: &[Shown], unread: &[Unread]) -> serde_json::Result<String> {
+/// All files as one document, with those that could not be read.
+///
+/// # Errors
+/// When a figure has no form in JSON.
+pub fn of(shown: &[Shown], unread: &[Unread]) -> serde_json::Result<String> {
     let files = shown.iter().map(|one| File {
         path: one.path.display().to_string(),
         recordings: one.recordings().map(Recording::of).collect(),

@@ -1,7 +1,7 @@
 //! Who takes part in a load of scripts, and when.
 
-use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{real, truncated};
+use crate::statistics::SplitMix64;
+use crate::{real, truncated};
 
 /// Nanoseconds in a second, as a number of the arithmetic below.
 const SECOND: f64 = 1e9;
@@ -148,7 +148,7 @@ pub enum Spread {
 /// Cinlar, Introduction to Stochastic Processes, 1975: a Poisson process of any rate is one of
 /// rate 1 on the time scale of the expected number.
 #[derive(Clone, Debug)]
-pub(crate) struct Calendar {
+pub struct Calendar {
     curve: Curve,
     start_ns: u64,
     /// The area at which the next one is due.
@@ -162,12 +162,8 @@ pub(crate) struct Calendar {
 
 impl Calendar {
     /// The part of thread `index` among `of`, of a load that started at `start_ns`.
-    pub(crate) fn new(
-        curve: &Curve,
-        spread: Spread,
-        start_ns: u64,
-        (index, of): (u64, u64),
-    ) -> Self {
+    #[must_use]
+    pub fn new(curve: &Curve, spread: Spread, start_ns: u64, (index, of): (u64, u64)) -> Self {
         let random = match spread {
             Spread::Even => None,
             Spread::Poisson(seed) => {
@@ -192,13 +188,15 @@ impl Calendar {
         calendar
     }
 
-    /// When the next script is to begin.
-    pub(crate) fn next_due(&self) -> u64 {
+    /// When the next script is to begin, in nanoseconds of the clock of the load's start; `u64::MAX`
+    /// when none is.
+    #[must_use]
+    pub fn next_due(&self) -> u64 {
         self.next
     }
 
     /// Takes the next beginning if it is due at `now`, and says since when.
-    pub(crate) fn take(&mut self, now: u64) -> Option<u64> {
+    pub fn take(&mut self, now: u64) -> Option<u64> {
         let due = self.next;
         (due <= now).then(|| {
             self.area += self.distance();
@@ -208,7 +206,7 @@ impl Calendar {
     }
 
     /// Skips everything that is due at `now`, and says how much that was.
-    pub(crate) fn skip(&mut self, now: u64) -> u64 {
+    pub fn skip(&mut self, now: u64) -> u64 {
         let mut skipped = 0;
         while self.take(now).is_some() {
             skipped += 1;

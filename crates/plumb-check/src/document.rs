@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use plumb_check::Report;
 use serde::Serialize;
+
+use crate::finding::{self, Report};
 
 /// What checking a table or a recording gave.
 #[derive(Debug, Serialize)]
-pub(crate) struct Check {
+pub struct Check {
     comparisons: u64,
     findings: Vec<Finding>,
     left_out: u64,
@@ -27,13 +28,15 @@ struct Finding {
 
 /// A file that could not be read.
 #[derive(Debug, Serialize)]
-pub(crate) struct Unread {
+pub struct Unread {
     path: String,
     error: String,
 }
 
 impl Check {
-    pub(crate) fn of(report: &Report) -> Self {
+    /// The form of `report`.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
         Self {
             comparisons: report.checks(),
             findings: report.findings().iter().map(Finding::of).collect(),
@@ -43,7 +46,7 @@ impl Check {
 }
 
 impl Finding {
-    fn of(finding: &plumb_check::Finding) -> Self {
+    fn of(finding: &finding::Finding) -> Self {
         Self {
             line: finding.line,
             row: finding.row.clone(),
@@ -57,12 +60,15 @@ impl Finding {
 }
 
 impl Unread {
-    pub(crate) fn of(path: &Path, error: &dyn std::error::Error) -> Self {
+    /// The file at `path`, which `error` kept from being read.
+    #[must_use]
+    pub fn of(path: &Path, error: &dyn std::error::Error) -> Self {
         Self { path: path.display().to_string(), error: error.to_string() }
     }
 
     /// Why which file was not read.
-    pub(crate) fn words(&self) -> String {
+    #[must_use]
+    pub fn words(&self) -> String {
         // an error of opening names the file itself
         if self.error.contains(&self.path) {
             return self.error.clone();

@@ -3,18 +3,18 @@
 use plumb_nmon::{Recording, Stamp, Traffic};
 
 /// The name of the host.
-pub(super) fn host(recording: &Recording) -> String {
+pub(crate) fn host(recording: &Recording) -> String {
     recording.facts.host().unwrap_or("a host without a name").to_owned()
 }
 
 /// The system and the program that recorded it.
-pub(super) fn recorded(recording: &Recording) -> String {
+pub(crate) fn recorded(recording: &Recording) -> String {
     let recorder = recording.facts.recorder().unwrap_or_else(|| "an unknown program".to_owned());
     format!("{}, recorded by {recorder}", recording.system())
 }
 
 /// The first and the last moment, by the host's own clock.
-pub(super) fn ends(recording: &Recording) -> Option<[String; 2]> {
+pub(crate) fn ends(recording: &Recording) -> Option<[String; 2]> {
     let [first, .., last] = recording.timeline.stamps() else { return None };
     let words =
         |stamp: &Stamp| stamp.local().map_or_else(|| "?".to_owned(), |time| time.to_string());
@@ -22,7 +22,7 @@ pub(super) fn ends(recording: &Recording) -> Option<[String; 2]> {
 }
 
 /// From when to when, and how many snapshots.
-pub(super) fn span(recording: &Recording) -> String {
+pub(crate) fn span(recording: &Recording) -> String {
     let count = recording.timeline.stamps().len();
     let Some([first, last]) = ends(recording) else {
         return if count == 1 { "1 snapshot".into() } else { format!("{count} snapshots") };
@@ -33,7 +33,7 @@ pub(super) fn span(recording: &Recording) -> String {
 }
 
 /// What the counters come to over the whole recording, by name.
-pub(super) fn totals(recording: &Recording) -> Vec<(&'static str, String)> {
+pub(crate) fn totals(recording: &Recording) -> Vec<(&'static str, String)> {
     let mut list = Vec::new();
     if let Some(busy) = recording.cores_busy() {
         let (cpu_s, seconds) = (busy.cpu_s(), busy.stat.seconds());
@@ -61,12 +61,12 @@ fn both_ways(traffic: &Traffic, [read, write]: [&str; 2]) -> String {
 }
 
 /// Bytes in MiB.
-pub(super) fn mib(bytes: f64) -> f64 {
+pub(crate) fn mib(bytes: f64) -> f64 {
     bytes / 1_048_576.0
 }
 
 /// A figure of a counter; `-` without any.
-pub(super) fn figure(value: Option<f64>) -> String {
+pub(crate) fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value.abs() >= 100_000.0 => format!("{value:.0}"),

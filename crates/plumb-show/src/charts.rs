@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use plumb_nmon::{Column, Recording, Section};
 use plumb_report::recording::{Chart, Series};
 
-use super::moments::Moments;
+use crate::moments::Moments;
 
 /// Columns of a section that are told apart in one chart.
 const FEW: usize = 6;
@@ -32,7 +32,7 @@ const KNOWN: [&str; 14] = [
 ];
 
 /// The sections whose figures are drawn.
-pub(super) fn sections(recording: &Recording) -> Vec<&str> {
+pub(crate) fn sections(recording: &Recording) -> Vec<&str> {
     let names = recording.sections.iter().map(|section| section.name.as_str());
     let known = names.filter(|name| KNOWN.contains(&family(name)));
     known.chain(few(recording).map(|section| section.name.as_str())).collect()
@@ -61,7 +61,7 @@ fn of_one_cpu(name: &str) -> bool {
 }
 
 /// Names of sections that have figures and are not drawn, those of single processors apart.
-pub(super) fn left_out(recording: &Recording) -> Vec<&str> {
+pub(crate) fn left_out(recording: &Recording) -> Vec<&str> {
     let drawn: BTreeSet<&str> = sections(recording).into_iter().collect();
     let there = recording.sections.iter().filter(|section| section.rows > 0);
     let names = there.map(|section| section.name.as_str());
@@ -69,7 +69,7 @@ pub(super) fn left_out(recording: &Recording) -> Vec<&str> {
 }
 
 /// What a reader looks at first, and the titles of those charts that would be zero throughout.
-pub(super) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Vec<String>) {
+pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Vec<String>) {
     let draw = Draw { recording, moments };
     let charts = vec![
         draw.shares(),
@@ -95,7 +95,7 @@ fn moves(chart: &Chart) -> bool {
 }
 
 /// Every further section with few columns.
-pub(super) fn further(recording: &Recording, moments: &Moments) -> Vec<Chart> {
+pub(crate) fn further(recording: &Recording, moments: &Moments) -> Vec<Chart> {
     few(recording).map(|section| whole(recording, section, moments)).collect()
 }
 

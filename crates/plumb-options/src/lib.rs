@@ -1,8 +1,9 @@
 //! `--options FILE`: options of a command from a TOML file, beneath the command line.
 //!
-//! The options of the file become words among the user's own, so that everything behind this module
-//! sees one command line. The command line goes before the file, the file before the environment,
-//! the environment before the defaults.
+//! The options of the file become words among the user's own ([`expand`]), so that everything behind
+//! this crate sees one command line. The command line goes before the file, the file before the
+//! environment, the environment before the defaults. [`in_force`] writes such a file. Which commands
+//! there are is not known here: their definitions are handed in.
 
 mod error;
 mod in_force;
@@ -19,23 +20,25 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_measure::LimitSource;
 use toml::de::DeTable;
 
-pub(crate) use error::OptionsFileError;
-pub(crate) use in_force::in_force;
+pub use error::{OptionsFileError, Problem};
+pub use in_force::{InForceError, in_force};
+pub use key::keys;
 
-use error::{Fault, Problem};
+use error::Fault;
 use setting::Setting;
 use text::Text;
 
 const FILE: &str = "options_file";
-/// The argument that asks for the options in force as such a file.
-pub(crate) const PRINT: &str = "print_options";
+/// The id of the argument that asks for the options in force as such a file.
+pub const PRINT: &str = "print_options";
 
 /// The limit of foreign load is part of the verdict, and so is that it came from a file.
 const LIMIT: &str = "foreign_limit";
 const LIMIT_FROM: &str = "foreign_limit_from";
 
 /// The command with `--options` and `--print-options` for each command below it that has options.
-pub(crate) fn offer(command: Command) -> Command {
+#[must_use]
+pub fn offer(command: Command) -> Command {
     if command.has_subcommands() {
         return command.mut_subcommands(offer);
     }
@@ -60,7 +63,7 @@ pub(crate) fn offer(command: Command) -> Command {
 ///
 /// # Errors
 /// When the file cannot be read, or is not made of options of the command that it is for.
-pub(crate) fn expand(all: &Command, words: &[OsString]) -> Result<Vec<OsString>, OptionsFileError> {
+pub fn expand(all: &Command, words: &[OsString]) -> Result<Vec<OsString>, OptionsFileError> {
     let Some(asked) = Asked::of(all, words) else {
         return Ok(words.to_vec());
     };

@@ -4,6 +4,11 @@ use clap::{Arg, ArgAction, Command};
 
 use super::{FILE, LIMIT_FROM, PRINT};
 
+/// The keys that a file may have for a command, in the order of its arguments.
+pub fn keys(command: &Command) -> impl Iterator<Item = String> {
+    arguments(command).map(of)
+}
+
 /// The arguments of a command that may stand in a file.
 pub(super) fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|argument| {

@@ -1,18 +1,66 @@
 //! What files become, and what is said of those that are wrong.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use clap::ValueEnum;
 use clap::error::ErrorKind;
+use plumb_measure::{ByteSize, Rate, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::commands;
+
+/// Commands as the program has them, with what a file can say of options: switches, lists, values
+/// of a type or from a choice, options that exclude others, arguments without a dash.
+fn commands() -> Command {
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
+    let one = |name: &'static str| Arg::new(name).long(name);
+    let list = |name: &'static str| one(name).action(ArgAction::Append);
+    let ping = Command::new("ping").args([
+        Arg::new("target").value_name("HOST").required(true),
+        list("size").value_delimiter(',').value_parser(value_parser!(ByteSize)),
+        one("connections").value_parser(value_parser!(usize)).default_value("1"),
+        one("count").value_parser(value_parser!(u64).range(1..)),
+        one("for").value_parser(value_parser!(Span)).conflicts_with("count"),
+        one("rate").value_parser(value_parser!(Rate)).conflicts_with("delay"),
+        one("delay").value_parser(value_parser!(Span)),
+        one("depth").value_parser(value_parser!(usize)),
+        one("seed").value_parser(value_parser!(u64)),
+        list("pin").value_parser(value_parser!(usize)),
+        one("out").value_parser(value_parser!(PathBuf)),
+        one("server-name"),
+        switch("tls"),
+        switch("spin"),
+        switch("json").conflicts_with("markdown"),
+        switch("markdown"),
+        switch("ipv4").short('4').conflicts_with("ipv6"),
+        switch("ipv6").short('6'),
+    ]);
+    let serve = Command::new("serve").args([
+        list("listen"),
+        one("max-clients").value_parser(value_parser!(usize)).default_value("10000"),
+        one("idle").value_parser(value_parser!(Span)).default_value("2h"),
+        list("pin").value_parser(value_parser!(usize)),
+        switch("quiet"),
+    ]);
+    let watch = Command::new("watch").arg(one("every").value_parser(value_parser!(Span)));
+    let ab = Command::new("ab").args([
+        Arg::new("command").value_name("COMMAND").num_args(2..).required(true),
+        one("block").value_parser(value_parser!(Span)),
+        one("pairs").value_parser(value_parser!(u32)),
+        one("time").value_parser(value_parser!(Span)).conflicts_with("pairs"),
+        one("seed").value_parser(value_parser!(u64)),
+        one("fail-on").value_parser(["worse"]),
+    ]);
+    Command::new("plumb")
+        .subcommand(Command::new("net").subcommand(ping).subcommand(serve))
+        .subcommand(Command::new("host").subcommand(watch))
+        .subcommand(ab)
+        .mut_subcommands(offer)
+}
 
 /// The words of `line` with the options of a file that holds `text`, as one line.
 fn merged(text: &str, line: &str) -> Result<String, String> {
-    merged_by(&commands::all(), text, line)
+    merged_by(&commands(), text, line)
 }
 
 fn merged_by(all: &Command, text: &str, line: &str) -> Result<String, String> {
@@ -41,7 +89,7 @@ fn wrong(text: &str, line: &str) -> String {
 #[test]
 fn a_line_without_a_file_stays_as_it_is() {
     let words = ["plumb", "net", "ping", "db1"].map(OsString::from);
-    assert_eq!(expand(&commands::all(), &words).expect("no file"), words);
+    assert_eq!(expand(&commands(), &words).expect("no file"), words);
 }
 
 #[test]
@@ -221,39 +269,9 @@ fn arguments_of_several_values_keep_their_order_and_number() {
     );
 }
 
-#[test]
-fn every_option_of_every_command_has_a_key_of_its_own() {
-    fn look(command: &Command) {
-        let keys: Vec<String> = key::arguments(command).map(key::of).collect();
-        let distinct: BTreeSet<&String> = keys.iter().collect();
-        assert_eq!(distinct.len(), keys.len(), "{}: {keys:?}", command.get_name());
-        let bare = |key: &String| {
-            key.chars()
-                .all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-')
-        };
-        assert!(keys.iter().all(bare), "{}: {keys:?}", command.get_name());
-        command.get_subcommands().for_each(look);
-    }
-    let mut all = commands::all();
-    all.build();
-    look(&all);
-}
-
-#[test]
-fn the_files_of_the_chapter_are_what_their_commands_take() {
-    let chapter = include_str!("../../../../docs/options-file.md");
-    let mut files = chapter.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let (plain, sections) = (files.next().expect("a file"), files.next().expect("another"));
-    assert_eq!(files.next(), None);
-    assert!(merged(plain, "net ping").expect("options").contains("--for=5s --tls -- db1:3298"));
-    assert!(merged(sections, "net serve").expect("options").contains("--listen=10.1.2.3:3298"));
-    assert!(merged(sections, "net ping").expect("options").contains("--count=1000 -- 10.1.2.3"));
-    assert!(merged(sections, "ab a b").expect("options").contains("--pairs=12 --margin=2%"));
-}
-
 /// The options of `words` as a file.
 fn printed(words: &[OsString]) -> String {
-    let all = commands::all();
+    let all = commands();
     let mut words = words.to_vec();
     words.insert(3, "--print-options".into());
     let matches = all.clone().try_get_matches_from(&words).expect("a command line");
@@ -263,7 +281,7 @@ fn printed(words: &[OsString]) -> String {
 /// A command line that names a file, ready for one text after another.
 fn asked(line: &str) -> Asked {
     let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
-    Asked::of(&commands::all(), &words).expect("a file is named")
+    Asked::of(&commands(), &words).expect("a file is named")
 }
 
 #[test]
@@ -337,7 +355,7 @@ proptest! {
         let asked = asked(&line.join(" "));
         if let Ok(settings) = asked.settings(&entries[..many].join("\n")) {
             let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-            let parsed = commands::all().try_get_matches_from(asked.merged(&line, &settings));
+            let parsed = commands().try_get_matches_from(asked.merged(&line, &settings));
             let kind = parsed.err().map(|error| error.kind());
             let complete = kind.is_none() || kind == Some(ErrorKind::MissingRequiredArgument);
             prop_assert!(complete, "{:?}", kind);

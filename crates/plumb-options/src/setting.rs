@@ -41,7 +41,7 @@ impl<'a> Setting<'a> {
     ) -> Result<Option<Self>, Fault> {
         let name = key.get_ref().as_ref();
         let Some(argument) = key::arguments(command).find(|known| key::of(known) == name) else {
-            let nearest = nearest(name, key::arguments(command).map(key::of));
+            let nearest = nearest(name, key::keys(command));
             let command = command.get_bin_name().unwrap_or_default().to_owned();
             let problem = Problem::NoOption { key: name.into(), command, nearest };
             return Err(Fault::new(key.span(), problem));

@@ -6,14 +6,15 @@ use plumb_report::recording::{
     Check, Command, Counter, Fact, Key, Recording as Shown, Recordings, Remark,
 };
 
-use super::moments::Moments;
-use super::{charts, figures};
+use crate::moments::Moments;
+use crate::{charts, figures};
 
 /// Names of sections that are spelled out.
 const NAMED: usize = 20;
 
 /// All files on one page.
-pub(super) fn of(files: &[super::Shown]) -> Recordings {
+#[must_use]
+pub fn of(files: &[crate::Shown]) -> Recordings {
     let list = files.iter().flat_map(|file| {
         let recordings = &file.read.recordings;
         file.recordings().enumerate().map(move |(at, (recording, checked))| {

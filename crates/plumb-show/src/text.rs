@@ -4,10 +4,13 @@ use plumb_check::Report;
 use plumb_nmon::{Recording, Row};
 use std::io::{self, Write};
 
-use super::{Shown, figures};
+use crate::{Shown, figures};
 
-/// One file with all its recordings.
-pub(super) fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
+/// Writes one file with all its recordings.
+///
+/// # Errors
+/// When `out` takes no more.
+pub fn file(out: &mut impl Write, shown: &Shown) -> io::Result<()> {
     let Shown { path, read, .. } = shown;
     for (recording, checked) in shown.recordings() {
         writeln!(out, "{}", path.display())?;

@@ -5,9 +5,9 @@ use plumb_report::recording::Time;
 
 /// The moments of a recording, and which snapshot stands at each.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Moments {
+pub(crate) struct Moments {
     /// The moments themselves.
-    pub(super) time: Time,
+    pub(crate) time: Time,
     /// Places in the timeline; `None` where snapshots are missing.
     places: Vec<Option<usize>>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Moments {
 impl Moments {
     /// Snapshots follow each other by the clock, and by their count where the clock was set. One
     /// moment stands for all snapshots that are missing before another.
-    pub(super) fn of(timeline: &Timeline) -> Self {
+    pub(crate) fn of(timeline: &Timeline) -> Self {
         let stamps = timeline.stamps();
         let mut moments = Self::default();
         let (mut at_s, mut clock) = (0_i64, true);
@@ -45,7 +45,7 @@ impl Moments {
     }
 
     /// The figures of a column, one a moment; not a number where there is none.
-    pub(super) fn values(&self, series: &[f64]) -> Vec<f64> {
+    pub(crate) fn values(&self, series: &[f64]) -> Vec<f64> {
         let figure = |place: usize| series.get(place).copied().unwrap_or(f64::NAN);
         self.places.iter().map(|place| place.map_or(f64::NAN, figure)).collect()
     }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Why an options file does not stand for options.
 #[derive(Debug, Error)]
-pub(crate) enum OptionsFileError {
+pub enum OptionsFileError {
     /// It is not there, or may not be read.
     #[error("cannot read the options file {}: {cause}; check the path", .path.display())]
     Read {
@@ -43,7 +43,7 @@ pub(crate) enum OptionsFileError {
 
 /// Something wrong at a place of a text.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(super) struct Fault {
     /// In bytes from the beginning of the text.
     pub(super) at: Range<usize>,
     pub(super) problem: Problem,
@@ -64,7 +64,7 @@ impl From<toml::de::Error> for Fault {
 
 /// What is wrong at a place of an options file.
 #[derive(Debug, Error)]
-pub(crate) enum Problem {
+pub enum Problem {
     /// Bytes that are no UTF-8.
     #[error("this is no UTF-8 text; TOML is")]
     NoText,
