@@ -15,7 +15,7 @@ use crate::clock;
 use crate::gate::Gate;
 use crate::listener::Listener;
 use crate::load::{LoadResult, Sampler};
-use crate::options::OutputOptions;
+use crate::options::{OutputOptions, RemoteSelector};
 use crate::stop::Stop;
 
 /// Why a job did not run. The message is one line with cause and remedy.
@@ -98,6 +98,11 @@ pub trait Measure {
     /// True when remotes can drive its loads.
     fn spreads(&self) -> bool {
         false
+    }
+
+    /// The remotes that are to drive them; `None`: this process.
+    fn remotes(&self) -> Option<RemoteSelector> {
+        None
     }
 
     /// Where its figures are to be shown while it runs, HOST:PORT.

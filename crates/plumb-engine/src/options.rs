@@ -127,7 +127,7 @@ impl LoadOptions {
     /// # Errors
     /// [`EngineError::Plan`] says how many there must be.
     pub fn check_part(&self, connections: NonZeroUsize) -> Result<(), EngineError> {
-        let part = self.part.unwrap_or_default();
+        let Some(part) = self.part else { return Ok(()) };
         let of = part.of();
         if !part.holds(connections.get() as u64) {
             return Err(EngineError::Plan(format!(
@@ -375,12 +375,6 @@ pub struct OutputOptions {
     /// Print Markdown, to paste into a ticket
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-
-    /// Remotes that drive the load, all of them together: local:N for N processes on this machine
-    ///
-    /// Connections, operations and rates are divided among them; they begin at the same moment.
-    #[arg(long, value_name = "SELECTOR", help_heading = "Load")]
-    pub remotes: Option<RemoteSelector>,
 
     /// What is seen of this machine meanwhile.
     #[command(flatten)]

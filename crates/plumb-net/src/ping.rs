@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{HoldTick, OutputOptions};
+use plumb_engine::options::{HoldTick, OutputOptions, RemoteSelector};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
@@ -99,7 +99,7 @@ impl Ping {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
-        let several = self.options.clients.get() > 1 || self.options.output.remotes.is_some();
+        let several = self.options.clients.get() > 1 || self.options.remotes.is_some();
         let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
         let before = asks.then(|| far_side::totals(endpoint)).flatten();
         let mut at = LoadContext { endpoint, watch, stop };
@@ -254,6 +254,10 @@ impl Measure for Ping {
 
     fn spreads(&self) -> bool {
         self.options.clients.get() == 1
+    }
+
+    fn remotes(&self) -> Option<RemoteSelector> {
+        self.options.remotes
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {

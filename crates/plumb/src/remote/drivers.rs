@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use plumb_engine::layer::Measure;
 use plumb_engine::options::RemoteSelector;
 use plumb_engine::{Gate, IntervalRecords, LoadResult};
@@ -31,14 +31,10 @@ pub(crate) enum Drivers {
 impl Drivers {
     /// Those that `job` asks for, remotes with their part of `command`.
     pub(crate) fn of(job: &dyn Measure, command: &[String]) -> anyhow::Result<Self> {
-        let Some(RemoteSelector::Local(count)) = job.output().remotes else {
+        let Some(RemoteSelector::Local(count)) = job.remotes() else {
             return Ok(Self::Here);
         };
         let outline = job.outline();
-        if !job.spreads() {
-            let (layer, verb) = (outline.layer, outline.verb);
-            bail!("--remotes: {layer} {verb} as it is asked for is not driven by remotes");
-        }
         let program = std::env::current_exe().context("this program cannot be found")?;
         let mut fleet = Fleet::local(count, &program)?;
         let seed = ["--seed".to_owned(), outline.seed.to_string()];

@@ -80,9 +80,9 @@ fn what_cannot_be_divided_or_reached_is_refused() {
     refused(&[&three[..], &["--connections", "2"]].concat(), "give --connections 3 or more");
     let few = ["--connections", "3", "--count", "2"];
     refused(&[&three[..], &few].concat(), "give 3 or more");
-    refused(&[&three[..], &["--clients", "2"]].concat(), "is not driven by remotes");
+    refused(&[&three[..], &["--clients", "2"]].concat(), "cannot be used with");
     let of_streams = ["net", "stream", address, "--remotes", "local:2"];
-    refused(&of_streams, "net stream as it is asked for is not driven by remotes");
+    refused(&of_streams, "unexpected argument '--remotes'");
     refused(&["net", "ping", address, "--remotes", "far:2"], "expected local:N");
     let closed = Server::start(&["--quiet"]);
     let gone = closed.address.clone();
