@@ -1,7 +1,7 @@
 //! When a load begins: its threads together, once all their connections stand and, where somebody
 //! outside has a say, once that gate is open.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ pub struct Gate {
     /// When it opens, on the monotonic clock, or why it never will.
     decided: OnceLock<Result<u64, String>>,
     waited_for: AtomicBool,
+    /// When the last thread went through, on the monotonic clock; 0 as long as none has.
+    passed_ns: AtomicU64,
     /// Whoever waits until the load does is woken through these.
     looking: Mutex<()>,
     arrived: Condvar,
@@ -51,6 +53,13 @@ impl Gate {
     #[must_use]
     pub fn is_waited_for(&self) -> bool {
         self.waited_for.load(Ordering::Acquire)
+    }
+
+    /// When the last thread went through, on the monotonic clock: later than it was opened by what
+    /// this machine took to wake it. `None` as long as none has.
+    #[must_use]
+    pub fn passed_ns(&self) -> Option<u64> {
+        Some(self.passed_ns.load(Ordering::Acquire)).filter(|passed_ns| *passed_ns > 0)
     }
 
     /// Waits until every connection of the load stands, for `patience` at most; true when they do.
@@ -103,6 +112,7 @@ impl<'a> StartLine<'a> {
         let Some(gate) = self.gate else { return Some(complete) };
         gate.arrive();
         let opens = self.opens_at().filter(|opens| now >= *opens)?;
+        gate.passed_ns.fetch_max(now, Ordering::AcqRel);
         Some(opens.max(complete))
     }
 
@@ -156,7 +166,9 @@ mod tests {
         assert!(gate.open_at(100));
         assert_eq!(line.opens_at(), Some(100));
         assert_eq!(line.start(99), None);
+        assert_eq!(gate.passed_ns(), None);
         assert_eq!(line.start(103), Some(100), "whoever looks later begins at the same moment");
+        assert_eq!(gate.passed_ns(), Some(103), "but is as late as it is");
         assert!(!gate.open_at(7) && !gate.fail("too late"), "what was decided first stands");
         assert!(!line.given_up());
     }

@@ -125,6 +125,9 @@ pub struct RemoteLoad {
     /// The load, its beginning on the monotonic clock of this process; of a remote that was lost
     /// as far as it told, absent when it told nothing.
     pub load: Option<LoadResult<()>>,
+    /// When the last of its threads really began, on the same clock as far as the remote's is known;
+    /// absent of one that was lost.
+    pub started_ns: Option<u64>,
     /// What the remote makes of it: its own verdict, its own machine; absent of one that was lost.
     pub result: Option<ResultRecord>,
     /// Why it did not come to its end.

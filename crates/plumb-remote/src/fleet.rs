@@ -249,9 +249,11 @@ impl Fleet {
                     parts.interval(at, &records);
                     complete = assembly.add(at, records)?;
                 }
-                Some((at, Report::Loaded { load, mut outcome, .. })) if load == self.load => {
+                Some((at, Report::Loaded { load, started_ns, mut outcome, .. }))
+                    if load == self.load =>
+                {
                     outcome.began_ns = self.here(at, outcome.began_ns);
-                    parts.loaded(at, *outcome);
+                    parts.loaded(at, started_ns.map(|ns| self.here(at, ns)), *outcome);
                     complete = assembly.end(at);
                 }
                 Some((at, Report::Result { load, result, .. })) if load == self.load => {

@@ -161,7 +161,10 @@ impl Led {
             ..outcome.clone()
         };
         let (run, load) = (self.run, self.load);
-        self.say(Report::Loaded { run, load, outcome: Box::new(outcome) });
+        let passed_ns = |current: &Current| current.gate.as_ref()?.passed_ns();
+        let passed_ns = self.lead.current().as_ref().and_then(passed_ns);
+        let started_ns = passed_ns.map(|at_ns| self.lead.clock.of_monotonic(at_ns));
+        self.say(Report::Loaded { run, load, started_ns, outcome: Box::new(outcome) });
     }
 
     /// What is made of it here.

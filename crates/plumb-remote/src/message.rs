@@ -120,12 +120,14 @@ pub enum Report {
         /// What was recorded in it.
         records: Box<IntervalRecords>,
     },
-    /// A load is over; its beginning is that of the remote's wall clock.
+    /// A load is over; moments are those of the remote's wall clock.
     Loaded {
         /// The run.
         run: u64,
         /// Which of its loads, from 1.
         load: u32,
+        /// When the last of its threads began.
+        started_ns: Option<u64>,
         /// What came of it.
         outcome: Box<LoadResult<()>>,
     },

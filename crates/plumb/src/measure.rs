@@ -218,10 +218,10 @@ fn new_record(outline: &Outline, command: &[String], start_ns: u64) -> RunRecord
     }
 }
 
-/// How far the beginnings of the parts of a load are apart, nanoseconds.
+/// How far apart the parts of a load really began, nanoseconds.
 fn start_spread_ns(loads: &[RemoteLoad]) -> u64 {
-    let began = || loads.iter().filter_map(|it| Some(it.load.as_ref()?.began_ns));
-    began().max().unwrap_or(0) - began().min().unwrap_or(0)
+    let started = || loads.iter().filter_map(|load| load.started_ns);
+    started().max().unwrap_or(0) - started().min().unwrap_or(0)
 }
 
 /// Keeps the results of a measurement as they come.

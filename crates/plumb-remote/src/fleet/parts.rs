@@ -13,6 +13,7 @@ struct PartState {
     /// What its intervals told, as long as it has not ended by itself.
     so_far: Option<LoadResult<()>>,
     outcome: Option<LoadResult<()>>,
+    started_ns: Option<u64>,
     result: Option<ResultRecord>,
     lost: Option<String>,
 }
@@ -43,8 +44,9 @@ impl Parts {
         }
     }
 
-    pub(super) fn loaded(&mut self, at: usize, outcome: LoadResult<()>) {
-        self.0[at].outcome = Some(outcome);
+    pub(super) fn loaded(&mut self, at: usize, started_ns: Option<u64>, outcome: LoadResult<()>) {
+        let part = &mut self.0[at];
+        (part.started_ns, part.outcome) = (started_ns, Some(outcome));
     }
 
     pub(super) fn result(&mut self, at: usize, result: ResultRecord) {
@@ -67,6 +69,7 @@ impl Parts {
         let of = |(part, name): (PartState, String)| RemoteLoad {
             name,
             load: part.outcome.or(part.so_far),
+            started_ns: part.started_ns,
             result: part.result,
             lost: part.lost,
         };

@@ -18,11 +18,12 @@ use super::target;
 use crate::commands;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
-const OWN: [(&str, usize); 6] = [
+const OWN: [(&str, usize); 7] = [
     ("--remotes", 1),
     ("--metrics", 1),
     ("--options", 1),
     ("--out", 1),
+    ("--seed", 1), // told to each, whether it is given or not
     ("--json", 0),
     ("--markdown", 0),
 ];
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn the_options_of_the_controller_are_its_own() {
-        let words = "net ping h --remotes local:2 --size 1B --out=x --json --out y --for 1s";
+        let words =
+            "net ping h --remotes local:2 --size 1B --out=x --json --out y --seed 7 --for 1s";
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert_eq!(without_own(&words).join(" "), "net ping h --size 1B --for 1s");
     }
