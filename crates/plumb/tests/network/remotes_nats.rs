@@ -8,6 +8,7 @@ use plumb_measure::{Histogram, RunRecord, hdr};
 use rustix::process::Signal;
 use tempfile::tempdir;
 
+use crate::kit::authority::TestAuthority;
 use crate::kit::nats::Nats;
 use crate::kit::{Ended, PLUMB, Program, Server, plumb, until};
 
@@ -116,6 +117,44 @@ fn who_is_not_there_or_may_not_is_named_and_nothing_is_measured() {
     let user = ["remote", "--nats", "nats://me:secret@127.0.0.1:9"];
     let ended = plumb(&user, at.path()).with(2);
     assert!(!ended.stderr.contains("secret"), "{ended:?}");
+}
+
+/// Keys made for this test.
+const NKEY: &str = "UB6RRYVXN5VUCUN2I5XDTZLYXU2W3NLXKYAZFNQ7NKXBRVZAG27JQJCI";
+const NKEY_SEED: &str = "SUAF36RX2KQDHVJFEXTK77SNIZFRDMZBN52LMBDUXMK62BU3CM5PKAA2HM";
+
+#[test]
+fn an_encrypted_server_is_believed_and_knows_who_comes() {
+    let made = TestAuthority::new();
+    let signed = made.authority.sign("127.0.0.1");
+    let lines = format!(
+        "tls {{ cert_file: \"{}\", key_file: \"{}\" }}\n\
+         authorization {{ users: [ {{ nkey: {NKEY} }} ] }}\n",
+        signed.cert, signed.key
+    );
+    let nats = Nats::start_with(&lines).inspect_err(|why| println!("skipped: {why}"));
+    let Ok(nats) = nats else { return };
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let seed = at.path().join("seed");
+    fs::write(&seed, format!("{NKEY_SEED}\n")).expect("a file");
+    let (seed, ca) = (seed.display().to_string(), made.authority.ca());
+    let url = format!("tls://{}", nats.address);
+    let told: Vec<(&str, &str)> =
+        vec![("PLUMB_NATS_URL", &url), ("PLUMB_NATS_NKEY", &seed), ("PLUMB_NATS_CA", &ca)];
+    let run = |words: &[&str], told: &[(&str, &str)]| {
+        Program::start_told(Path::new(PLUMB), words, at.path(), told)
+    };
+    let remote = run(&["remote", "--name", "one"], &told);
+    assert!(remote.log_line().contains("waits for controllers"));
+    let ping = [&["net", "ping", &server.address, "--remotes", "one", "--count", "5"], &CALM[..]];
+    run(&ping.concat(), &told).wait().with(0);
+    for (without, why) in [("PLUMB_NATS_NKEY", "authoriz"), ("PLUMB_NATS_CA", "certificate")] {
+        let told: Vec<_> = told.iter().copied().filter(|(name, _)| *name != without).collect();
+        let ended = run(&ping.concat(), &told).wait().with(2);
+        assert!(ended.stderr.to_lowercase().contains(why), "{without}: {ended:?}");
+        assert!(!ended.stderr.contains(NKEY_SEED));
+    }
 }
 
 /// A long load of two remotes under way, and its controller.
