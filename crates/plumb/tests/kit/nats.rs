@@ -1,8 +1,8 @@
-//! A NATS server of the test's own, with JetStream in a folder that goes with it.
+//! A NATS server of the test's own, with a folder that goes with it.
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -13,6 +13,7 @@ use super::Program;
 /// A server that is ready, and is ended with the test.
 #[derive(Debug)]
 pub(crate) struct Nats {
+    server: PathBuf,
     program: Option<Program>,
     folder: TempDir,
     /// Host and port.
@@ -20,13 +21,8 @@ pub(crate) struct Nats {
 }
 
 impl Nats {
-    /// For whoever knows `token`; `Err` says why there is none.
+    /// With JetStream, for whoever knows `token`; `Err` says why there is none.
     pub(crate) fn start(token: &str) -> Result<Self, String> {
-        Self::start_with(&format!("authorization {{ token: \"{token}\" }}\n"))
-    }
-
-    /// With these further lines in its configuration: for everybody without any.
-    pub(crate) fn start_with(lines: &str) -> Result<Self, String> {
         let asked = Command::new("nats-server").arg("--version").output();
         let version = asked.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
         let minor = version.as_deref().ok().and_then(|said| said.trim().split_once("v2."));
@@ -35,17 +31,36 @@ impl Nats {
             return Err("there is no nats-server of 2.10 or later in PATH".into());
         }
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = port.local_addr().expect("it is bound").to_string();
-        drop(port);
-        let config = format!(
-            "listen: \"{address}\"\n{lines}\
+        let lines = format!(
+            "authorization {{ token: \"{token}\" }}\n\
              jetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
             folder.path().display()
         );
+        Ok(Self::started("nats-server".into(), folder, &lines))
+    }
+
+    /// The servers of any version that are installed: the one in `PATH`, and that of the system's
+    /// packages; with these further lines in their configuration.
+    pub(crate) fn each(lines: &str) -> Vec<Self> {
+        let there = |program: &PathBuf| {
+            Command::new(program).arg("--version").output().is_ok_and(|said| said.status.success())
+        };
+        let mut programs = vec![PathBuf::from("nats-server"), "/usr/sbin/nats-server".into()];
+        programs.retain(there);
+        let started = programs.into_iter().map(|program| {
+            Self::started(program, tempfile::tempdir().expect("a temporary folder"), lines)
+        });
+        started.collect()
+    }
+
+    fn started(server: PathBuf, folder: TempDir, lines: &str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = port.local_addr().expect("it is bound").to_string();
+        drop(port);
+        let config = format!("listen: \"{address}\"\n{lines}");
         fs::write(folder.path().join("server.conf"), config).expect("a file");
-        let program = Some(serve(folder.path()));
-        Ok(Self { program, folder, address })
+        let program = Some(serve(&server, folder.path()));
+        Self { server, program, folder, address }
     }
 
     /// Ends it without a word to it, and starts it again on its folder.
@@ -56,7 +71,7 @@ impl Nats {
 
     /// Starts one that was killed again on its folder.
     pub(crate) fn start_again(&mut self) {
-        self.program = Some(serve(self.folder.path()));
+        self.program = Some(serve(&self.server, self.folder.path()));
     }
 
     /// Ends it without a word to it.
@@ -75,8 +90,8 @@ impl Drop for Nats {
 }
 
 /// A server that is ready.
-fn serve(folder: &Path) -> Program {
-    let program = Program::start_as(Path::new("nats-server"), &["-c", "server.conf"], folder);
+fn serve(server: &Path, folder: &Path) -> Program {
+    let program = Program::start_as(server, &["-c", "server.conf"], folder);
     while !program.log_line().contains("Server is ready") {}
     program
 }

@@ -15,9 +15,19 @@ use crate::kit::{Ended, PLUMB, Program, Server, plumb, until};
 const CALM: [&str; 8] =
     ["--warmup", "0s", "--lag", "50s", "--timeout", "50s", "--foreign-limit", "100%"];
 
-/// A server without a log-on; `None`, and a word of it, where there is none.
+/// The first server that is installed; `None`, and a word of it, where there is none.
 fn nats() -> Option<Nats> {
-    Nats::start_with("").inspect_err(|why| println!("skipped: {why}")).ok()
+    let mut all = each("");
+    (!all.is_empty()).then(|| all.swap_remove(0))
+}
+
+/// Every server that is installed, with these lines in its configuration.
+fn each(lines: &str) -> Vec<Nats> {
+    let all = Nats::each(lines);
+    if all.is_empty() {
+        println!("skipped: there is no nats-server");
+    }
+    all
 }
 
 fn url(nats: &Nats) -> String {
@@ -48,19 +58,24 @@ fn read(file: &Path) -> RunRecord {
 
 #[test]
 fn remotes_are_chosen_and_what_they_recorded_is_exact_whatever_their_clocks() {
-    let Some(nats) = nats() else { return };
+    for nats in each("") {
+        chosen_and_exact(&nats);
+    }
+}
+
+fn chosen_and_exact(nats: &Nats) {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
     let wrong = ["-50000000,100000", "50000000,-100000"];
     let first = ["--label", "site=x", "--clock", wrong[0]];
     let second = ["--label", "site=x", "--label", "role=user", "--clock", wrong[1]];
     let _remotes = [
-        remote(&nats, "app-1", &first, at.path()),
-        remote(&nats, "app-2.example", &second, at.path()),
-        remote(&nats, "db-1", &["--label", "site=y"], at.path()),
+        remote(nats, "app-1", &first, at.path()),
+        remote(nats, "app-2.example", &second, at.path()),
+        remote(nats, "db-1", &["--label", "site=y"], at.path()),
     ];
     let words = ["--connections", "3", "--count", "3001", "--out", "run"];
-    ping(&server, &nats, "site=x", &words, at.path()).with(0);
+    ping(&server, nats, "site=x", &words, at.path()).with(0);
     let run = read(&at.path().join("run/run.json"));
     let told = run.plan.options["remotes"].as_array().expect("they are named");
     let names: Vec<&str> = told.iter().map(|it| it["name"].as_str().expect("a name")).collect();
@@ -84,8 +99,8 @@ fn remotes_are_chosen_and_what_they_recorded_is_exact_whatever_their_clocks() {
     assert!(all.buckets().eq(together.buckets()), "every bucket");
     assert_eq!((result.operations, result.clients.len()), (3_001, 2));
     // and they wait for the next one
-    ping(&server, &nats, "db-1", &["--count", "5"], at.path()).with(0);
-    ping(&server, &nats, "all", &["--connections", "3", "--count", "9"], at.path()).with(0);
+    ping(&server, nats, "db-1", &["--count", "5"], at.path()).with(0);
+    ping(&server, nats, "all", &["--connections", "3", "--count", "9"], at.path()).with(0);
 }
 
 #[test]
@@ -132,13 +147,17 @@ fn an_encrypted_server_is_believed_and_knows_who_comes() {
          authorization {{ users: [ {{ nkey: {NKEY} }} ] }}\n",
         signed.cert, signed.key
     );
-    let nats = Nats::start_with(&lines).inspect_err(|why| println!("skipped: {why}"));
-    let Ok(nats) = nats else { return };
+    for nats in each(&lines) {
+        encrypted_and_known(&nats, made.authority.ca());
+    }
+}
+
+fn encrypted_and_known(nats: &Nats, ca: String) {
     let server = Server::start(&["--quiet"]);
     let at = tempdir().expect("a folder");
     let seed = at.path().join("seed");
     fs::write(&seed, format!("{NKEY_SEED}\n")).expect("a file");
-    let (seed, ca) = (seed.display().to_string(), made.authority.ca());
+    let seed = seed.display().to_string();
     let url = format!("tls://{}", nats.address);
     let told: Vec<(&str, &str)> =
         vec![("PLUMB_NATS_URL", &url), ("PLUMB_NATS_NKEY", &seed), ("PLUMB_NATS_CA", &ca)];
