@@ -71,6 +71,8 @@ pub enum FindingKind {
     MixedTransport,
     /// Connections that were asked for over SMC fell back to TCP, or nobody knows whether they did.
     NotSmc,
+    /// How far apart the remotes of a load began.
+    RemotesApart,
 }
 
 /// One reason to doubt a result, in words that name the figures behind it.

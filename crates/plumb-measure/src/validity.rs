@@ -110,6 +110,14 @@ impl Validity {
         self.and(finding(FindingKind::Complaint, Scope::Nothing, text))
     }
 
+    /// The same verdict with how the remotes of a load `began`, which takes its figures away where that
+    /// was `too_far` apart for its intervals.
+    #[must_use]
+    pub fn with_remotes(self, began: String, too_far: bool) -> Self {
+        let scope = if too_far { Scope::Everything } else { Scope::Nothing };
+        self.and(finding(FindingKind::RemotesApart, scope, began))
+    }
+
     /// The same verdict with a remark about an answer that was not as demanded.
     #[must_use]
     pub fn with_remark(self, text: &str) -> Self {

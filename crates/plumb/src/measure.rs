@@ -24,13 +24,9 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
-use crate::remote::Drivers;
+use crate::remote::{CommonStart, Drivers};
 use crate::report::page_of;
 use crate::{host, layers, signals};
-
-/// Names in a record how far apart remotes have begun, as far as their clocks are known: the most of
-/// all loads.
-const START_SPREAD: &str = "remotes-start-spread-ns";
 
 /// Runs what `matches` ask of the layer `name`.
 pub(crate) fn run_layer(
@@ -143,7 +139,8 @@ pub(crate) fn measure_with(
     }
     let began_ns = MonotonicClock.now_ns();
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
-    let mut keeper = Keeper { record, onlooker, host_watch, metrics, began_ns, drivers };
+    let mut keeper =
+        Keeper { record, onlooker, host_watch, metrics, began_ns, drivers, start: None };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
     let Keeper { mut record, onlooker, host_watch, drivers, .. } = keeper;
@@ -218,12 +215,6 @@ fn new_record(outline: &Outline, command: &[String], start_ns: u64) -> RunRecord
     }
 }
 
-/// How far apart the parts of a load really began, nanoseconds.
-fn start_spread_ns(loads: &[RemoteLoad]) -> u64 {
-    let started = || loads.iter().filter_map(|load| load.started_ns);
-    started().max().unwrap_or(0) - started().min().unwrap_or(0)
-}
-
 /// Keeps the results of a measurement as they come.
 struct Keeper<'a> {
     record: RunRecord,
@@ -232,6 +223,8 @@ struct Keeper<'a> {
     metrics: Option<Metrics>,
     began_ns: u64,
     drivers: Drivers,
+    /// How the remotes began the load whose result comes next.
+    start: Option<CommonStart>,
 }
 
 impl Watch for Keeper<'_> {
@@ -278,9 +271,7 @@ impl Watch for Keeper<'_> {
         let loads = fleet.load(self.point(labels), stop);
         self.drivers = Drivers::Remotes(fleet);
         if let Ok(loads) = &loads {
-            let options = &mut self.record.plan.options;
-            let spread_ns = options.entry(START_SPREAD.into()).or_insert(0.into());
-            *spread_ns = spread_ns.as_u64().unwrap_or(0).max(start_spread_ns(loads)).into();
+            self.start = Some(CommonStart::of(loads, &self.drivers));
         }
         Some(loads.map_err(Into::into))
     }
@@ -289,6 +280,9 @@ impl Watch for Keeper<'_> {
         match &mut self.host_watch {
             Ok(host_watch) => host_watch.testify(&mut result, began_ns),
             Err(unwatched) => unwatched.testify(&mut result),
+        }
+        if let Some(start) = self.start.take() {
+            start.testify(&mut result, &mut self.record.plan.options);
         }
         let offset_ns = began_ns.saturating_sub(self.began_ns);
         result.intervals.iter_mut().for_each(|interval| interval.start_ns += offset_ns);

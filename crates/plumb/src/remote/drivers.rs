@@ -84,6 +84,12 @@ impl Drivers {
         BTreeMap::from([("remotes".to_owned(), fleet.members().map(of).collect())])
     }
 
+    /// What the least known clock of the remotes may be off, nanoseconds; 0 without any.
+    pub(crate) fn clock_uncertainty_ns(&self) -> u64 {
+        let Self::Remotes(fleet) = self else { return 0 };
+        fleet.members().map(|(_, offset)| offset.uncertainty_ns).max().unwrap_or(0)
+    }
+
     /// Takes the remotes out, if there are any.
     pub(crate) fn take_fleet(&mut self) -> Option<Box<Fleet>> {
         match std::mem::replace(self, Self::Here) {

@@ -1,6 +1,7 @@
 //! `plumb remote`: this machine drives its part of measurements that a controller leads.
 
 mod drivers;
+mod start;
 mod target;
 
 use std::io::{self, BufReader, Write as _};
@@ -22,6 +23,7 @@ use crate::measure::{measure_with, plain};
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
+pub(crate) use start::CommonStart;
 use target::NatsOptions;
 
 /// Options that no controller on another machine decides: they name what is on this one.
