@@ -208,8 +208,8 @@ fn carried_out(
 /// Refuses options that are this machine's own.
 fn not_of_this_machine(options: &ArgMatches) -> anyhow::Result<()> {
     let given = |id: &&&str| {
-        options.try_contains_id(id).unwrap_or(false)
-            && options.value_source(id) == Some(ValueSource::CommandLine)
+        let named = options.ids().any(|present| present.as_str() == **id);
+        named && options.value_source(id) == Some(ValueSource::CommandLine)
     };
     match OWN_OPTIONS.iter().find(given) {
         Some(id) => bail!("--{} is not for a controller to say", id.replace('_', "-")),
