@@ -408,10 +408,11 @@ impl Fleet {
         match said {
             Ok(Report::Done { run, outcome }) if run == self.run => {
                 match outcome {
-                    Ok(record) => {
+                    Ok(record) if matches!(self.remotes[at].state, State::There) => {
                         self.remotes[at].state = State::Done(record);
                         self.gone.push(at);
                     }
+                    Ok(_) => {} // who was lost stays lost
                     Err(cause) => self.lose(at, &cause),
                 }
                 None

@@ -18,7 +18,7 @@ use plumb_remote::message::{self, Order, Report};
 use remote::SimulatedRemote;
 
 /// What the wall clock shows when virtual time begins.
-pub const BASE_NS: u64 = 1_700_000_000_000_000_000;
+pub(crate) const BASE_NS: u64 = 1_700_000_000_000_000_000;
 /// Virtual time that the controller takes for each message.
 const HANDLING_NS: u64 = 5_000;
 /// Bytes a nanosecond of the controller's link, each way: 1 Gbit/s.
@@ -26,7 +26,7 @@ const LINK_BYTES_PER_8_NS: u64 = 1;
 
 /// What becomes of a remote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     /// Nothing out of the ordinary.
     #[default]
     Sound,
@@ -52,20 +52,20 @@ pub enum Fate {
 
 /// What is simulated.
 #[derive(Clone, Debug)]
-pub struct Setting {
-    pub remotes: usize,
-    pub seconds: u64,
+pub(crate) struct Setting {
+    pub(crate) remotes: usize,
+    pub(crate) seconds: u64,
     /// Operations of each remote in a second.
-    pub operations: u64,
-    pub seed: u64,
+    pub(crate) operations: u64,
+    pub(crate) seed: u64,
     /// The shortest way of a message, each way of each remote, nanoseconds: at random up to this.
-    pub delay_ns: u64,
+    pub(crate) delay_ns: u64,
     /// Mean of what each message takes longer, nanoseconds.
-    pub jitter_ns: u64,
+    pub(crate) jitter_ns: u64,
     /// What becomes of each; those behind the end are sound.
-    pub fates: Vec<Fate>,
+    pub(crate) fates: Vec<Fate>,
     /// The processor time of this thread, where it is measured.
-    pub cpu_ns: fn() -> u64,
+    pub(crate) cpu_ns: fn() -> u64,
 }
 
 impl Default for Setting {
@@ -85,26 +85,26 @@ impl Default for Setting {
 
 /// What was true, whatever the controller makes of it.
 #[derive(Debug, Default)]
-pub struct Truth {
+pub(crate) struct Truth {
     /// Virtual time.
-    pub now_ns: u64,
+    pub(crate) now_ns: u64,
     /// Of each remote, how far its clock is ahead at the beginning, and how much it drifts,
     /// nanoseconds a millisecond.
-    pub clocks: Vec<(i64, i64)>,
+    pub(crate) clocks: Vec<(i64, i64)>,
     /// When each was to begin by its own clock, and when it did, in virtual time.
-    pub starts: Vec<Option<(u64, u64)>>,
+    pub(crate) starts: Vec<Option<(u64, u64)>>,
     /// Every operation of the remotes that are sound.
-    pub whole: Option<Recorder>,
-    pub bytes_out: u64,
+    pub(crate) whole: Option<Recorder>,
+    pub(crate) bytes_out: u64,
     /// Bytes of intervals and signs of life, and of everything else.
-    pub bytes_in: [u64; 2],
+    pub(crate) bytes_in: [u64; 2],
     /// Processor time of the controller: until the load begins, while it runs, and after.
-    pub cpu_ns: [u64; 3],
+    pub(crate) cpu_ns: [u64; 3],
 }
 
 impl Truth {
     /// How far the clock of `remote` is ahead at the virtual time `at_ns`.
-    pub fn ahead_ns(&self, remote: usize, at_ns: u64) -> i64 {
+    pub(crate) fn ahead_ns(&self, remote: usize, at_ns: u64) -> i64 {
         let (offset_ns, drift) = self.clocks[remote];
         offset_ns + i64::try_from(at_ns / 1_000).unwrap_or(0) * drift / 1_000
     }
@@ -135,7 +135,7 @@ enum Wake {
 
 /// All remotes, and the network between them and the controller.
 #[derive(Debug)]
-pub struct World {
+pub(crate) struct World {
     setting: Setting,
     now_ns: u64,
     events: BTreeMap<(u64, u64), Event>,
@@ -151,11 +151,11 @@ pub struct World {
 }
 
 /// Where the orders of each remote go, by name.
-pub type Orders = Vec<(String, Sender<Order>)>;
+pub(crate) type Orders = Vec<(String, Sender<Order>)>;
 
 impl World {
     /// Remotes as `setting` says, where their orders go, and what will be true.
-    pub fn new(setting: Setting) -> (Orders, Self, Arc<Mutex<Truth>>) {
+    pub(crate) fn new(setting: Setting) -> (Orders, Self, Arc<Mutex<Truth>>) {
         let mut random = SplitMix64::new(setting.seed);
         let (mut senders, mut orders, mut remotes) = (Vec::new(), Vec::new(), Vec::new());
         let mut truth = Truth { whole: Some(Recorder::new(Shape::from(1))), ..Truth::default() };
@@ -330,10 +330,10 @@ fn exponential(random: &mut SplitMix64, mean_ns: u64) -> u64 {
 
 /// Adds up the intervals of the whole as they are told.
 #[derive(Debug, Default)]
-pub struct Sum {
-    pub recorder: Option<Recorder>,
+pub(crate) struct Sum {
+    pub(crate) recorder: Option<Recorder>,
     /// Where each interval starts, in the order in which they were told, and its operations.
-    pub intervals: Vec<(u64, u64)>,
+    pub(crate) intervals: Vec<(u64, u64)>,
 }
 
 impl Sampler for Sum {
@@ -347,7 +347,7 @@ impl Sampler for Sum {
 }
 
 /// The outcomes of all loads as one.
-pub fn outcome(loads: impl IntoIterator<Item = LoadResult<()>>) -> Option<LoadResult<()>> {
+pub(crate) fn outcome(loads: impl IntoIterator<Item = LoadResult<()>>) -> Option<LoadResult<()>> {
     loads.into_iter().reduce(|mut sum, one| {
         sum.merge(one).expect("they are of one plan");
         sum
@@ -356,7 +356,7 @@ pub fn outcome(loads: impl IntoIterator<Item = LoadResult<()>>) -> Option<LoadRe
 
 /// Everything of a recorder that does not depend on the order in which operations ended: counts,
 /// minimum, maximum, sum and every bucket of each histogram, and all counters.
-pub fn told(recorder: &Recorder) -> (Vec<Histogram>, [u64; 4]) {
+pub(crate) fn told(recorder: &Recorder) -> (Vec<Histogram>, [u64; 4]) {
     let row = &recorder.rows()[0];
     let times = [&row.response, &row.service, &row.first_byte, &recorder.lag];
     let mut histograms: Vec<Histogram> = times.into_iter().cloned().collect();

@@ -56,7 +56,9 @@ impl SimulatedRemote {
     ) -> Self {
         let mut random = SplitMix64::new(random.next_u64());
         let mut below = |n: u64| random.next_u64() % n.max(1);
-        let signed = |n: u64, most: u64| i64::try_from(n).unwrap() - i64::try_from(most).unwrap();
+        let signed = |n: u64, most: u64| {
+            i64::try_from(n).expect("it fits") - i64::try_from(most).expect("it fits")
+        };
         let offset_ns = signed(below(2 * OFFSET_NS + 1), OFFSET_NS);
         let drift = signed(below(2 * DRIFT_NS_A_MS + 1), DRIFT_NS_A_MS);
         let ways_ns = [below(setting.delay_ns), below(setting.delay_ns)];
@@ -83,7 +85,7 @@ impl SimulatedRemote {
 
     /// What its clock shows at a moment of virtual time.
     fn wall_ns(&self, at_ns: u64) -> u64 {
-        let drifted = i64::try_from(at_ns / 1_000).unwrap() * self.drift / 1_000;
+        let drifted = i64::try_from(at_ns / 1_000).expect("it fits") * self.drift / 1_000;
         (BASE_NS + at_ns).saturating_add_signed(self.offset_ns + drifted)
     }
 
@@ -91,8 +93,8 @@ impl SimulatedRemote {
     fn when(&self, wall_ns: u64) -> u64 {
         let mut at_ns = wall_ns.saturating_sub(BASE_NS);
         for _ in 0..4 {
-            let off_ns =
-                i64::try_from(self.wall_ns(at_ns)).unwrap() - i64::try_from(wall_ns).unwrap();
+            let off_ns = i64::try_from(self.wall_ns(at_ns)).expect("it fits")
+                - i64::try_from(wall_ns).expect("it fits");
             at_ns = at_ns.saturating_add_signed(-off_ns); // drift is small: it comes nearer quickly
         }
         at_ns
