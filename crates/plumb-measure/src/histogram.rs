@@ -25,9 +25,9 @@ const COUNTERS: usize = (TOP_BIT - HALF_BITS) as usize * HALF + HALF;
 /// # Source
 /// The layout is that of Gil Tene's HdrHistogram with a lowest discernible value of 1 and three
 /// significant digits, so that its own tools read what [`crate::hdr`] writes.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Histogram {
-    counts: Box<[u64]>, // COUNTERS long
+    counts: Box<[u64]>, // COUNTERS long, or none before the first value
     total: u64,         // the sum of `counts`
     sum: u128,
     min: u64, // u64::MAX while empty
@@ -38,10 +38,11 @@ impl Histogram {
     /// The highest value that has a bucket of its own, in the unit recorded (nanoseconds).
     pub const HIGHEST: u64 = (1 << TOP_BIT) - 1;
 
-    /// An empty histogram (264 KiB, allocated once).
+    /// An empty histogram. It takes 264 KiB, allocated once with the first value: most of those
+    /// that travel stay empty.
     #[must_use]
     pub fn new() -> Self {
-        Self { counts: vec![0; COUNTERS].into(), total: 0, sum: 0, min: u64::MAX, max: 0 }
+        Self { counts: Box::default(), total: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 
     /// Counts one value.
@@ -56,17 +57,30 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        self.counts[index_of(value.min(Self::HIGHEST))] += n;
+        let index = index_of(value.min(Self::HIGHEST));
+        match self.counts.get_mut(index) {
+            Some(count) => *count += n,
+            None => self.allocate()[index] = n,
+        }
         self.total += n;
         self.sum += u128::from(value) * u128::from(n);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
+    #[cold]
+    fn allocate(&mut self) -> &mut [u64] {
+        self.counts = vec![0; COUNTERS].into();
+        &mut self.counts
+    }
+
     /// Adds every value of `other`. Associative and commutative.
     pub fn merge(&mut self, other: &Self) {
         if other.total == 0 {
             return;
+        }
+        if self.counts.is_empty() {
+            self.allocate();
         }
         let touched = other.touched(); // the rest stays memory that was never asked for
         for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
@@ -154,7 +168,7 @@ impl Histogram {
     /// Number of values in the buckets up to and including that of `value`.
     #[must_use]
     pub fn count_at_or_below(&self, value: u64) -> u64 {
-        self.counts[..=index_of(value.min(Self::HIGHEST))].iter().sum()
+        self.counts.iter().take(index_of(value.min(Self::HIGHEST)) + 1).sum()
     }
 
     /// The occupied buckets in ascending order: upper end and count.
@@ -195,6 +209,15 @@ impl Histogram {
         true
     }
 }
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        (self.total, self.sum, self.min, self.max) == (other.total, other.sum, other.min, other.max)
+            && (self.total == 0 || self.counts[self.touched()] == other.counts[other.touched()])
+    }
+}
+
+impl Eq for Histogram {}
 
 impl Default for Histogram {
     fn default() -> Self {
@@ -260,6 +283,18 @@ mod tests {
             assert_eq!(index_of(highest_in(index)), index);
         }
         assert_eq!(index_of(Histogram::HIGHEST), COUNTERS - 1);
+    }
+
+    #[test]
+    fn one_that_was_emptied_equals_one_that_was_never_used() {
+        let mut emptied = of(&[5, 1 << 40]);
+        emptied.clear();
+        assert_eq!(emptied, Histogram::new());
+        let mut merged = Histogram::new();
+        merged.merge(&emptied);
+        assert_eq!((merged.count_at_or_below(u64::MAX), merged.buckets().count()), (0, 0));
+        assert_ne!(of(&[5, 7, 9]), of(&[5, 5, 11]));
+        assert_ne!(of(&[5, 6, 10, 11]), of(&[5, 7, 9, 11]));
     }
 
     #[test]

@@ -1,16 +1,35 @@
 //! Intervals of a load that several remotes drive, put together as they come.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use plumb_engine::{IntervalRecords, NotAlike};
+use plumb_measure::Shape;
+
+/// Why an interval of a part is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// It is of another plan.
+    #[error("what it recorded cannot be put together with the others: {0}")]
+    NotAlike(#[from] NotAlike),
+    /// Its part has told an interval that starts then or later, or has ended.
+    #[error("it told its intervals out of order")]
+    OutOfOrder,
+}
 
 /// Puts the intervals of all parts of one load together. An interval is complete once every part
-/// has passed it, or has ended.
+/// has passed it, or has ended. Each is added as it comes, so that what one takes does not depend
+/// on how many parts there are.
 #[derive(Debug)]
 pub struct Assembly {
     /// The start of the first interval that each part has not passed; [`u64::MAX`] when it ended.
     passed_ns: Vec<u64>,
-    /// Intervals that not everybody has passed, by their start.
+    /// The rows of the first interval, and so of all.
+    shape: Option<Shape>,
+    /// The least of them, and how many parts stand there.
+    everybody_ns: u64,
+    there: usize,
+    /// Intervals that not everybody has passed, by their start; without figures.
     pending: BTreeMap<u64, IntervalRecords>,
 }
 
@@ -18,48 +37,73 @@ impl Assembly {
     /// A load of so many parts.
     #[must_use]
     pub fn new(parts: usize) -> Self {
-        Self { passed_ns: vec![0; parts], pending: BTreeMap::new() }
+        let passed_ns = vec![0; parts];
+        Self { passed_ns, shape: None, everybody_ns: 0, there: parts, pending: BTreeMap::new() }
     }
 
     /// Adds an interval of `part`; those of the whole that are complete now, in order.
     ///
     /// # Errors
-    /// [`NotAlike`] when it is of another plan; nothing is added then.
+    /// [`NotTaken`] says why nothing was added.
     pub fn add(
         &mut self,
         part: usize,
         records: IntervalRecords,
-    ) -> Result<Vec<IntervalRecords>, NotAlike> {
+    ) -> Result<Vec<IntervalRecords>, NotTaken> {
+        self.check(part, &records)?;
+        self.shape = Some(records.recorder.shape());
         let start_ns = records.figures.start_ns;
-        let sum = match self.pending.get(&start_ns) {
-            Some(others) => IntervalRecords::together([others.clone(), records])?,
-            None => Some(records),
-        };
-        self.pending.extend(sum.map(|sum| (start_ns, sum)));
-        if let Some(passed_ns) = self.passed_ns.get_mut(part) {
-            *passed_ns = (*passed_ns).max(start_ns.saturating_add(1));
+        match self.pending.entry(start_ns) {
+            Entry::Occupied(mut others) => others.get_mut().merge(&records)?,
+            Entry::Vacant(first) => {
+                first.insert(records);
+            }
         }
-        Ok(self.complete())
+        Ok(self.pass(part, start_ns.saturating_add(1)))
+    }
+
+    /// Whether an interval of `part` would be taken: whoever keeps it elsewhere too asks before.
+    ///
+    /// # Errors
+    /// As those of [`add`](Self::add).
+    pub fn check(&self, part: usize, records: &IntervalRecords) -> Result<(), NotTaken> {
+        let start_ns = records.figures.start_ns;
+        if self.passed_ns.get(part).is_none_or(|passed_ns| start_ns < *passed_ns) {
+            return Err(NotTaken::OutOfOrder);
+        }
+        let theirs = records.recorder.shape();
+        match self.shape {
+            Some(mine) if mine != theirs => Err(NotAlike::Shape(mine, theirs).into()),
+            _ => Ok(()),
+        }
     }
 
     /// Nothing more comes of `part`; the intervals that are complete now, in order.
     pub fn end(&mut self, part: usize) -> Vec<IntervalRecords> {
-        if let Some(passed_ns) = self.passed_ns.get_mut(part) {
-            *passed_ns = u64::MAX;
-        }
-        self.complete()
+        self.pass(part, u64::MAX)
     }
 
-    fn complete(&mut self) -> Vec<IntervalRecords> {
-        let everybody_ns = self.passed_ns.iter().copied().min().unwrap_or(u64::MAX);
-        let later = self.pending.split_off(&everybody_ns);
-        std::mem::replace(&mut self.pending, later).into_values().collect()
+    /// `part` has passed everything before `to_ns`.
+    fn pass(&mut self, part: usize, to_ns: u64) -> Vec<IntervalRecords> {
+        let Some(passed_ns) = self.passed_ns.get_mut(part) else { return Vec::new() };
+        let from_ns = std::mem::replace(passed_ns, to_ns);
+        self.there -= usize::from(from_ns == self.everybody_ns && to_ns != from_ns);
+        if self.there > 0 {
+            return Vec::new(); // somebody else stands where the last one does
+        }
+        self.everybody_ns = self.passed_ns.iter().copied().min().unwrap_or(u64::MAX);
+        self.there = self.passed_ns.iter().filter(|it| **it == self.everybody_ns).count();
+        let later = self.pending.split_off(&self.everybody_ns);
+        let mut complete: Vec<_> =
+            std::mem::replace(&mut self.pending, later).into_values().collect();
+        complete.iter_mut().for_each(IntervalRecords::summarize);
+        complete
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use plumb_measure::{Answer, Interval, Moments, Recorder, Shape};
+    use plumb_measure::{Answer, Interval, Moments, Recorder};
     use proptest::prelude::*;
 
     use super::*;
@@ -107,8 +151,23 @@ mod tests {
         all.add(0, records(0, &[1])).unwrap();
         let mut other = records(0, &[1]);
         other.recorder = Recorder::new(Shape::from(2));
-        assert!(all.add(1, other).is_err());
+        assert!(matches!(all.add(1, other), Err(NotTaken::NotAlike(_))));
         assert_eq!(all.end(1)[0].recorder.operations(), 1);
+    }
+
+    #[test]
+    fn what_a_part_told_already_is_not_taken_again() {
+        let mut all = Assembly::new(2);
+        all.add(0, records(0, &[1])).unwrap();
+        all.add(0, records(2, &[2])).unwrap();
+        for again in [0, 1, 2] {
+            assert_eq!(all.add(0, records(again, &[3])), Err(NotTaken::OutOfOrder));
+        }
+        assert_eq!(all.add(7, records(3, &[3])), Err(NotTaken::OutOfOrder));
+        all.end(0);
+        assert_eq!(all.add(0, records(4, &[3])), Err(NotTaken::OutOfOrder));
+        let counts = all.end(1).into_iter().map(|it| it.figures.operations);
+        assert_eq!(counts.collect::<Vec<_>>(), [1, 1]);
     }
 
     proptest! {

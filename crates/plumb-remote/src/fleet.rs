@@ -1,54 +1,54 @@
 //! The controller's side: remotes that are there, and what comes of their loads.
 
+mod clocks;
 mod error;
 mod local;
+mod outboxes;
 mod parts;
+mod post;
 
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::num::NonZeroU32;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::RemoteLoad;
-use plumb_engine::options::RemoteQuery;
 use plumb_engine::{IntervalRecords, Sampler, Stop};
-use plumb_measure::{Clock as _, RunRecord};
+use plumb_measure::RunRecord;
 
-use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::{Hello, Order, Part, Report, RunOrder, SCHEMA};
-use crate::nats::Nats;
 use crate::offset::{ClockExchange, ClockOffset};
 use crate::{ALIVE_EVERY, Assembly, SILENCE_NS};
 
 pub use error::RemoteError;
 pub use local::Local;
+use outboxes::Outboxes;
 use parts::Parts;
+pub use post::{Heard, Post};
 
 /// How long a remote has to say who it is, and to answer for its clock.
 const ANSWER_NS: u64 = 10_000_000_000;
-/// Questions for each clock before a load.
-const QUESTIONS: usize = 8;
 /// Between the order to begin and the beginning, at least, and for each nanosecond of a round trip.
 const LEAD_NS: u64 = 20_000_000;
 const LEAD_OF_ROUND_TRIP: u64 = 4;
+/// And for each remote: as long as it takes to order them one after the other.
+const LEAD_OF_REMOTE_NS: u64 = 20_000;
+/// A remote's clock may run so much faster, and its intervals come so much earlier: one part in so
+/// many, and nanoseconds.
+const EARLY_PART: u64 = 1_000;
+const EARLY_NS: u64 = 1_000_000_000;
 /// How long the controller waits for a message before it looks after everything else.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long it may take to tell remotes that the conversation is over, nanoseconds.
-const GOODBYE_NS: u64 = 1_000_000_000;
 /// A run that was stopped has so long to hand over what it has.
 const FAREWELL_NS: u64 = 10_000_000_000;
-
-/// What comes of a remote: its number, and what it says.
-pub(crate) type Heard = (usize, Result<Report, LinkEnded>);
 
 /// A remote, as the controller knows it.
 #[derive(Debug)]
 struct Remote {
     hello: Hello,
     orders: Sender<Order>,
+    /// What its clock said when it was asked last.
+    exchanges: Vec<ClockExchange>,
     offset: ClockOffset,
     /// When it was heard last, on the monotonic clock.
     heard_ns: u64,
@@ -68,25 +68,18 @@ enum State {
 #[derive(Debug)]
 pub struct Fleet {
     remotes: Vec<Remote>,
-    heard: Receiver<Heard>,
+    post: Box<dyn Post>,
     run: u64,
     load: u32,
+    /// When all were told last that the controller is there, and when silence was looked for last.
     told_ns: u64,
+    looked_ns: u64,
+    /// Those that are not there any more, and of which nobody was told yet.
+    gone: Vec<usize>,
     /// Kept as long as they are needed.
     _local: Vec<Local>,
-    /// They tell the remotes of a NATS server that the conversation is over.
-    outboxes: Vec<JoinHandle<()>>,
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        self.remotes.clear(); // what is sent to them ends, too
-        let deadline_ns = MonotonicClock.now_ns() + GOODBYE_NS;
-        let under_way = |outbox: &JoinHandle<()>| !outbox.is_finished();
-        while self.outboxes.iter().any(under_way) && MonotonicClock.now_ns() < deadline_ns {
-            thread::park_timeout(Duration::from_millis(1));
-        }
-    }
+    /// Ends behind the remotes: what was sent to them goes out.
+    outboxes: Outboxes,
 }
 
 impl Fleet {
@@ -105,61 +98,48 @@ impl Fleet {
             orders.push((name, to));
         }
         drop(sender);
-        Self::of(orders, heard, local)
-    }
-
-    /// The remotes that wait in a NATS server and that `query` asks for.
-    ///
-    /// # Errors
-    /// [`RemoteError`] when one of them is not there, busy, or another version.
-    pub fn nats(nats: &Nats, query: &RemoteQuery) -> Result<Self, RemoteError> {
-        let (sender, heard) = mpsc::channel();
-        let (mut orders, mut outboxes) = (Vec::new(), Vec::new());
-        for (at, name) in nats.find(query)?.into_iter().enumerate() {
-            let (from, to) = nats.take(&name)?;
-            inbox(BufReader::new(from), sender.clone(), move |said| (at, said));
-            let (to, writing) = outbox(to);
-            orders.push((name, to));
-            outboxes.push(writing);
-        }
-        drop(sender);
-        let mut fleet = Self::of(orders, heard, Vec::new())?;
-        fleet.outboxes = outboxes;
+        let mut fleet = Self::over(orders, heard)?;
+        fleet._local = local;
         Ok(fleet)
     }
 
-    fn of(
+    /// Remotes by their names, each with where its orders go; what they say comes through `post`,
+    /// by their place among them.
+    ///
+    /// # Errors
+    /// [`RemoteError`] when one does not answer, or is another version.
+    pub fn over(
         orders: Vec<(String, Sender<Order>)>,
-        heard: Receiver<Heard>,
-        local: Vec<Local>,
+        mut post: impl Post + 'static,
     ) -> Result<Self, RemoteError> {
         let mut hellos: BTreeMap<usize, Hello> = BTreeMap::new();
-        let deadline_ns = MonotonicClock.now_ns() + ANSWER_NS;
+        let deadline_ns = post.now_ns() + ANSWER_NS;
         while hellos.len() < orders.len() {
-            let left_ns = deadline_ns.saturating_sub(MonotonicClock.now_ns());
+            let left_ns = deadline_ns.saturating_sub(post.now_ns());
             let missing = || (0..orders.len()).find(|at| !hellos.contains_key(at)).unwrap_or(0);
-            match heard.recv_timeout(Duration::from_nanos(left_ns)) {
-                Ok((at, Ok(Report::Hello(hello)))) => {
+            match post.hear(Duration::from_nanos(left_ns)) {
+                Some((at, Ok(Report::Hello(hello)))) => {
                     hellos.insert(at, checked(hello)?);
                 }
-                Ok((_, Ok(_))) => {}
-                Ok((at, Err(ended))) => {
+                Some((_, Ok(_))) => {}
+                Some((at, Err(ended))) => {
                     return Err(RemoteError::Silent {
                         name: orders[at].0.clone(),
                         why: ended.to_string(),
                     });
                 }
-                Err(_) => {
+                None => {
                     let name = orders[missing()].0.clone();
                     return Err(RemoteError::Silent { name, why: "nothing came for 10 s".into() });
                 }
             }
         }
-        let now_ns = MonotonicClock.now_ns();
+        let now_ns = post.now_ns();
         let remotes =
             orders.into_iter().zip(hellos.into_values()).map(|((_, orders), hello)| Remote {
                 hello,
                 orders,
+                exchanges: Vec::new(),
                 offset: ClockOffset::default(),
                 heard_ns: now_ns,
                 state: State::There,
@@ -167,12 +147,14 @@ impl Fleet {
         let remotes = remotes.collect();
         let mut fleet = Self {
             remotes,
-            heard,
+            post: Box::new(post),
             run: 0,
             load: 0,
             told_ns: now_ns,
-            _local: local,
-            outboxes: Vec::new(),
+            looked_ns: now_ns,
+            gone: Vec::new(),
+            _local: Vec::new(),
+            outboxes: Outboxes::default(),
         };
         fleet.ask_clocks()?;
         Ok(fleet)
@@ -210,20 +192,15 @@ impl Fleet {
         for remote in &self.remotes {
             remote.ask(Order::Connect { run: self.run, load: self.load });
         }
-        if let Err(error) = self.until_ready(stop) {
-            self.stop_all();
-            return Err(error);
-        }
-        if !stop.asked() {
-            self.ask_clocks()?;
-            self.open();
-        }
+        let opened_ns = self.until_ready(stop).and_then(|()| self.open(stop));
+        let opened_ns = opened_ns.inspect_err(|_| self.stop_all())?;
         let mut parts = Parts::new(self.remotes.len());
         let mut assembly = Assembly::new(self.remotes.len());
+        self.gone = (0..self.remotes.len()).collect(); // whoever is not
         let (mut began, mut stopped_ns) = (false, None);
-        let mut ticked_ns = MonotonicClock.now_ns();
+        let mut ticked_ns = self.post.now_ns();
         while !parts.are_over() {
-            let now_ns = MonotonicClock.now_ns();
+            let now_ns = self.post.now_ns();
             if stop.asked() && stopped_ns.is_none() {
                 stopped_ns = Some(now_ns);
                 self.stop_all();
@@ -244,10 +221,7 @@ impl Fleet {
                     sampler.begin(transport.as_ref());
                 }
                 Some((at, Report::Interval { load, records, .. })) if load == self.load => {
-                    let began_ns = self.here(at, records.began_ns);
-                    let records = IntervalRecords { began_ns, ..*records };
-                    parts.interval(at, &records);
-                    complete = assembly.add(at, records)?;
+                    complete = self.interval(at, *records, opened_ns, &mut parts, &mut assembly);
                 }
                 Some((at, Report::Loaded { load, started_ns, mut outcome, .. }))
                     if load == self.load =>
@@ -262,8 +236,8 @@ impl Fleet {
                 _ => {}
             }
             complete.iter().for_each(|records| sampler.interval(records));
-            for (at, remote) in self.remotes.iter().enumerate() {
-                let cause = match &remote.state {
+            for at in std::mem::take(&mut self.gone) {
+                let cause = match &self.remotes[at].state {
                     State::There => continue,
                     State::Lost(cause) => cause.as_str(),
                     State::Done(_) => "it has ended",
@@ -276,11 +250,41 @@ impl Fleet {
         Ok(parts.into_loads(self.remotes.iter().map(|remote| remote.hello.name.clone())))
     }
 
+    /// An interval of the remote `at`; those of the whole that are complete now. One that cannot be
+    /// is the last that is heard of its remote.
+    fn interval(
+        &mut self,
+        at: usize,
+        records: IntervalRecords,
+        opened_ns: u64,
+        parts: &mut Parts,
+        assembly: &mut Assembly,
+    ) -> Vec<IntervalRecords> {
+        let began_ns = self.here(at, records.began_ns);
+        let records = IntervalRecords { began_ns, ..records };
+        if !matches!(self.remotes[at].state, State::There) {
+            return Vec::new();
+        }
+        let passed_ns = self.post.now_ns().saturating_sub(opened_ns);
+        let latest_ns = passed_ns.saturating_add(passed_ns / EARLY_PART).saturating_add(EARLY_NS);
+        let figures = records.figures;
+        if figures.start_ns.saturating_add(figures.duration_ns) > latest_ns {
+            self.lose(at, "it told an interval that is not over yet");
+            return Vec::new();
+        }
+        if let Err(cause) = assembly.check(at, &records) {
+            self.lose(at, &cause.to_string());
+            return Vec::new();
+        }
+        parts.interval(at, &records);
+        assembly.add(at, records).unwrap_or_default() // it was checked
+    }
+
     /// The run is over: the record of each remote's own part, or why there is none.
     pub fn end(&mut self) -> Vec<(String, Result<RunRecord, String>)> {
-        let deadline_ns = MonotonicClock.now_ns() + FAREWELL_NS;
+        let deadline_ns = self.post.now_ns() + FAREWELL_NS;
         let there = |remote: &Remote| matches!(remote.state, State::There);
-        while self.remotes.iter().any(there) && MonotonicClock.now_ns() < deadline_ns {
+        while self.remotes.iter().any(there) && self.post.now_ns() < deadline_ns {
             self.hear(LOOK_EVERY);
         }
         let records = self.remotes.iter().map(|remote| {
@@ -315,50 +319,23 @@ impl Fleet {
         Ok(())
     }
 
-    /// Asks every clock several times, and keeps what the quickest answer tells.
-    fn ask_clocks(&mut self) -> Result<(), RemoteError> {
-        for at in 0..self.remotes.len() {
-            let mut exchanges = Vec::new();
-            for _ in 0..QUESTIONS {
-                exchanges.extend(self.ask_clock(at));
-            }
-            let remote = &mut self.remotes[at];
-            remote.offset = ClockOffset::of(exchanges).ok_or_else(|| RemoteError::Silent {
-                name: remote.hello.name.clone(),
-                why: "it does not say what its clock shows".into(),
-            })?;
+    /// Has all of them begin at one moment, each by its own clock; the moment on the monotonic clock
+    /// here.
+    fn open(&mut self, stop: &Stop) -> Result<u64, RemoteError> {
+        if stop.asked() {
+            return Ok(self.post.now_ns());
         }
-        Ok(())
-    }
-
-    fn ask_clock(&mut self, at: usize) -> Option<ClockExchange> {
-        let asked_ns = clock::wall_ns();
-        self.remotes[at].ask(Order::Clock { sent_ns: asked_ns });
-        let deadline_ns = MonotonicClock.now_ns() + ANSWER_NS;
-        while MonotonicClock.now_ns() < deadline_ns {
-            match self.hear(LOOK_EVERY) {
-                Some((from, Report::Clock { sent_ns, here_ns }))
-                    if from == at && sent_ns == asked_ns =>
-                {
-                    let received_ns = clock::wall_ns();
-                    return Some(ClockExchange { sent_ns, there_ns: here_ns, received_ns });
-                }
-                None if !matches!(self.remotes[at].state, State::There) => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Has all of them begin at one moment, each by its own clock.
-    fn open(&self) {
+        self.ask_clocks()?;
         let round_trips = self.remotes.iter().map(|remote| 2 * remote.offset.uncertainty_ns);
-        let lead_ns = LEAD_NS.max(round_trips.max().unwrap_or(0) * LEAD_OF_ROUND_TRIP);
-        let at_ns = clock::wall_ns() + lead_ns;
+        let lead_ns = LEAD_NS.max(round_trips.max().unwrap_or(0) * LEAD_OF_ROUND_TRIP)
+            + LEAD_OF_REMOTE_NS * self.remotes.len() as u64;
+        let at_ns = self.post.wall_ns() + lead_ns;
+        self.date_offsets(at_ns)?;
         for remote in &self.remotes {
             let at_wall_ns = remote.offset.there(at_ns);
             remote.ask(Order::Open { run: self.run, load: self.load, at_wall_ns });
         }
+        Ok(self.post.now_ns() + lead_ns)
     }
 
     fn stop_all(&self) {
@@ -366,50 +343,59 @@ impl Fleet {
     }
 
     fn lose_all(&mut self, cause: &str) {
-        for remote in &mut self.remotes {
-            remote.lose(cause);
+        (0..self.remotes.len()).for_each(|at| self.lose(at, cause));
+    }
+
+    fn lose(&mut self, at: usize, cause: &str) {
+        if matches!(self.remotes[at].state, State::There) {
+            self.remotes[at].state = State::Lost(cause.to_owned());
+            self.gone.push(at);
         }
     }
 
     /// A moment of the wall clock of the remote `at`, on the monotonic clock here.
     fn here(&self, at: usize, there_ns: u64) -> u64 {
         let wall_ns = self.remotes[at].offset.here(there_ns);
-        MonotonicClock.now_ns().saturating_add(wall_ns).saturating_sub(clock::wall_ns())
+        self.post.now_ns().saturating_add(wall_ns).saturating_sub(self.post.wall_ns())
     }
 
     /// The next thing that a remote says, of this run; who is silent for too long is lost.
     fn hear(&mut self, patience: Duration) -> Option<(usize, Report)> {
-        let heard = self.heard.recv_timeout(patience);
-        let now_ns = MonotonicClock.now_ns();
+        let heard = self.post.hear(patience);
+        let now_ns = self.post.now_ns();
         if u128::from(now_ns.saturating_sub(self.told_ns)) > ALIVE_EVERY.as_nanos() {
             self.told_ns = now_ns;
             self.remotes.iter().for_each(|remote| remote.ask(Order::Alive));
         }
-        let said = match heard {
-            Ok((at, said)) => {
-                self.remotes[at].heard_ns = now_ns;
-                Some((at, said))
-            }
-            Err(_) => None,
-        };
-        for remote in &mut self.remotes {
-            if now_ns.saturating_sub(remote.heard_ns) > SILENCE_NS {
-                remote.lose("it has not been heard of for 5 s");
+        if let Some((at, _)) = &heard {
+            self.remotes[*at].heard_ns = now_ns;
+        }
+        // many remotes are not looked through for each message
+        if u128::from(now_ns.saturating_sub(self.looked_ns)) >= LOOK_EVERY.as_nanos() {
+            self.looked_ns = now_ns;
+            for at in 0..self.remotes.len() {
+                if now_ns.saturating_sub(self.remotes[at].heard_ns) > SILENCE_NS {
+                    self.lose(at, "it has not been heard of for 5 s");
+                }
             }
         }
-        let (at, said) = said?;
+        let (at, said) = heard?;
         match said {
             Ok(Report::Done { run, outcome }) if run == self.run => {
                 match outcome {
-                    Ok(record) => self.remotes[at].state = State::Done(record),
-                    Err(cause) => self.remotes[at].lose(&cause),
+                    Ok(record) if matches!(self.remotes[at].state, State::There) => {
+                        self.remotes[at].state = State::Done(record);
+                        self.gone.push(at);
+                    }
+                    Ok(_) => {} // who was lost stays lost
+                    Err(cause) => self.lose(at, &cause),
                 }
                 None
             }
             Ok(report) if report.run().is_none_or(|run| run == self.run) => Some((at, report)),
             Ok(_) => None,
             Err(ended) => {
-                self.remotes[at].lose(&ended.to_string());
+                self.lose(at, &ended.to_string());
                 None
             }
         }
@@ -419,12 +405,6 @@ impl Fleet {
 impl Remote {
     fn ask(&self, order: Order) {
         let _ = self.orders.send(order); // one that is gone is noticed where it is read
-    }
-
-    fn lose(&mut self, cause: &str) {
-        if matches!(self.state, State::There) {
-            self.state = State::Lost(cause.to_owned());
-        }
     }
 }
 

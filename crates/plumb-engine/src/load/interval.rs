@@ -48,18 +48,28 @@ impl IntervalRecords {
         let mut all = all.into_iter();
         let Some(mut sum) = all.next() else { return Ok(None) };
         for one in all {
-            let (mine, theirs) = (sum.recorder.shape(), one.recorder.shape());
-            if mine != theirs {
-                return Err(NotAlike::Shape(mine, theirs));
-            }
-            let (mine, theirs) = (sum.figures.start_ns, one.figures.start_ns);
-            if mine != theirs {
-                return Err(NotAlike::Interval(mine, theirs));
-            }
-            sum.add(&one);
+            sum.merge(&one)?;
         }
         sum.summarize();
         Ok(Some(sum))
+    }
+
+    /// Adds what others recorded in the same interval, exactly and in any order; the figures stay
+    /// as they are until [`summarize`](Self::summarize), which takes longer.
+    ///
+    /// # Errors
+    /// [`NotAlike`] when it is not the same interval of the same plan; nothing is added then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), NotAlike> {
+        let (mine, theirs) = (self.recorder.shape(), other.recorder.shape());
+        if mine != theirs {
+            return Err(NotAlike::Shape(mine, theirs));
+        }
+        let (mine, theirs) = (self.figures.start_ns, other.figures.start_ns);
+        if mine != theirs {
+            return Err(NotAlike::Interval(mine, theirs));
+        }
+        self.add(other);
+        Ok(())
     }
 
     /// Adds what others recorded in it; [`summarize`](Self::summarize) makes figures of it.
@@ -72,7 +82,7 @@ impl IntervalRecords {
     }
 
     /// Makes the figures of what was recorded.
-    pub(super) fn summarize(&mut self) {
+    pub fn summarize(&mut self) {
         let mut response = Histogram::new();
         self.recorder.rows().iter().for_each(|row| response.merge(&row.response));
         self.figures.operations = response.count();

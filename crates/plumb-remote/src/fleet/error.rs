@@ -1,7 +1,5 @@
 //! Why remotes cannot measure.
 
-use plumb_engine::NotAlike;
-
 use crate::nats::NatsError;
 
 /// Why remotes cannot measure.
@@ -39,7 +37,4 @@ pub enum RemoteError {
     /// The NATS server in which they wait is of no use.
     #[error(transparent)]
     Nats(#[from] NatsError),
-    /// What they recorded is not of one plan.
-    #[error("what the remotes recorded cannot be put together: {0}")]
-    NotAlike(#[from] NotAlike),
 }

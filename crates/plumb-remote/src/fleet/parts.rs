@@ -6,7 +6,11 @@ use plumb_measure::{ResultRecord, Slowest, Transports};
 
 /// The parts of one load while they come in.
 #[derive(Debug)]
-pub(super) struct Parts(Vec<PartState>);
+pub(super) struct Parts {
+    parts: Vec<PartState>,
+    /// How many of them are not over.
+    open: usize,
+}
 
 #[derive(Debug, Default)]
 struct PartState {
@@ -18,50 +22,58 @@ struct PartState {
     lost: Option<String>,
 }
 
+impl PartState {
+    /// True when everything is there, or nothing more will come.
+    fn is_over(&self) -> bool {
+        self.lost.is_some() || (self.outcome.is_some() && self.result.is_some())
+    }
+}
+
 impl Parts {
     pub(super) fn new(count: usize) -> Self {
-        Self((0..count).map(|_| PartState::default()).collect())
+        Self { parts: (0..count).map(|_| PartState::default()).collect(), open: count }
     }
 
     /// True when everything is there of each that is not lost.
     pub(super) fn are_over(&self) -> bool {
-        self.0
-            .iter()
-            .all(|part| part.lost.is_some() || (part.outcome.is_some() && part.result.is_some()))
+        self.open == 0
+    }
+
+    /// Changes the part `at`, unless it is over; true when it is by that.
+    fn change(&mut self, at: usize, change: impl FnOnce(&mut PartState)) -> bool {
+        let part = &mut self.parts[at];
+        if part.is_over() {
+            return false;
+        }
+        change(part);
+        self.open -= usize::from(part.is_over());
+        part.is_over()
     }
 
     pub(super) fn interval(&mut self, at: usize, records: &IntervalRecords) {
-        let part = &mut self.0[at];
-        match &mut part.so_far {
+        self.change(at, |part| match &mut part.so_far {
             None => part.so_far = Some(begun(records)),
-            Some(so_far) => {
+            Some(so_far) if so_far.recorder.shape() == records.recorder.shape() => {
                 so_far.recorder.merge(&records.recorder);
-                let end_ns = records.figures.start_ns + records.figures.duration_ns;
-                so_far.duration_ns = so_far.duration_ns.max(end_ns);
-                so_far.cpu_ns += records.drivers.iter().map(|(_, ns)| ns).sum::<u64>();
+                so_far.duration_ns = so_far.duration_ns.max(end_ns(records));
+                so_far.cpu_ns = so_far.cpu_ns.saturating_add(cpu_ns(records));
                 so_far.intervals.push(records.figures);
             }
-        }
+            Some(_) => {} // of another plan: the assembly says so
+        });
     }
 
     pub(super) fn loaded(&mut self, at: usize, started_ns: Option<u64>, outcome: LoadResult<()>) {
-        let part = &mut self.0[at];
-        (part.started_ns, part.outcome) = (started_ns, Some(outcome));
+        self.change(at, |part| (part.started_ns, part.outcome) = (started_ns, Some(outcome)));
     }
 
     pub(super) fn result(&mut self, at: usize, result: ResultRecord) {
-        self.0[at].result = Some(result);
+        self.change(at, |part| part.result = Some(result));
     }
 
     /// Nothing more comes of the part `at`; true when that was not known, and not over.
     pub(super) fn lose(&mut self, at: usize, cause: &str) -> bool {
-        let part = &mut self.0[at];
-        let over = part.outcome.is_some() && part.result.is_some();
-        if over || part.lost.is_some() {
-            return false;
-        }
-        part.lost = Some(cause.to_owned());
-        true
+        self.change(at, |part| part.lost = Some(cause.to_owned()))
     }
 
     /// What is known of each, in their order.
@@ -73,8 +85,18 @@ impl Parts {
             result: part.result,
             lost: part.lost,
         };
-        self.0.into_iter().zip(names).map(of).collect()
+        self.parts.into_iter().zip(names).map(of).collect()
     }
+}
+
+/// When the interval ended, nanoseconds after the start of the recorded part.
+fn end_ns(records: &IntervalRecords) -> u64 {
+    records.figures.start_ns.saturating_add(records.figures.duration_ns)
+}
+
+/// The processor time that its threads used in it, nanoseconds.
+fn cpu_ns(records: &IntervalRecords) -> u64 {
+    records.drivers.iter().fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
 }
 
 /// A load of which only its first interval is known.
@@ -86,10 +108,10 @@ fn begun(records: &IntervalRecords) -> LoadResult<()> {
         intervals: vec![records.figures],
         ending: Ending::Complete,
         began_ns: records.began_ns,
-        duration_ns: records.figures.start_ns + records.figures.duration_ns,
+        duration_ns: end_ns(records),
         connections: 0,
         warm_up_operations: 0,
-        cpu_ns: records.drivers.iter().map(|(_, ns)| ns).sum(),
+        cpu_ns: cpu_ns(records),
         transports: Transports::default(),
         slowest: Slowest::default(),
         tcp: None,
