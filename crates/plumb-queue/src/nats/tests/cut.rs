@@ -1,7 +1,7 @@
 //! A connection that is cut before the server's acknowledgement comes through.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, armed: Arc<AtomicBool>) {
 #[test]
 fn a_message_whose_acknowledgement_was_cut_off_is_there_once() {
     let Some(server) = Server::start() else { return };
-    let (port, armed) = way(server.port);
+    let (port, armed) = way(server.process.port);
     let target = Target { url: format!("nats://127.0.0.1:{port}"), ..server.target("q") };
     let limits = QueueLimits { bytes: 16 << 20, ..QueueLimits::default() };
     let lease = Span::from_ms(LEASE_MS);
