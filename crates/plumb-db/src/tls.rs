@@ -11,16 +11,16 @@ use std::sync::{Arc, OnceLock};
 
 use plumb_engine::clock::MonotonicClock;
 use plumb_measure::Clock as _;
-use plumb_serve::database::tls::{AnyCertificate, Encrypted, of_any_certificate};
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use plumb_serve::database::tls::{
+    AnyCertificate, CertificateJudge, Encrypted, Shown, Verifier, of_any_certificate,
+};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio_postgres::tls::TlsConnect;
 use tokio_rustls::TlsConnector;
 
@@ -55,12 +55,12 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match login.ssl {
             SslMode::Disable | SslMode::Prefer | SslMode::Require => {
-                Arc::new(AnyCertificate::new(Arc::clone(&provider)))
+                Arc::new(Verifier::new(AnyCertificate, &provider))
             }
             mode @ (SslMode::VerifyCa | SslMode::VerifyFull) => {
                 let trusted = Trusted::of(login, &provider)?;
                 let host = (mode == SslMode::VerifyFull).then(|| login.host.clone());
-                Arc::new(Verifier { trusted, host })
+                Arc::new(Verifier::new(PathJudge { trusted, host }, &provider))
             }
         };
         let builder = ClientConfig::builder_with_provider(provider)
@@ -186,7 +186,7 @@ impl Trusted {
 
 /// Looks at a certificate as closely as the mode asks.
 #[derive(Debug)]
-struct Verifier {
+struct PathJudge {
     trusted: Trusted,
     /// The host that the certificate must name; `None`: any.
     host: Option<String>,
@@ -204,7 +204,7 @@ fn of_its_own(
     Ok(ServerCertVerified::assertion())
 }
 
-impl Verifier {
+impl PathJudge {
     /// True when a certificate that lists another name than that of the host, or none, is taken.
     fn takes_name_of(&self, certificate: &CertificateDer<'_>) -> bool {
         self.host.as_ref().is_none_or(|host| {
@@ -213,19 +213,13 @@ impl Verifier {
     }
 }
 
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let trusted = &self.trusted;
+impl CertificateJudge for PathJudge {
+    fn judge(&self, shown: &Shown<'_>) -> Result<ServerCertVerified, rustls::Error> {
+        let (trusted, certificate) = (&self.trusted, shown.certificate);
         let verified = if trusted.certificates.contains(certificate) {
-            of_its_own(certificate, name, now)
+            of_its_own(certificate, shown.name, shown.now)
         } else {
+            let Shown { chain, name, ocsp, now, .. } = *shown;
             trusted.path.verify_server_cert(certificate, chain, name, ocsp, now)
         };
         match verified {
@@ -235,28 +229,6 @@ impl ServerCertVerifier for Verifier {
             )) if self.takes_name_of(certificate) => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.trusted.path.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.trusted.path.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.trusted.path.supported_verify_schemes()
     }
 }
 

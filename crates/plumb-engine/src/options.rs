@@ -1,6 +1,7 @@
 //! The options that mean the same in every layer.
 
 mod host;
+mod measurement;
 mod part;
 
 use std::num::NonZeroUsize;
@@ -15,6 +16,7 @@ use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::{Address, Endpoint, EngineError, Family};
 
 pub use host::HostOptions;
+pub use measurement::MeasurementOptions;
 pub use part::{LoadPart, RemoteQuery, RemoteSelector, remote_label, remote_name};
 
 /// How much load, how fast, and how it is driven.

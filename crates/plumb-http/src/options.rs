@@ -4,8 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
-use plumb_engine::tls::TrustOptions;
+use plumb_engine::options::{LoadOptions, MeasurementOptions};
 use plumb_measure::ByteSize;
 use plumb_scenario::Expected;
 use plumb_trace::TraceOptions;
@@ -44,25 +43,13 @@ pub struct PingOptions {
     #[command(flatten)]
     pub request: RequestOptions,
 
-    /// To which traces requests belong.
-    #[command(flatten)]
-    pub traces: TraceOptions,
-
     /// How much load, and how it is driven.
     #[command(flatten)]
     pub load: LoadOptions,
 
-    /// How the target is reached.
+    /// How the target is reached, and where results go.
     #[command(flatten)]
-    pub transport: TransportOptions,
-
-    /// Who is believed, and who we say we are, where a URL begins with https.
-    #[command(flatten)]
-    pub trust: TrustOptions,
-
-    /// Where results go.
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub measurement: MeasurementOptions,
 
     /// What other tools are given.
     #[command(flatten)]
@@ -146,6 +133,10 @@ pub struct ExchangeOptions {
     /// Content that an answer may have; more is a failure
     #[arg(long, value_name = "SIZE")]
     pub max_body: Option<ByteSize>,
+
+    /// To which traces requests belong.
+    #[command(flatten)]
+    pub traces: TraceOptions,
 }
 
 impl ExchangeOptions {

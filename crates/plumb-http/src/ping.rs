@@ -67,8 +67,8 @@ impl Ping {
         }
         let means = RouteOptions {
             proxy: options.request.exchange.proxy.as_deref(),
-            transport: &options.transport,
-            trust: &options.trust,
+            transport: &options.measurement.transport,
+            trust: &options.measurement.trust,
             connect_timeout: options.load.connect_timeout,
         };
         let routes = Routes::new(means, &urls)?;
@@ -82,7 +82,8 @@ impl Ping {
             options.load.plan(*number).check()?;
         }
         options.load.driver.confirm_tick("an HTTP server", None)?;
-        let tracing = Tracing::new(&options.traces, &options.request.exchange.header)?;
+        let tracing =
+            Tracing::new(&options.request.exchange.traces, &options.request.exchange.header)?;
         Ok(Self { options, urls, routes, request, connections, seed, tracing })
     }
 
@@ -240,17 +241,17 @@ impl Measure for Ping {
         in_force.insert("expect-status".into(), json!(options.expect_status));
         in_force.insert("length".into(), json!(options.length));
         in_force.extend(options.export.in_force());
-        in_force.extend(options.traces.in_force());
+        in_force.extend(options.request.exchange.traces.in_force());
         in_force.insert("method".into(), json!(self.request.method()));
         in_force.insert("body".into(), json!(options.request.body));
         in_force.insert("close".into(), json!(options.request.close));
         in_force.insert("as-given".into(), json!(options.request.as_given));
         in_force.insert("credentials".into(), json!(options.request.credentials));
         in_force.extend(options.request.exchange.in_force(self.routes.proxy()));
-        in_force.extend(options.transport.in_force());
+        in_force.extend(options.measurement.transport.in_force());
         let encrypted = self.urls.iter().any(|url| url.scheme() == Scheme::Https);
-        if encrypted || options.trust.unused().is_err() {
-            in_force.extend(options.trust.in_force()); // a redirect may lead to https
+        if encrypted || options.measurement.trust.unused().is_err() {
+            in_force.extend(options.measurement.trust.in_force()); // a redirect may lead to https
         }
         let plans = self.connections.iter().map(|number| options.load.plan(*number));
         Outline {
@@ -267,7 +268,7 @@ impl Measure for Ping {
     }
 
     fn output(&self) -> &OutputOptions {
-        &self.options.output
+        &self.options.measurement.output
     }
 
     fn metrics(&self) -> Option<&str> {

@@ -25,7 +25,7 @@ pub use error::LockError;
 pub use journal_verbs::{Folder, JournalJob, JournalVerb};
 pub use load::{
     FillOptions, Keeper, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions,
-    TargetKind, Unlock,
+    TargetKind, TimedOptions, Unlock,
 };
 pub use serve::{JournalPolicy, Serve, ServeOptions};
 pub use server::{Event, LockServer, ServerPlan};

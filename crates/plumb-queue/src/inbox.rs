@@ -50,6 +50,14 @@ pub(super) struct Outcome {
     pub(super) kept: Option<Kept>,
 }
 
+impl Outcome {
+    /// How an attempt of a message of this `lane` ended, which had so many `failures` before it.
+    pub(super) fn of(settled: Settled, lane: i64, failures: u32, bytes: u64) -> Self {
+        let Settled { id, ending, kept } = settled;
+        Self { id: id.0, lane, failures, bytes, ending, kept }
+    }
+}
+
 /// What is written in one transaction.
 #[derive(Debug, Default)]
 pub(super) struct Group {

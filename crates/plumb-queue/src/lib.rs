@@ -8,6 +8,7 @@ mod clock;
 mod cost;
 mod ids;
 mod inbox;
+mod intake;
 mod limits;
 #[cfg(test)]
 mod model;

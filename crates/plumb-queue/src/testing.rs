@@ -1,5 +1,7 @@
 //! What tests of every store need.
 
+mod server;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,6 +12,8 @@ use super::{
     Accepted, Claimed, Ending, ExecutionId, Filter, Kept, Message, Queue, QueueClock, QueueError,
     Settled,
 };
+
+pub(super) use self::server::ServerProcess;
 
 /// 2026-01-01, about.
 pub(super) const BEGIN_MS: u64 = 1_767_225_600_000;

@@ -2,27 +2,13 @@
 
 use hyper::StatusCode;
 use plumb_wire::percent::form_decoded;
+use plumb_wire::secret;
 
 use super::answer::Failure;
 use plumb_transaction::{Mode, Transaction};
 
-/// Names that hold one of these, in small letters and without signs, belong to whoever logs on.
-const LOG_ON: [&str; 14] = [
-    "password",
-    "passwd",
-    "passwort",
-    "kennwort",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "credential",
-    "apikey",
-    "loginname",
-    "username",
-    "sapuser",
-    "sessionid",
-];
+/// Names that hold one of these, in small letters and without signs, say who logs on.
+const USER: [&str; 3] = ["loginname", "username", "sapuser"];
 
 /// Names and values, in the order in which they were sent.
 pub(super) type Pairs = Vec<(String, String)>;
@@ -68,7 +54,7 @@ pub(super) fn is_of_log_on(name: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|char| char.to_ascii_lowercase())
         .collect();
-    LOG_ON.iter().any(|part| plain.contains(part))
+    secret::is_of_log_on(name) || USER.iter().any(|part| plain.contains(part))
 }
 
 /// Takes the value of `name`, whatever its letters' case, out of `pairs`.

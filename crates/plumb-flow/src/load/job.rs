@@ -254,11 +254,11 @@ fn first_number(options: &MessageLoadOptions) -> Result<u64, FlowError> {
 fn encryption(options: &MessageLoadOptions, url: &Url) -> Result<Option<TlsConnector>, FlowError> {
     match url.scheme() {
         Scheme::Https => {
-            let made = TlsConnector::new(&options.trust, url.host(), ALPN);
+            let made = TlsConnector::new(&options.measurement.trust, url.host(), ALPN);
             Ok(Some(made.map_err(EngineError::from)?))
         }
         Scheme::Http => {
-            options.trust.unused().map_err(EngineError::from)?;
+            options.measurement.trust.unused().map_err(EngineError::from)?;
             Ok(None)
         }
     }
@@ -268,7 +268,7 @@ fn after(options: &MessageLoadOptions, log_on: &LogOn, sink: Sink) -> Result<Aft
     let (user, secret) = (log_on.user.as_deref(), log_on.secret.as_deref());
     Ok(After {
         sink,
-        manager: Client::new(&options.url, &options.trust, user, secret)?,
+        manager: Client::new(&options.url, &options.measurement.trust, user, secret)?,
         rows_each: options.sink.rows.map_or(1, NonZeroU64::get),
         drain: options.sink.drain.unwrap_or(Span::from_ms(60_000)),
     })
@@ -305,9 +305,9 @@ impl Measure for MessageLoad {
         in_force.extend(words(options));
         in_force.insert("first-number".into(), json!(self.first_number));
         in_force.extend(options.traces.in_force());
-        in_force.extend(options.transport.in_force());
+        in_force.extend(options.measurement.transport.in_force());
         if self.tls.is_some() {
-            in_force.extend(options.trust.in_force());
+            in_force.extend(options.measurement.trust.in_force());
         }
         let plans = self.connections.iter().map(|number| options.load.plan(*number));
         Outline {
@@ -324,13 +324,14 @@ impl Measure for MessageLoad {
     }
 
     fn output(&self) -> &OutputOptions {
-        &self.options.output
+        &self.options.measurement.output
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen).map_err(FlowError::from)?;
         let port = self.url.scheme().port();
-        let endpoints = self.options.transport.endpoints(&self.url.authority(), port)?;
+        let endpoints =
+            self.options.measurement.transport.endpoints(&self.url.authority(), port)?;
         let endpoint = reachable(&endpoints, self.options.load.connect_timeout, stop)?;
         if let Some(connections) = self.connections.first() {
             let plan = self.options.load.plan(*connections);

@@ -4,8 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
-use plumb_engine::tls::TrustOptions;
+use plumb_engine::options::{LoadOptions, MeasurementOptions};
 use plumb_measure::{ByteSize, Span};
 use plumb_trace::TraceOptions;
 
@@ -54,17 +53,9 @@ pub struct MessageLoadOptions {
     #[command(flatten)]
     pub load: LoadOptions,
 
-    /// How the target is reached.
+    /// How the target is reached, and where results go.
     #[command(flatten)]
-    pub transport: TransportOptions,
-
-    /// Who is believed, and who we say we are, where the URL begins with https.
-    #[command(flatten)]
-    pub trust: TrustOptions,
-
-    /// Where results go.
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub measurement: MeasurementOptions,
 }
 
 /// What is sent.

@@ -68,8 +68,8 @@ impl ScenarioLoad {
         let file = source.file();
         let means = RouteOptions {
             proxy: options.exchange.proxy.as_deref(),
-            transport: &options.transport,
-            trust: &options.trust,
+            transport: &options.measurement.transport,
+            trust: &options.measurement.trust,
             connect_timeout: options.drive.connect_timeout(file),
         };
         // the route is known when the server is, and the server when the proxy is
@@ -91,7 +91,7 @@ impl ScenarioLoad {
         if points.is_empty() {
             points.push(None);
         }
-        let tracing = Tracing::new(&options.traces, &options.exchange.header)?;
+        let tracing = Tracing::new(&options.exchange.traces, &options.exchange.header)?;
         let load = Self { options, source, origin, routes, overrides, seed, points, tracing };
         load.compile(&[])?; // what is wrong is said before anything is asked
         for point in &load.points {
@@ -256,10 +256,12 @@ impl Measure for ScenarioLoad {
         in_force.insert("credentials".into(), json!(options.credentials));
         in_force.extend(options.exchange.in_force(self.routes.proxy()));
         in_force.extend(options.export.in_force());
-        in_force.extend(options.traces.in_force());
-        in_force.extend(options.transport.in_force());
-        if self.origin.url().scheme() == Scheme::Https || options.trust.unused().is_err() {
-            in_force.extend(options.trust.in_force());
+        in_force.extend(options.exchange.traces.in_force());
+        in_force.extend(options.measurement.transport.in_force());
+        if self.origin.url().scheme() == Scheme::Https
+            || options.measurement.trust.unused().is_err()
+        {
+            in_force.extend(options.measurement.trust.in_force());
         }
         let open = self.parts(None).is_ok_and(|parts| parts.iter().any(PlannedScenario::open));
         Outline {
@@ -276,7 +278,7 @@ impl Measure for ScenarioLoad {
     }
 
     fn output(&self) -> &OutputOptions {
-        &self.options.output
+        &self.options.measurement.output
     }
 
     fn metrics(&self) -> Option<&str> {

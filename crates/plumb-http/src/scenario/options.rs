@@ -5,12 +5,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_engine::options::{DriverOptions, OutputOptions, TransportOptions};
-use plumb_engine::tls::TrustOptions;
+use plumb_engine::options::{DriverOptions, MeasurementOptions};
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
 use plumb_measure::Span;
 use plumb_scenario::file::ScenarioFile;
-use plumb_trace::TraceOptions;
 use serde_json::{Value, json};
 
 use crate::options::{ExchangeOptions, ExportOptions};
@@ -61,25 +59,13 @@ pub struct ScenarioOptions {
     #[command(flatten)]
     pub exchange: ExchangeOptions,
 
-    /// To which traces requests belong.
-    #[command(flatten)]
-    pub traces: TraceOptions,
-
     /// How the load is driven.
     #[command(flatten)]
     pub drive: DriveOptions,
 
-    /// How the target is reached.
+    /// How the target is reached, and where results go.
     #[command(flatten)]
-    pub transport: TransportOptions,
-
-    /// Who is believed, and who we say we are, where the server is reached by https.
-    #[command(flatten)]
-    pub trust: TrustOptions,
-
-    /// Where results go.
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub measurement: MeasurementOptions,
 
     /// What other tools are given.
     #[command(flatten)]

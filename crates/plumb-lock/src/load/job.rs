@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::advisory::{Advisory, Login};
 use super::facts::Facts;
 use super::history::{History, WINDOWS};
-use super::options::{FillOptions, PairsOptions, SalesOptions};
+use super::options::{FillOptions, PairsOptions, SalesOptions, TimedOptions};
 use super::probe::Probe;
 use super::script::{Keeper, SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
 use super::walk::TableWalk;
@@ -78,13 +78,14 @@ impl LoadJob {
                 (target, Work::Advisory(login))
             }
         };
-        let mut job = Self::timed("load-pairs", work, &options.load, &options.connections)?;
+        let TimedOptions { load, output } = options.timed;
+        let mut job = Self::timed("load-pairs", work, &load, &options.connections)?;
         job.options.extend(options.target.in_force());
         job.options.insert("target-kind".into(), json!(word(&options.target_kind)));
         if options.target_kind == TargetKind::Redis {
             job.options.insert("unlock".into(), json!(word(&options.unlock)));
         }
-        job.finish(target, options.output)
+        job.finish(target, output)
     }
 
     /// Orders.
@@ -93,9 +94,10 @@ impl LoadJob {
     /// As [`LoadJob::pairs`].
     pub fn sales(options: SalesOptions) -> Result<Self, LockError> {
         let work = Work::Script(Workload::Sales);
-        let mut job = Self::timed("load-sd", work, &options.load, &options.connections)?;
+        let TimedOptions { load, output } = options.timed;
+        let mut job = Self::timed("load-sd", work, &load, &options.connections)?;
         job.options.extend(options.target.in_force());
-        job.finish(options.target.resolve()?, options.output)
+        job.finish(options.target.resolve()?, output)
     }
 
     /// Locks that are taken and stay.

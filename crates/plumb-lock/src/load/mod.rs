@@ -15,6 +15,6 @@ mod walk;
 
 pub use job::LoadJob;
 pub use live::{Live, LiveOptions};
-pub use options::{FillOptions, LoadVerb, PairsOptions, SalesOptions};
+pub use options::{FillOptions, LoadVerb, PairsOptions, SalesOptions, TimedOptions};
 pub(crate) use probe::{LIMITS, shown};
 pub use script::{Keeper, TargetKind, Unlock};

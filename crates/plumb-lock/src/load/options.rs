@@ -56,6 +56,14 @@ pub struct PairsOptions {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
+    /// How much load, and where results go.
+    #[command(flatten)]
+    pub timed: TimedOptions,
+}
+
+/// What every timed load has: how much is asked, and what is kept of it.
+#[derive(Args, Clone, Debug)]
+pub struct TimedOptions {
     /// How much load, and how it is driven.
     #[command(flatten)]
     pub load: LoadOptions,
@@ -76,13 +84,9 @@ pub struct SalesOptions {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
-    /// How much load, and how it is driven.
+    /// How much load, and where results go.
     #[command(flatten)]
-    pub load: LoadOptions,
-
-    /// Where results go.
-    #[command(flatten)]
-    pub output: OutputOptions,
+    pub timed: TimedOptions,
 }
 
 /// A number of locks.

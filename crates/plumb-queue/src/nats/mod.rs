@@ -22,10 +22,11 @@ use tokio::runtime::Runtime as Threads;
 use tokio::sync::{mpsc as channel, oneshot};
 
 use self::runtimes::Sign;
-use self::shared::{Job, Shared, keep_leases, lock, work_off};
+use self::shared::{Job, Shared, keep_leases, work_off};
 use self::streams::{Streams, store};
 use self::work::Work;
 use super::ids::Ids;
+use super::intake::lock;
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Runtime, Settled,

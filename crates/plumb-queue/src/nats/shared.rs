@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,6 +10,7 @@ use tokio::sync::mpsc as channel;
 
 use super::super::cost::Cost;
 use super::super::ids::Ids;
+use super::super::intake::lock;
 use super::super::{
     Accepted, Ending, Execution, ExecutionId, Filter, Kept, Message, QueueClock, QueueError,
     QueueFigures, Runtime, Settled, State,
@@ -328,10 +329,4 @@ fn shown(found: Found, state: State) -> (Execution, u64) {
         message: record.message,
     };
     (execution, sequence)
-}
-
-/// A lock is never held where something may panic but for a bug, after which what it holds is as
-/// good as before.
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

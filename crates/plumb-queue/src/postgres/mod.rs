@@ -13,7 +13,7 @@ mod writer;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ use self::rows::Ask;
 use self::writer::Writer;
 use super::cost::Cost;
 use super::ids::Ids;
-use super::inbox::{Accept, Change, Group, Inbox, Outcome};
+use super::inbox::{Change, Inbox, Outcome};
+use super::intake::{Intake, lock};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Runtime, Settled,
@@ -33,6 +34,8 @@ use super::{
 
 /// How long a waiting claim leaves the server alone, where no message of this runtime's own comes.
 const POLL_NS: u64 = 100_000_000;
+/// Said to whoever waits for a writer that is gone.
+const LOST: &str = "the database does not answer: nothing of this was done";
 
 /// A queue in a `PostgreSQL`.
 #[derive(Debug)]
@@ -52,11 +55,10 @@ struct Shared {
     lease_ms: u64,
     signal: Mutex<Signal>,
     running: Mutex<HashMap<u64, Running>>,
-    inbox: Mutex<Inbox>,
+    intake: Intake,
     ids: Mutex<Ids>,
     cost: Mutex<Cost>,
     ready: Condvar,
-    work: Condvar,
     clock: Arc<dyn QueueClock>,
     limits: QueueLimits,
 }
@@ -105,12 +107,11 @@ impl PostgresQueue {
             lease_ms: lease.ns() / 1_000_000,
             signal: Mutex::default(),
             running: Mutex::default(),
-            inbox: Mutex::new(Inbox::new(limits, 0, 0)),
+            intake: Intake::new(Inbox::new(limits, 0, 0), LOST),
             // those that do not come through the queue, far from those that do
             ids: Mutex::new(Ids::above(0, 0)),
             cost: Mutex::default(),
             ready: Condvar::new(),
-            work: Condvar::new(),
             clock,
             limits,
         });
@@ -129,20 +130,6 @@ impl PostgresQueue {
     pub fn done(id: ExecutionId) -> (&'static str, [Value; 1]) {
         let statement = "DELETE FROM plumb_queue_message WHERE id = $1 AND state = 0";
         (statement, [Value::Int(rows::int(id.0))])
-    }
-
-    fn change(&self, changes: impl IntoIterator<Item = Change>) -> Result<(), QueueError> {
-        lock(&self.shared.inbox).change(changes)?;
-        self.shared.work.notify_one();
-        Ok(())
-    }
-
-    /// Has the writer do something, and waits for how many it was about.
-    fn ask(&self, question: impl FnOnce(mpsc::Sender<u64>) -> Change) -> Result<u64, QueueError> {
-        let (reply, answer) = mpsc::channel();
-        self.change([question(reply)])?;
-        let lost = "the database does not answer: nothing of this was done";
-        answer.recv().map_err(|_| QueueError::Store(lost.into()))
     }
 
     /// Transactions in the order in which they have their turn, and how many each may give out.
@@ -219,15 +206,6 @@ impl Running {
 }
 
 impl Shared {
-    /// What is to be written next, waited for as long as `patience`; and whether more may come.
-    fn next_group(&self, patience: Duration) -> (Group, bool) {
-        let inbox = lock(&self.inbox);
-        let waits = |inbox: &mut Inbox| inbox.is_empty() && !inbox.has_ended();
-        let waited = self.work.wait_timeout_while(inbox, patience, waits);
-        let (mut inbox, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (inbox.take(), !inbox.has_ended())
-    }
-
     /// Ids of what is under way here, between commas.
     fn running(&self) -> String {
         let ids: Vec<String> = lock(&self.running).keys().map(ToString::to_string).collect();
@@ -243,10 +221,7 @@ impl Shared {
 
 impl Queue for PostgresQueue {
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
-        let (answer, receiver) = oneshot::channel();
-        lock(&self.shared.inbox).accept(Accept { message, answer });
-        self.shared.work.notify_one();
-        receiver
+        self.shared.intake.accept(message)
     }
 
     fn claim(&self, most: usize, patience: Duration) -> Result<Vec<Claimed>, QueueError> {
@@ -278,25 +253,16 @@ impl Queue for PostgresQueue {
         let outcomes = settled.into_iter().filter_map(|settled| {
             let running = running.get_mut(&settled.id.0).filter(|running| !running.settled)?;
             running.settled = true;
-            Some(Change::Settle(Outcome {
-                id: settled.id.0,
-                lane: 0, // tables are not divided by transaction here
-                failures: running.failures,
-                bytes: running.bytes,
-                ending: settled.ending,
-                kept: settled.kept,
-            }))
+            let lane = 0; // tables are not divided by transaction here
+            Some(Change::Settle(Outcome::of(settled, lane, running.failures, running.bytes)))
         });
         let outcomes: Vec<Change> = outcomes.collect();
         drop(running);
-        self.change(outcomes)
+        self.shared.intake.change(outcomes)
     }
 
     fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
-        match settled.kept {
-            Some(_) => self.change([Change::Note(message, settled)]),
-            None => Ok(()),
-        }
+        self.shared.intake.note(message, settled)
     }
 
     fn find(&self, id: ExecutionId) -> Result<Option<Execution>, QueueError> {
@@ -310,16 +276,16 @@ impl Queue for PostgresQueue {
     }
 
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
-        self.ask(|reply| Change::Retry(filter.clone(), reply))
+        self.shared.intake.retry(filter)
     }
 
     fn forget(&self, filter: &Filter) -> Result<u64, QueueError> {
-        self.ask(|reply| Change::Forget(filter.clone(), reply))
+        self.shared.intake.forget(filter)
     }
 
     fn figures(&self) -> QueueFigures {
         let running = lock(&self.shared.running).len() as u64;
-        let (waiting, waiting_bytes) = lock(&self.shared.inbox).waiting();
+        let (waiting, waiting_bytes) = lock(&self.shared.intake.inbox).waiting();
         QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
     }
 
@@ -347,8 +313,7 @@ impl Queue for PostgresQueue {
     fn close(&self) {
         lock(&self.shared.signal).ended = true;
         self.shared.ready.notify_all();
-        lock(&self.shared.inbox).end(QueueError::Closed);
-        self.shared.work.notify_all();
+        self.shared.intake.end(QueueError::Closed, false); // the writer writes the rest
         let writer = lock(&self.writer).take();
         if let Some(writer) = writer {
             let _ = writer.join(); // a panic of it was told where it happened
@@ -364,10 +329,4 @@ impl Drop for PostgresQueue {
 
 fn store(error: &DatabaseError) -> QueueError {
     QueueError::Store(error.to_string())
-}
-
-/// A lock is never held where something may panic but for a bug, after which what it holds is as
-/// good as before.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

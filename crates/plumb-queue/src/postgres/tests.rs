@@ -1,11 +1,9 @@
 //! The shared queue against a server of the test's own. Without `PostgreSQL` they say so and pass.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use plumb_serve::database::{DatabaseLimits, DatabaseTarget};
 use proptest::prelude::*;
@@ -13,7 +11,7 @@ use proptest::test_runner::TestRunner;
 
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
-    HeldClock, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, keyed, message, settle,
 };
 use super::super::{Ending, Presence, State};
 use super::*;
@@ -22,11 +20,9 @@ use super::*;
 const NOBODY: u32 = 65_534;
 const LEASE_MS: u64 = 60_000;
 
-/// A server that ends with the test.
+/// A server of this test.
 struct Server {
-    child: Child,
-    folder: tempfile::TempDir,
-    port: u16,
+    process: ServerProcess,
 }
 
 impl Server {
@@ -45,23 +41,13 @@ impl Server {
         let words = ["-D", &data, "-U", "plumb", "-A", "trust", "--no-sync", "--encoding=UTF8"];
         let made = as_nobody(&programs.join("initdb"), &words).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = serve(folder.path(), port);
-        Some(Self { child, folder, port })
-    }
-
-    fn stop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap(); // fast
-        self.child.wait().unwrap();
-    }
-
-    fn again(&mut self) {
-        self.child = serve(self.folder.path(), self.port);
+        let process = ServerProcess::start(folder, command, "ready to accept connections");
+        Some(Self { process })
     }
 
     fn target(&self) -> DatabaseTarget {
-        let url = format!("postgres://plumb@127.0.0.1:{}/postgres?sslmode=disable", self.port);
+        let url =
+            format!("postgres://plumb@127.0.0.1:{}/postgres?sslmode=disable", self.process.port);
         DatabaseTarget::parse(&url, None, DatabaseLimits::default()).unwrap()
     }
 
@@ -75,13 +61,6 @@ impl Server {
         let tables = ["message", "key", "transaction", "number", "runtime"]
             .map(|name| format!("DROP TABLE IF EXISTS plumb_queue_{name}"));
         Database::new(self.target()).batch(&tables.join(";")).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -103,8 +82,8 @@ fn as_nobody(program: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// A server that is ready.
-fn serve(folder: &Path, port: u16) -> Child {
+/// What starts a server.
+fn command(folder: &Path, port: u16) -> Command {
     let (data, port) = (folder.join("data").display().to_string(), port.to_string());
     let words = [
         "-D",
@@ -119,13 +98,8 @@ fn serve(folder: &Path, port: u16) -> Child {
         "fsync=off",
     ];
     let mut command = as_nobody(&programs().unwrap().join("postgres"), &words);
-    let mut child = command.current_dir(folder).stderr(Stdio::piped()).spawn().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let ready = |line: &String| line.contains("ready to accept connections");
-    assert!(log.by_ref().map_while(Result::ok).any(|line| ready(&line)), "it did not come up");
-    // a full pipe would hold it up
-    std::thread::spawn(move || log.for_each(drop));
-    child
+    command.current_dir(folder);
+    command
 }
 
 #[test]
@@ -185,13 +159,13 @@ fn a_server_that_was_away_gets_the_settlements_afterwards() {
     let queue = server.open(&clock);
     accept(&queue, message("orders", "1")).unwrap();
     let claimed = claim(&queue, 1);
-    server.stop();
+    server.process.interrupt(); // fast
     let refused = accept(&queue, message("orders", "2")).unwrap_err();
     assert!(matches!(refused, QueueError::Store(_)), "{refused}");
     let done = Settled { id: claimed[0].id, ending: Ending::Done, kept: None };
     queue.settle(vec![done]).unwrap();
     assert!(queue.claim(1, Duration::ZERO).is_err());
-    server.again();
+    server.process.again();
     // the first calls find their sessions gone
     let come = (0..10).any(|_| accept(&queue, message("orders", "3")).is_ok());
     assert!(come);

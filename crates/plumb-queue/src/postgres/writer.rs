@@ -37,7 +37,7 @@ impl Writer {
     /// Writes until the queue is closed and all is written, or cannot be.
     pub(super) fn run(mut self) {
         loop {
-            let (group, more) = self.shared.next_group(BEAT);
+            let (group, more) = self.shared.intake.next_group(BEAT);
             let nothing = group.accepts.is_empty() && group.changes.is_empty();
             self.work(group);
             if nothing && !more {
@@ -64,7 +64,7 @@ impl Writer {
             match self.commit(&group, &changes) {
                 Ok(effects) => self.answer(group, changes, effects),
                 Err(error) => {
-                    lock(&self.shared.inbox).left(messages, bytes);
+                    lock(&self.shared.intake.inbox).left(messages, bytes);
                     for accept in group.accepts {
                         let _ = accept.answer.send(Err(store(&error))); // it may be gone
                     }
@@ -79,7 +79,7 @@ impl Writer {
 
     fn commit(&mut self, group: &Group, changes: &[Change]) -> Result<Effects, DatabaseError> {
         let (now_ms, runtime) = (self.shared.clock.wall_ms(), self.shared.runtime);
-        let room = lock(&self.shared.inbox).room();
+        let room = lock(&self.shared.intake.inbox).room();
         let began_ns = self.shared.clock.now_ns();
         let effects = self.database.transaction(|database| {
             let effects = Effects::default();
@@ -99,7 +99,7 @@ impl Writer {
             running.remove(id);
         });
         drop(running);
-        let mut inbox = lock(&self.shared.inbox);
+        let mut inbox = lock(&self.shared.intake.inbox);
         let mut fresh = 0;
         for (accept, accepted) in group.accepts.iter().zip(&effects.accepted) {
             if accepted.repeated {
@@ -153,7 +153,7 @@ impl Writer {
         );
         if let Some(row) = self.database.row(&statement, &[])? {
             let number = |column| u64::try_from(row.int(column)).unwrap_or(0);
-            lock(&self.shared.inbox).recounted(number(0), number(1));
+            lock(&self.shared.intake.inbox).recounted(number(0), number(1));
             lock(&self.shared.cost).dead_are(number(2));
         }
         Ok(())

@@ -18,10 +18,12 @@ pub(super) fn gather(
     most: usize,
     now_ms: u64,
 ) -> rusqlite::Result<Vec<Claimed>> {
-    let mut claimed = Vec::new();
-    let read = take_up_due(board, reader, lane, most, now_ms)
-        .and_then(|()| released(board, reader, lane, most, &mut claimed))
-        .and_then(|()| unseen(board, reader, lane, most, &mut claimed));
+    let mut claim = Claim { board, reader, number: lane, most, claimed: Vec::new() };
+    let read = claim
+        .take_up_due(now_ms)
+        .and_then(|()| claim.give_out_released())
+        .and_then(|()| claim.give_out_unseen());
+    let Claim { board, mut claimed, .. } = claim;
     claimed.sort_by_key(|claimed| claimed.id);
     board.claimed(lane);
     match read {
@@ -31,117 +33,116 @@ pub(super) fn gather(
     }
 }
 
-/// Releases what was put off and is due.
-fn take_up_due(
-    board: &mut Board,
-    reader: &Connection,
+/// Messages of one transaction that are being given out.
+struct Claim<'a> {
+    board: &'a mut Board,
+    reader: &'a Connection,
+    /// Of the transaction.
     number: i64,
     most: usize,
-    now_ms: u64,
-) -> rusqlite::Result<()> {
-    let Some(lane) = board.lane(number) else { return Ok(()) };
-    if lane.next_due_ms.is_none_or(|due_ms| due_ms > now_ms) {
-        return Ok(());
-    }
-    let asked = lane.taken_up.len() + most;
-    let mut statement = reader.prepare_cached(&format!(
-        "SELECT retry.id, order_key FROM retry JOIN message_{number} USING (id)
-         WHERE lane = ? AND due_ms <= ? ORDER BY due_ms LIMIT ?"
-    ))?;
-    let found = statement.query_map((number, stored(now_ms), stored(asked as u64)), |row| {
-        Ok((read(row, 0)?, row.get::<_, Option<String>>(1)?))
-    })?;
-    let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
-    let all = found.len() < asked;
-    for (id, order_key) in found {
-        // given out for the first time, and put off on disk before it is known here
-        let first = board.is_running(id);
-        let Some(lane) = board.lane(number) else { continue };
-        if !first && lane.taken_up.insert(id) && lane.may_go(id, order_key.as_deref()) {
-            lane.released.insert(id);
-        }
-    }
-    let next = "SELECT min(due_ms) FROM retry WHERE lane = ? AND due_ms > ?";
-    let next: Option<i64> =
-        reader.prepare_cached(next)?.query_row((number, stored(now_ms)), |row| row.get(0))?;
-    let next = next.and_then(|due_ms| u64::try_from(due_ms).ok());
-    if let Some(lane) = board.lane(number) {
-        lane.next_due_ms = if all { next } else { Some(now_ms) };
-    }
-    Ok(())
+    claimed: Vec<Claimed>,
 }
 
-/// Gives out what is released.
-fn released(
-    board: &mut Board,
-    reader: &Connection,
-    number: i64,
-    most: usize,
-    claimed: &mut Vec<Claimed>,
-) -> rusqlite::Result<()> {
-    let mut statement = reader.prepare_cached(&select(number, "message.id = ?"))?;
-    while claimed.len() < most {
-        let Some(id) = board.lane(number).and_then(|lane| lane.released.pop_first()) else { break };
-        let name = board.lane(number).map(|lane| lane.name.clone()).unwrap_or_default();
-        let found = statement.query_row([stored(id)], |row| message(row, &name)).optional()?;
-        if let Some(found) = found {
-            give_out(board, number, found, claimed);
+impl Claim<'_> {
+    /// Releases what was put off and is due.
+    fn take_up_due(&mut self, now_ms: u64) -> rusqlite::Result<()> {
+        let Some(lane) = self.board.lane(self.number) else { return Ok(()) };
+        if lane.next_due_ms.is_none_or(|due_ms| due_ms > now_ms) {
+            return Ok(());
         }
-    }
-    Ok(())
-}
-
-/// Gives out what the cursor has not passed.
-fn unseen(
-    board: &mut Board,
-    reader: &Connection,
-    number: i64,
-    most: usize,
-    claimed: &mut Vec<Claimed>,
-) -> rusqlite::Result<()> {
-    let Some(lane) = board.lane(number) else { return Ok(()) };
-    if claimed.len() >= most || lane.newest <= lane.cursor {
-        return Ok(());
-    }
-    let (name, newest) = (lane.name.clone(), lane.newest);
-    // what is on disk above the newest is not told here yet
-    let text = select(number, "message.id > ? AND message.id <= ? ORDER BY message.id");
-    let mut statement = reader.prepare_cached(&text)?;
-    let mut rows = statement.query((stored(lane.cursor), stored(newest)))?;
-    let mut passed = 0;
-    while claimed.len() < most && passed < PASSED_MAX {
-        let (Some(row), Some(lane)) = (rows.next()?, board.lane(number)) else {
-            if let Some(lane) = board.lane(number) {
-                lane.cursor = newest;
+        let (reader, number) = (self.reader, self.number);
+        let asked = lane.taken_up.len() + self.most;
+        let mut statement = reader.prepare_cached(&format!(
+            "SELECT retry.id, order_key FROM retry JOIN message_{number} USING (id)
+             WHERE lane = ? AND due_ms <= ? ORDER BY due_ms LIMIT ?"
+        ))?;
+        let found = statement.query_map((number, stored(now_ms), stored(asked as u64)), |row| {
+            Ok((read(row, 0)?, row.get::<_, Option<String>>(1)?))
+        })?;
+        let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
+        let all = found.len() < asked;
+        for (id, order_key) in found {
+            // given out for the first time, and put off on disk before it is known here
+            let first = self.board.is_running(id);
+            let Some(lane) = self.board.lane(self.number) else { continue };
+            if !first && lane.taken_up.insert(id) && lane.may_go(id, order_key.as_deref()) {
+                lane.released.insert(id);
             }
-            break;
-        };
-        lane.cursor = read(row, 0)?;
-        let order_key: Option<String> = row.get(2)?;
-        let put_off = row.get_ref(6)?.as_i64_or_null()?.is_some();
-        let may_go = lane.may_go(lane.cursor, order_key.as_deref());
-        if put_off {
-            // before a restart; held only where another one of its key goes first
-            if !may_go {
-                let id = lane.cursor;
-                lane.taken_up.insert(id);
-            }
-            passed += 1;
-        } else if may_go {
-            let found = message(row, &name)?;
-            give_out(board, number, found, claimed);
-        } else {
-            passed += 1;
         }
+        let next = "SELECT min(due_ms) FROM retry WHERE lane = ? AND due_ms > ?";
+        let next: Option<i64> =
+            reader.prepare_cached(next)?.query_row((number, stored(now_ms)), |row| row.get(0))?;
+        let next = next.and_then(|due_ms| u64::try_from(due_ms).ok());
+        if let Some(lane) = self.board.lane(self.number) {
+            lane.next_due_ms = if all { next } else { Some(now_ms) };
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn give_out(board: &mut Board, lane: i64, found: Claimed, claimed: &mut Vec<Claimed>) {
-    let bytes = found.message.body.len() as u64;
-    let order_key = found.message.order_key.clone();
-    board.give_out(found.id.0, Running::new(lane, bytes, found.failures, order_key));
-    claimed.push(found);
+    /// Gives out what is released.
+    fn give_out_released(&mut self) -> rusqlite::Result<()> {
+        let reader = self.reader;
+        let mut statement = reader.prepare_cached(&select(self.number, "message.id = ?"))?;
+        while self.claimed.len() < self.most {
+            let Some(lane) = self.board.lane(self.number) else { break };
+            let Some(id) = lane.released.pop_first() else { break };
+            let name = lane.name.clone();
+            let found = statement.query_row([stored(id)], |row| message(row, &name)).optional()?;
+            if let Some(found) = found {
+                self.give_out(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives out what the cursor has not passed.
+    fn give_out_unseen(&mut self) -> rusqlite::Result<()> {
+        let Some(lane) = self.board.lane(self.number) else { return Ok(()) };
+        if self.claimed.len() >= self.most || lane.newest <= lane.cursor {
+            return Ok(());
+        }
+        let (name, newest) = (lane.name.clone(), lane.newest);
+        // what is on disk above the newest is not told here yet
+        let text = select(self.number, "message.id > ? AND message.id <= ? ORDER BY message.id");
+        let reader = self.reader;
+        let mut statement = reader.prepare_cached(&text)?;
+        let mut rows = statement.query((stored(lane.cursor), stored(newest)))?;
+        let mut passed = 0;
+        while self.claimed.len() < self.most && passed < PASSED_MAX {
+            let (Some(row), Some(lane)) = (rows.next()?, self.board.lane(self.number)) else {
+                if let Some(lane) = self.board.lane(self.number) {
+                    lane.cursor = newest;
+                }
+                break;
+            };
+            lane.cursor = read(row, 0)?;
+            let order_key: Option<String> = row.get(2)?;
+            let put_off = row.get_ref(6)?.as_i64_or_null()?.is_some();
+            let may_go = lane.may_go(lane.cursor, order_key.as_deref());
+            if put_off {
+                // before a restart; held only where another one of its key goes first
+                if !may_go {
+                    let id = lane.cursor;
+                    lane.taken_up.insert(id);
+                }
+                passed += 1;
+            } else if may_go {
+                let found = message(row, &name)?;
+                self.give_out(found);
+            } else {
+                passed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn give_out(&mut self, found: Claimed) {
+        let bytes = found.message.body.len() as u64;
+        let order_key = found.message.order_key.clone();
+        self.board
+            .give_out(found.id.0, Running::new(self.number, bytes, found.failures, order_key));
+        self.claimed.push(found);
+    }
 }
 
 /// Messages of the transaction with this number, in the columns that [`message`] reads.

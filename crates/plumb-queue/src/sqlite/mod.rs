@@ -22,7 +22,7 @@ mod tests;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,10 +33,11 @@ use tokio::sync::oneshot;
 use self::board::{Board, Move};
 use self::column::read;
 use self::records::Records;
-use self::shared::{Shared, lock};
+use self::shared::Shared;
 use self::writer::Writer;
 use super::ids::Ids;
-use super::inbox::{Accept, Change, Inbox, Outcome};
+use super::inbox::{Change, Inbox, Outcome};
+use super::intake::{Intake, lock};
 use super::{
     Accepted, Claimed, Execution, ExecutionId, Filter, Message, Queue, QueueClock, QueueError,
     QueueFigures, QueueLimits, Settled,
@@ -44,6 +45,8 @@ use super::{
 
 /// A message of more bytes is refused: `SQLite` takes a little less than 1,000,000,000.
 const MESSAGE_MAX_BYTES: usize = 512 << 20;
+/// Said to whoever waits for a writer that is gone.
+const LOST: &str = "its writer has ended";
 
 /// Why a queue cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -163,19 +166,6 @@ impl SqliteQueue {
         Ok(Self { shared, writer: Mutex::new(Some(thread)) })
     }
 
-    fn change(&self, changes: impl IntoIterator<Item = Change>) -> Result<(), QueueError> {
-        lock(&self.shared.inbox).change(changes)?;
-        self.shared.work.notify_one();
-        Ok(())
-    }
-
-    /// Has the writer do something, and waits for how many it was about.
-    fn ask(&self, question: impl FnOnce(mpsc::Sender<u64>) -> Change) -> Result<u64, QueueError> {
-        let (reply, answer) = mpsc::channel();
-        self.change([question(reply)])?;
-        answer.recv().map_err(|_| QueueError::Store("its writer has ended".into()))
-    }
-
     fn known(&self) -> views::Known {
         let board = lock(&self.shared.board);
         let running: HashSet<u64> = board.running().map(|(id, _)| id).collect();
@@ -242,11 +232,10 @@ fn read_in(
         viewer: Mutex::new(viewer),
         board: Mutex::new(board),
         reader: Mutex::new(reader),
-        inbox: Mutex::new(Inbox::new(limits, messages, bytes)),
+        intake: Intake::new(Inbox::new(limits, messages, bytes), LOST),
         ids: Mutex::new(Ids::above(highest, node)),
         cost: Mutex::new(super::cost::Cost::new(dead)),
         ready: std::sync::Condvar::new(),
-        work: std::sync::Condvar::new(),
         clock,
         limits,
     })
@@ -254,15 +243,13 @@ fn read_in(
 
 impl Queue for SqliteQueue {
     fn accept(&self, message: Message) -> oneshot::Receiver<Result<Accepted, QueueError>> {
-        let (answer, receiver) = oneshot::channel();
         if message.body.len() > MESSAGE_MAX_BYTES {
+            let (answer, receiver) = oneshot::channel();
             let text = format!("a message is larger than {} MiB", MESSAGE_MAX_BYTES >> 20);
             let _ = answer.send(Err(QueueError::Store(text))); // the receiver is here
             return receiver;
         }
-        lock(&self.shared.inbox).accept(Accept { message, answer });
-        self.shared.work.notify_one();
-        receiver
+        self.shared.intake.accept(message)
     }
 
     fn claim(&self, most: usize, patience: Duration) -> Result<Vec<Claimed>, QueueError> {
@@ -275,7 +262,7 @@ impl Queue for SqliteQueue {
             }
             let (now_ms, now_ns) = (clock.wall_ms(), clock.now_ns());
             if board.clock_went_back(now_ms) {
-                self.change([Change::Rebase])?;
+                self.shared.intake.change([Change::Rebase])?;
             }
             let most_out = limits.given_out_per_transaction;
             if let Some(lane) = board.turn(now_ms, now_ns, most_out).filter(|_| most > 0) {
@@ -299,25 +286,16 @@ impl Queue for SqliteQueue {
         let mut board = lock(&self.shared.board);
         let outcomes = settled.into_iter().filter_map(|settled| {
             let running = board.settle(settled.id.0)?;
-            Some(Change::Settle(Outcome {
-                id: settled.id.0,
-                lane: running.lane,
-                failures: running.failures,
-                bytes: running.bytes,
-                ending: settled.ending,
-                kept: settled.kept,
-            }))
+            let (lane, failures, bytes) = (running.lane, running.failures, running.bytes);
+            Some(Change::Settle(Outcome::of(settled, lane, failures, bytes)))
         });
         let outcomes: Vec<Change> = outcomes.collect();
         drop(board);
-        self.change(outcomes)
+        self.shared.intake.change(outcomes)
     }
 
     fn note(&self, message: Message, settled: Settled) -> Result<(), QueueError> {
-        match settled.kept {
-            Some(_) => self.change([Change::Note(message, settled)]),
-            None => Ok(()),
-        }
+        self.shared.intake.note(message, settled)
     }
 
     fn find(&self, id: ExecutionId) -> Result<Option<Execution>, QueueError> {
@@ -333,16 +311,16 @@ impl Queue for SqliteQueue {
     }
 
     fn retry(&self, filter: &Filter) -> Result<u64, QueueError> {
-        self.ask(|reply| Change::Retry(filter.clone(), reply))
+        self.shared.intake.retry(filter)
     }
 
     fn forget(&self, filter: &Filter) -> Result<u64, QueueError> {
-        self.ask(|reply| Change::Forget(filter.clone(), reply))
+        self.shared.intake.forget(filter)
     }
 
     fn figures(&self) -> QueueFigures {
         let running = lock(&self.shared.board).running().count() as u64;
-        let (waiting, waiting_bytes) = lock(&self.shared.inbox).waiting();
+        let (waiting, waiting_bytes) = lock(&self.shared.intake.inbox).waiting();
         QueueFigures { waiting, running, waiting_bytes, ..lock(&self.shared.cost).figures() }
     }
 

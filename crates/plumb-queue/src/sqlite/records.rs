@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 
 use super::super::inbox::Outcome;
 use super::super::parameters::encode;
@@ -109,19 +109,30 @@ impl Records {
         now_ms: u64,
     ) -> rusqlite::Result<()> {
         let text = format!("INSERT INTO message_{lane} VALUES (?, ?, ?, ?, ?, ?, ?)");
-        self.connection.prepare_cached(&text)?.execute(params![
-            stored(id),
+        self.write_message(&text, params![stored(id)], message)?;
+        match &message.idempotency_key {
+            Some(key) => self.remember(lane, key, id, now_ms / HOUR_MS),
+            None => Ok(()),
+        }
+    }
+
+    /// Does the statement `text`, whose last parameters are the [`COLUMNS`] of `message`.
+    fn write_message(
+        &self,
+        text: &str,
+        first: &[&dyn ToSql],
+        message: &Message,
+    ) -> rusqlite::Result<()> {
+        let columns = params![
             stored(message.body.len() as u64),
             message.order_key,
             message.idempotency_key,
             &*message.media_type,
             encode(&message.parameters),
             &*message.body,
-        ])?;
-        match &message.idempotency_key {
-            Some(key) => self.remember(lane, key, id, now_ms / HOUR_MS),
-            None => Ok(()),
-        }
+        ];
+        let values = params_from_iter(first.iter().chain(columns));
+        self.connection.prepare_cached(text)?.execute(values).map(|_| ())
     }
 
     fn remember(&mut self, lane: i64, key: &str, id: u64, hour: u64) -> rusqlite::Result<()> {
@@ -226,22 +237,9 @@ impl Records {
             "INSERT OR REPLACE INTO {table} (id, lane, failures, error, at_ms, expires_ms, noted,
              trace, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
         );
-        self.connection.prepare_cached(&text)?.execute(params![
-            stored(settled.id.0),
-            lane,
-            failures,
-            error,
-            stored(now_ms),
-            expires(kept, now_ms),
-            kept.trace,
-            stored(message.body.len() as u64),
-            message.order_key,
-            message.idempotency_key,
-            &*message.media_type,
-            encode(&message.parameters),
-            &*message.body,
-        ])?;
-        Ok(())
+        let (id, at, until) = (stored(settled.id.0), stored(now_ms), expires(kept, now_ms));
+        let first = params![id, lane, failures, error, at, until, kept.trace];
+        self.write_message(&text, first, message)
     }
 
     /// Puts dead messages back among those that wait, `most` of them and the oldest first.

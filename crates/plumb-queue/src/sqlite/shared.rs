@@ -1,13 +1,12 @@
 //! What the writer and everybody else share.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
 
 use rusqlite::Connection;
 
 use super::super::cost::Cost;
 use super::super::ids::Ids;
-use super::super::inbox::{Group, Inbox};
+use super::super::intake::{Intake, lock};
 use super::super::{QueueClock, QueueError, QueueLimits};
 use super::board::Board;
 use super::group::Moment;
@@ -21,33 +20,22 @@ pub(super) struct Shared {
     pub(super) board: Mutex<Board>,
     /// Reads what is claimed; only under the lock of the board.
     pub(super) reader: Mutex<Connection>,
-    pub(super) inbox: Mutex<Inbox>,
+    pub(super) intake: Intake,
     pub(super) ids: Mutex<Ids>,
     pub(super) cost: Mutex<Cost>,
     /// There may be a message to be given out.
     pub(super) ready: Condvar,
-    /// There is something to be written.
-    pub(super) work: Condvar,
     pub(super) clock: Arc<dyn QueueClock>,
     pub(super) limits: QueueLimits,
 }
 
 impl Shared {
-    /// What is to be written next, waited for as long as `patience`; and whether more may come.
-    pub(super) fn next_group(&self, patience: Duration) -> (Group, bool) {
-        let inbox = lock(&self.inbox);
-        let waits = |inbox: &mut Inbox| inbox.is_empty() && !inbox.has_ended();
-        let waited = self.work.wait_timeout_while(inbox, patience, waits);
-        let (mut inbox, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        (inbox.take(), !inbox.has_ended())
-    }
-
     /// The time, and the room there is.
     pub(super) fn moment(&self) -> Moment {
         Moment {
             now_ms: self.clock.wall_ms(),
             window_ms: self.limits.idempotency.ns() / 1_000_000,
-            room: lock(&self.inbox).room(),
+            room: lock(&self.intake.inbox).room(),
         }
     }
 
@@ -73,24 +61,8 @@ impl Shared {
         board.ended.get_or_insert(why.clone());
         self.ready.notify_all();
         drop(board);
-        let mut inbox = lock(&self.inbox);
-        let broken = matches!(why, QueueError::Store(_));
-        inbox.end(why);
-        // the writer is gone: nobody is left to answer those
-        while broken && !inbox.is_empty() {
-            let group = inbox.take();
-            for accept in group.accepts {
-                let text = "its writer has ended".into();
-                let _ = accept.answer.send(Err(QueueError::Store(text)));
-            }
-        }
-        drop(inbox);
-        self.work.notify_all();
+        // after such an error the writer is gone: nobody else is left to answer those that wait
+        let writer_is_gone = matches!(why, QueueError::Store(_));
+        self.intake.end(why, writer_is_gone);
     }
-}
-
-/// A lock is never held where something may panic but for a bug, after which what it holds is as
-/// good as before.
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

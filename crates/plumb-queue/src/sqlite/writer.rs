@@ -9,12 +9,13 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::super::QueueError;
 use super::super::inbox::{Accept, Change, Group};
+use super::super::intake::lock;
 use super::board::{Board, Move};
 use super::column::read;
 use super::group::{Effects, Moment, Writing};
 use super::records::Records;
 use super::schema::PAGE_BYTES;
-use super::shared::{Shared, lock};
+use super::shared::Shared;
 
 /// How long the writer waits for something to do before it looks after what is kept too long.
 const IDLE: Duration = Duration::from_secs(1);
@@ -69,7 +70,7 @@ impl Writer {
     /// Writes until the queue is closed and all is on disk.
     pub(super) fn run(mut self) {
         loop {
-            let (group, more) = self.shared.next_group(IDLE);
+            let (group, more) = self.shared.intake.next_group(IDLE);
             let nothing = group.accepts.is_empty() && group.changes.is_empty();
             let worked = self.work(group);
             if let Err(Unwritten::Broken(why)) = worked {
@@ -175,7 +176,7 @@ impl Writer {
             return;
         }
         let bytes: u64 = accepts.iter().map(|accept| accept.message.body.len() as u64).sum();
-        lock(&self.shared.inbox).left(accepts.len() as u64, bytes);
+        lock(&self.shared.intake.inbox).left(accepts.len() as u64, bytes);
         let text = format!(
             "the disk of {} is full; messages are accepted again once {} MiB of it are free",
             self.place.folder().display(),
@@ -320,7 +321,7 @@ fn applied(shared: &Shared, board: Option<MutexGuard<'_, Board>>, effects: &mut 
     board.apply(moves);
     shared.wake(&board, changes_times);
     drop(board);
-    let mut inbox = lock(&shared.inbox);
+    let mut inbox = lock(&shared.intake.inbox);
     inbox.left(effects.left.0, effects.left.1);
     inbox.entered(effects.entered.0, effects.entered.1);
     drop(inbox);

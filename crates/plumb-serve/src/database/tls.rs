@@ -10,7 +10,9 @@ use std::task::{Context, Poll};
 use plumb_engine::EngineError;
 use plumb_engine::tls::TrustOptions;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -99,38 +101,77 @@ impl Tls {
 /// [`EngineError::Tls`] when TLS cannot be set up.
 pub fn of_any_certificate() -> Result<Arc<ClientConfig>, EngineError> {
     let provider = Arc::new(ring::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let verifier = Verifier::new(AnyCertificate, &provider);
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|cause| plumb_engine::tls::TlsError::Setup { cause })?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     Ok(Arc::new(config))
 }
 
+/// What a server shows of itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// Its certificate.
+    pub certificate: &'a CertificateDer<'a>,
+    /// Those that lead from it to an authority, as far as the server sent them.
+    pub chain: &'a [CertificateDer<'a>],
+    /// Who it should be.
+    pub name: &'a ServerName<'a>,
+    /// What an authority said lately of the certificate; empty where the server sent nothing.
+    pub ocsp: &'a [u8],
+    /// When it was shown.
+    pub now: UnixTime,
+}
+
+/// Decides whose certificate is taken.
+pub trait CertificateJudge: fmt::Debug + Send + Sync {
+    /// Takes or refuses what a server showed.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn judge(&self, shown: &Shown<'_>) -> Result<ServerCertVerified, rustls::Error>;
+}
+
 /// Takes the certificate of whoever answers, as the modes below `verify-full` do: it protects from
 /// those who listen, not from those who stand in between.
-#[derive(Debug)]
-pub struct AnyCertificate(Arc<CryptoProvider>);
+#[derive(Clone, Copy, Debug)]
+pub struct AnyCertificate;
 
-impl AnyCertificate {
-    /// The handshake is signed by one of the algorithms of `provider`.
-    #[must_use]
-    pub fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self(provider)
+impl CertificateJudge for AnyCertificate {
+    fn judge(&self, _: &Shown<'_>) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
     }
 }
 
-impl ServerCertVerifier for AnyCertificate {
+/// Checks that a handshake is signed by the certificate that was shown, and leaves the certificate
+/// itself to a judge.
+#[derive(Debug)]
+pub struct Verifier<J> {
+    judge: J,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl<J: CertificateJudge> Verifier<J> {
+    /// The handshake is signed by one of the algorithms of `provider`.
+    #[must_use]
+    pub fn new(judge: J, provider: &CryptoProvider) -> Self {
+        Self { judge, algorithms: provider.signature_verification_algorithms }
+    }
+}
+
+impl<J: CertificateJudge> ServerCertVerifier for Verifier<J> {
     fn verify_server_cert(
         &self,
-        _certificate: &CertificateDer<'_>,
-        _chain: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
+        self.judge.judge(&Shown { certificate, chain, name, ocsp, now })
     }
 
     fn verify_tls12_signature(
@@ -139,8 +180,7 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -149,12 +189,11 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use crate::percent::form_decoded_lossy;
 
 pub use command::{in_commands, in_header_line, masked_words};
-pub use name::{is_forgery_token, is_secret};
+pub use name::{is_forgery_token, is_of_log_on, is_secret};
 
 /// What stands in the place of a secret that is not shown.
 pub const MASK: &str = "MASKED";

@@ -1,7 +1,8 @@
 //! The names behind which secrets stand.
 
-/// A name that holds one of these is that of a secret; letters and digits only, in lower case.
-const PARTS: [&str; 27] = [
+/// A name that holds one of these is that of what somebody logs on with; letters and digits only, in
+/// lower case.
+const LOG_ON: [&str; 11] = [
     "password",
     "passwd",
     "passwort",
@@ -10,17 +11,20 @@ const PARTS: [&str; 27] = [
     "pwd",
     "secret",
     "token",
+    "credential",
+    "apikey",
+    "sessionid",
+];
+/// A name that holds one of these is that of a secret, too.
+const PARTS: [&str; 16] = [
     "bearer",
     "jwt",
-    "credential",
     "authorization",
     "assertion",
     "saml",
-    "apikey",
     "accesskey",
     "privatekey",
     "subscriptionkey",
-    "sessionid",
     "sessid",
     "signature",
     "cookie",
@@ -42,9 +46,16 @@ const FORGERY: [&str; 3] = ["csrf", "xsrf", "verificationtoken"];
 /// or of JSON, an element of XML, a variable.
 pub fn is_secret(name: &str) -> bool {
     let plain = plain(name);
-    PARTS.iter().any(|part| plain.contains(part))
+    LOG_ON.iter().chain(&PARTS).any(|part| plain.contains(part))
         || WHOLE.contains(&plain.as_str())
         || is_forgery_token(&plain)
+}
+
+/// True when what is called `name` is a secret that somebody logs on with, or holds a session by: a
+/// part of what [`is_secret`] finds, without the names that other things often have.
+pub fn is_of_log_on(name: &str) -> bool {
+    let plain = plain(name);
+    LOG_ON.iter().any(|part| plain.contains(part))
 }
 
 /// True for a token against forged requests: a secret, but one that nobody can use without the

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use plumb_wire::expression::Comparison;
+
 use super::super::entity::Entity;
 use super::super::model::Kind;
 use super::lexer::{Literal, SCALE};
@@ -134,7 +136,7 @@ fn pair(
         | Operator::Multiply
         | Operator::Divide
         | Operator::Modulo => arithmetic(&left, operator, &right),
-        _ => compared(&left, operator, &right),
+        Operator::Compare(comparison) => compared(&left, comparison, &right),
     }
 }
 
@@ -154,17 +156,17 @@ fn logical(left: &Datum, operator: Operator, right: &Datum) -> Result<Datum, Str
     })
 }
 
-fn compared(left: &Datum, operator: Operator, right: &Datum) -> Result<Datum, String> {
+fn compared(left: &Datum, comparison: Comparison, right: &Datum) -> Result<Datum, String> {
     let order = left.order(right)?;
     let null = *left == Datum::Null || *right == Datum::Null;
-    Ok(Datum::Bool(match operator {
-        Operator::Equal => order.is_eq(),
-        Operator::Unequal => order.is_ne(),
+    Ok(Datum::Bool(match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::Unequal => order.is_ne(),
         _ if null => false,
-        Operator::Less => order.is_lt(),
-        Operator::LessOrEqual => order.is_le(),
-        Operator::Greater => order.is_gt(),
-        _ => order.is_ge(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
     }))
 }
 

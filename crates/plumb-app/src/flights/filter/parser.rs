@@ -1,5 +1,7 @@
 //! Tokens to expressions, with the precedence of the protocol.
 
+use plumb_wire::expression::Comparison;
+
 use super::super::model::EntityType;
 use super::lexer::{Lexer, Literal, Token};
 
@@ -25,12 +27,7 @@ pub(crate) enum Expression {
 pub(crate) enum Operator {
     Or,
     And,
-    Equal,
-    Unequal,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+    Compare(Comparison),
     Add,
     Subtract,
     Multiply,
@@ -70,12 +67,12 @@ pub(crate) struct Order {
 const LEVELS: [&[(&str, Operator)]; 6] = [
     &[("or", Operator::Or)],
     &[("and", Operator::And)],
-    &[("eq", Operator::Equal), ("ne", Operator::Unequal)],
+    &[("eq", Operator::Compare(Comparison::Equal)), ("ne", Operator::Compare(Comparison::Unequal))],
     &[
-        ("lt", Operator::Less),
-        ("le", Operator::LessOrEqual),
-        ("gt", Operator::Greater),
-        ("ge", Operator::GreaterOrEqual),
+        ("lt", Operator::Compare(Comparison::Less)),
+        ("le", Operator::Compare(Comparison::LessOrEqual)),
+        ("gt", Operator::Compare(Comparison::Greater)),
+        ("ge", Operator::Compare(Comparison::GreaterOrEqual)),
     ],
     &[("add", Operator::Add), ("sub", Operator::Subtract)],
     &[("mul", Operator::Multiply), ("div", Operator::Divide), ("mod", Operator::Modulo)],

@@ -1,7 +1,7 @@
 //! A connection that is cut before something comes through: a request, or its answer.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mark: &'static [u8], armed: Arc<
 
 /// A queue on such a way, and what arms it.
 fn queue_on_a_way(server: &Server, mark: &'static [u8]) -> (NatsQueue, Arc<AtomicBool>) {
-    let (port, armed) = way(server.port, mark);
+    let (port, armed) = way(server.process.port, mark);
     let target = Target { url: format!("nats://127.0.0.1:{port}"), ..server.target("q") };
     let limits = QueueLimits { bytes: 16 << 20, ..QueueLimits::default() };
     let lease = Span::from_ms(LEASE_MS);

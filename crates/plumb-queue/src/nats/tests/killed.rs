@@ -5,7 +5,8 @@
 //! `PLUMB_QUEUE_KILLS` says how many are killed.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
 use super::*;
 
@@ -25,8 +26,8 @@ fn nothing_accepted_is_lost_and_nothing_settled_comes_back() {
     let kills: u64 = std::env::var("PLUMB_QUEUE_KILLS").map_or(10, |kills| kills.parse().unwrap());
     let mut told = Told::new();
     for seed in 0..kills {
-        kill_one(server.port, seed, &mut told);
-        check(&told, &found(server.port), seed);
+        kill_one(server.process.port, seed, &mut told);
+        check(&told, &found(server.process.port), seed);
     }
     let count = |what: &str| told.get(what).map_or(0, HashSet::len);
     assert!(count("settled") as u64 > kills && count("accepted") as u64 > kills);

@@ -3,28 +3,24 @@
 mod cut;
 mod killed;
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use super::super::model::{Pair, Step, step};
 use super::super::testing::{
-    HeldClock, accept, again, bodies, claim, dead, flush, keyed, message, settle,
+    HeldClock, ServerProcess, accept, again, bodies, claim, dead, flush, keyed, message, settle,
 };
 use super::super::{Ending, Presence, SystemClock};
 use super::*;
 
 const LEASE_MS: u64 = 60_000;
 
-/// A server that ends with the test.
+/// A server of this test.
 struct Server {
-    child: Child,
-    folder: tempfile::TempDir,
-    port: u16,
+    process: ServerProcess,
 }
 
 impl Server {
@@ -35,24 +31,13 @@ impl Server {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = serve(folder.path(), port);
-        Some(Self { child, folder, port })
-    }
-
-    /// Ends it without a word to it.
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn again(&mut self) {
-        self.child = serve(self.folder.path(), self.port);
+        let process = ServerProcess::start(folder, command, "Server is ready");
+        Some(Self { process })
     }
 
     /// What its consumers had given out when it was killed, it had not written down yet.
     fn forget_deliveries(&self) {
-        let mut files: Vec<PathBuf> = vec![self.folder.path().join("jetstream")];
+        let mut files: Vec<PathBuf> = vec![self.process.folder.path().join("jetstream")];
         let mut forgotten = 0;
         while let Some(path) = files.pop() {
             if path.is_dir() {
@@ -66,7 +51,7 @@ impl Server {
     }
 
     fn target(&self, name: &str) -> Target {
-        let url = format!("nats://127.0.0.1:{}", self.port);
+        let url = format!("nats://127.0.0.1:{}", self.process.port);
         Target { url, name: name.into(), log_on: LogOn::Nobody }
     }
 
@@ -78,15 +63,8 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A server that is ready.
-fn serve(folder: &Path, port: u16) -> Child {
+/// What starts a server.
+fn command(folder: &Path, port: u16) -> Command {
     let config = format!(
         "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
         folder.display()
@@ -94,13 +72,8 @@ fn serve(folder: &Path, port: u16) -> Child {
     let file = folder.join("server.conf");
     std::fs::write(&file, config).unwrap();
     let mut command = Command::new("nats-server");
-    let mut child = command.arg("-c").arg(file).stderr(Stdio::piped()).spawn().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let ready = |line: &String| line.contains("Server is ready");
-    assert!(log.by_ref().map_while(Result::ok).any(|line| ready(&line)), "it did not come up");
-    // a full pipe would hold it up
-    std::thread::spawn(move || log.for_each(drop));
-    child
+    command.arg("-c").arg(file);
+    command
 }
 
 /// In a version that the queue takes, as in `nats-server: v2.10.1`.
@@ -130,7 +103,7 @@ fn a_url_that_is_none_or_holds_a_password_is_refused() {
 fn what_of_a_foreign_stream_endangers_messages_is_said() {
     let Some(server) = Server::start() else { return };
     let threads = Threads::new().unwrap();
-    let url = format!("nats://127.0.0.1:{}", server.port);
+    let url = format!("nats://127.0.0.1:{}", server.process.port);
     threads.block_on(async {
         use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType};
         let client = async_nats::connect(url).await.unwrap();
@@ -229,10 +202,10 @@ fn a_server_that_was_killed_has_what_it_had_accepted() {
     let claimed = claim(&queue, 3);
     settle(&queue, claimed[0].id, again(5_000));
     settle(&queue, claimed[1].id, dead());
-    server.kill();
+    server.process.kill();
     let done = Settled { id: claimed[2].id, ending: Ending::Done, kept: None };
     queue.settle(vec![done]).unwrap();
-    server.again();
+    server.process.again();
     flush(&queue); // returns once the settlement before it came through
     let figures = queue.figures();
     assert_eq!((figures.waiting, figures.failed, figures.running), (18, 1, 0));
@@ -278,9 +251,9 @@ fn a_server_that_forgot_what_it_gave_out_learns_how_that_ended() {
     let claimed = claim(&queue, 3);
     settle(&queue, claimed[0].id, again(5_000));
     flush(&queue);
-    server.kill();
+    server.process.kill();
     server.forget_deliveries();
-    server.again();
+    server.process.again();
     settle(&queue, claimed[1].id, Ending::Done);
     flush(&queue);
     let figures = queue.figures();

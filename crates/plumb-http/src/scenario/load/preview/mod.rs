@@ -44,7 +44,7 @@ impl DryRun {
 impl Verb for DryRun {
     fn run(&mut self, out: Output<'_>, _log: Output<'_>, _stop: &Stop) -> Result<(), JobError> {
         let preview = Preview::of(&self.load)?;
-        let text = match self.load.options.output.json {
+        let text = match self.load.options.measurement.output.json {
             true => serde_json::to_string_pretty(&preview)? + "\n",
             false => text::of(&preview),
         };
