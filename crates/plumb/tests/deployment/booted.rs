@@ -14,9 +14,9 @@ exec >/seen/log 2>&1
 set -x
 echo booted >/seen/booted
 ip link set lo up
-systemctl start plumb-net@a plumb-lock@a plumb-app@a plumb-host-record || exit
+systemctl start plumb-net@a plumb-lock@a plumb-app@a plumb-flow@a plumb-host-record || exit
 # what listens says so in the journal
-for unit in net lock app; do
+for unit in net lock app flow; do
     for turn in $(seq 1200); do
         journalctl --unit=plumb-$unit@a --output=cat | grep --quiet "^listening on" && break
         sleep 0.05
@@ -25,15 +25,16 @@ done
 cd /tmp
 plumb net ping 127.0.0.1 --count 100 --json --out /tmp/net >/seen/net.json
 plumb http ping http://127.0.0.1:8000/sap/bc/bsp/it03/image4kb.gif --count 10 --json >/seen/app.json
+plumb flow load http://127.0.0.1:50000 --transaction hello --count 10 --warmup 0s --json >/seen/flow.json
 plumb lock status 127.0.0.1:3200 >/seen/without-password
 PLUMB_LOCK_PASSWORD=secret plumb lock status 127.0.0.1:3200 >/seen/lock
-for unit in plumb-net@a plumb-lock@a plumb-app@a plumb-host-record; do
+for unit in plumb-net@a plumb-lock@a plumb-app@a plumb-flow@a plumb-host-record; do
     systemctl show --property=MainPID --value $unit | {
         read -r pid
         grep -E '^(Uid|NoNewPrivs|CapBnd|Seccomp):' /proc/$pid/status | tr -s '\t\n' ' ' >/seen/$unit.status
     }
 done
-systemctl stop plumb-net@a plumb-lock@a plumb-app@a plumb-host-record
+systemctl stop plumb-net@a plumb-lock@a plumb-app@a plumb-flow@a plumb-host-record
 systemctl list-units --failed --plain --no-legend >/seen/failed
 cp --recursive /var/lib/private/plumb-host-record/plumb-runs /seen/recordings
 ls /var/lib/private/plumb-lock/a/journal >/seen/journal
@@ -102,6 +103,8 @@ fn units_start_and_serve_and_are_confined() {
     };
     put("etc/plumb/net-a.toml", "quiet = true\n");
     put("etc/plumb/app-a.toml", "");
+    put("etc/plumb/flow-a.toml", "");
+    put("etc/plumb/flow-a/hello.toml", "[[action]]\nrespond = \"hello\"\n");
     let password =
         "password-file = \"/run/credentials/plumb-lock@a.service/plumb-lock-a.password\"\n";
     put("etc/plumb/lock-a.toml", password);
@@ -112,7 +115,7 @@ fn units_start_and_serve_and_are_confined() {
     let said = |name: &str| fs::read_to_string(seen.path().join(name)).unwrap_or_default();
     let log = said("log");
     assert_eq!(said("done"), "done\n", "{log}");
-    for (name, operations) in [("net.json", 100), ("app.json", 10)] {
+    for (name, operations) in [("net.json", 100), ("app.json", 10), ("flow.json", 10)] {
         let run: serde_json::Value = serde_json::from_str(&said(name)).expect("a run");
         assert_eq!(run["results"][0]["operations"], operations, "{name}: {log}");
     }
@@ -120,7 +123,8 @@ fn units_start_and_serve_and_are_confined() {
     assert_ne!(said("lock"), "", "{log}");
     assert_eq!(said("failed"), "", "{log}");
     assert!(said("journal").contains(".journal"), "{log}");
-    for unit in ["plumb-net@a", "plumb-lock@a", "plumb-app@a", "plumb-host-record"] {
+    for unit in ["plumb-net@a", "plumb-lock@a", "plumb-app@a", "plumb-flow@a", "plumb-host-record"]
+    {
         let status = said(&format!("{unit}.status"));
         assert!(!status.contains("Uid: 0 "), "{unit}: {status}");
         assert!(status.contains("CapBnd: 0000000000000000"), "{unit}: {status}");

@@ -8,6 +8,7 @@ mod kit;
 mod booted;
 mod compose;
 mod credentials;
+mod image;
 mod kubernetes;
 mod package;
 mod units;

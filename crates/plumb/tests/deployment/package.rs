@@ -15,7 +15,7 @@ use crate::kit::{Ended, PLUMB};
 
 /// What a package is made of here: the one static file, where `./test --full` has made it, or else
 /// the program under test, without what only a debugger reads.
-fn program(folder: &Path) -> PathBuf {
+pub(super) fn program(folder: &Path) -> PathBuf {
     if let Some(file) = std::env::var_os("PLUMB_TEST_GUEST_PROGRAM") {
         return file.into();
     }

@@ -11,20 +11,22 @@ use crate::kit::namespace::allowed;
 use crate::kit::{Ended, PLUMB};
 
 /// Every unit, and for a template an instance of it.
-const UNITS: [&str; 5] = [
+const UNITS: [&str; 6] = [
     "plumb-remote.service",
     "plumb-host-record.service",
     "plumb-net@a.service",
     "plumb-lock@a.service",
     "plumb-app@a.service",
+    "plumb-flow@a.service",
 ];
 /// The names of the files.
-pub(super) const FILES: [&str; 5] = [
+pub(super) const FILES: [&str; 6] = [
     "plumb-remote.service",
     "plumb-host-record.service",
     "plumb-net@.service",
     "plumb-lock@.service",
     "plumb-app@.service",
+    "plumb-flow@.service",
 ];
 const HARDENING: &str = "plumb-.service.d/hardening.conf";
 /// Of 10, at which everything is open; in tenths.

@@ -18,7 +18,7 @@ impl Files {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let files = Self(folder);
-        for name in ["options.toml", "app.toml"] {
+        for name in ["options.toml", "app.toml", "settings.toml"] {
             files.put(name, "");
         }
         files
