@@ -3,7 +3,7 @@
 # here: its manual pages and completions are what it says of itself. The same programs and sources make
 # the same bytes.
 set -euo pipefail
-folder="$(realpath "$1")" program="$(realpath "$2")" xslt="${3:+$(realpath "$3")}"
+given="$1" folder="$(realpath "$1")" program="$(realpath "$2")" xslt="${3:+$(realpath "$3")}"
 cd "$(dirname "$0")/.."
 umask 022
 
@@ -37,17 +37,16 @@ documents() {
 
 # Packs what lies in the folder of a package, described by `control`.
 pack() {
-    local root="$work/debian/$1" file needs
+    local root="$work/debian/$1" file="$1_${version}_$architecture.deb" needs
     needs="$(depends "$1")"
-    file="$folder/$1_${version}_$architecture.deb"
     sed "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@DEPENDS@/$needs/
         s/@SIZE@/$(du -sk --apparent-size --exclude DEBIAN "$root" | cut -f1)/; /^Depends: $/d" \
         "$2" >"$root/DEBIAN/control"
     (cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | LC_ALL=C sort -z |
         xargs -0 md5sum) >"$root/DEBIAN/md5sums"
     find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group --build "$root" "$file" >/dev/null
-    printf '%s\n' "$file"
+    dpkg-deb --root-owner-group --build "$root" "$folder/$file" >/dev/null
+    printf '%s\n' "$given/$file"
 }
 
 root="$work/debian/plumb"
@@ -88,4 +87,6 @@ root="$work/debian/plumb-xslt"
 mkdir -p "$root/DEBIAN"
 install -D -m 755 "$xslt" "$root/usr/bin/plumb-xslt"
 documents plumb-xslt
+install -D -m 644 deploy/debian/plumb-xslt.1 "$root/usr/share/man/man1/plumb-xslt.1"
+gzip -9n "$root/usr/share/man/man1/plumb-xslt.1"
 pack plumb-xslt deploy/debian/control-xslt
