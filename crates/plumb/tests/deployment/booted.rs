@@ -34,7 +34,12 @@ for unit in plumb-net@a plumb-lock@a plumb-app@a plumb-flow@a plumb-host-record;
         grep -E '^(Uid|NoNewPrivs|CapBnd|Seccomp):' /proc/$pid/status | tr -s '\t\n' ' ' >/seen/$unit.status
     }
 done
-systemctl stop plumb-net@a plumb-lock@a plumb-app@a plumb-flow@a plumb-host-record
+# what dpkg runs: the second argument is the version before an update
+systemctl show --property=MainPID plumb-net@a >/seen/before-update
+/var/lib/dpkg/info/plumb.postinst configure 0.0.1
+systemctl show --property=MainPID plumb-net@a >/seen/after-update
+/var/lib/dpkg/info/plumb.prerm remove
+systemctl list-units --plain --no-legend --state=active 'plumb-*.service' >/seen/active
 systemctl list-units --failed --plain --no-legend >/seen/failed
 cp --recursive /var/lib/private/plumb-host-record/plumb-runs /seen/recordings
 ls /var/lib/private/plumb-lock/a/journal >/seen/journal
@@ -122,6 +127,8 @@ fn units_start_and_serve_and_are_confined() {
     assert_eq!(said("without-password"), "", "{log}");
     assert_ne!(said("lock"), "", "{log}");
     assert_eq!(said("failed"), "", "{log}");
+    assert_eq!(said("active"), "", "{log}");
+    assert_ne!(said("before-update"), said("after-update"), "{log}");
     assert!(said("journal").contains(".journal"), "{log}");
     for unit in ["plumb-net@a", "plumb-lock@a", "plumb-app@a", "plumb-flow@a", "plumb-host-record"]
     {
