@@ -9,7 +9,7 @@ umask 022
 
 version="$("$program" --version | cut -d' ' -f2)"
 architecture="$(dpkg --print-architecture)"
-# the time of the sources, not of the build
+# the time of the sources, not of the build; dpkg-deb takes it from there
 SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}"
 export SOURCE_DATE_EPOCH
 work="$(mktemp -d)"
@@ -44,7 +44,6 @@ pack() {
         "$2" >"$root/DEBIAN/control"
     (cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | LC_ALL=C sort -z |
         xargs -0 md5sum) >"$root/DEBIAN/md5sums"
-    find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
     dpkg-deb --root-owner-group --build "$root" "$folder/$file" >/dev/null
     printf '%s\n' "$given/$file"
 }
