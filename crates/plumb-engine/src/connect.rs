@@ -22,6 +22,7 @@ use crate::address::Endpoint;
 use crate::clock::timespec;
 use crate::plan::Nagle;
 use crate::proof::{Asked, proven_of};
+use crate::reach;
 use crate::stop::Stop;
 
 pub(crate) const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -63,8 +64,10 @@ impl SocketOptions {
 /// whether that worked, which [`finish_connect`] says.
 ///
 /// # Errors
-/// What the kernel says at once.
+/// What the kernel says at once; [`PermissionDenied`](io::ErrorKind::PermissionDenied) when this
+/// process was restricted to other targets.
 pub fn start_connect(endpoint: &Endpoint, options: &SocketOptions) -> io::Result<OwnedFd> {
+    reach::check(endpoint)?;
     let socket = endpoint.socket(FLAGS)?;
     let started = match endpoint {
         Endpoint::Tcp(address) | Endpoint::Smc(address) => {

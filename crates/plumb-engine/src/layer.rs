@@ -101,7 +101,7 @@ pub trait Measure {
     }
 
     /// The remotes that are to drive them; `None`: this process.
-    fn remotes(&self) -> Option<RemoteSelector> {
+    fn remotes(&self) -> Option<&RemoteSelector> {
         None
     }
 

@@ -27,6 +27,7 @@ mod plan;
 mod poll;
 mod proof;
 mod protocol;
+mod reach;
 mod reception;
 mod relay;
 mod result;
@@ -59,6 +60,7 @@ pub use plumb_wire::cidr::{Cidr, NoCidr};
 pub use poll::{Poll, Time};
 pub use proof::proven;
 pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};
+pub use reach::restrict_targets;
 pub use relay::{
     Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
     RelayTotals, relay,

@@ -15,7 +15,7 @@ use crate::plan::{Extent, LoadPlan, Pace, Waiting};
 use crate::{Address, Endpoint, EngineError, Family};
 
 pub use host::HostOptions;
-pub use part::{LoadPart, RemoteSelector};
+pub use part::{LoadPart, RemoteQuery, RemoteSelector, remote_label, remote_name};
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]

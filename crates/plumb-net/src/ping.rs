@@ -256,8 +256,8 @@ impl Measure for Ping {
         self.options.clients.get() == 1
     }
 
-    fn remotes(&self) -> Option<RemoteSelector> {
-        self.options.remotes
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.remotes.as_ref()
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {

@@ -1,23 +1,29 @@
 //! The controller's side: remotes that are there, and what comes of their loads.
 
+mod error;
 mod local;
 mod parts;
 
 use std::collections::BTreeMap;
+use std::io::BufReader;
 use std::num::NonZeroU32;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::RemoteLoad;
-use plumb_engine::{IntervalRecords, NotAlike, Sampler, Stop};
+use plumb_engine::options::RemoteQuery;
+use plumb_engine::{IntervalRecords, Sampler, Stop};
 use plumb_measure::{Clock as _, RunRecord};
 
-use crate::link::LinkEnded;
+use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::{Hello, Order, Part, Report, RunOrder, SCHEMA};
+use crate::nats::Nats;
 use crate::offset::{ClockExchange, ClockOffset};
 use crate::{ALIVE_EVERY, Assembly, SILENCE_NS};
 
+pub use error::RemoteError;
 pub use local::Local;
 use parts::Parts;
 
@@ -30,45 +36,10 @@ const LEAD_NS: u64 = 20_000_000;
 const LEAD_OF_ROUND_TRIP: u64 = 4;
 /// How long the controller waits for a message before it looks after everything else.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long it may take to tell remotes that the conversation is over, nanoseconds.
+const GOODBYE_NS: u64 = 1_000_000_000;
 /// A run that was stopped has so long to hand over what it has.
 const FAREWELL_NS: u64 = 10_000_000_000;
-
-/// Why remotes cannot measure.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// A remote on this machine cannot be started.
-    #[error("a remote on this machine cannot be started: {0}")]
-    Start(#[from] std::io::Error),
-    /// It has not said who it is.
-    #[error("{name} does not answer: {why}")]
-    Silent {
-        /// The remote.
-        name: String,
-        /// What came in the place of an answer.
-        why: String,
-    },
-    /// It is another version.
-    #[error("{name} is plumb {version} ({schema}), this is {}: give both the same", env!("CARGO_PKG_VERSION"))]
-    Version {
-        /// The remote.
-        name: String,
-        /// Its version.
-        version: String,
-        /// What it speaks.
-        schema: String,
-    },
-    /// It cannot carry out its part.
-    #[error("{name}: {why}")]
-    Refused {
-        /// The remote.
-        name: String,
-        /// In its own words.
-        why: String,
-    },
-    /// What they recorded is not of one plan.
-    #[error("what the remotes recorded cannot be put together: {0}")]
-    NotAlike(#[from] NotAlike),
-}
 
 /// What comes of a remote: its number, and what it says.
 pub(crate) type Heard = (usize, Result<Report, LinkEnded>);
@@ -103,6 +74,19 @@ pub struct Fleet {
     told_ns: u64,
     /// Kept as long as they are needed.
     _local: Vec<Local>,
+    /// They tell the remotes of a NATS server that the conversation is over.
+    outboxes: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.remotes.clear(); // what is sent to them ends, too
+        let deadline_ns = MonotonicClock.now_ns() + GOODBYE_NS;
+        let under_way = |outbox: &JoinHandle<()>| !outbox.is_finished();
+        while self.outboxes.iter().any(under_way) && MonotonicClock.now_ns() < deadline_ns {
+            thread::park_timeout(Duration::from_millis(1));
+        }
+    }
 }
 
 impl Fleet {
@@ -122,6 +106,26 @@ impl Fleet {
         }
         drop(sender);
         Self::of(orders, heard, local)
+    }
+
+    /// The remotes that wait in a NATS server and that `query` asks for.
+    ///
+    /// # Errors
+    /// [`RemoteError`] when one of them is not there, busy, or another version.
+    pub fn nats(nats: &Nats, query: &RemoteQuery) -> Result<Self, RemoteError> {
+        let (sender, heard) = mpsc::channel();
+        let (mut orders, mut outboxes) = (Vec::new(), Vec::new());
+        for (at, name) in nats.find(query)?.into_iter().enumerate() {
+            let (from, to) = nats.take(&name)?;
+            inbox(BufReader::new(from), sender.clone(), move |said| (at, said));
+            let (to, writing) = outbox(to);
+            orders.push((name, to));
+            outboxes.push(writing);
+        }
+        drop(sender);
+        let mut fleet = Self::of(orders, heard, Vec::new())?;
+        fleet.outboxes = outboxes;
+        Ok(fleet)
     }
 
     fn of(
@@ -161,7 +165,15 @@ impl Fleet {
                 state: State::There,
             });
         let remotes = remotes.collect();
-        let mut fleet = Self { remotes, heard, run: 0, load: 0, told_ns: now_ns, _local: local };
+        let mut fleet = Self {
+            remotes,
+            heard,
+            run: 0,
+            load: 0,
+            told_ns: now_ns,
+            _local: local,
+            outboxes: Vec::new(),
+        };
         fleet.ask_clocks()?;
         Ok(fleet)
     }

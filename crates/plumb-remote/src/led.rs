@@ -1,16 +1,17 @@
 //! The remote's side: runs that a controller leads.
 
 use std::io::{BufRead, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Stop};
 use plumb_measure::{Clock as _, ResultRecord, RunRecord, Transport};
 
+use crate::clock::WallClock;
 use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::{Hello, Order, Report, RunOrder};
 use crate::{ALIVE_EVERY, SILENCE_NS};
@@ -19,8 +20,10 @@ use crate::{ALIVE_EVERY, SILENCE_NS};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What a controller decides of the run under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lead {
+    /// What this remote takes for the time.
+    clock: WallClock,
     current: Mutex<Option<Current>>,
     /// Told when the controller has said something of it.
     changed: Condvar,
@@ -39,6 +42,11 @@ struct Current {
 }
 
 impl Lead {
+    fn of(clock: WallClock) -> Self {
+        let heard_ns = AtomicU64::new(MonotonicClock.now_ns());
+        Self { clock, current: Mutex::default(), changed: Condvar::new(), heard_ns }
+    }
+
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -82,7 +90,7 @@ impl Lead {
             && (current.run, current.load) == (run, load)
             && let Some(gate) = &current.gate
         {
-            gate.open_at_wall(at_wall_ns);
+            gate.open_at_wall(self.clock.of_machine(at_wall_ns));
         }
     }
 
@@ -138,14 +146,20 @@ impl Led {
 
     /// An interval is complete.
     pub fn interval(&self, records: &IntervalRecords) {
-        let records = IntervalRecords { began_ns: wall_of(records.began_ns), ..records.clone() };
+        let records = IntervalRecords {
+            began_ns: self.lead.clock.of_monotonic(records.began_ns),
+            ..records.clone()
+        };
         let (run, load) = (self.run, self.load);
         self.say(Report::Interval { run, load, records: Box::new(records) });
     }
 
     /// A load is over.
     pub fn loaded(&self, outcome: &LoadResult<()>) {
-        let outcome = LoadResult { began_ns: wall_of(outcome.began_ns), ..outcome.clone() };
+        let outcome = LoadResult {
+            began_ns: self.lead.clock.of_monotonic(outcome.began_ns),
+            ..outcome.clone()
+        };
         let (run, load) = (self.run, self.load);
         self.say(Report::Loaded { run, load, outcome: Box::new(outcome) });
     }
@@ -161,30 +175,24 @@ impl Led {
     }
 }
 
-/// A moment on the monotonic clock as the wall clock stands now.
-fn wall_of(monotonic_ns: u64) -> u64 {
-    let (now_ns, wall_ns) = (MonotonicClock.now_ns(), clock::wall_ns());
-    wall_ns.saturating_add(monotonic_ns).saturating_sub(now_ns)
-}
-
 /// Carries out what a controller asks over `from` and `to`, one run after the other, until it has
-/// gone or `stop` is asked.
+/// gone, is silent, or `stop` is asked.
 ///
 /// # Errors
 /// [`LinkEnded`] when the controller says what is no message.
 pub fn serve(
     hello: Hello,
+    clock: WallClock,
     from: impl BufRead + Send + 'static,
     to: impl Write + Send + 'static,
     stop: &Stop,
     mut carry_out: impl FnMut(&RunOrder, Led, &Stop) -> Result<RunRecord, String>,
 ) -> Result<(), LinkEnded> {
-    let lead = Arc::new(Lead::default());
-    lead.hear();
-    let to = outbox(to);
+    let lead = Arc::new(Lead::of(clock));
+    let (to, _) = outbox(to);
     let _ = to.send(Report::Hello(hello)); // who cannot be told is not there
     let runs = heard(from, Arc::clone(&lead), to.clone());
-    let _over = watch(Arc::clone(&lead), to.clone());
+    let _over = watch(Arc::clone(&lead), stop.flag(), to.clone());
     loop {
         if stop.asked() {
             return Ok(());
@@ -193,6 +201,7 @@ pub fn serve(
             Ok(Ok(order)) => order,
             Ok(Err(LinkEnded::Closed)) | Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Err(ended)) => return Err(ended),
+            Err(mpsc::RecvTimeoutError::Timeout) if lead.is_silent() => return Ok(()),
             Err(mpsc::RecvTimeoutError::Timeout) => continue,
         };
         let run = order.run;
@@ -235,7 +244,7 @@ fn heard(
             lead.hear();
             match order {
                 Ok(Order::Clock { sent_ns }) => {
-                    let _ = to.send(Report::Clock { sent_ns, here_ns: clock::wall_ns() });
+                    let _ = to.send(Report::Clock { sent_ns, here_ns: lead.clock.now_ns() });
                 }
                 Ok(Order::Connect { run, load }) => lead.connect(run, load),
                 Ok(Order::Open { run, load, at_wall_ns }) => lead.open(run, load, at_wall_ns),
@@ -258,8 +267,8 @@ fn heard(
 }
 
 /// Says now and then that this remote is there, and ends what is under way when the controller is
-/// silent; until what is returned is dropped.
-fn watch(lead: Arc<Lead>, to: Sender<Report>) -> Sender<()> {
+/// silent or this process is asked to end; until what is returned is dropped.
+fn watch(lead: Arc<Lead>, ending: Arc<AtomicBool>, to: Sender<Report>) -> Sender<()> {
     let (over, until) = mpsc::channel();
     thread::spawn(move || {
         while until.recv_timeout(ALIVE_EVERY) == Err(mpsc::RecvTimeoutError::Timeout)
@@ -267,6 +276,8 @@ fn watch(lead: Arc<Lead>, to: Sender<Report>) -> Sender<()> {
         {
             if lead.is_silent() {
                 lead.give_up("the controller has not been heard of");
+            } else if ending.load(Ordering::Relaxed) {
+                lead.give_up("the remote was told to end");
             }
         }
     });

@@ -8,8 +8,10 @@
 //! | module | question |
 //! |---|---|
 //! | [`message`] | what is said? |
+//! | [`clock`] | what does the clock of a remote show? |
 //! | [`offset`] | how far are two clocks apart? |
 //! | [`link`] | how does it travel? |
+//! | [`nats`] | who waits in a NATS server, and how is it spoken to? |
 //! | [`assembly`] | what did all of them record? |
 //! | [`led`] | the remote: what does the controller decide? |
 //! | [`fleet`] | the controller: who is there, who is lost, what came of it? |
@@ -18,18 +20,22 @@
 //! its load, a controller goes on with what it has and says so.
 
 pub mod assembly;
+pub mod clock;
 pub mod fleet;
 pub mod led;
 pub mod link;
 pub mod message;
+pub mod nats;
 pub mod offset;
 
 use std::time::Duration;
 
 pub use assembly::Assembly;
+pub use clock::WallClock;
 pub use fleet::{Fleet, RemoteError};
 pub use led::{Led, serve};
 pub use message::{Hello, Part, RunOrder};
+pub use nats::{Nats, NatsError, NatsTarget};
 pub use offset::{ClockExchange, ClockOffset};
 
 /// How often each side says that it is there.

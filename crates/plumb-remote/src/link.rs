@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::mpsc::{self, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,9 +25,11 @@ pub enum LinkEnded {
 
 /// Writes the messages that are sent to it, one after the other, on a thread of its own: nobody who
 /// measures waits for the other side. It ends when it cannot write, or nobody can send any more.
-pub fn outbox<M: Serialize + Send + 'static>(mut to: impl Write + Send + 'static) -> Sender<M> {
+pub fn outbox<M: Serialize + Send + 'static>(
+    mut to: impl Write + Send + 'static,
+) -> (Sender<M>, JoinHandle<()>) {
     let (sender, messages) = mpsc::channel::<M>();
-    thread::spawn(move || {
+    let thread = thread::spawn(move || {
         for message in messages {
             let sent = written(&message).map_err(io::Error::other);
             let sent = sent.and_then(|line| to.write_all(line.as_bytes()));
@@ -36,7 +38,7 @@ pub fn outbox<M: Serialize + Send + 'static>(mut to: impl Write + Send + 'static
             }
         }
     });
-    sender
+    (sender, thread)
 }
 
 /// The next message of `from`.

@@ -1,5 +1,6 @@
 //! What a controller and its remotes say to each other: one JSON document a line.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use plumb_engine::{IntervalRecords, LoadResult};
@@ -165,7 +166,7 @@ impl Report {
 }
 
 /// Who a remote is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Hello {
     /// [`SCHEMA`].
@@ -180,6 +181,8 @@ pub struct Hello {
     pub kernel: String,
     /// Its processors.
     pub cpus: u64,
+    /// What it can be chosen by.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// Why a line is no message.

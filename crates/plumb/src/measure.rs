@@ -28,6 +28,10 @@ use crate::remote::Drivers;
 use crate::report::page_of;
 use crate::{host, layers, signals};
 
+/// Names in a record how far apart remotes have begun, as far as their clocks are known: the most of
+/// all loads.
+const START_SPREAD: &str = "remotes-start-spread-ns";
+
 /// Runs what `matches` ask of the layer `name`.
 pub(crate) fn run_layer(
     name: &str,
@@ -214,6 +218,12 @@ fn new_record(outline: &Outline, command: &[String], start_ns: u64) -> RunRecord
     }
 }
 
+/// How far the beginnings of the parts of a load are apart, nanoseconds.
+fn start_spread_ns(loads: &[RemoteLoad]) -> u64 {
+    let began = || loads.iter().filter_map(|it| Some(it.load.as_ref()?.began_ns));
+    began().max().unwrap_or(0) - began().min().unwrap_or(0)
+}
+
 /// Keeps the results of a measurement as they come.
 struct Keeper<'a> {
     record: RunRecord,
@@ -267,6 +277,11 @@ impl Watch for Keeper<'_> {
         let mut fleet = self.drivers.take_fleet()?;
         let loads = fleet.load(self.point(labels), stop);
         self.drivers = Drivers::Remotes(fleet);
+        if let Ok(loads) = &loads {
+            let options = &mut self.record.plan.options;
+            let spread_ns = options.entry(START_SPREAD.into()).or_insert(0.into());
+            *spread_ns = spread_ns.as_u64().unwrap_or(0).max(start_spread_ns(loads)).into();
+        }
         Some(loads.map_err(Into::into))
     }
 

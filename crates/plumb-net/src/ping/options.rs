@@ -38,8 +38,10 @@ pub struct PingOptions {
     #[arg(long, value_name = "N", default_value = "1")]
     pub clients: NonZeroUsize,
 
-    /// Remotes that drive the load, all of them together: local:N for N processes on this machine
+    /// Remotes that drive the load, all of them together: local:N for N processes on this machine,
+    /// or all, NAME,... or KEY=VALUE,... of those that wait in a NATS server
     ///
+    /// The server is that of PLUMB_NATS_URL, or stands before them: nats://HOST:PORT/all.
     /// Connections, operations and rates are divided among them; they begin at the same moment, and
     /// each has a row in the report.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "clients")]

@@ -14,7 +14,7 @@ use super::super::{
     Accepted, Ending, Execution, ExecutionId, Filter, Kept, Message, QueueClock, QueueError,
     QueueFigures, Runtime, Settled, State,
 };
-use super::record::{Record, token};
+use super::record::Record;
 use super::runtimes::Sign;
 use super::streams::{Found, Streams, store};
 use super::work::Work;
@@ -155,8 +155,12 @@ impl Shared {
         let streams = &self.work.streams;
         self.work.know(&message.transaction).await?;
         let subject = streams.subject(&message.transaction, message.order_key.as_deref());
-        let key = message.idempotency_key.as_deref();
-        let key = key.map(|key| format!("{}.{}", token(&message.transaction), token(key)));
+        let key = streams.subject_of_key(&message);
+        if let Some(key) = &key
+            && let Some(id) = streams.ended(key).await?
+        {
+            return Ok(Accepted { id: ExecutionId(id), repeated: true });
+        }
         let payload = Record::of(message, self.clock.wall_ms()).encode();
         let began_ns = self.clock.now_ns();
         let taken = streams.publish(subject, payload, key.as_deref()).await;
@@ -296,7 +300,7 @@ impl Shared {
             }
             count += match one.state {
                 State::Running => 0,
-                State::Waiting => u64::from(self.work.forget(one.id.0, sequence).await?),
+                State::Waiting => u64::from(self.work.forget(&one, sequence).await?),
                 State::Failed if sequence != NOTED => {
                     self.work.streams.purge("dead", one.id.0).await.map(|()| 1)?
                 }

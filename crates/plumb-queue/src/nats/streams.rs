@@ -13,7 +13,7 @@ use async_nats::jetstream::stream::{
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 
-use super::super::{QueueError, QueueLimits};
+use super::super::{Message, QueueError, QueueLimits};
 use super::record::{Record, token};
 
 /// The server counts keys and retries in memory, so it is not asked for more than this.
@@ -34,6 +34,9 @@ pub(super) struct Streams {
     pub(super) dead: Stream,
     /// What is kept of those that are done.
     pub(super) done: Stream,
+    /// Ids of messages that ended, by idempotency key: a server that starts again knows the keys of
+    /// those that wait only.
+    keys: Stream,
     /// Runtimes that share the queue.
     pub(super) runtimes: Stream,
 }
@@ -60,11 +63,12 @@ impl Streams {
             discard: DiscardPolicy::New,
             ..Config::default()
         };
+        let window = Duration::from_nanos(limits.idempotency.ns()).min(WINDOW_MAX);
         let waiting = Config {
             retention: RetentionPolicy::WorkQueue,
             max_messages: i64::try_from(limits.messages).unwrap_or(i64::MAX),
             max_bytes: i64::try_from(limits.bytes).unwrap_or(i64::MAX),
-            duplicate_window: Duration::from_nanos(limits.idempotency.ns()).min(WINDOW_MAX),
+            duplicate_window: window,
             ..config("waiting")
         };
         let last = |part| Config {
@@ -78,6 +82,7 @@ impl Streams {
             retries: make(last("retry")).await?,
             dead: make(last("dead")).await?,
             done: make(last("done")).await?,
+            keys: make(Config { max_age: window, ..last("keys") }).await?,
             runtimes: make(Config { max_age: FORGOTTEN, ..last("runtimes") }).await?,
             name: name.to_owned(),
             lease,
@@ -94,6 +99,19 @@ impl Streams {
     /// The subject of what is known of one message, `part` is retry, dead or done, or of a runtime.
     pub(super) fn subject_of(&self, part: &str, id: impl std::fmt::Display) -> String {
         format!("{}.{part}.{id}", self.name)
+    }
+
+    /// The subject of a message's idempotency key, where it has one.
+    pub(super) fn subject_of_key(&self, message: &Message) -> Option<String> {
+        let key = message.idempotency_key.as_ref()?;
+        Some(format!("{}.keys.{}.{}", self.name, token(&message.transaction), token(key)))
+    }
+
+    /// The id of the message that ended and had the idempotency key of `subject`.
+    pub(super) async fn ended(&self, subject: &str) -> Result<Option<u64>, QueueError> {
+        let found = Self::next(&self.keys, subject, 1).await?;
+        let id = |(_, id): (u64, Bytes)| std::str::from_utf8(&id).ok()?.parse().ok();
+        Ok(found.and_then(id))
     }
 
     /// Puts `payload` into the stream of `subject`, and waits until the server says that it has it:

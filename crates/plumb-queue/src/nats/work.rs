@@ -12,8 +12,10 @@ use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::Acker;
 use futures_util::StreamExt as _;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
-use super::super::{Claimed, ExecutionId, Message, QueueClock, QueueError, QueueLimits};
+use super::super::{Claimed, Execution, ExecutionId, Message, QueueClock, QueueError, QueueLimits};
+use super::ANSWER;
 use super::record::{Record, untoken};
 use super::streams::{Found, Streams, store};
 
@@ -61,6 +63,8 @@ struct Pulled {
     transaction: Arc<str>,
     /// Of those of its order key.
     subject: Option<String>,
+    /// Of its idempotency key.
+    key: Option<String>,
     failures: u32,
     due_ms: u64,
     after_ms: u64,
@@ -184,7 +188,8 @@ impl Work {
         let Some(consumer) = inner.consumers.get(transaction) else { return Ok(false) };
         let mut batch = consumer.fetch().max_messages(PULL).messages().await.map_err(store)?;
         let mut any = false;
-        while let Some(message) = batch.next().await {
+        // a server that was killed, or cut off, meanwhile has forgotten that it was asked
+        while let Some(message) = timeout(ANSWER, batch.next()).await.map_err(store)? {
             let message = message.map_err(store)?;
             let info = message.info().map_err(store)?;
             let sequence = info.stream_sequence;
@@ -218,7 +223,8 @@ impl Work {
             let dead = self.streams.subject_of("dead", id);
             let dead = Streams::first(&self.streams.dead, &dead).await?;
             if dead.is_some_and(|dead| dead.record.sequence == sequence) {
-                self.acknowledge(&acker, sequence).await?;
+                let key = self.streams.subject_of_key(&record.message);
+                self.acknowledge(&acker, sequence, id, key).await?;
                 return Ok(None);
             }
             let retry = self.streams.subject_of("retry", id);
@@ -228,11 +234,21 @@ impl Work {
             }
         }
         let transaction = record.message.transaction.clone();
-        let key = record.message.order_key.as_deref();
-        let subject = key.map(|key| self.streams.subject(&transaction, Some(key)));
+        let order = record.message.order_key.as_deref();
+        let subject = order.map(|order| self.streams.subject(&transaction, Some(order)));
+        let key = self.streams.subject_of_key(&record.message);
         let (acker, message) = (Arc::new(acker), Some(record.message));
-        let pulled =
-            Pulled { acker, sequence, transaction, subject, failures, due_ms, after_ms, message };
+        let pulled = Pulled {
+            acker,
+            sequence,
+            transaction,
+            subject,
+            key,
+            failures,
+            due_ms,
+            after_ms,
+            message,
+        };
         Ok(Some((id, pulled)))
     }
 
@@ -290,11 +306,13 @@ impl Work {
     }
 
     /// It was forgotten: it is not given out.
-    pub(super) async fn forget(&self, id: u64, sequence: u64) -> Result<bool, QueueError> {
+    pub(super) async fn forget(&self, one: &Execution, sequence: u64) -> Result<bool, QueueError> {
+        let id = one.id.0;
         let mut inner = self.inner.lock().await;
         if inner.running.contains_key(&id) {
             return Ok(false);
         }
+        self.know_key(id, self.streams.subject_of_key(&one.message)).await?;
         let gone = self.streams.waiting.delete_message(sequence).await.map_err(store)?;
         if let Some(pulled) = inner.put_by.remove(&id) {
             pulled.acker.ack().await.map_err(store)?;

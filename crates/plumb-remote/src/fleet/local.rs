@@ -53,7 +53,8 @@ impl Local {
             });
             (at, said)
         });
-        Ok((Self { child }, outbox(to)))
+        let (orders, _) = outbox(to); // it ends with the process
+        Ok((Self { child }, orders))
     }
 }
 

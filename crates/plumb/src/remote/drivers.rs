@@ -2,6 +2,7 @@
 //! remotes.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,12 +11,21 @@ use plumb_engine::layer::Measure;
 use plumb_engine::options::RemoteSelector;
 use plumb_engine::{Gate, IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, Transport};
-use plumb_remote::{ClockOffset, Fleet, Hello, Led};
-use rustix::process::getppid;
+use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats};
 use serde_json::{Value, json};
 
+use super::target;
+use crate::commands;
+
 /// Options of the controller that are none of its remotes, each with the words behind it.
-const OWN: [(&str, usize); 4] = [("--remotes", 1), ("--out", 1), ("--json", 0), ("--markdown", 0)];
+const OWN: [(&str, usize); 6] = [
+    ("--remotes", 1),
+    ("--metrics", 1),
+    ("--options", 1),
+    ("--out", 1),
+    ("--json", 0),
+    ("--markdown", 0),
+];
 
 /// Who drives.
 #[derive(Debug)]
@@ -23,7 +33,12 @@ pub(crate) enum Drivers {
     /// This process, when its connections stand.
     Here,
     /// This process, when its controller says so, who hears of all that comes of it.
-    Led(Led),
+    Led {
+        /// What the controller decides.
+        led: Led,
+        /// The controller's process, where it is one of this machine.
+        leader: Option<u32>,
+    },
     /// Remotes.
     Remotes(Box<Fleet>),
 }
@@ -31,15 +46,24 @@ pub(crate) enum Drivers {
 impl Drivers {
     /// Those that `job` asks for, remotes with their part of `command`.
     pub(crate) fn of(job: &dyn Measure, command: &[String]) -> anyhow::Result<Self> {
-        let Some(RemoteSelector::Local(count)) = job.remotes() else {
-            return Ok(Self::Here);
+        let Some(remotes) = job.remotes() else { return Ok(Self::Here) };
+        let mut fleet = match remotes {
+            RemoteSelector::Local(count) => {
+                let program = std::env::current_exe().context("this program cannot be found")?;
+                Fleet::local(*count, &program)?
+            }
+            RemoteSelector::Nats { url, of } => {
+                let target = target::of_controller(url.as_deref())?;
+                Fleet::nats(&Nats::connect(&target)?, of)?
+            }
         };
-        let outline = job.outline();
-        let program = std::env::current_exe().context("this program cannot be found")?;
-        let mut fleet = Fleet::local(count, &program)?;
-        let seed = ["--seed".to_owned(), outline.seed.to_string()];
-        let words = without_own(command.get(1..).unwrap_or_default());
-        fleet.begin(&[&words[..], &seed].concat());
+        // a file of options lies here
+        let words: Vec<OsString> = command.iter().map(OsString::from).collect();
+        let words = plumb_options::expand(&commands::all(), &words)?;
+        let words: Vec<String> =
+            words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let seed = ["--seed".to_owned(), job.outline().seed.to_string()];
+        fleet.begin(&[&without_own(&words)[..], &seed].concat());
         Ok(Self::Remotes(Box::new(fleet)))
     }
 
@@ -72,10 +96,8 @@ impl Drivers {
 
     /// The controller, where it is on this machine.
     pub(crate) fn leader(&self) -> Option<u32> {
-        let parent =
-            || getppid().and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok());
         match self {
-            Self::Led(_) => parent(),
+            Self::Led { leader, .. } => *leader,
             Self::Here | Self::Remotes(_) => None,
         }
     }
@@ -83,31 +105,31 @@ impl Drivers {
     /// Where the next load waits for its controller.
     pub(crate) fn gate(&mut self) -> Option<Arc<Gate>> {
         match self {
-            Self::Led(led) => Some(led.gate()),
+            Self::Led { led, .. } => Some(led.gate()),
             Self::Here | Self::Remotes(_) => None,
         }
     }
 
     pub(crate) fn began(&self, transport: Option<&Transport>) {
-        if let Self::Led(led) = self {
+        if let Self::Led { led, .. } = self {
             led.began(transport);
         }
     }
 
     pub(crate) fn interval(&self, records: &IntervalRecords) {
-        if let Self::Led(led) = self {
+        if let Self::Led { led, .. } = self {
             led.interval(records);
         }
     }
 
     pub(crate) fn loaded(&self, load: &LoadResult<()>) {
-        if let Self::Led(led) = self {
+        if let Self::Led { led, .. } = self {
             led.loaded(load);
         }
     }
 
     pub(crate) fn result(&self, result: &ResultRecord) {
-        if let Self::Led(led) = self {
+        if let Self::Led { led, .. } = self {
             led.result(result);
         }
     }

@@ -1,31 +1,70 @@
 //! `plumb remote`: this machine drives its part of measurements that a controller leads.
 
 mod drivers;
+mod target;
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write as _};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::Stop;
 use plumb_engine::layer::Job;
+use plumb_engine::options::{remote_label, remote_name};
+use plumb_engine::{Cidr, Stop, restrict_targets};
 use plumb_measure::RunRecord;
 use plumb_remote::message::SCHEMA;
-use plumb_remote::{Hello, Led, RunOrder};
+use plumb_remote::{Hello, Nats, RunOrder, WallClock};
+use rustix::process::getppid;
 
 use crate::exit::Exit;
 use crate::measure::{measure_with, plain};
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
+use target::NatsOptions;
+
+/// Options that no controller on another machine decides: they name what is on this one.
+const OWN_OPTIONS: [&str; 5] = ["options", "print_options", "netns", "metrics", "remotes"];
+/// How often a remote that waits looks whether it is to end.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Args, Clone, Debug)]
 struct RemoteOptions {
-    /// What this remote is called among the others
-    #[arg(long, value_name = "NAME")]
-    name: String,
+    /// What this remote is called among the others [default: the name of this machine]
+    #[arg(long, value_name = "NAME", value_parser = remote_name)]
+    name: Option<String>,
+
+    /// What it can be chosen by, for example site=hamburg; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = remote_label)]
+    label: Vec<(String, String)>,
+
+    /// Where controllers come from.
+    #[command(flatten)]
+    nats: NatsOptions,
+
+    /// What a controller may ask for: a layer, or a layer and a verb [default: everything that remotes
+    /// can drive]
+    #[arg(long, value_name = "LAYER[ VERB]", conflicts_with = "pipe")]
+    allow: Vec<String>,
+
+    /// Addresses that may be loaded, for example 10.1.0.0/16 [default: this machine]
+    #[arg(long, value_name = "CIDR", conflicts_with = "pipe")]
+    allow_target: Vec<Cidr>,
+
+    /// Try what follows from a clock that is wrong: how far it is ahead, and by how much more each
+    /// second
+    #[arg(
+        long,
+        hide = true,
+        value_name = "NS,NS",
+        default_value = "0",
+        allow_hyphen_values = true
+    )]
+    clock: WallClock,
 
     /// Speak over standard input and output with the controller that started this process
-    #[arg(long, required = true)]
+    #[arg(long, hide = true)]
     pipe: bool,
 }
 
@@ -33,35 +72,111 @@ struct RemoteOptions {
 pub(crate) fn command() -> Command {
     RemoteOptions::augment_args(Command::new("remote"))
         .about("Drive a part of measurements that a controller leads")
-        .hide(true)
+        .long_about(
+            "Drive a part of measurements that a controller leads.\n\nWaits in a NATS server until a \
+             measurement with --remotes asks for it by name or label. Loads this machine only, unless \
+             --allow-target names more.",
+        )
 }
 
-/// Serves the controller at the other end of the standard streams.
+/// Serves the controller at the other end of the standard streams, or those that come over NATS.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RemoteOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
-    let from = BufReader::new(io::stdin());
-    let carry_out = |order: &RunOrder, led: Led, stop: &Stop| {
-        carried_out(order, led, stop).map_err(|error| format!("{error:#}"))
-    };
-    plumb_remote::serve(hello(options.name), from, io::stdout(), &stop, carry_out)?;
+    let hello = hello(options.name, options.label);
+    if options.pipe {
+        let from = BufReader::new(io::stdin());
+        plumb_remote::serve(
+            hello,
+            options.clock,
+            from,
+            io::stdout(),
+            &stop,
+            |order, led, stop| {
+                said(carried_out(order, Drivers::Led { led, leader: parent() }, stop, &[]))
+            },
+        )?;
+        return Ok(Exit::Ran);
+    }
+    let target = options.nats.target()?;
+    let loopback = || ["127.0.0.0/8", "::1/128"].iter().filter_map(|text| text.parse().ok());
+    let targets = options.allow_target;
+    restrict_targets(if targets.is_empty() { loopback().collect() } else { targets });
+    let nats = Nats::connect(&target)?;
+    wait(nats, (&hello, options.clock), &target.url, &options.allow, &stop)
+}
+
+/// Serves one controller after the other.
+fn wait(
+    nats: Nats,
+    (hello, clock): (&Hello, WallClock),
+    url: &str,
+    allowed: &[String],
+    stop: &Stop,
+) -> anyhow::Result<Exit> {
+    let waiting = nats.wait(hello.clone())?;
+    note(&format!("{} waits for controllers in {url}", hello.name));
+    while !stop.asked() {
+        let Some((from, to)) = waiting.next(LOOK_EVERY)? else { continue };
+        let served = plumb_remote::serve(
+            hello.clone(),
+            clock,
+            BufReader::new(from),
+            to,
+            stop,
+            |order, led, stop| {
+                let drivers = Drivers::Led { led, leader: None };
+                let outcome = said(carried_out(order, drivers, stop, allowed));
+                let words = order.words.join(" ");
+                match &outcome {
+                    Ok(_) => note(&format!("carried out its part of: plumb {words}")),
+                    Err(why) => note(&format!("not carried out: plumb {words}: {why}")),
+                }
+                outcome
+            },
+        );
+        if let Err(ended) = served {
+            note(&format!("a controller has gone: {ended}"));
+        }
+    }
     Ok(Exit::Ran)
 }
 
-fn hello(name: String) -> Hello {
+/// The process that started this one: a controller on this machine.
+fn parent() -> Option<u32> {
+    getppid().and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
+}
+
+/// Tells whoever watches this remote.
+fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "plumb: {text}"); // nobody may watch
+}
+
+fn said(outcome: anyhow::Result<RunRecord>) -> Result<RunRecord, String> {
+    outcome.map_err(|error| format!("{error:#}"))
+}
+
+fn hello(name: Option<String>, labels: Vec<(String, String)>) -> Hello {
     let facts = host::facts(&[]);
     Hello {
         schema: SCHEMA.into(),
-        name,
+        name: name.unwrap_or_else(|| facts.name.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         host: facts.name,
         kernel: facts.kernel,
         cpus: facts.cpus,
+        labels: labels.into_iter().collect(),
     }
 }
 
-/// Carries out this remote's part of a measurement.
-fn carried_out(order: &RunOrder, led: Led, stop: &Stop) -> anyhow::Result<RunRecord> {
+/// Carries out this remote's part of a measurement, if it is one of those that are `allowed`; none
+/// named: each.
+fn carried_out(
+    order: &RunOrder,
+    drivers: Drivers,
+    stop: &Stop,
+    allowed: &[String],
+) -> anyhow::Result<RunRecord> {
     let folder = tempfile::tempdir().context("there is no room for a record")?;
     let part = format!("{}/{}", order.part.number, order.part.of);
     let out = folder.path().join("run").display().to_string();
@@ -69,6 +184,14 @@ fn carried_out(order: &RunOrder, led: Led, stop: &Stop) -> anyhow::Result<RunRec
     let words = [&["plumb".to_owned()], &order.words[..], &further].concat();
     let matches = commands::all().try_get_matches_from(&words)?;
     let (name, matches) = matches.subcommand().ok_or_else(|| anyhow!("no measurement"))?;
+    let verb = matches.subcommand().map_or("", |(verb, _)| verb);
+    let asked = format!("{name} {verb}");
+    if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
+        bail!("`{asked}` is not among what this remote is allowed (--allow)");
+    }
+    if let Some((_, options)) = matches.subcommand() {
+        not_of_this_machine(options)?;
+    }
     let layer = layers::find(name).ok_or_else(|| anyhow!("`{name}` is no measurement"))?;
     let Job::Measure(mut job) = layer.job(matches).map_err(plain)? else {
         bail!("`{name}` is asked for something that is no measurement");
@@ -76,6 +199,18 @@ fn carried_out(order: &RunOrder, led: Led, stop: &Stop) -> anyhow::Result<RunRec
     if !job.spreads() {
         bail!("this measurement is not made by remotes");
     }
-    let run = measure_with(job.as_mut(), &words, "", stop, Drivers::Led(led))?;
+    let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
     Ok(run.record)
+}
+
+/// Refuses options that are this machine's own.
+fn not_of_this_machine(options: &ArgMatches) -> anyhow::Result<()> {
+    let given = |id: &&&str| {
+        options.try_contains_id(id).unwrap_or(false)
+            && options.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match OWN_OPTIONS.iter().find(given) {
+        Some(id) => bail!("--{} is not for a controller to say", id.replace('_', "-")),
+        None => Ok(()),
+    }
 }

@@ -105,21 +105,34 @@ fn every_block_of_locks_begins_with_a_server_of_its_own() {
 }
 
 #[test]
-fn each_of_the_short_experiments_gives_a_figure_for_every_cell() {
-    for (name, figures) in [
-        ("receive-heavy", &["throughput", "throughput", "bits", "bits"][..]),
-        ("locks-rolling", &["throughput"; 2]),
-        ("first-hit", &["p50"; 4]),
-        ("slow-line", &["p50"; 4]),
-        ("work-processes", &["throughput"; 4]),
-        ("remote-gateway", &["throughput"; 6]),
-        ("failing-samples", &["throughput"; 4]),
-        ("twins", &["p50"; 8]),
-        ("large-pages", &["server-cpu"]),
-    ] {
-        assert_eq!(deciding(&one_round(name)), figures, "{name}");
-    }
+fn servers_of_locks_are_replaced_one_by_one() {
+    assert_eq!(deciding(&one_round("locks-rolling")), ["throughput"; 2]);
     assert!(!folder().join("locks-rolling.sock").exists(), "the server took its socket along");
+}
+
+/// One round of an experiment gives the figure that decides each of its contrasts.
+macro_rules! a_figure_for_every_cell {
+    ($($test:ident: $name:literal, $figures:expr;)*) => {
+        mod a_figure_for_every_cell_of {
+            use super::{deciding, one_round};
+
+            $(#[test]
+            fn $test() {
+                assert_eq!(deciding(&one_round($name)), $figures);
+            })*
+        }
+    };
+}
+
+a_figure_for_every_cell! {
+    receive_heavy: "receive-heavy", ["throughput", "throughput", "bits", "bits"];
+    first_hit: "first-hit", ["p50"; 4];
+    slow_line: "slow-line", ["p50"; 4];
+    work_processes: "work-processes", ["throughput"; 4];
+    remote_gateway: "remote-gateway", ["throughput"; 6];
+    failing_samples: "failing-samples", ["throughput"; 4];
+    twins: "twins", ["p50"; 8];
+    large_pages: "large-pages", ["server-cpu"];
 }
 
 #[test]

@@ -32,6 +32,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -298,18 +300,17 @@ impl Server {
     }
 }
 
-/// What `look` finds, asked every millisecond for as long as a test has patience.
+/// What `look` finds, asked again after a millisecond for as long as a test has patience.
 pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let pause = Duration::from_millis(1);
-    let looks = PATIENCE.as_millis() / pause.as_millis();
-    let found = (0..looks).find_map(|_| {
-        let found = look();
-        if found.is_none() {
-            thread::park_timeout(pause);
+    let until_ns = MonotonicClock.now_ns() + u64::try_from(PATIENCE.as_nanos()).expect("minutes");
+    loop {
+        if let Some(found) = look() {
+            return found;
         }
-        found
-    });
-    found.expect("it comes")
+        assert!(MonotonicClock.now_ns() < until_ns, "waited {PATIENCE:?} in vain");
+        thread::park_timeout(pause);
+    }
 }
 
 /// The one run below `folder`/plumb-runs.

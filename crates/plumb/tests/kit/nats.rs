@@ -22,6 +22,11 @@ pub(crate) struct Nats {
 impl Nats {
     /// For whoever knows `token`; `Err` says why there is none.
     pub(crate) fn start(token: &str) -> Result<Self, String> {
+        Self::start_with(&format!("authorization {{ token: \"{token}\" }}\n"))
+    }
+
+    /// With these further lines in its configuration: for everybody without any.
+    pub(crate) fn start_with(lines: &str) -> Result<Self, String> {
         let asked = Command::new("nats-server").arg("--version").output();
         let version = asked.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
         let minor = version.as_deref().ok().and_then(|said| said.trim().split_once("v2."));
@@ -34,7 +39,7 @@ impl Nats {
         let address = port.local_addr().expect("it is bound").to_string();
         drop(port);
         let config = format!(
-            "listen: \"{address}\"\nauthorization {{ token: \"{token}\" }}\n\
+            "listen: \"{address}\"\n{lines}\
              jetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
             folder.path().display()
         );
@@ -46,10 +51,16 @@ impl Nats {
     /// Ends it without a word to it, and starts it again on its folder.
     pub(crate) fn kill_and_start_again(&mut self) {
         self.kill();
+        self.start_again();
+    }
+
+    /// Starts one that was killed again on its folder.
+    pub(crate) fn start_again(&mut self) {
         self.program = Some(serve(self.folder.path()));
     }
 
-    fn kill(&mut self) {
+    /// Ends it without a word to it.
+    pub(crate) fn kill(&mut self) {
         if let Some(program) = self.program.take() {
             program.signal(Signal::KILL);
             program.wait();

@@ -245,6 +245,29 @@ fn a_server_that_was_killed_has_what_it_had_accepted() {
 }
 
 #[test]
+fn a_key_is_known_by_a_server_that_was_killed_after_its_message_had_ended() {
+    let Some(mut server) = Server::start() else { return };
+    let queue = server.open("q", &HeldClock::new());
+    let sent = |key: &str| Message { idempotency_key: Some(key.into()), ..message("orders", key) };
+    let first: Vec<ExecutionId> = ["done", "dead", "dropped", "waits"]
+        .map(|key| accept(&queue, sent(key)).unwrap().id)
+        .into();
+    let claimed = claim(&queue, 2);
+    settle(&queue, claimed[0].id, Ending::Done);
+    settle(&queue, claimed[1].id, dead());
+    flush(&queue);
+    let dropped = Filter { id: Some(first[2]), most: 1, ..Filter::default() };
+    assert_eq!(queue.forget(&dropped).unwrap(), 1);
+    server.kill();
+    server.again();
+    flush(&queue);
+    for (key, id) in ["done", "dead", "dropped", "waits"].into_iter().zip(first) {
+        let again = (0..10).find_map(|_| accept(&queue, sent(key)).ok()).unwrap();
+        assert_eq!((again.id, again.repeated), (id, true), "{key}");
+    }
+}
+
+#[test]
 fn a_server_that_forgot_what_it_gave_out_learns_how_that_ended() {
     let Some(mut server) = Server::start() else { return };
     let clock = HeldClock::new();

@@ -97,7 +97,7 @@ impl Work {
     }
 
     async fn end(&self, pulled: &Pulled, id: u64) -> Result<(), QueueError> {
-        self.acknowledge(&pulled.acker, pulled.sequence).await?;
+        self.acknowledge(&pulled.acker, pulled.sequence, id, pulled.key.clone()).await?;
         if pulled.failures > 0 {
             self.streams.purge("retry", id).await?;
         }
@@ -106,10 +106,24 @@ impl Work {
 
     /// Has the server forget a message that has ended. One that was killed, and has forgotten that
     /// it gave the message out, leaves an acknowledgement without an answer.
-    pub(super) async fn acknowledge(&self, acker: &Acker, sequence: u64) -> Result<(), QueueError> {
+    /// Its idempotency `key` stays known.
+    pub(super) async fn acknowledge(
+        &self,
+        acker: &Acker,
+        sequence: u64,
+        id: u64,
+        key: Option<String>,
+    ) -> Result<(), QueueError> {
+        self.know_key(id, key).await?;
         match acker.double_ack().await {
             Ok(()) => Ok(()),
             Err(_) => self.streams.remove(sequence).await,
         }
+    }
+
+    /// Writes down that the message `id` had the idempotency key of this subject.
+    pub(super) async fn know_key(&self, id: u64, key: Option<String>) -> Result<(), QueueError> {
+        let Some(subject) = key else { return Ok(()) };
+        self.streams.publish(subject, id.to_string().into(), None).await.map(drop)
     }
 }

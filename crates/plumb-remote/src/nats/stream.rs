@@ -1,0 +1,127 @@
+//! A stream of bytes from one client of a NATS server to another.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use async_nats::{Client, HeaderMap, Message, Subscriber};
+use futures_util::StreamExt as _;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::SILENCE_NS;
+
+/// The header with the number of a piece.
+const NUMBER: &str = "Plumb-Number";
+/// Bytes of a piece: servers take a mebibyte by default.
+const PIECE: usize = 256 << 10;
+/// Pieces that have come and are not read.
+const WAITING_MAX: usize = 256;
+
+/// What the other side says. An empty piece is its end.
+#[derive(Debug)]
+pub struct NatsReader {
+    pieces: Receiver<Result<Vec<u8>, ()>>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl NatsReader {
+    pub(super) fn of(mut incoming: Subscriber, threads: &Runtime) -> Self {
+        let (sender, pieces) = mpsc::sync_channel(WAITING_MAX);
+        threads.spawn(async move {
+            let mut expected = 0;
+            while let Some(piece) = incoming.next().await {
+                let whole = number(&piece) == Some(expected);
+                expected += 1;
+                let piece = if whole { Ok(piece.payload.to_vec()) } else { Err(()) };
+                // who does not read is as gone as who does not listen
+                if sender.try_send(piece).is_err() || !whole {
+                    break;
+                }
+            }
+        });
+        Self { pieces, rest: io::Cursor::default() }
+    }
+}
+
+fn number(piece: &Message) -> Option<u64> {
+    piece.headers.as_ref()?.get(NUMBER)?.as_str().parse().ok()
+}
+
+impl Read for NatsReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.rest.read(buffer)?;
+        if read > 0 || buffer.is_empty() {
+            return Ok(read);
+        }
+        // both sides say now and then that they are there
+        match self.pieces.recv_timeout(Duration::from_nanos(2 * SILENCE_NS)) {
+            Ok(Ok(piece)) => {
+                self.rest = io::Cursor::new(piece);
+                self.rest.read(buffer)
+            }
+            Ok(Err(())) => {
+                Err(io::Error::other("the NATS server has lost a part of what was said"))
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Ok(0),
+        }
+    }
+}
+
+/// What is said to the other side; its end is said when it is dropped.
+#[derive(Debug)]
+pub struct NatsWriter {
+    client: Client,
+    threads: Arc<Runtime>,
+    subject: String,
+    number: u64,
+}
+
+impl NatsWriter {
+    pub(super) fn to(client: Client, threads: Arc<Runtime>, subject: String) -> Self {
+        Self { client, threads, subject, number: 0 }
+    }
+
+    fn publish(&mut self, piece: &[u8]) -> io::Result<()> {
+        let mut headers = HeaderMap::new();
+        headers.insert(NUMBER, self.number.to_string().as_str());
+        self.number += 1;
+        let (subject, piece) = (self.subject.clone(), piece.to_vec().into());
+        self.wait(self.client.publish_with_headers(subject, headers, piece))
+    }
+
+    /// A server that is away takes nothing; the other side has gone long before it comes back.
+    fn wait<E: std::error::Error + Send + Sync + 'static>(
+        &self,
+        sent: impl Future<Output = Result<(), E>>,
+    ) -> io::Result<()> {
+        let sent = async { timeout(Duration::from_nanos(SILENCE_NS), sent).await };
+        match self.threads.block_on(sent) {
+            Ok(sent) => sent.map_err(io::Error::other),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+impl Write for NatsWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        if !piece.is_empty() {
+            self.publish(piece)?;
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.wait(self.client.flush())
+    }
+}
+
+impl Drop for NatsWriter {
+    fn drop(&mut self) {
+        let _ = self.publish(&[]); // whoever hears nothing more takes us for gone
+        let _ = self.flush();
+    }
+}
