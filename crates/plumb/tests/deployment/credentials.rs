@@ -1,13 +1,14 @@
 //! What `deploy/nats` makes is what a NATS server takes.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::{ran, sources, text};
-use crate::kit::Ended;
 use crate::kit::foreign::installed;
 use crate::kit::namespace::allowed;
+use crate::kit::{Ended, PLUMB, Program, Server};
 
 /// A program that `./test` makes of a Go module; `Err` says why it is not there.
 pub(super) fn of_go(name: &str) -> Result<String, String> {
@@ -83,4 +84,53 @@ fn words_that_are_missing_are_named() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(ended) = allowed(make(&folder.path().join("secrets"), &[])) else { return };
     assert!(ended.with(2).stderr.contains("FOLDER HOST..."));
+}
+
+#[test]
+fn a_controller_and_a_remote_meet_there() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let secrets = folder.path().join("secrets");
+    let Some(made) = allowed(make(&secrets, &["localhost", "127.0.0.1"])) else { return };
+    made.with(0);
+    let Some(()) = allowed(installed("nats-server", "nats-server")) else { return };
+    let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = port.local_addr().expect("it is bound").to_string();
+    drop(port);
+    let configuration = text("deploy/nats/nats.conf")
+        .replace("/etc/nats/", &format!("{}/", secrets.display()))
+        .replace("0.0.0.0:4222", &address)
+        .replace("127.0.0.1:8222", "127.0.0.1:-1");
+    fs::write(folder.path().join("nats.conf"), configuration).expect("a file");
+    let keys = fs::read_to_string(secrets.join("nats.env")).expect("it was made");
+    let keys: Vec<(&str, &str)> = keys.lines().filter_map(|line| line.split_once('=')).collect();
+    let start = |program: &str, words: &[&str], told: &[(&str, &str)]| {
+        Program::start_told(Path::new(program), words, folder.path(), told)
+    };
+    let nats = start("nats-server", &["-c", "nats.conf"], &keys);
+    while !nats.log_line().contains("Server is ready") {}
+
+    let url = format!("tls://{address}");
+    let ca = secrets.join("ca.pem").display().to_string();
+    let told = |key: &str| {
+        let key = secrets.join(key).display().to_string();
+        [("PLUMB_NATS_URL", url.clone()), ("PLUMB_NATS_NKEY", key), ("PLUMB_NATS_CA", ca.clone())]
+    };
+    let [remote, controller, stranger] =
+        [told("remote.nkey"), told("controller.nkey"), told("stranger.nkey")];
+    let remote = start(PLUMB, &["remote", "--name", "web1"], &borrowed(&remote));
+    assert!(remote.log_line().contains("web1 waits"));
+    let target = Server::start(&["--quiet"]);
+    let words = ["net", "ping", &target.address, "--remotes", "all", "--count=20", "--json"];
+    let run = start(PLUMB, &words, &borrowed(&controller)).wait().json();
+    assert_eq!(run["plan"]["options"]["remotes"][0]["name"], "web1");
+    assert_eq!(run["results"][0]["operations"], 20);
+
+    let nk = of_go("nk").expect("it was there");
+    let seed = ran(&nk, &["-gen", "user"], folder.path(), &[]).with(0).stdout;
+    fs::write(secrets.join("stranger.nkey"), seed).expect("a file");
+    start(PLUMB, &words, &borrowed(&stranger)).wait().with(2);
+}
+
+fn borrowed<'a>(told: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
+    told.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }

@@ -43,21 +43,6 @@ impl Files {
     }
 }
 
-/// Whether `plumb remote` and its controller meet at a NATS server.
-fn over_nats() -> Result<(), String> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let knows = |words: &[&str]| plumb(words, folder.path()).with(0).stdout.contains("--nats ");
-    if knows(&["remote", "--help"]) && knows(&["net", "ping", "--help"]) {
-        return Ok(());
-    }
-    Err("this plumb knows no --nats: command lines of remotes are not tried".into())
-}
-
-/// Whether the words are about remotes on other machines.
-fn is_remote(words: &[String]) -> bool {
-    words[0] == "remote" || words.iter().any(|word| word.starts_with("--nats"))
-}
-
 fn words(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| panic!("`{line}` is not closed"))
 }
@@ -81,12 +66,9 @@ fn units_start_what_there_is() {
             .expect("a command")
             .replace("%H", "web1")
             .replace("%d", &files.at().display().to_string())
-            .replace("${PLUMB_NATS}", set("PLUMB_NATS"))
+            .replace("${PLUMB_NATS_URL}", set("PLUMB_NATS_URL"))
             .replace("$PLUMB_REMOTE_OPTIONS", set("PLUMB_REMOTE_OPTIONS"));
         let words = words(&line);
-        if is_remote(&words) && allowed(over_nats()).is_none() {
-            continue;
-        }
         files.taken(&words);
     }
 }
@@ -98,9 +80,6 @@ fn containers_start_what_there_is() {
         let words = words.as_array().expect("words").iter().filter_map(Value::as_str);
         let mut words: Vec<String> =
             words.map(|word| word.replace("$(INDEX)", "7").replace("$(NODE)", "node7")).collect();
-        if is_remote(&words) && allowed(over_nats()).is_none() {
-            return;
-        }
         for word in &mut words {
             *word = word.replace("/etc/plumb/remote.toml", options);
         }
@@ -137,9 +116,6 @@ fn the_chapter_on_many_machines_shows_what_there_is() {
     for line in lines {
         let words = words(line);
         seen += 1;
-        if is_remote(&words) && allowed(over_nats()).is_none() {
-            continue;
-        }
         files.taken(&words);
     }
     assert!(seen >= 5, "{seen}");
