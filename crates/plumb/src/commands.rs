@@ -38,8 +38,8 @@ pub(crate) fn all() -> Command {
         .subcommand(size::command())
         .subcommand(smc::command())
         .subcommand(remote::command())
-        .subcommands(manual::commands())
         .mut_subcommands(plumb_options::offer)
+        .subcommands(manual::commands()) // what writes itself takes no options from files
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Manual pages and completions, made from the command line's own definition.
 
+use std::fs;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::exit::Exit;
 
@@ -17,6 +20,14 @@ pub(crate) fn commands() -> [Command; 2] {
                 .value_name("COMMAND")
                 .help("Words of the command, for example: net ping")
                 .num_args(0..),
+        )
+        .arg(
+            Arg::new("out")
+                .long("out")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("command")
+                .help("Write the pages of all commands into this folder instead"),
         );
     let complete = Command::new("complete").about("Print completions for a shell").arg(
         Arg::new("shell").value_name("SHELL").value_parser(value_parser!(Shell)).required(true),
@@ -24,19 +35,37 @@ pub(crate) fn commands() -> [Command; 2] {
     [man, complete]
 }
 
-/// Prints the manual page of one of `all` commands.
-pub(crate) fn man(mut all: Command, words: &ArgMatches) -> anyhow::Result<Exit> {
+/// Prints the manual page of one of `all` commands, or writes those of all.
+pub(crate) fn man(all: Command, words: &ArgMatches) -> anyhow::Result<Exit> {
+    let mut all = all.disable_help_subcommand(true); // it has no page
     all.build(); // so that subcommands know their full names
+    if let Some(folder) = words.get_one::<PathBuf>("out") {
+        fs::create_dir_all(folder)
+            .and_then(|()| write_pages(&all, folder))
+            .with_context(|| format!("cannot write manual pages into {}", folder.display()))?;
+        return Ok(Exit::Ran);
+    }
     let mut command = &all;
     for word in words.get_many::<String>("command").into_iter().flatten() {
         command = command.find_subcommand(word).ok_or_else(|| {
             anyhow!("there is no command `{word}` here; `plumb help` lists the commands")
         })?;
     }
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    io::stdout().write_all(&page)?;
+    page(command).render(&mut io::stdout().lock())?;
     Ok(Exit::Ran)
+}
+
+/// Writes the pages of `command` and of all below it into `folder`.
+fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
+    page(command).generate_to(folder)?;
+    let shown = |command: &&Command| !command.is_hide_set();
+    command.get_subcommands().filter(shown).try_for_each(|each| write_pages(each, folder))
+}
+
+/// The manual page of a command that knows its full name.
+fn page(command: &Command) -> Man {
+    let source = concat!("plumb ", env!("CARGO_PKG_VERSION"));
+    Man::new(command.clone()).source(source).manual("Plumbline")
 }
 
 /// Prints completions of `all` commands.

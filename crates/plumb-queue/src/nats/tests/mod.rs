@@ -231,8 +231,8 @@ fn a_key_is_known_by_a_server_that_was_killed_after_its_message_had_ended() {
     flush(&queue);
     let dropped = Filter { id: Some(first[2]), most: 1, ..Filter::default() };
     assert_eq!(queue.forget(&dropped).unwrap(), 1);
-    server.kill();
-    server.again();
+    server.process.kill();
+    server.process.again();
     flush(&queue);
     for (key, id) in ["done", "dead", "dropped", "waits"].into_iter().zip(first) {
         let again = (0..10).find_map(|_| accept(&queue, sent(key)).ok()).unwrap();

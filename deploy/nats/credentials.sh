@@ -1,0 +1,53 @@
+#!/bin/sh
+# Makes what a NATS server, a controller and its remotes prove themselves with:
+# credentials.sh FOLDER HOST..., the names and addresses under which the server is reached.
+# Needs openssl, and nk (go install github.com/nats-io/nkeys/nk@latest).
+#
+#   ca.pem                 for the controller and every remote (--nats-ca)
+#   server.pem server.key  for the server, in /etc/nats
+#   nats.env               for the server: the public keys, as variables of its environment
+#   controller.nkey        for the controller (--nats-nkey)
+#   remote.nkey            for every remote (--nats-nkey)
+#   ca.key                 for nobody: keep it to sign the next certificate of the server
+set -eu
+if [ $# -lt 2 ]; then
+    echo "usage: $0 FOLDER HOST..." >&2
+    exit 2
+fi
+for tool in openssl nk; do
+    command -v "$tool" >/dev/null || { echo "$0: there is no $tool in PATH" >&2; exit 2; }
+done
+folder="$1"
+shift
+umask 077
+mkdir -p "$folder"
+cd "$folder"
+if [ -e ca.pem ]; then
+    echo "$0: $folder has credentials already" >&2
+    exit 2
+fi
+
+names=""
+for host in "$@"; do
+    case "$host" in
+    *[!0-9.]*) kind=DNS ;;
+    *) kind=IP ;;
+    esac
+    names="$names${names:+,}$kind:$host"
+done
+key="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
+# shellcheck disable=SC2086 # words, on purpose
+openssl req -x509 $key -keyout ca.key -out ca.pem -days 365 -subj "/CN=plumb authority" \
+    -addext "keyUsage=critical,keyCertSign,cRLSign" 2>/dev/null
+# shellcheck disable=SC2086
+openssl req $key -keyout server.key -out server.csr -subj "/CN=$1" 2>/dev/null
+printf 'subjectAltName=%s\nextendedKeyUsage=serverAuth\nbasicConstraints=critical,CA:FALSE\n' "$names" >server.ext
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 \
+    -extfile server.ext -out server.pem 2>/dev/null
+rm -f server.csr server.ext ca.srl
+
+for who in controller remote; do
+    nk -gen user >"$who.nkey"
+done
+printf 'PLUMB_CONTROLLER_NKEY=%s\nPLUMB_REMOTE_NKEY=%s\n' \
+    "$(nk -inkey controller.nkey -pubout)" "$(nk -inkey remote.nkey -pubout)" >nats.env
