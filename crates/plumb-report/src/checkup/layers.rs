@@ -25,7 +25,7 @@ pub(super) fn section(servers: &[Server<'_>], href: &dyn Fn(&str) -> Option<Stri
             h2 { "How long one operation takes, layer by layer" }
             figure class="forest layers" {
                 ul class="legend" {
-                    li { span class="key round" {} "median, with its 95 % interval" }
+                    li { span class="key round" {} "median, with its 95 % interval (shortest to longest time where it has none)" }
                     li { span class="key round hollow" {} "99th percentile" }
                     @if doubted { li { span class="key dashed" {} "may not be used as it stands" } }
                 }
