@@ -198,7 +198,7 @@ fn percents(page: &str, class: &str, attribute: &str) -> Vec<f64> {
     let elements = page.split('<').filter(|it| it.contains(&format!("class=\"{class}\"")));
     let values =
         elements.filter_map(|it| it.split_once(&format!(" {attribute}=\""))?.1.split_once('%'));
-    values.map(|(value, _)| value.parse().unwrap()).collect()
+    values.map(|(value, _)| value.parse().expect("a figure")).collect()
 }
 
 #[test]
