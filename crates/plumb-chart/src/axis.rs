@@ -33,6 +33,14 @@ impl Axis {
         Self::quantity(title, (real(low.max(1)), real(high.max(1))), (start, end), &TIME)
     }
 
+    /// The same on a logarithmic axis however close they lie: for what differs by factors.
+    #[must_use]
+    pub fn times_over_decades(title: &str, (low, high): (u64, u64), start: f64, end: f64) -> Self {
+        let low = real(low.max(1)).min(FAR);
+        let high = real(high).clamp(2.0 * low, 2.0 * FAR);
+        Self::logarithmic(title, (low, high), (start, end), &TIME)
+    }
+
     /// The same of times that are figures of statistics, and need not be whole.
     #[must_use]
     pub fn times_between(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
@@ -243,6 +251,16 @@ impl Axis {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_axis_over_decades_gives_every_decade_the_same_room() {
+        let axis = Axis::times_over_decades("time", (17_000, 3_500_000), 0.0, 300.0);
+        let decade = axis.at(100_000.0) - axis.at(10_000.0);
+        assert!((axis.at(1_000_000.0) - axis.at(100_000.0) - decade).abs() < 1e-9);
+        assert!(axis.at(17_000.0) > 0.0 && axis.at(3_500_000.0) < 300.0);
+        let alone = Axis::times_over_decades("time", (20_000, 20_000), 0.0, 300.0);
+        assert!(alone.ticks.len() > 1 && alone.at(20_000.0).is_finite());
+    }
 
     fn labels(axis: &Axis) -> Vec<&str> {
         axis.ticks

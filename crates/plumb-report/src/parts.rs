@@ -7,7 +7,7 @@ mod table;
 use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
 
 pub(crate) use name::names;
-use table::{first_hits, groups, hits, split, times, told};
+use table::{bytes, first_hits, groups, hits, split, times, told};
 
 use crate::facts::Fact;
 use crate::figures::{Pick, grouped, time_of};
@@ -40,15 +40,11 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
     let before = if scenarios::are_in(record) { scenarios::sections(record) } else { Vec::new() };
     let all = [
         Section {
-            title: "Time to first byte",
+            title: "Time to first and last byte",
             about: "From the send to the first byte of the answer: the network and the server's \
-                    work, where it answers with complete pages.",
-            table: times(record, |part| part.first_byte_ns.as_ref()),
-        },
-        Section {
-            title: "Time to last byte",
-            about: "From the send to the last byte of the answer: the round trip of the page.",
-            table: times(record, |part| part.service_ns.as_ref()),
+                    work, where it answers with complete pages. To the last byte: the round trip \
+                    of the page.",
+            table: bytes(record),
         },
         Section {
             title: "Response time from the due time",

@@ -11,6 +11,9 @@ use crate::section::Section;
 use crate::table::{Column, ColumnKind, Table};
 use crate::trust::Trust;
 
+/// The title of what a scenario demands.
+pub(crate) const THRESHOLDS: &str = "Thresholds";
+
 /// True for a load of scenarios.
 pub(crate) fn are_in(record: &RunRecord) -> bool {
     record.plan.layer == "http" && record.plan.verb == "load"
@@ -20,7 +23,7 @@ pub(crate) fn are_in(record: &RunRecord) -> bool {
 pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
     vec![
         Section {
-            title: "Thresholds",
+            title: THRESHOLDS,
             about: "What the scenario demands, and what was found. What cannot be judged is missed.",
             table: thresholds(record),
         },

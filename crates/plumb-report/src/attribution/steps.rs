@@ -303,6 +303,20 @@ pub(crate) fn picture(title: &str, attribution: &Attribution, trust: Trust) -> M
     }
 }
 
+/// One bar of the means alone, where the page of the run has the rest.
+pub(crate) fn brief(title: &str, attribution: &Attribution, trust: Trust) -> Markup {
+    let accounts = accounts(attribution);
+    html! {
+        div class="stack" {
+            h3 { (title) @if !trust.is_full() { " (" (trust.denial()) ")" } }
+            @match &accounts[0].split {
+                Ok(split) => { (stack::bar(&accounts[0].of, split, !trust.is_full())) }
+                Err(reason) => { p { (accounts[0].of) " cannot be split: " (typeset(&reason.to_string())) } }
+            }
+        }
+    }
+}
+
 fn titled(percentile: u8) -> String {
     match percentile {
         50 => "One typical operation, near the median".into(),

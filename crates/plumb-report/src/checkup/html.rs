@@ -1,14 +1,15 @@
 //! A checkup as one self-contained page: styles inline, no script, nothing fetched. It links the
-//! pages of its runs, which lie below it.
+//! pages of its runs, which lie below it, or holds them.
 
 use maud::{Markup, html};
-use plumb_checkup::{Checkup, CheckupPart, LayerState, LayerVerdict, OwnTime, PartRole};
-use plumb_measure::{Attribution, FindingKind};
+use plumb_checkup::{Checkup, PartRole};
+use plumb_folder::HostTrack;
+use plumb_measure::{Attribution, RunRecord};
 
-use super::{Server, findings, remarks, sentence, servers, tables};
+use super::{Server, findings, layers, ranked, remarks, sentence, tables};
 use crate::attribution::{stack, steps};
 use crate::definitions::Definition;
-use crate::figures::{real, typeset};
+use crate::figures::typeset;
 use crate::trust::Trust;
 use crate::{page, sheet};
 
@@ -56,10 +57,40 @@ const DEFINITIONS: [Definition; 6] = [
     },
 ];
 
-/// The checkup as an HTML document.
+/// A run of a checkup, to stand in its page.
+#[derive(Clone, Debug)]
+pub struct CheckupRun {
+    /// Its folder, as in [`plumb_checkup::CheckupOutcome::folder`].
+    pub folder: String,
+    /// What was measured.
+    pub record: RunRecord,
+    /// What the machines did meanwhile.
+    pub tracks: Vec<HostTrack>,
+}
+
+/// The checkup as an HTML document, which lies in its folder.
 #[must_use]
 pub fn render(checkup: &Checkup) -> String {
-    let servers = servers(checkup);
+    document(checkup, &[], &|folder| Some(format!("{folder}/report.html")))
+}
+
+/// The same with its runs inside, so that it may lie anywhere; what is not among `runs` has no link.
+#[must_use]
+pub fn whole(checkup: &Checkup, runs: &[CheckupRun]) -> String {
+    let number = |folder: &str| runs.iter().position(|run| run.folder == folder);
+    document(checkup, runs, &|folder| number(folder).map(|at| format!("#{}", id(at))))
+}
+
+fn id(number: usize) -> String {
+    format!("run-{}", number + 1)
+}
+
+fn document(
+    checkup: &Checkup,
+    runs: &[CheckupRun],
+    href: &dyn Fn(&str) -> Option<String>,
+) -> String {
+    let servers = ranked(checkup);
     let around = remarks::around(checkup);
     let content = html! {
         header {
@@ -69,11 +100,8 @@ pub fn render(checkup: &Checkup) -> String {
         main {
             p class="sentence" { (typeset(&sentence(checkup))) }
             (findings::section(checkup))
-            section class="answers" aria-label="Layers" {
-                @for server in &servers { (answer(server)) }
-            }
-            (bars(&servers))
             (pictures(&servers))
+            (layers::section(&servers, href))
             @for server in &servers { (section(server)) }
             @if !around.is_empty() {
                 section {
@@ -100,6 +128,9 @@ pub fn render(checkup: &Checkup) -> String {
             }
             (page::how_to_read(&DEFINITIONS))
         }
+        @for (at, run) in runs.iter().enumerate() {
+            (crate::html::within(&id(at), &run.record, &run.tracks))
+        }
         footer { "plumb " (checkup.plumb.version) ", " (checkup.schema) }
     };
     let tone = match () {
@@ -111,84 +142,17 @@ pub fn render(checkup: &Checkup) -> String {
     page::styled(&title, tone, STYLES, &content)
 }
 
-fn answer(server: &Server<'_>) -> Markup {
-    let adds = || remarks::of(server).into_iter().find(|(name, _)| *name == "adds");
-    let outcomes = || server.parts.iter().filter_map(|part| part.outcome.as_ref());
-    let others = |why: &str| {
-        let mut reasons = outcomes().flat_map(|outcome| &outcome.validity.reasons);
-        reasons.any(|it| it.kind == FindingKind::ForeignLoad && it.text == why)
-    };
-    let said = match server.verdict.and_then(|verdict| verdict.why.clone()) {
-        Some(why) if server.busy && others(&why) => {
-            Some("this machine was busy with other work".into())
-        }
-        None => adds().map(|(name, text)| format!("{name} {text}")),
-        why => why,
-    };
-    html! {
-        p class={ "validity " (tone(server)) } {
-            strong { (server.name) ": " (server.word()) }
-            @if let Some(said) = &said { " " span { (typeset(said)) } }
-        }
-    }
-}
-
+/// What is to be said of a server beside its times.
 fn section(server: &Server<'_>) -> Markup {
-    let remarks = remarks::of(server);
-    let run = |part: &&CheckupPart| {
-        let folder = part.outcome.as_ref()?.folder.as_deref()?;
-        Some((format!("{}, {}", part.operation, part.how), format!("{folder}/report.html")))
-    };
-    let runs: Vec<(String, String)> = server.parts.iter().filter_map(run).collect();
+    let remarks = remarks::of(server).into_iter().filter(|(name, _)| *name != remarks::ADDS);
+    let remarks: Vec<(&str, String)> = remarks.collect();
     html! {
         section {
             h2 { (server.name) }
-            (sheet::table("One row a measurement", &tables::watched(&server.parts)))
+            (sheet::table("One row a measurement", &tables::beside_times(&server.parts)))
             @if !remarks.is_empty() {
                 dl class="facts" {
                     @for (name, text) in &remarks { dt { (name) } dd { (typeset(text)) } }
-                }
-            }
-            @if !runs.is_empty() {
-                ul class="notes" {
-                    @for (name, report) in &runs {
-                        li { a href=(report) { "The run of " (name) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn tone(server: &Server<'_>) -> &'static str {
-    match server.verdict.map_or(LayerState::Open, |verdict| verdict.state) {
-        LayerState::Judged if server.faulty => "bad",
-        LayerState::Judged if server.verdict.is_some_and(|verdict| verdict.slowest) => "part",
-        LayerState::Judged => "good",
-        LayerState::NotValid | LayerState::NotMeasured => "bad",
-        LayerState::NotChecked | LayerState::Open => "open",
-    }
-}
-
-/// What each judged layer adds, as bars of one scale.
-fn bars(servers: &[Server<'_>]) -> Markup {
-    let judged = servers.iter().filter_map(|server| Some((server.verdict?, server.verdict?.own?)));
-    let mut judged: Vec<(&LayerVerdict, OwnTime)> = judged.collect();
-    judged.sort_by_key(|(_, own)| std::cmp::Reverse(own.ns));
-    let most = judged.first().map_or(0, |(_, own)| own.ns.max(0).unsigned_abs());
-    html! {
-        @if judged.len() > 1 {
-            section {
-                h2 { "Own time of each layer in one operation" }
-                dl class="bars" {
-                    @for (layer, own) in &judged {
-                        @let ns = own.ns.max(0).unsigned_abs();
-                        dt { (layer.server) }
-                        dd class=(if layer.slowest { "track slowest" } else { "track" }) {
-                            span class="bar" style=(width(ns, most)) {}
-                        }
-                        dd class="value" { (typeset(&remarks::time(own.ns))) }
-                    }
                 }
             }
         }
@@ -205,7 +169,7 @@ fn pictures(servers: &[Server<'_>]) -> Markup {
                 h2 { "Where the time of one operation went" }
                 (stack::legend(&steps::kinds_of(told.iter().map(|(_, attribution, _)| *attribution))))
                 @for (title, attribution, trust) in &told {
-                    (steps::picture(title, attribution, *trust))
+                    (steps::brief(title, attribution, *trust))
                 }
                 p class="about" {
                     "With one user. Every bar is as long as its own whole; means, because means add up "
@@ -227,9 +191,4 @@ fn told<'a>(server: &Server<'a>) -> Option<(String, &'a Attribution, Trust)> {
         let title = format!("{}: {}", server.name, part.operation);
         Some((title, attribution, Trust::of(&outcome.validity)))
     })
-}
-
-/// The width of a bar beside the longest.
-fn width(ns: u64, most: u64) -> String {
-    format!("width: {:.1}%", 100.0 * real(ns) / real(most.max(1)))
 }

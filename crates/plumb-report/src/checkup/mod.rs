@@ -2,6 +2,7 @@
 
 mod findings;
 mod html;
+mod layers;
 mod remarks;
 mod tables;
 
@@ -11,7 +12,7 @@ use plumb_measure::Status;
 use crate::table::escaped;
 use crate::wrap::{NAME_WIDTH, harmless, paragraph};
 
-pub use html::render as html;
+pub use html::{CheckupRun, render as html, whole as html_with_runs};
 
 /// The checkup as text of `width` columns; a table leaves out what does not fit, and says so. Ends
 /// with a line end.
@@ -108,6 +109,18 @@ fn servers(checkup: &Checkup) -> Vec<Server<'_>> {
         Server { layer, name, parts, verdict, shares, faulty, busy }
     })
     .collect()
+}
+
+/// The same as they rank: those that are judged first, the slowest of them first.
+fn ranked(checkup: &Checkup) -> Vec<Server<'_>> {
+    let mut servers = servers(checkup);
+    let layers = &checkup.verdict.layers;
+    let rank = |server: &Server<'_>| {
+        let same = |it: &LayerVerdict| it.layer == server.layer && it.server == server.name;
+        layers.iter().position(same).unwrap_or(layers.len())
+    };
+    servers.sort_by_key(rank);
+    servers
 }
 
 /// How it ended, when that was not its end, and what it says.

@@ -10,14 +10,15 @@ use crate::verdict;
 /// Findings of one part that are spelled out; more are counted.
 const FINDINGS_MAX: usize = 3;
 
+/// The name of what a server adds to a round trip.
+pub(super) const ADDS: &str = "adds";
+
 /// Everything there is to say of `server`.
 pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
     let mut remarks: Vec<(&str, String)> = Vec::new();
-    if let Some(verdict) = server.verdict
-        && let (Some(own), Some(operation)) = (verdict.own, &verdict.operation)
-    {
-        remarks.push(("adds", adds(server.layer, own, operation)));
-        remarks.extend(account(verdict).map(|text| ("its account", text)));
+    if let Some(text) = added(server) {
+        remarks.push((ADDS, text));
+        remarks.extend(server.verdict.and_then(account).map(|text| ("its account", text)));
     }
     for (at, part) in server.parts.iter().enumerate() {
         remarks.extend(processing(part).map(|text| ("processing", text)));
@@ -26,6 +27,20 @@ pub(super) fn of<'a>(server: &Server<'a>) -> Vec<(&'a str, String)> {
         remarks.extend(if said { Vec::new() } else { trouble(part, server.busy) });
     }
     remarks
+}
+
+/// What a server that is judged adds to a round trip.
+pub(super) fn added(server: &Server<'_>) -> Option<String> {
+    let verdict = server.verdict?;
+    Some(adds(server.layer, verdict.own?, verdict.operation.as_deref()?))
+}
+
+/// The same where the definitions say what is meant; a network adds what its row shows.
+pub(super) fn added_briefly(server: &Server<'_>) -> Option<String> {
+    let verdict = server.verdict.filter(|_| server.layer != CheckupLayer::Network)?;
+    let (own, operation) = (verdict.own?, verdict.operation.as_deref()?);
+    let way = if own.floor_ns.is_none() { ", the way through the network included" } else { "" };
+    Some(format!("adds {} {} to {operation}{way}", time(own.ns), doubt(own)))
 }
 
 /// What is said of the whole.

@@ -11,6 +11,8 @@ use crate::definitions;
 use crate::facts;
 use crate::figures::typeset;
 use crate::points::Points;
+use crate::scenarios;
+use crate::section::Section;
 use crate::trust::Trust;
 use crate::verdict;
 use crate::{attribution, clients, delivery, host, niping, notes, parts, slowest, streams, tables};
@@ -27,23 +29,42 @@ pub fn render(record: &RunRecord) -> String {
 pub fn watched(record: &RunRecord, tracks: &[HostTrack]) -> String {
     let content = html! {
         (front::head(record))
-        main {
-            (front::verdict(record))
-            (front::keys(record))
-            (delivery::section(record))
-            (attribution::section(record))
-            (attribution::steps::section(record))
-            (results(record))
-            (pages(record))
-            (charts(record, tracks))
-            @if !record.results.is_empty() { (details(record)) }
-            (repeat(record))
-            (page::how_to_read(&definitions::of(record)))
-        }
+        main { (sections(record, tracks)) }
         footer { "plumb " (record.plumb.version) ", " (record.schema) }
     };
     let title = format!("{}: {}", verdict::title(record), verdict::heading(record));
     page::styled(&title, front::tone(Trust::of_run(record)), attribution::styles(record), &content)
+}
+
+/// The run within the page of something else: an element that a link finds by `id`.
+pub(crate) fn within(id: &str, record: &RunRecord, tracks: &[HostTrack]) -> Markup {
+    html! {
+        article class={ "run " (front::tone(Trust::of_run(record))) } id=(id) {
+            (front::head(record))
+            (sections(record, tracks))
+        }
+    }
+}
+
+fn sections(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
+    // what was demanded comes before what was found
+    let all = parts::sections(record).into_iter();
+    let (demands, further): (Vec<Section>, Vec<Section>) =
+        all.partition(|section| section.title == scenarios::THRESHOLDS);
+    html! {
+        (front::verdict(record))
+        (front::keys(record))
+        (delivery::section(record))
+        (attribution::section(record))
+        (attribution::steps::section(record))
+        @for section in &demands { (titled(section)) }
+        (charts(record, tracks))
+        (results(record))
+        (pages(record, &further))
+        @if !record.results.is_empty() { (details(record)) }
+        (repeat(record))
+        (page::how_to_read(&definitions::of(record)))
+    }
 }
 
 fn results(record: &RunRecord) -> Markup {
@@ -89,15 +110,11 @@ fn results(record: &RunRecord) -> Markup {
 }
 
 /// The parts of the loads, and how their URLs were resolved.
-fn pages(record: &RunRecord) -> Markup {
+fn pages(record: &RunRecord, sections: &[Section]) -> Markup {
     let facts = parts::facts(record);
     html! {
-        @for section in parts::sections(record).iter().chain(&parts::errors(record)) {
-            section {
-                h2 { (section.title) }
-                p class="about" { (section.about) }
-                (sheet::table(section.title, &section.table))
-            }
+        @for section in sections.iter().chain(&parts::errors(record)) {
+            (titled(section))
         }
         @if !facts.is_empty() {
             section {
@@ -106,6 +123,16 @@ fn pages(record: &RunRecord) -> Markup {
                     @for known in &facts { dt { (known.name) } dd { (typeset(&known.value)) } }
                 }
             }
+        }
+    }
+}
+
+fn titled(section: &Section) -> Markup {
+    html! {
+        section {
+            h2 { (section.title) }
+            p class="about" { (section.about) }
+            (sheet::table(section.title, &section.table))
         }
     }
 }
@@ -128,9 +155,9 @@ fn charts(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
     }
     let (load, notes) = over_time(record, tracks);
     let sections = [
-        ("Distribution", distributions),
         ("How it scales", chart::sweeps(record)),
         ("Over time", load),
+        ("Distribution", distributions),
     ];
     html! {
         @for (title, figures) in &sections {

@@ -38,11 +38,11 @@ fn picks(record: &RunRecord) -> &'static [(&'static str, Pick, u8); 8] {
     if scenarios::are_in(record) { &STEP_PICKS } else { &PICKS }
 }
 
-/// One row a part, with the cells that `cells` makes of it; a part without is left out.
-fn rows(
+/// The rows that `cells` makes of each part; a part without is left out.
+fn rows<R: IntoIterator<Item = Vec<String>>>(
     record: &RunRecord,
     columns: Vec<Column>,
-    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
+    cells: impl Fn(&ResultRecord, &PartRecord) -> R,
 ) -> Table {
     let name = match record.plan.layer.as_str() {
         "http" if scenarios::are_in(record) => "step",
@@ -54,12 +54,12 @@ fn rows(
     rows_of(record, all, |result| &result.parts, cells)
 }
 
-/// A row for each of `parts`; the first of `columns` is their name.
-fn rows_of(
+/// The rows of each of `parts`; the first of `columns` is their name.
+fn rows_of<R: IntoIterator<Item = Vec<String>>>(
     record: &RunRecord,
     columns: Vec<Column>,
     parts: impl Fn(&ResultRecord) -> &[PartRecord],
-    cells: impl Fn(&ResultRecord, &PartRecord) -> Option<Vec<String>>,
+    cells: impl Fn(&ResultRecord, &PartRecord) -> R,
 ) -> Table {
     let points = Points::of(record);
     let mut all = points.columns();
@@ -68,9 +68,9 @@ fn rows_of(
     for result in &points.results {
         let parts = parts(result);
         for (name, part) in names(parts).into_iter().zip(parts) {
-            if let Some(cells) = cells(result, part) {
+            for cells in cells(result, part) {
                 let mut row = points.cells(result);
-                row.push(name);
+                row.push(name.clone());
                 row.extend(cells);
                 table.push_trusted(row, Trust::of(&result.validity));
             }
@@ -108,6 +108,22 @@ pub(super) fn times(
     rows(record, time_columns(record), |_, part| {
         let times = which(part)?;
         Some(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)).into())
+    })
+}
+
+/// The times to the first byte and to the last, one below the other.
+pub(super) fn bytes(record: &RunRecord) -> Table {
+    let mut columns = vec![Column::words("until")];
+    columns.extend(time_columns(record));
+    rows(record, columns, |_, part| {
+        let ends = [("first byte", &part.first_byte_ns), ("last byte", &part.service_ns)];
+        let row = |(end, times): (&str, &Option<Distribution>)| {
+            let times = times.as_ref()?;
+            let mut cells = vec![end.to_owned()];
+            cells.extend(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)));
+            Some(cells)
+        };
+        ends.into_iter().filter_map(row).collect::<Vec<_>>()
     })
 }
 

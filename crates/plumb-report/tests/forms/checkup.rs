@@ -193,6 +193,51 @@ fn the_page_links_every_run_and_loads_nothing() {
     assert!(page.contains("erp1") && page.contains("some processor"), "{page}");
 }
 
+/// The values of an attribute of all elements of a class, percent.
+fn percents(page: &str, class: &str, attribute: &str) -> Vec<f64> {
+    let elements = page.split('<').filter(|it| it.contains(&format!("class=\"{class}\"")));
+    let values =
+        elements.filter_map(|it| it.split_once(&format!(" {attribute}=\""))?.1.split_once('%'));
+    values.map(|(value, _)| value.parse().expect("a figure")).collect()
+}
+
+#[test]
+fn every_measurement_stands_on_one_logarithmic_axis() {
+    let page = html(&judged(vec![
+        takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 20),
+        takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 200),
+        takes(part(CheckupLayer::Pages, "application server", "a page", "one"), 2_000),
+    ]));
+    // from the median to p99 is the same factor in each row, so it is the same width
+    let (near, far) = (percents(&page, "reach", "x1"), percents(&page, "reach", "x2"));
+    assert_eq!((near.len(), far.len()), (3, 3), "{page}");
+    for (near_at, far_at) in near.iter().zip(&far) {
+        assert!((far_at - near_at - (far[0] - near[0])).abs() < 0.02, "{near:?} {far:?}");
+    }
+    // the slowest comes first, and tens of times apart are as far apart
+    assert!(near[0] > near[1] && near[1] > near[2], "{near:?}");
+    assert!((near[0] - near[1] - (near[1] - near[2])).abs() < 0.02, "{near:?}");
+}
+
+#[test]
+fn what_may_not_be_used_is_drawn_and_marked() {
+    let mut checkup = landscape();
+    for part in &mut checkup.parts {
+        if let Some(outcome) = part.outcome.as_mut().filter(|it| it.error.is_none()) {
+            outcome.validity = Validity::of([Finding {
+                kind: FindingKind::ForeignLoad,
+                scope: Scope::Everything,
+                text: "others took 40 % of the processors".into(),
+            }]);
+        }
+    }
+    checkup.judge();
+    let page = html(&checkup);
+    assert_eq!(page.matches("class=\"reach\"").count(), 4, "{page}");
+    assert_eq!(page.matches("<tr class=\"doubt\">").count(), 4, "{page}");
+    assert!(page.contains("not offered") && page.contains("not measured"), "{page}");
+}
+
 #[test]
 fn what_the_machine_did_meanwhile_stands_beside_the_figures() {
     let mut busy = takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21);
@@ -212,7 +257,7 @@ fn a_layer_that_adds_nothing_is_not_said_to_take_no_time() {
         takes(part(CheckupLayer::Network, "network", "a round trip", "1000 B"), 21),
         takes(part(CheckupLayer::Locks, "lock server", "a lock request", "one"), 19),
     ]));
-    assert!(page.contains("<dd class=\"value\">-2.00\u{a0}µs</dd>"), "{page}");
+    assert!(page.contains(">adds -2.00\u{a0}µs (±"), "{page}");
 }
 
 #[test]

@@ -13,4 +13,5 @@ mod collection;
 mod golden;
 mod niping;
 mod path_check;
+mod pictures;
 mod recording;

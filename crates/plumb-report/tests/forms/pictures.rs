@@ -1,0 +1,89 @@
+//! What is drawn in pages holds what the figures hold.
+
+use plumb_checkup::{Checkup, CheckupLayer, CheckupOutcome, CheckupPart, Middle, PartRole};
+use plumb_measure::Program;
+use plumb_report::checkup::{CheckupRun, html_with_runs};
+use plumb_report::html;
+
+use crate::page::{assert_balanced, assert_self_contained};
+use crate::records;
+
+/// Bytes of the page of one run, at most.
+const PAGE_MAX: usize = 300_000;
+
+/// The widths of the parts of each stacked bar, percent.
+fn bars(page: &str) -> Vec<Vec<f64>> {
+    let bars = page.split("class=\"stack-bar\"").skip(1);
+    let width = |part: &str| {
+        let (value, _) = part.split_once("style=\"width:")?.1.split_once('%')?;
+        value.parse().ok()
+    };
+    bars.map(|bar| bar.split("</div>").next().unwrap_or_default())
+        .map(|bar| bar.split("<span").filter_map(width).collect())
+        .collect()
+}
+
+#[test]
+fn stacked_parts_never_exceed_their_whole() {
+    let pages = records::all().into_iter().map(|(_, record)| html::render(&record));
+    let bars: Vec<Vec<f64>> = pages.flat_map(|page| bars(&page)).collect();
+    assert!(bars.iter().any(|bar| bar.len() > 1), "no bar was drawn");
+    for bar in bars {
+        // each width is rounded to a hundredth of a percent
+        assert!(bar.iter().sum::<f64>() <= 100.1, "{bar:?}");
+        assert!(bar.iter().all(|part| *part >= 0.0), "{bar:?}");
+    }
+}
+
+#[test]
+fn the_page_of_a_run_is_small_and_shows_pictures_before_tables() {
+    for (name, record) in records::all() {
+        let page = html::render(&record);
+        assert!(page.len() < PAGE_MAX, "{name}: {} bytes", page.len());
+        if let (Some(chart), Some(table)) = (page.find("class=\"chart\""), page.find(">Results<")) {
+            assert!(chart < table, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_checkup_that_holds_its_runs_links_nothing_outside() {
+    let runs: Vec<CheckupRun> = records::all()
+        .into_iter()
+        .map(|(name, record)| CheckupRun { folder: name.into(), record, tracks: Vec::new() })
+        .collect();
+    let mut parts: Vec<CheckupPart> = runs.iter().map(|run| part(&run.folder)).collect();
+    parts.push(part("lost"));
+    let plumb = Program { version: "0.0.0".into() };
+    let mut checkup = Checkup::begun(plumb, "2026-11-21T08:30:48Z".into(), parts);
+    checkup.judge();
+    let page = html_with_runs(&checkup, &runs);
+    let links: Vec<&str> =
+        page.split("href=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+    assert_eq!(links.len(), runs.len(), "the run that is not there has no link: {links:?}");
+    for link in links {
+        let id = link.strip_prefix('#').expect("a link within the page");
+        assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+    }
+    assert_balanced(&page);
+    assert_self_contained(&page);
+}
+
+fn part(folder: &str) -> CheckupPart {
+    CheckupPart {
+        layer: CheckupLayer::Network,
+        server: "network".into(),
+        operation: "a round trip".into(),
+        how: folder.into(),
+        role: PartRole::Beside,
+        users: 1,
+        expected_ns: 1_000_000_000,
+        words: vec!["net".into(), "ping".into()],
+        outcome: Some(CheckupOutcome {
+            folder: Some(folder.into()),
+            median: Some(Middle { ns: 20_000, low_ns: 19_000, high_ns: 21_000, intervals: 20 }),
+            p99_ns: Some(90_000),
+            ..CheckupOutcome::default()
+        }),
+    }
+}
