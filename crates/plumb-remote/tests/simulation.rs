@@ -10,11 +10,11 @@ use simulated::{Fate, Setting, Sum, Truth, World, outcome, told};
 /// Has all of `setting` carry out one load; what came of it, and what was true.
 fn run(setting: Setting) -> (Result<Vec<RemoteLoad>, RemoteError>, Sum, Truth, Fleet) {
     let (orders, world, truth) = World::new(setting);
-    let mut fleet = Fleet::over(orders, world).unwrap();
+    let mut fleet = Fleet::over(orders, world).expect("all answer");
     fleet.begin(&["net".into(), "ping".into()]);
     let mut sum = Sum::default();
-    let loads = fleet.load(&mut sum, &Stop::new().unwrap());
-    let truth = std::mem::take(&mut *truth.lock().unwrap());
+    let loads = fleet.load(&mut sum, &Stop::new().expect("it can be asked"));
+    let truth = std::mem::take(&mut *truth.lock().expect("nobody panicked"));
     (loads, sum, truth, fleet)
 }
 
