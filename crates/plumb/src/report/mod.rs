@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use plumb_checkup::Checkup;
 use plumb_folder::{
     Found, is_check, is_checkup, read_check, read_checkup, read_host_tracks, read_record,
 };
 use plumb_lab::Faults;
 use plumb_measure::RunRecord;
+use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
 use plumb_report::{checkup, html, markdown, path_check, terminal};
 
@@ -131,7 +133,9 @@ fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {
             Form::Markdown => checkup::markdown(&found),
             Form::Json => found.to_json(),
         };
-        return Ok(Shown { text, page: Some(checkup::html(&found)), exit: Exit::Ran });
+        // where it lies is not known, so its runs lie in it
+        let page = page.then(|| checkup::html_with_runs(&found, &runs_of(&found, only)));
+        return Ok(Shown { text, page, exit: Exit::Ran });
     }
     let mut found = Found::at(paths)?;
     if let Some(path) = found.only_run() {
@@ -164,6 +168,19 @@ fn one_run(path: &Path, form: Form) -> anyhow::Result<Shown> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let page = page_of(&record, folder);
     Ok(Shown { text, page: Some(page), exit: Exit::Ran })
+}
+
+/// The runs of a checkup whose folder or file is `path`; one that cannot be read is missing.
+fn runs_of(found: &Checkup, path: &Path) -> Vec<CheckupRun> {
+    let home = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    let folders = found.parts.iter().filter_map(|part| part.outcome.as_ref()?.folder.clone());
+    let runs = folders.filter_map(|folder| {
+        let at = home.join(&folder);
+        let record = read_record(&at).ok()?;
+        let tracks = read_host_tracks(&at, &record.started).unwrap_or_default();
+        Some(CheckupRun { folder, record, tracks })
+    });
+    runs.collect()
 }
 
 /// Writes the tables of percentiles of the only run that `paths` name.
