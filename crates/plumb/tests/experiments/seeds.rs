@@ -117,6 +117,7 @@ macro_rules! a_figure_for_every_cell {
             use super::{deciding, one_round};
 
             $(#[test]
+            #[ignore = "measures for tens of seconds: a part of ./test --full"]
             fn $test() {
                 assert_eq!(deciding(&one_round($name)), $figures);
             })*
@@ -136,6 +137,7 @@ a_figure_for_every_cell! {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn confirmations_go_through_each_connector_and_all_are_answered() {
     let (_kept, blocks) = blocks_of("connectors");
     for processes in [1, 4] {
@@ -182,6 +184,7 @@ fn four_of_the_401_requests_fail_and_count() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn twins_with_dummies_are_as_long_as_atom_and_not_much_longer() {
     let (_kept, blocks) = blocks_of("twins");
     let length = |form: &str| {
@@ -247,12 +250,14 @@ fn orders_go_through_the_queues_of_several_nodes_into_the_table() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn orders_go_through_pools_of_several_sizes_into_the_table() {
     assert_eq!(with_few_orders("idocs-pools", 25_000), ["rows"; 6]);
     assert_eq!(with_few_orders("idocs-all", 250_000), ["rows"]);
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn orders_are_transformed_in_both_ways_and_the_memory_of_each_is_kept() {
     let (kept, blocks) = blocks_of("transform");
     assert_eq!(blocks.len(), 4);
@@ -326,6 +331,7 @@ fn shortened(name: &str, words: &[(&str, &str)]) -> (tempfile::TempDir, String) 
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn users_fetch_templates_and_bytes_while_orders_go_through_the_queue() {
     let words = [
         ("block = \"6s\"", "block = \"2s\""),
