@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::{Driven, Ending, HeldTick, LoadPlan, Outlet, Stop};
+use plumb_engine::{Driven, Ending, Gate, HeldTick, LoadPlan, Outlet, Stop};
 use plumb_measure::{Clock as _, Slowest, Tick};
 use tokio::runtime::{Builder, Runtime};
 
@@ -45,6 +45,8 @@ pub(crate) struct Load<'a> {
     /// Callers at a time.
     pub(crate) callers: usize,
     pub(crate) stop: &'a Stop,
+    /// Where it waits for its controller, once its first connections stand.
+    pub(crate) gate: Option<&'a Gate>,
 }
 
 /// What came of it beside the records.
@@ -121,11 +123,17 @@ async fn run(
         }
     };
     outlet.begin(transport);
-    let now = MonotonicClock.now_ns();
+    let now = match load.gate {
+        Some(gate) => gate.pass(load.stop)?,
+        None => MonotonicClock.now_ns(),
+    };
     let mut ledger = Ledger::new(load.plan, now, outlet, passes, Arc::clone(&traffic));
     opened.into_iter().for_each(|times| ledger.connected(times));
     let office = Office {
-        looks: RefCell::new(Looks::of(load.plan.warmup, load.plan.extent)),
+        looks: RefCell::new(Looks::of(
+            load.plan.warmup,
+            load.plan.share(0).extent(load.plan.extent),
+        )),
         plan: load.plan,
         door: &door,
         statement: opening.statement,

@@ -107,7 +107,7 @@ impl Ledger {
         traffic: Arc<Traffic>,
     ) -> Self {
         let from = now + plan.warmup.ns();
-        let (until, count) = match plan.extent {
+        let (until, count) = match plan.share(0).extent(plan.extent) {
             Extent::For(time) => (Some(from + time.ns()), None),
             Extent::Count(count) => (None, Some(count)),
             Extent::Users => (None, None), // only scripts end so
@@ -118,7 +118,10 @@ impl Ledger {
             outlet,
             found: Observations::default(),
             pacer: match plan.pace {
-                Pace::Rate(rate) => Some(Pacer::new(now, rate.per_s())),
+                Pace::Rate(rate) => {
+                    let (per_s, offset_ns) = plan.share(0).rate(rate);
+                    Some(Pacer::new(now + offset_ns, per_s))
+                }
                 Pace::AsFast | Pace::Delay(_) => None,
             },
             from,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::OutputOptions;
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Histogram, Reading, ResultRecord, Tick};
@@ -72,7 +72,7 @@ impl Ping {
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let mut points = points(&statements, &options.over);
         SplitMix64::new(seed).shuffle(&mut points);
-        options.load.plan(options.callers).check()?;
+        options.load.check(options.callers)?;
         Ok(Self { options, login, statements, points, seed })
     }
 
@@ -134,6 +134,14 @@ impl Ping {
         Ok(())
     }
 
+    /// The load of a point; each remote that drives a part has its own pool.
+    fn plan(&self, point: Point) -> LoadPlan {
+        self.options.load.plan(match point.over {
+            Over::Pool => self.options.callers,
+            Over::Kept | Over::Connect => std::num::NonZeroUsize::MIN,
+        })
+    }
+
     fn measure(
         &self,
         point: Point,
@@ -143,16 +151,14 @@ impl Ping {
     ) -> Result<(), JobError> {
         let statement = &self.statements[point.statement];
         let opening = self.opening(ground, statement);
-        let callers = match point.over {
-            Over::Pool => self.options.callers,
-            Over::Kept | Over::Connect => std::num::NonZeroUsize::MIN,
-        };
-        let plan = self.options.load.plan(callers);
+        let plan = self.plan(point);
+        let callers = plan.connections;
         let (handshake, counter) = ground.runtime.block_on(async {
             let handshake = handshakes(&opening.door.endpoint, plan.connect_timeout).await;
             (handshake, self.counter(ground, &opening).await)
         });
         let labels = point.labels(statement);
+        let gate = watch.gate();
         let pool = self.options.pool.get();
         let load = Load {
             plan: &plan,
@@ -162,6 +168,7 @@ impl Ping {
             pool,
             callers: callers.get(),
             stop,
+            gate: gate.as_deref(),
         };
         let mut came = None;
         let result = {
@@ -172,6 +179,9 @@ impl Ping {
                 Ok(driven)
             })?
         };
+        if gate.is_some() {
+            watch.loaded(&result);
+        }
         if let Some(transport) = result.transports.first() {
             watch.reached(transport.clone());
         }
@@ -275,6 +285,14 @@ impl Measure for Ping {
         &self.options.output
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.load.spread.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let mut ground = self.ground(watch, stop)?;
         self.try_all(&mut ground)?;
@@ -285,6 +303,24 @@ impl Measure for Ping {
             self.measure(*point, &ground, watch, stop)?;
         }
         Ok(())
+    }
+}
+
+impl Spread for Ping {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let point = |point: &Point| SpreadPoint {
+            labels: point.labels(&self.statements[point.statement]),
+            plan: self.plan(*point),
+            lengths: Lengths::Any,
+        };
+        self.points.iter().map(point).collect()
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        // what was looked into is told by the results alone
+        let counted: u64 = parts.results.iter().map(|part| part.operations).sum();
+        result.operations = result.operations.max(counted);
+        name_driver(result);
     }
 }
 

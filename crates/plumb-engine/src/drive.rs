@@ -336,9 +336,9 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         };
         let plan = self.job.plan;
         let from = start + plan.warmup.ns();
-        let (until, count) = match plan.extent {
+        let (until, count) = match self.job.share.extent(plan.extent) {
             Extent::For(time) => (Some(from + time.ns()), None),
-            Extent::Count(total) => (None, Some(self.job.share.count(total))),
+            Extent::Count(count) => (None, Some(count)),
             Extent::Users => (None, None),
         };
         self.window = Some(Window { from, until, count });

@@ -3,11 +3,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use plumb_measure::Clock as _;
 
+use crate::EngineError;
 use crate::clock::{self, MonotonicClock};
+use crate::stop::Stop;
+
+/// How often a load that waits outside of this engine's loop looks whether its gate is decided.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// A load waits at its gate with all its connections until somebody outside opens it, so that many
 /// loads, on many machines, begin at one moment. What was decided first stands.
@@ -68,6 +74,31 @@ impl Gate {
         let missing = |(): &mut ()| !self.is_waited_for();
         drop(self.arrived.wait_timeout_while(looking, patience, missing));
         self.is_waited_for()
+    }
+
+    /// Waits until it is open, for a load whose loop is not this engine's and whose connections all
+    /// stand: the moment at which it began.
+    ///
+    /// # Errors
+    /// [`EngineError::NotStarted`] when it never opens, or `stop` is asked before.
+    pub fn pass(&self, stop: &Stop) -> Result<u64, EngineError> {
+        self.arrive();
+        loop {
+            let now = MonotonicClock.now_ns();
+            match self.decided.get() {
+                Some(Ok(opens)) if now >= *opens => {
+                    self.passed_ns.fetch_max(now, Ordering::AcqRel);
+                    return Ok(*opens);
+                }
+                Some(Err(cause)) => return Err(EngineError::NotStarted { cause: cause.clone() }),
+                _ if stop.asked() => {
+                    let cause = "it was stopped before it began".into();
+                    return Err(EngineError::NotStarted { cause });
+                }
+                Some(Ok(opens)) => thread::sleep(LOOK_EVERY.min(Duration::from_nanos(opens - now))),
+                None => thread::sleep(LOOK_EVERY),
+            }
+        }
     }
 
     /// A load with all its connections is here.

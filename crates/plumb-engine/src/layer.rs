@@ -16,6 +16,8 @@ use crate::gate::Gate;
 use crate::listener::Listener;
 use crate::load::{LoadResult, Sampler};
 use crate::options::{OutputOptions, RemoteSelector};
+use crate::plan::LoadPlan;
+use crate::result::Lengths;
 use crate::stop::Stop;
 
 /// Why a job did not run. The message is one line with cause and remedy.
@@ -95,9 +97,12 @@ pub trait Measure {
     /// Where its results go.
     fn output(&self) -> &OutputOptions;
 
-    /// True when remotes can drive its loads.
-    fn spreads(&self) -> bool {
-        false
+    /// The controller's side of it, when remotes can drive its loads.
+    ///
+    /// # Errors
+    /// When they cannot: why, and what to do instead.
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        Err("this measurement is not made by remotes: leave --remotes out".into())
     }
 
     /// The remotes that are to drive them; `None`: this process.
@@ -115,6 +120,55 @@ pub trait Measure {
     /// # Errors
     /// When the measurement could not begin, or `watch` could not keep a result.
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError>;
+}
+
+/// A measurement whose loads remotes can drive, as the controller sees it: each remote measures its
+/// part of each point as if it were alone, and the parts are put together.
+pub trait Spread {
+    /// The points, in the order in which everybody measures them.
+    fn points(&self) -> Vec<SpreadPoint>;
+
+    /// What the rows of the results are called, in their order; one without a name is not shown.
+    fn rows(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Words that every remote is told behind the command: what this process has drawn.
+    fn words(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Point `number` is about to be measured.
+    fn before(&mut self, number: usize, stop: &Stop) {
+        let _ = (number, stop);
+    }
+
+    /// Adds to `result` of point `number` what only this layer can tell of `parts`.
+    fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        let _ = (number, result, parts);
+    }
+}
+
+/// A point that remotes measure together.
+#[derive(Clone, Debug)]
+pub struct SpreadPoint {
+    /// What distinguishes it from the others.
+    pub labels: BTreeMap<String, String>,
+    /// The load of all remotes together.
+    pub plan: LoadPlan,
+    /// Whether its answers are of one length.
+    pub lengths: Lengths,
+}
+
+/// What remotes have measured of one point.
+#[derive(Debug)]
+pub struct SpreadParts<'a> {
+    /// The load that each has driven; never none.
+    pub loads: &'a [LoadResult<()>],
+    /// What each that was not lost makes of it.
+    pub results: &'a [&'a ResultRecord],
+    /// All loads as one.
+    pub whole: &'a LoadResult<()>,
 }
 
 /// What came of a remote's part of a load.
@@ -163,20 +217,6 @@ pub trait Watch {
     /// The load behind the next result is over.
     fn loaded(&mut self, load: &LoadResult<()>) {
         let _ = load;
-    }
-
-    /// Has the load of the next result, of the point `labels`, driven by remotes; `None` where this
-    /// process is to drive it.
-    ///
-    /// # Errors
-    /// Within, when one of them could not begin.
-    fn elsewhere(
-        &mut self,
-        labels: &BTreeMap<String, String>,
-        stop: &Stop,
-    ) -> Option<Result<Vec<RemoteLoad>, JobError>> {
-        let _ = (labels, stop);
-        None
     }
 
     /// A result, whose recorded part began at `began_ns` on the monotonic clock.

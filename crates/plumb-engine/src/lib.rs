@@ -65,7 +65,7 @@ pub use relay::{
     Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
     RelayTotals, relay,
 };
-pub use result::{Lengths, part_record, result_record};
+pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};

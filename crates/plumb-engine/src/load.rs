@@ -362,6 +362,7 @@ impl Consumer {
             transports: Transports::default(),
             slowest: Slowest::default(),
             tcp: None,
+            told_names: Vec::new(),
         };
         let joined: Vec<_> = handles
             .into_iter()

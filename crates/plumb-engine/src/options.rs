@@ -2,14 +2,14 @@
 
 mod host;
 mod measurement;
-mod part;
+mod remotes;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use plumb_measure::{Rate, Span, Tick};
+use plumb_measure::{LoadPart, Rate, Span, Tick};
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};
@@ -17,7 +17,7 @@ use crate::{Address, Endpoint, EngineError, Family};
 
 pub use host::HostOptions;
 pub use measurement::MeasurementOptions;
-pub use part::{LoadPart, RemoteQuery, RemoteSelector, remote_label, remote_name};
+pub use remotes::{RemoteQuery, RemoteSelector, SpreadOptions, remote_label, remote_name};
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]
@@ -80,24 +80,24 @@ pub struct LoadOptions {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Drive only this part of the load: a controller says so to its remotes
-    #[arg(long, value_name = "I/N", hide = true)]
-    pub part: Option<LoadPart>,
+    /// Who drives it.
+    #[command(flatten)]
+    pub spread: SpreadOptions,
 }
 
 impl LoadOptions {
     /// The load of `connections` connections that these options describe.
     #[must_use]
     pub fn plan(&self, connections: NonZeroUsize) -> LoadPlan {
-        let part = self.part.unwrap_or_default();
+        let part = self.spread.part();
         let connections = part.connections(connections);
         let pace = match (self.rate, self.delay) {
-            (Some(rate), _) => Pace::Rate(part.rate(rate)),
+            (Some(rate), _) => Pace::Rate(rate),
             (None, Some(delay)) if delay.ns() > 0 => Pace::Delay(delay),
             _ => Pace::AsFast,
         };
         let extent = match self.count {
-            Some(count) => Extent::Count(part.count(count)),
+            Some(count) => Extent::Count(count),
             None => Extent::For(self.for_time.unwrap_or(Span::from_ms(5_000))),
         };
         let waiting = if self.spin {
@@ -106,6 +106,7 @@ impl LoadOptions {
             LoadPlan::suitable_waiting(connections, self.depth, pace)
         };
         LoadPlan {
+            part,
             connections,
             threads: self.threads,
             depth: self.depth,
@@ -124,25 +125,16 @@ impl LoadOptions {
         }
     }
 
-    /// Refuses `connections` of which a part of the load would have none.
+    /// Checks what no single option can know of a load of `connections`.
     ///
     /// # Errors
-    /// [`EngineError::Plan`] says how many there must be.
-    pub fn check_part(&self, connections: NonZeroUsize) -> Result<(), EngineError> {
-        let Some(part) = self.part else { return Ok(()) };
-        let of = part.of();
-        if !part.holds(connections.get() as u64) {
-            return Err(EngineError::Plan(format!(
-                "{connections} connections cannot be divided among {of} remotes: give --connections \
-                 {of} or more"
-            )));
+    /// [`EngineError::Plan`] names the options and what to write instead.
+    pub fn check(&self, connections: NonZeroUsize) -> Result<(), EngineError> {
+        self.spread.check(connections.get() as u64, "connections")?;
+        if let Some(count) = self.count {
+            self.spread.check(count, "operations (--count)")?;
         }
-        if self.count.is_some_and(|count| !part.holds(count)) {
-            return Err(EngineError::Plan(format!(
-                "--count cannot be divided among {of} remotes: give {of} or more"
-            )));
-        }
-        Ok(())
+        self.plan(connections).check()
     }
 
     /// Every option with the value in force, for the run record.

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use plumb_measure::{Rate, Span, Tick, counted};
+use plumb_measure::{LoadPart, Rate, Span, Tick, counted};
 use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
@@ -78,6 +78,9 @@ impl From<bool> for Nagle {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadPlan {
+    /// Which part of a load of several processes it is: rate and count are those of all of them,
+    /// connections are its own.
+    pub part: LoadPart,
     /// Connections over all threads.
     pub connections: NonZeroUsize,
     /// Threads that drive them, at most one a connection.
@@ -119,6 +122,7 @@ impl LoadPlan {
     pub fn lone(count: u64, patience: Span) -> Self {
         let one = NonZeroUsize::MIN;
         Self {
+            part: LoadPart::default(),
             connections: one,
             threads: one,
             depth: one,
@@ -219,36 +223,49 @@ impl LoadPlan {
 
     /// The part of thread `index`: an even share of connections, rate and count.
     #[must_use]
-    pub(crate) fn share(&self, index: usize) -> Share {
-        let part = |total: usize| {
-            let threads = self.threads.get();
-            total / threads + usize::from(index < total % threads)
-        };
-        let connections = part(self.connections.get());
-        let first_user = (0..index)
-            .map(|earlier| {
-                let threads = self.threads.get();
-                let total = self.connections.get();
-                total / threads + usize::from(earlier < total % threads)
-            })
-            .sum();
-        Share { connections, first_user, index: index as u64, of: self.threads.get() as u64 }
+    pub fn share(&self, index: usize) -> Share {
+        let (threads, total) = (self.threads.get(), self.connections.get());
+        let of_thread = |index: usize| total / threads + usize::from(index < total % threads);
+        Share {
+            part: self.part,
+            connections: of_thread(index),
+            first_user: (0..index).map(of_thread).sum(),
+            index: self.part.number(index as u64),
+            of: self.part.number(threads as u64) - self.part.number(0),
+        }
     }
 }
 
 /// The part of a load that one thread drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
+pub struct Share {
+    part: LoadPart,
     pub(crate) connections: usize,
-    pub(crate) first_user: usize,
+    first_user: usize,
+    /// The number of the thread among those of all processes, and how many there are.
     pub(crate) index: u64,
     pub(crate) of: u64,
 }
 
 impl Share {
     /// This thread's part of `total` operations.
-    pub(crate) fn count(self, total: u64) -> u64 {
+    #[must_use]
+    pub fn count(self, total: u64) -> u64 {
         total / self.of + u64::from(self.index < total % self.of)
+    }
+
+    /// The extent of this thread's part of a load.
+    #[must_use]
+    pub fn extent(self, whole: Extent) -> Extent {
+        match whole {
+            Extent::Count(total) => Extent::Count(self.count(total)),
+            Extent::For(_) | Extent::Users => whole,
+        }
+    }
+
+    /// The number of this thread's connection `index` among those of all processes.
+    pub(crate) fn user(self, index: usize) -> u64 {
+        self.part.number((self.first_user + index) as u64)
     }
 
     /// The number of this thread's user `index` when users are dealt to the threads in turn, so
@@ -259,13 +276,14 @@ impl Share {
 
     /// This thread's part of a rate: per second, and the delay of its first operation, so that
     /// the threads together are as even as one.
+    #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a handful of threads; a fraction of one interval"
     )]
-    pub(crate) fn rate(self, rate: Rate) -> (f64, u64) {
+    pub fn rate(self, rate: Rate) -> (f64, u64) {
         let offset_ns = self.index as f64 * 1e9 / rate.per_s();
         (rate.per_s() / self.of as f64, offset_ns as u64)
     }
@@ -295,6 +313,36 @@ pub(crate) mod tests {
         assert_eq!(shares.iter().map(|share| share.connections).collect::<Vec<_>>(), [3, 3, 2, 2]);
         assert_eq!(shares.iter().map(|share| share.first_user).collect::<Vec<_>>(), [0, 3, 6, 8]);
         assert_eq!(shares.iter().map(|share| share.count(103)).sum::<u64>(), 103);
+    }
+
+    #[test]
+    fn processes_share_a_load_as_threads_do() {
+        let of = |connections: usize, threads: usize, part: LoadPart| {
+            let mut plan = LoadPlan { part, ..plan() };
+            plan.connections = NonZeroUsize::new(connections).unwrap();
+            plan.threads = NonZeroUsize::new(threads).unwrap();
+            (0..threads).map(|index| plan.share(index)).collect::<Vec<Share>>()
+        };
+        let parts = [(4, "1/3"), (3, "2/3"), (3, "3/3")]; // of ten connections
+        let shares: Vec<Share> =
+            parts.iter().flat_map(|(own, part)| of(*own, 2, part.parse().unwrap())).collect();
+        assert_eq!(shares.iter().map(|share| share.count(103)).sum::<u64>(), 103);
+        let numbers = |number: fn(Share, usize) -> u64| {
+            let each =
+                |share: &Share| (0..share.connections).map(|at| number(*share, at)).collect();
+            let mut all: Vec<u64> =
+                shares.iter().flat_map(each as fn(&Share) -> Vec<u64>).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(numbers(Share::user), (0..10).collect::<Vec<u64>>());
+        assert_eq!(numbers(Share::dealt), (0..10).collect::<Vec<u64>>());
+        let rate = Rate::from_str("60").unwrap();
+        let mut firsts: Vec<u64> = shares.iter().map(|share| share.rate(rate).1).collect();
+        firsts.sort_unstable();
+        let every = 1e9 / 60.0;
+        assert_eq!(firsts, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|n| (n * every) as u64));
+        assert!(shares.iter().all(|share| (share.rate(rate).0 - 10.0).abs() < 1e-9));
     }
 
     #[test]

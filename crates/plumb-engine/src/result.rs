@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use plumb_measure::{
-    Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts, PartRecord,
-    Recorder, ResultRecord, Row, StallEvidence, Ticks, Validity,
+    ClientFigures, Codes, CpuUse, Distribution, DriverFacts, Histogram, LengthFigures, LoadFacts,
+    Overlap, PartRecord, Recorded, Recorder, ResultRecord, Row, StallEvidence, Ticks, Validity,
 };
 
 use crate::drive::Ending;
@@ -130,6 +130,41 @@ pub fn part_record<P>(name: String, row: &Row, load: &LoadResult<P>) -> PartReco
         length: length_figures(&row.lengths),
         ..PartRecord::default()
     }
+}
+
+/// The figures of each of several clients that drove `loads` of one plan at the same time.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+pub fn client_figures(loads: &[LoadResult<()>]) -> Vec<ClientFigures> {
+    let of = |(client, load): (u64, &LoadResult<()>)| {
+        let recorder = &load.recorder;
+        let times = merged(recorder, |row| &row.response);
+        let known = !times.is_empty();
+        let operations = recorder.operations();
+        ClientFigures {
+            client,
+            address: load.transports.first().map(|transport| transport.local.clone()),
+            operations,
+            failures: recorder.failures().total(),
+            throughput_per_s: operations as f64 * 1e9 / load.duration_ns.max(1) as f64,
+            carried_kb_s: None,
+            p50: known.then(|| times.quantile(0.5)),
+            p99: known.then(|| times.quantile(0.99)),
+            niping: None,
+            messages_sent: operations + load.warm_up_operations,
+            messages_at_server: None,
+        }
+    };
+    (1..).zip(loads).map(of).collect()
+}
+
+/// What the clients that drove `loads` did while all of them ran; `payload_bytes` of a message that
+/// comes back as it went.
+#[must_use]
+pub fn client_overlap(loads: &[LoadResult<()>], payload_bytes: Option<u64>) -> Option<Overlap> {
+    let recorded =
+        loads.iter().map(|load| Recorded { began_ns: load.began_ns, intervals: &load.intervals });
+    Overlap::of(&recorded.collect::<Vec<_>>(), payload_bytes)
 }
 
 fn failed(recorder: &Recorder) -> Option<Distribution> {

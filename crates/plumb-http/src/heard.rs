@@ -44,19 +44,23 @@ impl Heard {
     }
 }
 
-/// `part`, whose operations are those of `row`, with what the server told under `names` and where
-/// the time went.
-pub(crate) fn accounted<P>(
-    part: PartRecord,
-    row: &Row,
-    names: &[String],
-    load: &LoadResult<P>,
-) -> PartRecord {
+/// `part`, whose operations are those of `row` of `load`, with what the server told and where the time
+/// went.
+pub(crate) fn accounted<P>(part: PartRecord, row: &Row, load: &LoadResult<P>) -> PartRecord {
+    let names = &load.told_names[..];
     let round_trip_ns = load.tcp.map(|tcp| tcp.rtt_min_ns).filter(|ns| *ns > 0);
     let source =
         StepSource { subject: &part.name, row, names, round_trip_ns, telling: Telling::Answers };
     let attribution = Attribution::of_step(source);
     PartRecord { told_ns: by_name(row, names), attribution, ..part }
+}
+
+/// Accounts for `parts`, whose operations are those of the last rows of `load`.
+pub(crate) fn account_all<P>(parts: &mut Vec<PartRecord>, load: &LoadResult<P>) {
+    let rows = load.recorder.rows();
+    let Some(first) = rows.len().checked_sub(parts.len()) else { return };
+    let both = std::mem::take(parts).into_iter().zip(&rows[first..]);
+    *parts = both.map(|(part, row)| accounted(part, row, load)).collect();
 }
 
 /// The times that the server told of itself, by name.

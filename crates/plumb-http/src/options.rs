@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use plumb_engine::layer::JobError;
 use plumb_engine::options::{LoadOptions, MeasurementOptions};
 use plumb_measure::ByteSize;
 use plumb_scenario::Expected;
@@ -70,6 +71,20 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
+    /// Refuses what is told operation by operation, of a load that remotes drive.
+    ///
+    /// # Errors
+    /// When it is asked for, with what to do.
+    pub(crate) fn check_spread(&self, traced: bool) -> Result<(), JobError> {
+        let asked = match (self.jtl.is_some(), traced) {
+            (true, _) => "--jtl",
+            (false, true) => "traces",
+            (false, false) => return Ok(()),
+        };
+        Err(format!("{asked}: single operations stay with the remotes; leave it or --remotes out")
+            .into())
+    }
+
     /// Every option with the value in force, for the run record.
     #[must_use]
     pub fn in_force(&self) -> Map<String, Value> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::OutputOptions;
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record,
     result_record,
@@ -17,12 +17,12 @@ use plumb_wire::http::{Scheme, Url};
 use serde_json::json;
 
 use crate::credentials::Source;
-use crate::heard::accounted;
+use crate::heard::{account_all, accounted};
 use crate::jtl::{Jtl, JtlRow};
 use crate::pair::Pairs;
 use crate::probe::{Limits, Probe};
 use crate::resolve::{Resolved, Resolver};
-use crate::route::{Route, RouteOptions, Routes};
+use crate::route::{Route, RouteOptions, Routes, Supervision};
 use crate::{HttpError, LengthRule, PingOptions, Request};
 use plumb_trace::Tracing;
 
@@ -79,7 +79,7 @@ impl Ping {
         connections.dedup();
         SplitMix64::new(seed).shuffle(&mut connections);
         for number in &connections {
-            options.load.plan(*number).check()?;
+            options.load.check(*number)?;
         }
         options.load.driver.confirm_tick("an HTTP server", None)?;
         let tracing =
@@ -148,6 +148,17 @@ impl Ping {
         }
     }
 
+    fn lengths(&self) -> Lengths {
+        match self.options.length {
+            LengthRule::Same => Lengths::Same,
+            LengthRule::Any => Lengths::Any,
+        }
+    }
+
+    fn labels(connections: NonZeroUsize) -> BTreeMap<String, String> {
+        BTreeMap::from([("connections".to_owned(), connections.to_string())])
+    }
+
     fn measure(
         &mut self,
         connections: NonZeroUsize,
@@ -160,7 +171,7 @@ impl Ping {
         if paired {
             plan = Pairs::shorten(plan);
         }
-        let labels = BTreeMap::from([("connections".to_owned(), connections.to_string())]);
+        let labels = Self::labels(connections);
         let (requests, ask) = (target.requests.clone(), self.request.ask());
         let traces = self.tracing.as_mut().map(Tracing::begin);
         let mut probe = Probe::new(requests, ask, self.limits(), self.seed).traced(traces);
@@ -169,20 +180,23 @@ impl Ping {
         }
         let mut pairs = Pairs::default();
         let Target { route, jtl, .. } = target;
+        let gate = watch.gate();
         let driven = {
             let mut samplers: Vec<&mut dyn Sampler> = vec![watch.point(&labels), &mut pairs];
             if let Some(jtl) = jtl {
                 jtl.expect(vec![connections.get()]);
                 samplers.push(jtl);
             }
-            route.drive(&plan, &probe, &mut samplers, stop)
+            let by = Supervision { samplers: &mut samplers, stop, gate: gate.as_deref() };
+            route.drive(&plan, &probe, by)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
-        let load = driven.map_err(HttpError::from)?;
-        let lengths = match self.options.length {
-            LengthRule::Same => Lengths::Same,
-            LengthRule::Any => Lengths::Any,
-        };
+        let mut load = driven.map_err(HttpError::from)?;
+        let lengths = self.lengths();
+        load.told_names = load.protocols.first().map_or_else(Vec::new, Probe::told_names);
+        if gate.is_some() {
+            watch.loaded(&load.without_protocols());
+        }
         let mut result = result_record(&plan, labels, lengths, &load);
         self.add_parts(&mut result, target, &load);
         let traced = self.add_spans(&mut result, &load, stop);
@@ -211,7 +225,6 @@ impl Ping {
     }
 
     fn add_parts(&self, result: &mut ResultRecord, target: &Target, load: &LoadResult<Probe>) {
-        let names = load.protocols.first().map_or_else(Vec::new, Probe::told_names);
         let rows = load.recorder.rows();
         for ((url, resolved), row) in self.urls.iter().zip(&target.resolved).zip(rows) {
             let part = PartRecord {
@@ -219,7 +232,7 @@ impl Ping {
                 first_hit: resolved.first_hit,
                 ..part_record(url.masked(), row, load)
             };
-            result.parts.push(accounted(part, row, &names, load));
+            result.parts.push(accounted(part, row, load));
         }
         let validity = &mut result.validity;
         if let Some(complaint) = load.protocols.iter().find_map(Probe::complaint) {
@@ -275,6 +288,18 @@ impl Measure for Ping {
         self.options.export.metrics.as_deref()
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        if !self.options.pair.is_empty() {
+            return Err("--pair compares requests one by one: leave --remotes out".into());
+        }
+        self.options.export.check_spread(self.tracing.is_some())?;
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.load.spread.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let Some(mut target) = self.resolve(stop)? else {
             return Ok(());
@@ -295,6 +320,25 @@ impl Measure for Ping {
             self.measure(connections, &mut target, watch, stop)?;
         }
         Ok(())
+    }
+}
+
+impl Spread for Ping {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let point = |connections: &NonZeroUsize| SpreadPoint {
+            labels: Self::labels(*connections),
+            plan: self.options.load.plan(*connections),
+            lengths: self.lengths(),
+        };
+        self.connections.iter().map(point).collect()
+    }
+
+    fn rows(&self) -> Vec<String> {
+        self.urls.iter().map(Url::masked).collect()
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        account_all(&mut result.parts, parts.whole);
     }
 }
 

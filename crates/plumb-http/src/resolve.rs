@@ -14,7 +14,7 @@ use plumb_wire::secret::masked_url;
 
 use crate::credentials::{Credentials, Source};
 use crate::probe::{Limits, Probe};
-use crate::route::Routes;
+use crate::route::{Routes, Supervision};
 use crate::{HttpError, Request};
 
 /// The moment for which cookies are judged: a cookie that has not ended when it comes is kept for as
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         let requests = vec![self.bytes(url)];
         let probe = Probe::new(requests, self.request.ask(), self.limits.clone(), 0);
         let route = self.routes.to(url, self.stop)?;
-        let load = route.drive(&self.plan(), &probe, &mut [], self.stop)?;
+        let load = route.drive(&self.plan(), &probe, Supervision::none(self.stop))?;
         if self.stop.asked() {
             return Ok(None);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plumb_engine::options::TransportOptions;
 use plumb_engine::tls::TrustOptions;
 use plumb_engine::{
-    Crew, Endpoint, EngineError, LoadPlan, LoadResult, Plain, Protocol, Sampler, Stage, Stop,
+    Crew, Endpoint, EngineError, Gate, LoadPlan, LoadResult, Plain, Protocol, Sampler, Stage, Stop,
     TlsConnector, load, reachable,
 };
 use plumb_measure::{Shape, Span};
@@ -37,6 +37,21 @@ pub(crate) struct Routes {
     /// The hosts that the user named.
     named: Vec<String>,
     connect_timeout: Span,
+}
+
+/// Who looks on at a load, begins it and ends it.
+pub(crate) struct Supervision<'a> {
+    pub(crate) samplers: &'a mut [&'a mut dyn Sampler],
+    pub(crate) stop: &'a Stop,
+    /// As in [`Stage`].
+    pub(crate) gate: Option<&'a Gate>,
+}
+
+impl<'a> Supervision<'a> {
+    /// Nobody looks on, and the load begins when it can.
+    pub(crate) fn none(stop: &'a Stop) -> Self {
+        Self { samplers: &mut [], stop, gate: None }
+    }
 }
 
 /// The route to one server.
@@ -121,11 +136,10 @@ impl Route {
         &'a self,
         plan: &LoadPlan,
         probe: &Probe,
-        samplers: &'a mut [&'a mut dyn Sampler],
-        stop: &'a Stop,
+        by: Supervision<'a>,
     ) -> Result<LoadResult<Probe>, EngineError> {
         let crew = [Crew { plan, user_schedule: None }];
-        self.drive_crews(&crew, probe.pages().into(), |_| probe.clone(), (samplers, stop))
+        self.drive_crews(&crew, probe.pages().into(), |_| probe.clone(), by)
     }
 
     /// Drives the plans of all `crews`, recording into rows of `shape`. `protocol` makes the
@@ -138,9 +152,10 @@ impl Route {
         crews: &[Crew<'_>],
         shape: Shape,
         protocol: impl Fn(usize) -> P,
-        (samplers, stop): (&'a mut [&'a mut dyn Sampler], &'a Stop),
+        by: Supervision<'a>,
     ) -> Result<LoadResult<P>, EngineError> {
-        let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate: None };
+        let Supervision { samplers, stop, gate } = by;
+        let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate };
         match &self.links {
             Links::Plain => load::run_crews(crews, stage, shape, protocol, Plain::default),
             Links::Tls(tls) => load::run_crews(crews, stage, shape, protocol, || tls.link()),

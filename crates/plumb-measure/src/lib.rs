@@ -27,6 +27,7 @@ mod histogram;
 mod host_use;
 mod idle;
 mod lengths;
+mod load_part;
 mod moments;
 mod niping;
 mod number;
@@ -78,6 +79,7 @@ pub use idle::{
     IdleRound, IdleSample, IdleSetting,
 };
 pub use lengths::Lengths;
+pub use load_part::LoadPart;
 pub use moments::Moments;
 pub use niping::NipingFigures;
 pub use number::{real, rounded, signed_real, truncated};
@@ -102,7 +104,7 @@ pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;
-pub use told_names::ToldNames;
+pub use told_names::{ToldNames, renumbering};
 pub use trace::{TraceId, TracedOperation, TracedOperations};
 pub use transport::{Network, SmcLack, Transport, TransportUse, Transports};
 pub use units::{

@@ -6,6 +6,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{count, few};
+use crate::told_names::moved;
 use crate::{
     Batches, Codes, FailureKind, Failures, Histogram, Lengths, Moments, Outcome, ServerTimes,
     StepTimes,
@@ -143,6 +144,13 @@ impl Row {
             self.step.get_or_insert_default().merge(step);
         }
         self.lengths.merge(&other.lengths);
+    }
+
+    fn renumber(&mut self, numbers: &[Option<usize>]) {
+        moved(&mut self.told, numbers);
+        if let Some(step) = &mut self.step {
+            step.renumber(numbers);
+        }
     }
 
     fn clear(&mut self) {
@@ -328,6 +336,11 @@ impl Recorder {
         self.bytes_received += other.bytes_received;
         self.passes += other.passes;
         self.idle_passes += other.idle_passes;
+    }
+
+    /// Gives the times that the other side told new numbers: at the place of each number its new one.
+    pub fn renumber_told(&mut self, numbers: &[Option<usize>]) {
+        self.rows.iter_mut().chain(&mut self.groups).for_each(|row| row.renumber(numbers));
     }
 
     /// Forgets the load so far; the times to connect and to begin stay.

@@ -37,6 +37,22 @@ pub struct ScenarioFigures {
     pub ended: BTreeMap<String, u64>,
 }
 
+impl ScenarioFigures {
+    /// Adds the users of the same scenario that another process had; how long users took to begin
+    /// stays as it is.
+    pub fn add(&mut self, other: &Self) {
+        self.users += other.users;
+        self.begun += other.begun;
+        self.scripts += other.scripts;
+        self.broken += other.broken;
+        self.empty += other.empty;
+        self.dropped += other.dropped;
+        for (cause, users) in &other.ended {
+            *self.ended.entry(cause.clone()).or_default() += users;
+        }
+    }
+}
+
 /// One threshold, and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdRecord {

@@ -34,9 +34,52 @@ impl ToldNames {
     }
 }
 
+/// Gives the names of `theirs` numbers among `mine`, which grows by those it lacks: at the place of
+/// each number its new one; `None` where there is no room for it.
+pub fn renumbering(mine: &mut Vec<String>, theirs: &[String]) -> Vec<Option<usize>> {
+    let number = |name: &String| {
+        let known = mine.iter().position(|known| known == name);
+        known.or_else(|| {
+            (mine.len() < NAMES_MAX).then(|| {
+                mine.push(name.clone());
+                mine.len() - 1
+            })
+        })
+    };
+    theirs.iter().map(number).collect()
+}
+
+/// `list` with what stands at each number moved to its new one; what has none is gone.
+pub(crate) fn moved<T: Default>(list: &mut Vec<T>, numbers: &[Option<usize>]) {
+    let old = std::mem::take(list);
+    for (what, number) in old.into_iter().zip(numbers) {
+        let Some(number) = *number else { continue };
+        if list.len() <= number {
+            list.resize_with(number + 1, T::default);
+        }
+        list[number] = what;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_another_get_numbers_among_mine() {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut mine = of(&["db", "app"]);
+        let numbers = renumbering(&mut mine, &of(&["total", "db"]));
+        assert_eq!(
+            (numbers.as_slice(), mine),
+            (&[Some(2), Some(0)][..], of(&["db", "app", "total"]))
+        );
+        let mut list = vec![7, 8, 9]; // nobody knows what the last one is called
+        moved(&mut list, &numbers);
+        assert_eq!(list, [8, 0, 7]);
+        let mut full: Vec<String> = (0..NAMES_MAX).map(|n| n.to_string()).collect();
+        assert_eq!(renumbering(&mut full, &of(&["more", "3"])), [None, Some(3)]);
+    }
 
     #[test]
     fn two_threads_give_a_name_one_number() {

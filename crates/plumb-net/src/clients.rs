@@ -4,15 +4,11 @@
 use std::sync::Barrier;
 use std::thread;
 
-use plumb_engine::layer::{JobError, RemoteLoad};
 use plumb_engine::{
     EngineError, IntervalRecords, Link, LoadPlan, LoadResult, NotAlike, Protocol, Sampler, Stage,
-    load,
+    client_figures, load,
 };
-use plumb_measure::{
-    ByteSize, ClientFigures, NipingFigures, Overlap, Recorded, ResultRecord, Row, Transport,
-    Validity, carried_kb_s,
-};
+use plumb_measure::{ByteSize, ClientFigures, NipingFigures, Row, Transport, carried_kb_s};
 use plumb_wire::extension::Totals;
 
 /// What came of each of several clients, never of none.
@@ -69,44 +65,6 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     })
 }
 
-/// What remotes have driven, each a client, and what each of them makes of it.
-///
-/// # Errors
-/// When all of them were lost before anything was recorded.
-pub(crate) fn of_remotes(remotes: Vec<RemoteLoad>) -> Result<(Loads, Vec<RemoteLoad>), JobError> {
-    let mut loads = Loads::new();
-    let mut parts = Vec::new();
-    for mut remote in remotes {
-        loads.extend(remote.load.take());
-        parts.push(remote);
-    }
-    if loads.is_empty() {
-        let lost: Vec<String> = parts.iter().map(words_of_loss).collect();
-        return Err(format!("all remotes were lost: {}", lost.join("; ")).into());
-    }
-    Ok((loads, parts))
-}
-
-fn words_of_loss(remote: &RemoteLoad) -> String {
-    format!("{}: {}", remote.name, remote.lost.as_deref().unwrap_or("nothing is known of it"))
-}
-
-/// Adds to `result` what each remote says of its own part, and which of them were lost.
-pub(crate) fn judged_by(result: &mut ResultRecord, remotes: &[RemoteLoad]) {
-    if remotes.is_empty() {
-        return;
-    }
-    let own = std::mem::take(&mut result.validity);
-    let named = remotes
-        .iter()
-        .filter_map(|remote| Some((remote.name.as_str(), &remote.result.as_ref()?.validity)));
-    let mut validity = Validity::of_all(std::iter::once(("", &own)).chain(named));
-    for remote in remotes.iter().filter(|remote| remote.lost.is_some()) {
-        validity = validity.cut_short_by(&words_of_loss(remote));
-    }
-    result.validity = validity;
-}
-
 /// The intervals of one client are not those of all.
 struct WithoutIntervals<'a, 'b>(&'a mut (dyn Sampler + 'b));
 
@@ -133,39 +91,20 @@ pub(crate) fn together(mut loads: Loads) -> Result<LoadResult<()>, NotAlike> {
 }
 
 /// The figures of each client; `echo` is the payload of a message that comes back as it went.
-#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
 pub(crate) fn figures(loads: &[LoadResult<()>], echo: Option<ByteSize>) -> Vec<ClientFigures> {
-    let of = |(client, load): (u64, &LoadResult<()>)| {
+    let of = |(figures, load): (ClientFigures, &LoadResult<()>)| {
         let row: Option<&Row> = load.recorder.rows().first();
-        let times = row.map(|row| &row.response).filter(|times| !times.is_empty());
-        let operations = load.recorder.operations();
-        let throughput_per_s = operations as f64 * 1e9 / load.duration_ns.max(1) as f64;
         ClientFigures {
-            client,
-            address: load.transports.first().map(|transport| transport.local.clone()),
-            operations,
-            failures: load.recorder.failures().total(),
-            throughput_per_s,
-            carried_kb_s: echo.map(|size| carried_kb_s(size.bytes(), throughput_per_s)),
-            p50: times.map(|times| times.quantile(0.5)),
-            p99: times.map(|times| times.quantile(0.99)),
+            carried_kb_s: echo.map(|size| carried_kb_s(size.bytes(), figures.throughput_per_s)),
             niping: echo
                 .zip(row)
                 .and_then(|(size, row)| NipingFigures::of(&row.service, size.bytes())),
             // each connection begins with one message that is not recorded
-            messages_sent: operations + load.warm_up_operations + load.connections,
-            messages_at_server: None,
+            messages_sent: figures.messages_sent + load.connections,
+            ..figures
         }
     };
-    (1..).zip(loads).map(of).collect()
-}
-
-/// What all clients did while all of them ran.
-pub(crate) fn overlap(loads: &[LoadResult<()>], echo: Option<ByteSize>) -> Option<Overlap> {
-    let recorded =
-        loads.iter().map(|load| Recorded { began_ns: load.began_ns, intervals: &load.intervals });
-    let clients: Vec<Recorded<'_>> = recorded.collect();
-    Overlap::of(&clients, echo.map(ByteSize::bytes))
+    client_figures(loads).into_iter().zip(loads).map(of).collect()
 }
 
 /// Adds what the server counted of each client that it can be told by: by the address of its only

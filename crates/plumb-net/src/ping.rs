@@ -6,12 +6,12 @@ mod point;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
 use plumb_engine::options::{HoldTick, OutputOptions, RemoteSelector};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
-    Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, clock, floor, reachable,
-    result_record,
+    Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, client_overlap, clock,
+    floor, reachable, result_record,
 };
 use plumb_measure::{
     ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, Tick, counts_differ,
@@ -40,6 +40,8 @@ pub struct Ping {
     tls: Option<TlsConnector>,
     /// What the server does about its tick, once it was asked; none within when it does not tell.
     server_tick: OnceLock<Option<Tick>>,
+    /// What the server had counted before a load that remotes drive, and where it was asked.
+    told: Option<(Totals, Endpoint)>,
 }
 
 impl Ping {
@@ -56,8 +58,7 @@ impl Ping {
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let points = in_random_order(sweep(&options), seed);
         for point in &points {
-            options.load.check_part(point.connections)?;
-            options.load.plan(point.connections).check()?;
+            options.load.check(point.connections)?;
             if let (Some(terms), Some(limit)) = (point.terms, limit)
                 && terms.bytes() > SIZE_MAX
             {
@@ -75,7 +76,16 @@ impl Ping {
         if route.is_some() && tls.is_some() {
             return Err(NetError::EncryptedRoute);
         }
-        Ok(Self { options, route, endpoints, points, seed, tls, server_tick: OnceLock::new() })
+        Ok(Self {
+            options,
+            route,
+            endpoints,
+            points,
+            seed,
+            tls,
+            server_tick: OnceLock::new(),
+            told: None,
+        })
     }
 
     /// True when the server can be asked beside the load: a conversation of its own goes neither
@@ -99,28 +109,51 @@ impl Ping {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let size = usize::try_from(point.size.bytes())?;
-        let several = self.options.clients.get() > 1 || self.options.remotes.is_some();
-        let asks = self.is_direct() && (point.terms.is_some() || several || !endpoint.is_local());
-        let before = asks.then(|| far_side::totals(endpoint)).flatten();
+        let several = self.options.clients.get() > 1;
+        let asks = point.terms.is_some() || several || !endpoint.is_local();
+        let before = if asks { self.counted(endpoint) } else { None };
         let mut at = LoadContext { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {
             None => self.load(point, || Probe::new(size), &mut at)?,
             Some(terms) => self.load(point, || Exchange::new(size, terms), &mut at)?,
         };
-        let connections = (self.options.clients.get() * point.connections.get()) as u64;
-        let after =
-            before.as_ref().and_then(|it| far_side::totals_after(endpoint, it, connections));
-        result.driver.server_told(self.server_tick(endpoint));
-        if let (Some(cpu), Some(before), Some(after)) = (&mut result.cpu, &before, &after) {
-            far_side::add_cost(cpu, before, after);
-        }
-        if let (Some(before), Some(after)) = (before, after) {
-            compare_counts(&mut result, &before, &after, point.connections.get() == 1);
-        }
+        self.compare(&mut result, point, endpoint, before.as_ref());
         if !several {
             result.clients.clear();
         }
         watch.result(result, began_ns)
+    }
+
+    /// What the server has counted so far, where it can be asked.
+    fn counted(&self, endpoint: &Endpoint) -> Option<Totals> {
+        self.is_direct().then(|| far_side::totals(endpoint)).flatten()
+    }
+
+    /// Adds to `result` what the server says of the load; it had counted `before`.
+    fn compare(
+        &self,
+        result: &mut ResultRecord,
+        point: Point,
+        endpoint: &Endpoint,
+        before: Option<&Totals>,
+    ) {
+        let connections = (self.options.clients.get() * point.connections.get()) as u64;
+        let after = before.and_then(|it| far_side::totals_after(endpoint, it, connections));
+        result.driver.server_told(self.server_tick(endpoint));
+        let (Some(before), Some(after)) = (before, after) else { return };
+        if let Some(cpu) = &mut result.cpu {
+            far_side::add_cost(cpu, before, &after);
+        }
+        compare_counts(result, before, &after, point.connections.get() == 1);
+    }
+
+    fn labels(&self, point: Point) -> BTreeMap<String, String> {
+        let mut labels = point.labels();
+        let clients = self.options.clients.get();
+        if clients > 1 {
+            labels.insert("clients".into(), clients.to_string());
+        }
+        labels
     }
 
     /// Drives one point; its result and when its recorded part began.
@@ -131,33 +164,22 @@ impl Ping {
         at: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, u64), JobError> {
         let plan = self.options.load.plan(point.connections);
-        let clients = self.options.clients.get();
-        let mut labels = point.labels();
-        if clients > 1 {
-            labels.insert("clients".into(), clients.to_string());
-        }
-        let (loads, remotes) = match at.watch.elsewhere(&labels, at.stop) {
-            Some(loads) => clients::of_remotes(loads?)?,
-            None => (self.drive(&plan, &labels, protocol, at)?, Vec::new()),
-        };
-        let clients = loads.len().max(remotes.len());
-        let echo = point.terms.is_none().then_some(point.size);
-        let each = clients::figures(&loads, echo);
-        let overlap = clients::overlap(&loads, echo);
+        let labels = self.labels(point);
+        let loads = self.drive(&plan, &labels, protocol, at)?;
+        let each = clients::figures(&loads, point.echo());
+        let overlap = client_overlap(&loads, point.echo().map(ByteSize::bytes));
+        let clients = loads.len();
         let load = clients::together(loads)?;
-        at.watch.loaded(&load);
+        if self.options.load.spread.part.is_some() {
+            at.watch.loaded(&load);
+        }
         let mut result = result_record(&plan, labels, Lengths::Same, &load);
         result.clients = each;
-        clients::judged_by(&mut result, &remotes);
-        match point.terms {
-            None => add_figures(&mut result, point.size, &load),
-            Some(terms) => result.figures = each_way(result.throughput_per_s, point.size, terms),
-        }
+        add_figures(&mut result, point, &load);
         if clients > 1 {
             result.overlap = overlap;
             result.driver.threads *= clients as u64;
-            result.batches = None; // operations of several clients have no common order
-            result.niping = None; // a rate of niping is that of one client
+            of_several(&mut result);
         }
         if let Some(transport) = load.transports.first() {
             at.watch.reached(transport.clone());
@@ -252,12 +274,12 @@ impl Measure for Ping {
         &self.options.output
     }
 
-    fn spreads(&self) -> bool {
-        self.options.clients.get() == 1
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        Ok(self)
     }
 
     fn remotes(&self) -> Option<&RemoteSelector> {
-        self.options.remotes.as_ref()
+        self.options.load.spread.remotes.as_ref()
     }
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
@@ -283,7 +305,41 @@ impl Measure for Ping {
     }
 }
 
-fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<()>) {
+impl Spread for Ping {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let point = |point: &Point| SpreadPoint {
+            labels: self.labels(*point),
+            plan: self.options.load.plan(point.connections),
+            lengths: Lengths::Same,
+        };
+        self.points.iter().map(point).collect()
+    }
+
+    fn before(&mut self, _: usize, stop: &Stop) {
+        // the controller may be where the server cannot be reached
+        let endpoint = reachable(&self.endpoints, self.options.load.connect_timeout, stop).ok();
+        let endpoint = endpoint.filter(|_| self.is_direct());
+        self.told = endpoint.and_then(|at| Some((self.counted(&at)?, at)));
+    }
+
+    fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        let Some(point) = self.points.get(number).copied() else { return };
+        result.clients = clients::figures(parts.loads, point.echo());
+        result.overlap = client_overlap(parts.loads, point.echo().map(ByteSize::bytes));
+        add_figures(result, point, parts.whole);
+        of_several(result);
+        if let Some((before, endpoint)) = self.told.take() {
+            self.compare(result, point, &endpoint, Some(&before));
+        }
+    }
+}
+
+fn add_figures(result: &mut ResultRecord, point: Point, load: &LoadResult<()>) {
+    let size = point.size;
+    if let Some(terms) = point.terms {
+        result.figures = each_way(result.throughput_per_s, size, terms);
+        return;
+    }
     let service = load.recorder.rows().first().map(|row: &Row| &row.service);
     result.niping = service.and_then(|times| NipingFigures::of(times, size.bytes()));
     let one_way = bits(result.throughput_per_s, size.bytes());
@@ -291,6 +347,12 @@ fn add_figures(result: &mut ResultRecord, size: ByteSize, load: &LoadResult<()>)
         figure("one-way bits", one_way, "bit/s", "messages/s x payload bytes x 8"),
         figure("two-way bits", 2.0 * one_way, "bit/s", "2 x messages/s x payload bytes x 8"),
     ];
+}
+
+/// Leaves out what is said of one client only.
+fn of_several(result: &mut ResultRecord) {
+    result.batches = None; // operations of several clients have no common order
+    result.niping = None; // a rate of niping is that of one client
 }
 
 /// Messages and bits of an exchange, each way.

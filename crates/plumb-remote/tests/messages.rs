@@ -56,6 +56,7 @@ fn written_reports() -> Vec<String> {
         transports: Transports::default(),
         slowest: Slowest::default(),
         tcp: None,
+        told_names: Vec::new(),
     };
     let hello = Hello {
         schema: SCHEMA.into(),

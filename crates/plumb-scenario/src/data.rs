@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plumb_measure::LoadPart;
+
 use crate::csv::{self, CsvError, Record, Records};
 use crate::file::{self, AtEnd, Take};
 use crate::variables::{Names, NoName, Slot, Value, Variables};
@@ -23,6 +25,8 @@ pub struct Lines {
     cells: Vec<Arc<str>>,
     take: Take,
     at_end: AtEnd,
+    /// Which of all lines are those of this process.
+    part: LoadPart,
     /// Lines that were taken, those that were not there included.
     taken: AtomicU64,
     ran_dry: AtomicU64,
@@ -129,9 +133,17 @@ impl Lines {
             slots,
             take: data.take,
             at_end: data.at_end,
+            part: LoadPart::default(),
             taken: AtomicU64::new(0),
             ran_dry: AtomicU64::new(0),
         })
+    }
+
+    /// The same lines, of which a process takes its part: they are dealt in turn. Lines of each
+    /// user's own are all lines still.
+    #[must_use]
+    pub fn dealt(self, part: LoadPart) -> Self {
+        Self { part, ..self }
     }
 
     /// The variables that a line sets.
@@ -158,7 +170,9 @@ impl Lines {
     /// [`RanDry`] behind the last line when it does not begin again; the variables stay.
     pub fn take(&self, own: &mut OwnLine, variables: &mut Variables) -> Result<(), RanDry> {
         let number = match self.take {
-            Take::EachScript | Take::EachUser => self.taken.fetch_add(1, Ordering::Relaxed),
+            Take::EachScript | Take::EachUser => {
+                self.part.number(self.taken.fetch_add(1, Ordering::Relaxed))
+            }
             Take::OwnLines => {
                 own.0 += 1;
                 own.0 - 1

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow};
 use clap::ArgMatches;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, Verb, Watch};
+use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, SpreadPoint, Verb, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
 use plumb_folder::RunFolder;
@@ -24,7 +24,7 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::Metrics;
 use crate::progress::{self, Onlooker};
-use crate::remote::{CommonStart, Drivers};
+use crate::remote::{CommonStart, Conductor, Drivers, lead};
 use crate::report::page_of;
 use crate::{host, layers, signals};
 
@@ -141,7 +141,10 @@ pub(crate) fn measure_with(
     let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
     let mut keeper =
         Keeper { record, onlooker, host_watch, metrics, began_ns, drivers, start: None };
-    let ran = job.run(&mut keeper, stop);
+    let ran = match keeper.drivers {
+        Drivers::Remotes(_) => job.spread().and_then(|job| lead(job, &mut keeper, stop)),
+        Drivers::Here | Drivers::Led { .. } => job.run(&mut keeper, stop),
+    };
     progress::clear();
     let Keeper { mut record, onlooker, host_watch, drivers, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
@@ -262,20 +265,6 @@ impl Watch for Keeper<'_> {
         self.drivers.loaded(load);
     }
 
-    fn elsewhere(
-        &mut self,
-        labels: &BTreeMap<String, String>,
-        stop: &Stop,
-    ) -> Option<Result<Vec<RemoteLoad>, JobError>> {
-        let mut fleet = self.drivers.take_fleet()?;
-        let loads = fleet.load(self.point(labels), stop);
-        self.drivers = Drivers::Remotes(fleet);
-        if let Ok(loads) = &loads {
-            self.start = Some(CommonStart::of(loads, &self.drivers));
-        }
-        Some(loads.map_err(Into::into))
-    }
-
     fn result(&mut self, mut result: ResultRecord, began_ns: u64) -> Result<(), JobError> {
         match &mut self.host_watch {
             Ok(host_watch) => host_watch.testify(&mut result, began_ns),
@@ -301,6 +290,19 @@ impl Watch for Keeper<'_> {
             Validity::of_all(named.iter().map(|(name, validity)| (name.as_str(), *validity)));
         self.onlooker.folder().write_record(&self.record)?;
         Ok(())
+    }
+}
+
+impl Conductor for Keeper<'_> {
+    fn drive(&mut self, point: &SpreadPoint, stop: &Stop) -> Result<Vec<RemoteLoad>, JobError> {
+        let Some(mut fleet) = self.drivers.take_fleet() else {
+            return Err("there are no remotes".into());
+        };
+        let loads = fleet.load(self.point(&point.labels), stop);
+        self.drivers = Drivers::Remotes(fleet);
+        let loads = loads?;
+        self.start = Some(CommonStart::of(&loads, &self.drivers));
+        Ok(loads)
     }
 }
 

@@ -20,11 +20,8 @@ const NOTHING_SENT_NS: u64 = 10_000_000;
 
 /// The number of user `index` of a thread among the users of all threads.
 pub(super) fn number<P: Protocol>(share: Share, index: usize) -> usize {
-    if P::SCRIPTED {
-        usize::try_from(share.dealt(index)).unwrap_or(usize::MAX)
-    } else {
-        share.first_user + index
-    }
+    let number = if P::SCRIPTED { share.dealt(index) } else { share.user(index) };
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Records what is complete.

@@ -2,7 +2,7 @@
 
 use plumb_measure::{
     Histogram, Interval, RecordError, Recorder, Shape, SlowSample, Slowest, TcpTotals, Transports,
-    bounds,
+    bounds, renumbering,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use crate::drive::Ending;
 const SCHEMA: &str = "plumb.load/1";
 /// Crews that are read at most.
 const CREWS_MAX: usize = 1_024;
+/// Names of told times that are read at most.
+const NAMES_MAX: usize = 256;
 
 /// What came of a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +22,7 @@ const CREWS_MAX: usize = 1_024;
 pub struct LoadResult<P> {
     /// Everything recorded.
     pub recorder: Recorder,
-    /// What cannot be told from the rows of the recorder, for each crew.
+    /// What cannot be told from the rows of the recorder, for each crew; empty where nobody has told it.
     #[serde(deserialize_with = "bounds::few::<CREWS_MAX, _, _>")]
     pub crews: Vec<CrewFigures>,
     /// The protocols, as their threads left them, or what is to be known of them elsewhere.
@@ -47,6 +49,13 @@ pub struct LoadResult<P> {
     pub slowest: Slowest,
     /// What all connections of TCP did over the recorded part.
     pub tcp: Option<TcpTotals>,
+    /// The names under which the other side told times, at the places of their numbers.
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        default,
+        deserialize_with = "bounds::few::<NAMES_MAX, _, _>"
+    )]
+    pub told_names: Vec<String>,
 }
 
 /// What one crew of a load did, as far as no row tells it from the others.
@@ -91,7 +100,7 @@ pub enum NotAlike {
 
 impl<P> LoadResult<P> {
     /// Adds a load of the same plan that another client or another machine drove, its `began_ns` on
-    /// the same clock. Times told by the other side must have the same numbers.
+    /// the same clock. Times that the other side told are put together by their names.
     ///
     /// What was counted and recorded adds up exactly, in any grouping. The recorded part reaches from
     /// the first beginning to the last end of both, and moments count from that beginning, so a rate
@@ -103,8 +112,12 @@ impl<P> LoadResult<P> {
     ///
     /// # Errors
     /// [`NotAlike`]; nothing is added then.
-    pub fn merge(&mut self, other: Self) -> Result<(), NotAlike> {
+    pub fn merge(&mut self, mut other: Self) -> Result<(), NotAlike> {
         self.check(&other)?;
+        if self.told_names != other.told_names {
+            let numbers = renumbering(&mut self.told_names, &other.told_names);
+            other.recorder.renumber_told(&numbers);
+        }
         let began_ns = self.began_ns.min(other.began_ns);
         let end_ns = self.end_ns().max(other.end_ns());
         let (mine, theirs) = (self.began_ns - began_ns, other.began_ns - began_ns);
@@ -115,8 +128,12 @@ impl<P> LoadResult<P> {
             .chain(others.map(|it| moved(it, theirs, on)))
             .for_each(|it| self.slowest.offer(it));
         self.recorder.merge(&other.recorder);
-        for (crew, more) in self.crews.iter_mut().zip(&other.crews) {
-            crew.add(more.dropped, &more.start_up);
+        if self.crews.is_empty() {
+            self.crews.clone_from(&other.crews);
+        } else {
+            for (crew, more) in self.crews.iter_mut().zip(&other.crews) {
+                crew.add(more.dropped, &more.start_up);
+            }
         }
         self.protocols.extend(other.protocols);
         self.intervals.clear();
@@ -139,7 +156,9 @@ impl<P> LoadResult<P> {
             return Err(NotAlike::Shape(mine, theirs));
         }
         let (mine, theirs) = (self.crews.len(), other.crews.len());
-        if mine == theirs { Ok(()) } else { Err(NotAlike::Crews(mine, theirs)) }
+        // of a load that was lost in its midst nobody has told them
+        let alike = mine == theirs || mine == 0 || theirs == 0;
+        if alike { Ok(()) } else { Err(NotAlike::Crews(mine, theirs)) }
     }
 
     fn end_ns(&self) -> u64 {
@@ -162,6 +181,28 @@ impl<P> LoadResult<P> {
             transports: self.transports,
             slowest: self.slowest,
             tcp: self.tcp,
+            told_names: self.told_names,
+        }
+    }
+
+    /// What is to be known of it elsewhere: everything but its protocols.
+    #[must_use]
+    pub fn without_protocols(&self) -> LoadResult<()> {
+        LoadResult {
+            protocols: Vec::new(),
+            recorder: self.recorder.clone(),
+            crews: self.crews.clone(),
+            intervals: self.intervals.clone(),
+            ending: self.ending,
+            began_ns: self.began_ns,
+            duration_ns: self.duration_ns,
+            connections: self.connections,
+            warm_up_operations: self.warm_up_operations,
+            cpu_ns: self.cpu_ns,
+            transports: self.transports.clone(),
+            slowest: self.slowest.clone(),
+            tcp: self.tcp,
+            told_names: self.told_names.clone(),
         }
     }
 }
@@ -259,6 +300,7 @@ mod tests {
                 row: 0,
                 connection: 0,
                 tcp: None,
+                told_names: Vec::new(),
             });
         }
         let mut transports = Transports::default();
@@ -362,7 +404,7 @@ mod tests {
         let before = load.clone();
         let other = LoadResult { recorder: Recorder::new(3), ..before.clone() };
         assert!(load.merge(other).unwrap_err().to_string().contains("2 and 3 kinds"));
-        let other = LoadResult { crews: Vec::new(), ..before.clone() };
+        let other = LoadResult { crews: vec![CrewFigures::default(); 2], ..before.clone() };
         assert_eq!(load.merge(other), Err(NotAlike::Crews(1, 0)));
         assert_eq!(load, before);
     }

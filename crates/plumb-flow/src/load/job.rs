@@ -81,7 +81,7 @@ impl MessageLoad {
         let requests = Requests::new(&contents, &url.authority(), &target, proof.as_deref());
         let seed = options.load.seed.unwrap_or_else(clock::seed);
         let connections = in_drawn_order(&options.connections, seed);
-        connections.iter().try_for_each(|number| options.load.plan(*number).check())?;
+        connections.iter().try_for_each(|number| options.load.check(*number))?;
         options.load.driver.confirm_tick("a runtime", None)?;
         let tls = encryption(&options, &url)?;
         let tracing = Tracing::new(&options.traces, &[])?;

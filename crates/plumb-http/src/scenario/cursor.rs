@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_engine::OperationGroup;
-use plumb_measure::{FailureKind, Outcome};
+use plumb_measure::{FailureKind, LoadPart, Outcome};
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::draw::Draw;
 use plumb_scenario::template::Missing;
@@ -19,17 +19,23 @@ const BREATH_NS: u64 = 1_000_000;
 
 /// How far all users together are in the lists they share.
 #[derive(Debug, Default)]
-pub(crate) struct SharedTurns(Vec<AtomicUsize>);
+pub(crate) struct SharedTurns {
+    begun: Vec<AtomicUsize>,
+    /// Whose turns those of this process are.
+    part: LoadPart,
+}
 
 impl SharedTurns {
     /// Nobody has begun any of `count` lists.
-    pub(crate) fn new(count: usize) -> Self {
-        Self((0..count).map(|_| AtomicUsize::new(0)).collect())
+    pub(crate) fn new(count: usize, part: LoadPart) -> Self {
+        Self { begun: (0..count).map(|_| AtomicUsize::new(0)).collect(), part }
     }
 
     /// The next value of list `number` that nobody has had.
     fn next(&self, number: usize) -> usize {
-        self.0.get(number).map_or(usize::MAX, |next| next.fetch_add(1, Ordering::Relaxed))
+        let Some(begun) = self.begun.get(number) else { return usize::MAX };
+        let next = self.part.number(begun.fetch_add(1, Ordering::Relaxed) as u64);
+        usize::try_from(next).unwrap_or(usize::MAX)
     }
 }
 
@@ -316,7 +322,7 @@ mod tests {
     fn a_shared_list_gives_each_value_to_one_user() {
         let program =
             vec![each(Turns::Shared(0), 3), Instruction::Request(0), Instruction::Again { to: 1 }];
-        let shared = SharedTurns::new(1);
+        let shared = SharedTurns::new(1, LoadPart::default());
         assert_eq!(walked(&program, &["a", "b", "c"], &shared).len(), 3);
         assert_eq!(walked(&program, &["a", "b", "c"], &shared).len(), 0);
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::OutputOptions;
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{
     Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
     result_record,
@@ -30,11 +30,12 @@ use super::options::ScenarioOptions;
 use super::player::{Player, Script};
 use super::request_template::Origin;
 use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
+use super::threshold::Threshold;
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
-use crate::heard::accounted;
+use crate::heard::account_all;
 use crate::jtl::{Jtl, JtlRow};
-use crate::route::{Route, RouteOptions, Routes};
+use crate::route::{Route, RouteOptions, Routes, Supervision};
 use plumb_trace::Tracing;
 
 pub use preview::DryRun;
@@ -81,6 +82,7 @@ impl ScenarioLoad {
             exclude: Patterns::new(&options.exclude),
             credentials: options.credentials.clone(),
             body_bytes_max: options.exchange.body_bytes_max(),
+            part: options.drive.spread.part(),
         };
         let seed = options.drive.seed.or(file.seed).unwrap_or_else(clock::seed);
         let mut points: Vec<Option<u64>> =
@@ -153,7 +155,7 @@ impl ScenarioLoad {
         let plan = LoadPlan { threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
         let crew = [Crew { plan: &plan, user_schedule: None }];
         let player = |_| Player::new(Arc::clone(script), ToldNames::default(), None);
-        let load = route.drive_crews(&crew, shape(&compiled), player, (&mut [], stop))?;
+        let load = route.drive_crews(&crew, shape(&compiled), player, Supervision::none(stop))?;
         if stop.asked() {
             return Ok(None);
         }
@@ -176,12 +178,12 @@ impl ScenarioLoad {
         // data files and shared lists begin anew for each point
         let compiled = self.compile(extracted)?;
         let parts = self.parts(point)?;
-        let labels = BTreeMap::from([("users".to_owned(), users_of(&parts).to_string())]);
+        let labels = labels(&parts);
         let crews: Vec<Crew<'_>> = parts
             .iter()
             .map(|part| Crew { plan: &part.plan, user_schedule: Some(&part.user_schedule) })
             .collect();
-        let names = ToldNames::default();
+        let (names, gate) = (ToldNames::default(), watch.gate());
         let traces = self.tracing.as_mut().map(Tracing::begin);
         let player = |number: usize| {
             let script = Arc::clone(&compiled.scripts[number]);
@@ -193,23 +195,26 @@ impl ScenarioLoad {
                 jtl.expect(parts.iter().map(|part| part.plan.connections.get()).collect());
                 samplers.push(jtl);
             }
-            route.drive_crews(&crews, shape(&compiled), player, (&mut samplers, stop))
+            let by = Supervision { samplers: &mut samplers, stop, gate: gate.as_deref() };
+            route.drive_crews(&crews, shape(&compiled), player, by)
         };
         let left_out = jtl.as_mut().map_or(Ok(0), Jtl::settle);
-        let load = driven.map_err(HttpError::from)?;
+        let mut load = driven.map_err(HttpError::from)?;
+        load.told_names = names.all();
+        if gate.is_some() {
+            watch.loaded(&load.without_protocols());
+        }
         let mut result = result_record(&together(&parts), labels, Lengths::Any, &load);
         let (rows, group_rows) = (load.recorder.rows(), load.recorder.groups());
         let (steps, groups) = compiled.prepared;
         result.parts = records("step", &compiled.rows[steps..], &rows[steps..], &load);
-        let names = names.all();
-        let numbered = std::mem::take(&mut result.parts).into_iter().zip(&rows[steps..]);
-        result.parts = numbered.map(|(part, row)| accounted(part, row, &names, &load)).collect();
+        account_all(&mut result.parts, &load);
         result.groups = records("group", &compiled.groups[groups..], &group_rows[groups..], &load);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         result.scenarios = scenarios(&parts, &compiled.scripts, &load);
-        let judged = compiled.thresholds.iter();
-        let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
-        result.thresholds = judged.collect();
+        if self.options.drive.spread.part.is_none() {
+            judge(&mut result, &compiled.thresholds, &load); // those of all parts are the controller's
+        }
         result.validity = remarks(std::mem::take(&mut result.validity), &result, &load)
             .with_left_out(*left_out.as_ref().unwrap_or(&0));
         let traced = self.tracing.as_mut().map_or(Ok(()), |tracing| {
@@ -285,6 +290,15 @@ impl Measure for ScenarioLoad {
         self.options.export.metrics.as_deref()
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        self.options.export.check_spread(self.tracing.is_some())?;
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.drive.spread.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
         let route = self.routes.to(self.origin.url(), stop)?;
@@ -302,6 +316,30 @@ impl Measure for ScenarioLoad {
             self.measure(point, &extracted, (&route, &mut jtl), (watch, stop))?;
         }
         Ok(())
+    }
+}
+
+impl Spread for ScenarioLoad {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let parts = self.points.iter().filter_map(|point| self.parts(*point).ok());
+        let point = |parts: Vec<PlannedScenario>| SpreadPoint {
+            labels: labels(&parts),
+            plan: together(&parts),
+            lengths: Lengths::Any,
+        };
+        parts.map(point).collect() // they were checked
+    }
+
+    fn rows(&self) -> Vec<String> {
+        self.compile(&[]).map_or_else(|_| Vec::new(), |compiled| names(&compiled.rows))
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        account_all(&mut result.parts, parts.whole);
+        result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
+        if let Ok(compiled) = self.compile(&[]) {
+            judge(result, &compiled.thresholds, parts.whole);
+        }
     }
 }
 
@@ -325,6 +363,10 @@ fn target(origin: &Origin, name: Option<&str>) -> String {
 
 fn shape(compiled: &CompiledScenario) -> Shape {
     Shape { operations: compiled.rows.len(), groups: compiled.groups.len() }
+}
+
+fn labels(parts: &[PlannedScenario]) -> BTreeMap<String, String> {
+    BTreeMap::from([("users".to_owned(), users_of(parts).to_string())])
 }
 
 /// Users of the scenarios without a rate; of those with one, when there are no others.
@@ -413,10 +455,18 @@ fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>)
             validity = validity.with_ended(*users, &scenario.name, cause);
         }
     }
+    let untold = load.protocols.iter().map(Player::untold).sum();
+    validity.with_untold(untold)
+}
+
+/// Judges the whole of `load` by `thresholds`.
+fn judge<P>(result: &mut ResultRecord, thresholds: &[Threshold], load: &LoadResult<P>) {
+    let judged = thresholds.iter();
+    let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
+    result.thresholds = judged.collect();
     let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
     let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
-    let untold = load.protocols.iter().map(Player::untold).sum();
-    validity.with_missed(&missed).with_untold(untold)
+    result.validity = std::mem::take(&mut result.validity).with_missed(&missed);
 }
 
 /// `finding` with the scenarios whose scripts were dropped, where that is not plain.

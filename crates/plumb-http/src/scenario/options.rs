@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_engine::options::{DriverOptions, MeasurementOptions};
+use plumb_engine::options::{DriverOptions, MeasurementOptions, SpreadOptions};
 use plumb_engine::{Extent, LoadPlan, Pace, Waiting};
 use plumb_measure::Span;
 use plumb_scenario::file::ScenarioFile;
@@ -103,12 +103,17 @@ pub struct DriveOptions {
     /// Seed of everything that is drawn, in place of the file's [default: from the clock]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+
+    /// Who drives it.
+    #[command(flatten)]
+    pub spread: SpreadOptions,
 }
 
 impl DriveOptions {
     /// A plan with everything that is the same for all scenarios of `file`.
     pub(crate) fn plan(&self, file: &ScenarioFile) -> LoadPlan {
         LoadPlan {
+            part: self.spread.part(),
             connections: NonZeroUsize::MIN,
             threads: self.threads,
             depth: NonZeroUsize::MIN,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plumb_measure::LoadPart;
 use plumb_measure::statistics::SplitMix64;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
@@ -33,6 +34,8 @@ pub(crate) struct Overrides {
     pub(crate) exclude: Patterns,
     pub(crate) credentials: Option<PathBuf>,
     pub(crate) body_bytes_max: u64,
+    /// Which users, and which lines of data, are those of this process.
+    pub(crate) part: LoadPart,
 }
 
 impl Overrides {
@@ -162,7 +165,7 @@ impl ScenarioCompiler<'_> {
                 program: draft.program,
                 common: draft.common.share(),
                 data: draft.data,
-                shared: SharedTurns::new(draft.lists),
+                shared: SharedTurns::new(draft.lists, self.overrides.part),
                 iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
                 pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
                 cookies: scenario.cookies,
@@ -257,7 +260,8 @@ impl ScenarioCompiler<'_> {
         let mut data = Vec::new();
         for source in &scenario.data {
             let lines = Lines::read(source, self.source.reach(), &mut compiler.names)
-                .map_err(|error| self.source.wrong(&source.file.span(), error.to_string()))?;
+                .map_err(|error| self.source.wrong(&source.file.span(), error.to_string()))?
+                .dealt(self.overrides.part);
             known.extend(lines.slots());
             let name = source.file.get_ref().file_name().unwrap_or_default();
             data.push((name.to_string_lossy().into_owned(), lines));
@@ -346,6 +350,7 @@ mod tests {
             exclude: Patterns::new(exclude),
             credentials: None,
             body_bytes_max: u64::MAX,
+            part: LoadPart::default(),
         }
     }
 

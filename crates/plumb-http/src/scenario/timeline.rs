@@ -80,9 +80,15 @@ pub(crate) fn part(
     let Some(connections) = connections.filter(|_| most <= USERS_MAX) else {
         return Err(reader.wrong(format!("{most} users: from 1 to {USERS_MAX} take part")));
     };
+    let part = times.like.part;
+    if !part.holds(most) {
+        let problem = format!("{most} users cannot be divided among {} remotes", part.of());
+        return Err(reader.wrong(problem));
+    }
+    let (connections, users) = (part.connections(connections), part.count(most));
     let threads = times.like.threads.min(connections);
     let plan = LoadPlan { connections, threads, extent, ..times.like.clone() };
-    Ok(PlannedScenario { plan, user_schedule, users: most })
+    Ok(PlannedScenario { plan, user_schedule, users })
 }
 
 /// `total` users dealt to scenarios in proportion to what each had: at least one for each.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{DriverOptions, LoadOptions, OutputOptions};
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{
+    DriverOptions, LoadOptions, OutputOptions, RemoteSelector, SpreadOptions,
+};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
     result_record,
@@ -45,8 +47,8 @@ pub struct LoadJob {
     output: OutputOptions,
     /// Tells this load from all others.
     name: String,
-    /// How its threads run, of a load that has such options.
-    driver: Option<DriverOptions>,
+    /// How its threads run and who drives it, of a load that has such options.
+    timed: Option<(DriverOptions, SpreadOptions)>,
     /// What the server does about its tick; none before it has told, or when it does not.
     server_tick: Option<Tick>,
 }
@@ -142,12 +144,12 @@ impl LoadJob {
         connections.sort_unstable();
         connections.dedup();
         SplitMix64::new(seed).shuffle(&mut connections);
-        let plans: Vec<LoadPlan> = connections.iter().map(|number| load.plan(*number)).collect();
-        plans.iter().try_for_each(LoadPlan::check)?;
+        connections.iter().try_for_each(|number| load.check(*number))?;
+        let plans = connections.iter().map(|number| load.plan(*number)).collect();
         let mut options: BTreeMap<_, _> = load.in_force(seed).into_iter().collect();
         options.insert("connections".into(), json!(connections));
-        let driver = Some(load.driver.clone());
-        Ok(Draft { verb, workload, plans, seed, options, driver })
+        let timed = Some((load.driver.clone(), load.spread.clone()));
+        Ok(Draft { verb, workload, plans, seed, options, timed })
     }
 
     fn counted(
@@ -184,7 +186,7 @@ impl LoadJob {
         in_force.insert("pin".into(), json!(options.pin));
         let (plans, options_in_force) = (vec![plan], in_force);
         let draft =
-            Draft { verb, workload, plans, seed: 0, options: options_in_force, driver: None };
+            Draft { verb, workload, plans, seed: 0, options: options_in_force, timed: None };
         draft.finish(options.target.resolve()?, options.output)
     }
 
@@ -275,14 +277,22 @@ impl LoadJob {
         protocol: impl Fn() -> P,
         place: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, LoadResult<P>), LockError> {
-        let labels = BTreeMap::from([("connections".to_owned(), plan.connections.to_string())]);
+        let labels = labels(plan);
+        let gate = place.watch.gate();
         let load = {
             let sampler = place.watch.point(&labels);
             let samplers = &mut [sampler, &mut place.history];
-            let mut stage =
-                Stage { endpoint: place.endpoint, stop: place.stop, samplers, gate: None };
+            let mut stage = Stage {
+                endpoint: place.endpoint,
+                stop: place.stop,
+                samplers,
+                gate: gate.as_deref(),
+            };
             self.target.drive(plan, &mut stage, rows.len(), protocol)?
         };
+        if gate.is_some() {
+            place.watch.loaded(&load.without_protocols());
+        }
         let mut result = result_record(plan, labels, Lengths::Any, &load);
         result.driver.server_told(self.server_tick);
         if rows.len() > 1 {
@@ -307,12 +317,12 @@ struct Draft {
     plans: Vec<LoadPlan>,
     seed: u64,
     options: BTreeMap<String, Value>,
-    driver: Option<DriverOptions>,
+    timed: Option<(DriverOptions, SpreadOptions)>,
 }
 
 impl Draft {
     fn finish(self, target: Target, output: OutputOptions) -> Result<LoadJob, LockError> {
-        let Self { verb, workload, plans, seed, options, driver } = self;
+        let Self { verb, workload, plans, seed, options, timed } = self;
         let moment = (clock::wall_ns() / 1_000) & 0xff_ffff;
         let name = format!("{:06x}{moment:06x}", std::process::id() & 0xff_ffff);
         let server_tick = None;
@@ -325,7 +335,7 @@ impl Draft {
             options,
             output,
             name,
-            driver,
+            timed,
             server_tick,
         })
     }
@@ -358,6 +368,14 @@ impl Measure for LoadJob {
         &self.output
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.timed.as_ref()?.1.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let Some(first) = self.plans.first() else {
             return Ok(());
@@ -369,7 +387,7 @@ impl Measure for LoadJob {
             }
             Work::Advisory(_) => None, // PostgreSQL has no command for it
         };
-        if let Some(driver) = &self.driver {
+        if let Some((driver, _)) = &self.timed {
             driver.confirm_tick(&self.target.name, self.server_tick)?;
         }
         if let Some(floor) = floor(first.waiting, &first.pin, stop)? {
@@ -388,6 +406,34 @@ impl Measure for LoadJob {
     }
 }
 
+impl Spread for LoadJob {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let plans = self.plans.iter().cloned();
+        plans
+            .map(|plan| SpreadPoint { labels: labels(&plan), plan, lengths: Lengths::Any })
+            .collect()
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, _: &SpreadParts<'_>) {
+        match self.workload {
+            Work::Script(Workload::Sales) => {
+                let enqueues = result.parts.first().map_or(0.0, |part| part.throughput_per_s);
+                result.figures.push(enqueues_a_minute(enqueues));
+            }
+            _ => add_pairs(result),
+        }
+    }
+}
+
+fn labels(plan: &LoadPlan) -> BTreeMap<String, String> {
+    BTreeMap::from([("connections".to_owned(), plan.connections.to_string())])
+}
+
+fn enqueues_a_minute(per_s: f64) -> Figure {
+    let formula = "enqueues granted / s x 60, over the whole run";
+    figure("enqueues a minute", 60.0 * per_s, "1/min", formula)
+}
+
 /// Enqueues a minute over several windows, and what the way to the server allows.
 fn sales_figures(
     history: &History,
@@ -395,12 +441,7 @@ fn sales_figures(
     round_trip_ns: Option<u64>,
     plan: &LoadPlan,
 ) -> Vec<Figure> {
-    let mut figures = vec![figure(
-        "enqueues a minute",
-        60.0 * enqueues_per_s,
-        "1/min",
-        "enqueues granted / s x 60, over the whole run",
-    )];
+    let mut figures = vec![enqueues_a_minute(enqueues_per_s)];
     for (name, window_ns) in WINDOWS {
         if let Some(rate) = history.per_minute(window_ns) {
             let formula = "enqueues granted in the last intervals / their length";

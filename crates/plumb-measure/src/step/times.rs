@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{count, few};
-use crate::told_names::NAMES_MAX;
+use crate::told_names::{NAMES_MAX, moved};
 use crate::{Moments, ServerTimes, TracedOperations};
 
 /// Bands of a power of two: what is in a band differs by at most an eighth.
@@ -97,6 +97,16 @@ impl StepTimes {
             mine.merge(theirs);
         }
         self.traced.merge(&other.traced);
+    }
+
+    /// Gives what was told new numbers: at the place of each number its new one.
+    pub fn renumber(&mut self, numbers: &[Option<usize>]) {
+        for band in &mut self.bands {
+            band.lanes.iter_mut().for_each(|lane| moved(&mut lane.told, numbers));
+            if let Some(example) = &mut band.example {
+                moved(&mut example.sums.told, numbers);
+            }
+        }
     }
 
     /// The operations that were sent with a trace.

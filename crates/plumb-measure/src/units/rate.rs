@@ -22,12 +22,6 @@ impl Rate {
     pub fn per_s(self) -> f64 {
         self.0
     }
-
-    /// The rate of each of so many that have this one together.
-    #[must_use]
-    pub fn divided_by(self, parts: NonZeroU32) -> Self {
-        Self(self.0 / f64::from(parts.get()))
-    }
 }
 
 impl FromStr for Rate {

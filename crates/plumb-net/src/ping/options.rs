@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Args;
-use plumb_engine::options::{LoadOptions, OutputOptions, RemoteSelector, TransportOptions};
+use plumb_engine::options::{LoadOptions, OutputOptions, TransportOptions};
 use plumb_engine::tls::TlsOptions;
 use plumb_measure::ByteSize;
 use plumb_wire::extension::Exchange as Terms;
@@ -35,17 +35,8 @@ pub struct PingOptions {
     /// Clients at the same time, each with connections and a load of its own
     ///
     /// They begin together, and each has a row in the report, as so many processes of niping would.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "remotes")]
     pub clients: NonZeroUsize,
-
-    /// Remotes that drive the load, all of them together: local:N for N processes on this machine,
-    /// or all, NAME,... or KEY=VALUE,... of those that wait in a NATS server
-    ///
-    /// The server is that of PLUMB_NATS_URL, or stands before them: nats://HOST:PORT/all.
-    /// Connections, operations and rates are divided among them; they begin at the same moment, and
-    /// each has a row in the report.
-    #[arg(long, value_name = "SELECTOR", conflicts_with = "clients")]
-    pub remotes: Option<RemoteSelector>,
 
     /// What is sent and what comes back, where these differ.
     #[command(flatten)]

@@ -34,6 +34,11 @@ impl Point {
         };
         labels
     }
+
+    /// The payload of a message that comes back as it went.
+    pub(super) fn echo(self) -> Option<ByteSize> {
+        self.terms.is_none().then_some(self.size)
+    }
 }
 
 fn response_of(terms: Terms) -> Option<ByteSize> {

@@ -103,7 +103,7 @@ fn cpu_ns(records: &IntervalRecords) -> u64 {
 fn begun(records: &IntervalRecords) -> LoadResult<()> {
     LoadResult {
         recorder: records.recorder.clone(),
-        crews: vec![CrewFigures::default()],
+        crews: Vec::new(),
         protocols: Vec::new(),
         intervals: vec![records.figures],
         ending: Ending::Complete,
@@ -115,5 +115,6 @@ fn begun(records: &IntervalRecords) -> LoadResult<()> {
         transports: Transports::default(),
         slowest: Slowest::default(),
         tcp: None,
+        told_names: Vec::new(),
     }
 }

@@ -249,6 +249,7 @@ impl SimulatedRemote {
             transports: Transports::default(),
             slowest: Slowest::default(),
             tcp: None,
+            told_names: Vec::new(),
         };
         let row = &self.total.rows()[0];
         let result = ResultRecord {

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::target;
 use crate::commands;
+use crate::measure::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
 const OWN: [(&str, usize); 7] = [
@@ -46,16 +47,17 @@ pub(crate) enum Drivers {
 
 impl Drivers {
     /// Those that `job` asks for, remotes with their part of `command`.
-    pub(crate) fn of(job: &dyn Measure, command: &[String]) -> anyhow::Result<Self> {
-        let Some(remotes) = job.remotes() else { return Ok(Self::Here) };
+    pub(crate) fn of(job: &mut dyn Measure, command: &[String]) -> anyhow::Result<Self> {
+        let Some(remotes) = job.remotes().cloned() else { return Ok(Self::Here) };
+        let told = job.spread().map_err(plain)?.words();
         let mut fleet = match remotes {
             RemoteSelector::Local(count) => {
                 let program = std::env::current_exe().context("this program cannot be found")?;
-                Fleet::local(*count, &program)?
+                Fleet::local(count, &program)?
             }
             RemoteSelector::Nats { url, of } => {
                 let target = target::of_controller(url.as_deref())?;
-                Fleet::nats(&Nats::connect(&target)?, of)?
+                Fleet::nats(&Nats::connect(&target)?, &of)?
             }
         };
         // a file of options lies here
@@ -64,7 +66,7 @@ impl Drivers {
         let words: Vec<String> =
             words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let seed = ["--seed".to_owned(), job.outline().seed.to_string()];
-        fleet.begin(&[&without_own(&words)[..], &seed].concat());
+        fleet.begin(&[&without_own(&words)[..], &seed, &told].concat());
         Ok(Self::Remotes(Box::new(fleet)))
     }
 

@@ -1,6 +1,7 @@
 //! `plumb remote`: this machine drives its part of measurements that a controller leads.
 
 mod drivers;
+mod lead;
 mod start;
 mod target;
 
@@ -23,6 +24,7 @@ use crate::measure::{measure_with, plain};
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
+pub(crate) use lead::{Conductor, lead};
 pub(crate) use start::CommonStart;
 use target::NatsOptions;
 
@@ -198,9 +200,7 @@ fn carried_out(
     let Job::Measure(mut job) = layer.job(matches).map_err(plain)? else {
         bail!("`{name}` is asked for something that is no measurement");
     };
-    if !job.spreads() {
-        bail!("this measurement is not made by remotes");
-    }
+    job.spread().map_err(plain)?;
     let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
     Ok(run.record)
 }

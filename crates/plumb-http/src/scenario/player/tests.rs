@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use plumb_measure::LoadPart;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioSource;
 
@@ -18,6 +19,7 @@ fn player(step: &str) -> Player {
         exclude: Patterns::default(),
         credentials: None,
         body_bytes_max: 100,
+        part: LoadPart::default(),
     };
     let origin = origin(&source, None, None).unwrap();
     let mut compiled = compile(&source, &origin, &overrides, 1, &[]).unwrap();

@@ -1,11 +1,54 @@
-//! A load that several processes or machines drive together.
+//! Which processes or machines drive a load together.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use plumb_measure::Rate;
+use clap::Args;
+use plumb_measure::LoadPart;
+
+use crate::EngineError;
+
+/// Who drives a load.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Load")]
+pub struct SpreadOptions {
+    /// Remotes that drive the load, all of them together: local:N for N processes on this machine,
+    /// or all, NAME,... or KEY=VALUE,... of those that wait in a NATS server
+    ///
+    /// The server is that of PLUMB_NATS_URL, or stands before them: nats://HOST:PORT/all.
+    /// Connections, users, operations, rates and lines of data are divided among them; they begin at
+    /// the same moment, and each has a row in the report.
+    #[arg(long, value_name = "SELECTOR")]
+    pub remotes: Option<RemoteSelector>,
+
+    /// Drive only this part of the load: a controller says so to its remotes
+    #[arg(long, value_name = "I/N", hide = true)]
+    pub part: Option<LoadPart>,
+}
+
+impl SpreadOptions {
+    /// The part of the load that is this process's own.
+    #[must_use]
+    pub fn part(&self) -> LoadPart {
+        self.part.unwrap_or_default()
+    }
+
+    /// Refuses a load of so many `things` of which a part would have none.
+    ///
+    /// # Errors
+    /// [`EngineError::Plan`] says how many there must be.
+    pub fn check(&self, count: u64, things: &str) -> Result<(), EngineError> {
+        let of = self.part().of();
+        if self.part().holds(count) {
+            return Ok(());
+        }
+        Err(EngineError::Plan(format!(
+            "{count} {things} cannot be divided among {of} remotes: give {of} or more"
+        )))
+    }
+}
 
 /// Remotes that are started on this machine at most.
 const LOCAL_MAX: u32 = 256;
@@ -119,75 +162,8 @@ pub fn remote_label(text: &str) -> Result<(String, String), String> {
     Ok((remote_name(key)?, remote_name(value)?))
 }
 
-/// One of several parts of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadPart {
-    /// From 0.
-    index: u32,
-    of: NonZeroU32,
-}
-
-impl Default for LoadPart {
-    /// All of it.
-    fn default() -> Self {
-        Self { index: 0, of: NonZeroU32::MIN }
-    }
-}
-
-impl FromStr for LoadPart {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('/');
-        let numbers = parts.and_then(|(number, of)| {
-            let number = number.parse::<NonZeroU32>().ok()?;
-            Some((number, of.parse::<NonZeroU32>().ok().filter(|of| number <= *of)?))
-        });
-        match numbers {
-            Some((number, of)) => Ok(Self { index: number.get() - 1, of }),
-            None => Err("expected I/N, such as 2/4".into()),
-        }
-    }
-}
-
-impl LoadPart {
-    /// How many parts there are.
-    #[must_use]
-    pub fn of(self) -> NonZeroU32 {
-        self.of
-    }
-
-    /// This part of `count` things: together all of them, none twice.
-    #[must_use]
-    pub fn count(self, count: u64) -> u64 {
-        let (of, index) = (u64::from(self.of.get()), u64::from(self.index));
-        count / of + u64::from(index < count % of)
-    }
-
-    /// This part of `connections`, one at least; see [`holds`](Self::holds).
-    #[must_use]
-    pub fn connections(self, connections: NonZeroUsize) -> NonZeroUsize {
-        let mine = usize::try_from(self.count(connections.get() as u64)).ok();
-        mine.and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN)
-    }
-
-    /// True when every part of `count` things has one at least.
-    #[must_use]
-    pub fn holds(self, count: u64) -> bool {
-        count >= u64::from(self.of.get())
-    }
-
-    /// This part of a rate.
-    #[must_use]
-    pub fn rate(self, rate: Rate) -> Rate {
-        rate.divided_by(self.of)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -208,20 +184,5 @@ mod tests {
         }
         assert!("nats://user:secret@q:4222/all".parse::<RemoteSelector>().is_err());
         assert!("nats://q:4222".parse::<RemoteSelector>().is_err(), "which of them?");
-        assert_eq!("2/4".parse::<LoadPart>().unwrap().count(10), 3);
-        for wrong in ["", "0/4", "5/4", "1/0", "1", "a/b"] {
-            assert!(wrong.parse::<LoadPart>().is_err(), "{wrong}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_parts_are_the_whole(count: u32, of in 1_u32..300) {
-            let of = NonZeroU32::new(of).unwrap();
-            let parts = (0..of.get()).map(|index| LoadPart { index, of }.count(u64::from(count)));
-            let parts: Vec<u64> = parts.collect();
-            prop_assert_eq!(parts.iter().sum::<u64>(), u64::from(count));
-            prop_assert!(parts.iter().max().unwrap() - parts.iter().min().unwrap() <= 1);
-        }
     }
 }

@@ -1,0 +1,127 @@
+//! A measurement that remotes drive: its points one after the other, and what they make together.
+
+use plumb_engine::layer::{JobError, RemoteLoad, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::{LoadResult, Stop, client_figures, client_overlap, part_record, result_record};
+use plumb_measure::{PartRecord, ResultRecord, Row, ScenarioFigures, Validity};
+
+/// Whoever has loads driven by remotes, and keeps what comes of them.
+pub(crate) trait Conductor: Watch {
+    /// Has the load of `point` driven.
+    ///
+    /// # Errors
+    /// When one of the remotes could not begin.
+    fn drive(&mut self, point: &SpreadPoint, stop: &Stop) -> Result<Vec<RemoteLoad>, JobError>;
+}
+
+/// Has all points of `job` measured.
+///
+/// # Errors
+/// When a load could not begin, or a result could not be kept.
+pub(crate) fn lead(
+    job: &mut dyn Spread,
+    conductor: &mut dyn Conductor,
+    stop: &Stop,
+) -> Result<(), JobError> {
+    conductor.rows(&job.rows());
+    for (number, point) in job.points().into_iter().enumerate() {
+        if stop.asked() {
+            break;
+        }
+        job.before(number, stop);
+        let remotes = conductor.drive(&point, stop)?;
+        let (result, began_ns) = together(job, (number, point), remotes, conductor)?;
+        conductor.result(result, began_ns)?;
+    }
+    Ok(())
+}
+
+/// The result of a point, and when its recorded part began.
+fn together(
+    job: &mut dyn Spread,
+    (number, point): (usize, SpreadPoint),
+    mut remotes: Vec<RemoteLoad>,
+    conductor: &mut dyn Conductor,
+) -> Result<(ResultRecord, u64), JobError> {
+    let loads: Vec<_> = remotes.iter_mut().filter_map(|remote| remote.load.take()).collect();
+    let whole = whole(&loads, &remotes)?;
+    let results: Vec<_> = remotes.iter().filter_map(|remote| remote.result.as_ref()).collect();
+    let mut result = result_record(&point.plan, point.labels, point.lengths, &whole);
+    result.clients = client_figures(&loads);
+    result.overlap = client_overlap(&loads, None);
+    result.batches = None; // operations of several clients have no common order
+    result.driver.threads = results.iter().map(|part| part.driver.threads).sum();
+    if let Some(first) = results.first() {
+        let (rows, groups) = (whole.recorder.rows(), whole.recorder.groups());
+        result.parts = named_like(&first.parts, rows, &whole);
+        result.groups = named_like(&first.groups, groups, &whole);
+        result.driver.name.clone_from(&first.driver.name);
+        result.driver.wait.clone_from(&first.driver.wait);
+    }
+    result.scenarios = users_together(&results);
+    job.conclude(
+        number,
+        &mut result,
+        &SpreadParts { loads: &loads, results: &results, whole: &whole },
+    );
+    judged_by(&mut result, &remotes);
+    if let Some(transport) = whole.transports.first() {
+        conductor.reached(transport.clone());
+    }
+    Ok((result, whole.began_ns))
+}
+
+/// All `loads` as one.
+fn whole(loads: &[LoadResult<()>], remotes: &[RemoteLoad]) -> Result<LoadResult<()>, JobError> {
+    let Some((first, others)) = loads.split_first() else {
+        let lost: Vec<String> = remotes.iter().map(words_of_loss).collect();
+        return Err(format!("all remotes were lost: {}", lost.join("; ")).into());
+    };
+    let mut whole = first.clone();
+    for load in others {
+        whole.merge(load.clone())?;
+    }
+    Ok(whole)
+}
+
+/// What the last of `rows` have recorded, called as `named`.
+fn named_like(named: &[PartRecord], rows: &[Row], whole: &LoadResult<()>) -> Vec<PartRecord> {
+    let Some(first) = rows.len().checked_sub(named.len()) else { return Vec::new() };
+    let both = named.iter().zip(&rows[first..]);
+    let part = |(named, row): (&PartRecord, &Row)| PartRecord {
+        labels: named.labels.clone(),
+        steps: named.steps.clone(),
+        first_hit: named.first_hit.clone(),
+        ..part_record(named.name.clone(), row, whole)
+    };
+    both.map(part).collect()
+}
+
+/// The users of each scenario, those of all remotes together. How long they took to begin is each
+/// remote's own.
+fn users_together(results: &[&ResultRecord]) -> Vec<ScenarioFigures> {
+    let mut all: Vec<ScenarioFigures> = Vec::new();
+    for figures in results.iter().flat_map(|result| &result.scenarios) {
+        match all.iter_mut().find(|known| known.name == figures.name) {
+            Some(known) => known.add(figures),
+            None => all.push(ScenarioFigures { start_up_ns: None, ..figures.clone() }),
+        }
+    }
+    all
+}
+
+/// Adds to `result` what each remote says of its own part, and which of them were lost.
+fn judged_by(result: &mut ResultRecord, remotes: &[RemoteLoad]) {
+    let own = std::mem::take(&mut result.validity);
+    let named = remotes
+        .iter()
+        .filter_map(|remote| Some((remote.name.as_str(), &remote.result.as_ref()?.validity)));
+    let mut validity = Validity::of_all(std::iter::once(("", &own)).chain(named));
+    for remote in remotes.iter().filter(|remote| remote.lost.is_some()) {
+        validity = validity.cut_short_by(&words_of_loss(remote));
+    }
+    result.validity = validity;
+}
+
+fn words_of_loss(remote: &RemoteLoad) -> String {
+    format!("{}: {}", remote.name, remote.lost.as_deref().unwrap_or("nothing is known of it"))
+}
