@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use plumb_measure::{LoadPart, Rate, Span, Tick};
+use plumb_measure::{Rate, Span, Tick};
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Extent, LoadPlan, Pace, Waiting};

@@ -328,10 +328,11 @@ pub(crate) mod tests {
             parts.iter().flat_map(|(own, part)| of(*own, 2, part.parse().unwrap())).collect();
         assert_eq!(shares.iter().map(|share| share.count(103)).sum::<u64>(), 103);
         let numbers = |number: fn(Share, usize) -> u64| {
-            let each =
-                |share: &Share| (0..share.connections).map(|at| number(*share, at)).collect();
-            let mut all: Vec<u64> =
-                shares.iter().flat_map(each as fn(&Share) -> Vec<u64>).collect();
+            let of = |share: &Share| {
+                let share = *share;
+                (0..share.connections).map(move |at| number(share, at))
+            };
+            let mut all: Vec<u64> = shares.iter().flat_map(of).collect();
             all.sort_unstable();
             all
         };

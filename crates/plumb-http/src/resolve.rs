@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plumb_engine::options::LoadOptions;
 use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting, clock};
-use plumb_measure::{FirstHit, Row, Span, StepRecord};
+use plumb_measure::{FirstHit, LoadPart, Row, Span, StepRecord};
 use plumb_scenario::Expected;
 use plumb_scenario::cookies::{Jar, Site};
 use plumb_wire::http::{RawHead, Scheme, Url, basic_realm};
@@ -148,6 +148,7 @@ impl Resolver<'_> {
             threads: NonZeroUsize::MIN,
             depth: NonZeroUsize::MIN,
             waiting: Waiting::Epoll,
+            part: LoadPart::default(), // each process asks for itself
             ..self.load.plan(NonZeroUsize::MIN)
         }
     }

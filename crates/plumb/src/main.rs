@@ -80,7 +80,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
     }
     let command: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let command = secret::masked_words(&command); // it stands in records
+    let masked = || secret::masked_words(&command); // it stands in records
     if let Some(("host", words)) = matches.subcommand()
         && let Some(("show", words)) = words.subcommand()
     {
@@ -97,13 +97,13 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         return net_check::run(words);
     }
     match matches.subcommand() {
-        Some(("checkup", words)) => checkup::run(words, command),
+        Some(("checkup", words)) => checkup::run(words, masked()),
         Some(("ab", words)) => ab::run(words),
         Some(("compare", words)) => compare::run(words),
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("check", words)) => check::run(words),
-        Some(("size", words)) => size::run(words, &command),
+        Some(("size", words)) => size::run(words, &masked()),
         Some(("smc", words)) => smc::run(words),
         Some(("remote", words)) => remote::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),

@@ -262,7 +262,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ops::Range;
 
-    use plumb_measure::{Answer, FailureKind, Moments, Network, Transport};
+    use plumb_measure::{Answer, FailureKind, Moments, Network, ServerTimes, Transport};
     use proptest::prelude::*;
 
     use super::*;
@@ -300,7 +300,6 @@ mod tests {
                 row: 0,
                 connection: 0,
                 tcp: None,
-                told_names: Vec::new(),
             });
         }
         let mut transports = Transports::default();
@@ -336,6 +335,7 @@ mod tests {
             transports,
             slowest,
             tcp: Some(TcpTotals { connections, segments_sent: 3, ..TcpTotals::default() }),
+            told_names: vec!["app".into()],
         }
     }
 
@@ -396,6 +396,29 @@ mod tests {
             assert_eq!(found.at_ns, slowest.at_ns + began_ns - S);
             assert_eq!(found.connection, connections, "numbered on");
         }
+    }
+
+    #[test]
+    fn times_that_were_told_are_put_together_by_their_names() {
+        let told = |names: [&str; 2], ns: [u64; 2]| {
+            let mut load = load(S, 1, 0..0);
+            load.told_names = names.map(str::to_owned).to_vec();
+            let mut told = ServerTimes::default();
+            assert!(told.push(0, ns[0]) && told.push(1, ns[1]));
+            let moments = Moments { due: 0, sent: 0, first: 5_000, last: 9_000 };
+            load.recorder.record(0, moments, Answer { told: Some(told), ..Answer::ok(1) });
+            load
+        };
+        let mut one = told(["app", "db"], [1_000, 2_000]);
+        one.merge(sent(&told(["db", "app"], [4_000, 3_000]))).unwrap();
+        assert_eq!(one.told_names, ["app", "db"]);
+        let most: Vec<u64> = one.recorder.rows()[0].told.iter().map(Histogram::max).collect();
+        assert_eq!(most, [3_000, 4_000]);
+        // of a load that was lost in its midst nobody knows what its numbers mean
+        let lost = LoadResult { told_names: Vec::new(), ..told(["db", "app"], [8_000, 9_000]) };
+        one.merge(lost).unwrap();
+        let most: Vec<u64> = one.recorder.rows()[0].told.iter().map(Histogram::max).collect();
+        assert_eq!((most, one.recorder.operations()), (vec![3_000, 4_000], 3));
     }
 
     #[test]

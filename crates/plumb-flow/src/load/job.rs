@@ -5,8 +5,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::OutputOptions;
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, EngineError, Lengths, LoadPlan, LoadResult, Plain, Protocol as _, Sampler, Stage,
@@ -122,6 +122,7 @@ impl MessageLoad {
             self.options.mode,
             pause_ns,
         )
+        .dealt(self.first_number, plan.part)
         .traced(traces);
         let protocol = || sender.clone();
         Ok(match &self.tls {
@@ -138,7 +139,7 @@ impl MessageLoad {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let plan = self.options.load.plan(connections);
-        let labels = BTreeMap::from([("connections".to_owned(), connections.to_string())]);
+        let labels = labels(connections);
         let first = self.next_number;
         let before = match &mut self.after {
             Some(after) => Some(after.before(first, first + NUMBERS_MAX)?),
@@ -146,15 +147,16 @@ impl MessageLoad {
         };
         let numbers = Arc::new(AtomicU64::new(first));
         let traces = self.tracing.as_mut().map(Tracing::begin);
-        let driven = {
+        let gate = watch.gate();
+        let mut driven = {
             let samplers: &mut [&mut dyn Sampler] = &mut [watch.point(&labels)];
-            self.drive(
-                &plan,
-                &numbers,
-                traces,
-                &mut Stage { endpoint, stop, samplers, gate: None },
-            )?
+            let mut stage = Stage { endpoint, stop, samplers, gate: gate.as_deref() };
+            self.drive(&plan, &numbers, traces, &mut stage)?
         };
+        driven.told_names = driven.protocols.first().map_or_else(Vec::new, Sender::told_names);
+        if gate.is_some() {
+            watch.loaded(&driven.without_protocols());
+        }
         let end = numbers.load(Ordering::Relaxed);
         self.next_number = end;
         let mut result = result_record(&plan, labels, Lengths::Any, &driven);
@@ -181,18 +183,18 @@ impl MessageLoad {
         Ok(())
     }
 
+    /// The only row of `driven`: what the runtime told, and where the time went.
+    fn account<P>(&self, result: &mut ResultRecord, driven: &LoadResult<P>) {
+        let Some(row) = driven.recorder.rows().first() else { return };
+        let names = &driven.told_names;
+        let round_trip_ns = driven.tcp.map(|tcp| tcp.rtt_min_ns).filter(|ns| *ns > 0);
+        result.attribution = attribution::attribute(self.path(), row, names, round_trip_ns);
+        let part = part_record(self.path().to_owned(), row, driven);
+        result.parts = vec![PartRecord { told_ns: told(row, names), ..part }];
+    }
+
     fn add_part(&self, result: &mut ResultRecord, driven: &LoadResult<Sender>) {
-        let names = driven.protocols.first().map_or_else(Vec::new, Sender::told_names);
-        if let Some(row) = driven.recorder.rows().first() {
-            result.attribution = {
-                let round_trip_ns = driven.tcp.map(|tcp| tcp.rtt_min_ns).filter(|ns| *ns > 0);
-                attribution::attribute(self.path(), row, &names, round_trip_ns)
-            };
-            result.parts.push(PartRecord {
-                told_ns: told(row, &names),
-                ..part_record(self.path().to_owned(), row, driven)
-            });
-        }
+        self.account(result, driven);
         let untold = driven.protocols.iter().map(Sender::untold).sum();
         let complaint = driven.protocols.iter().find_map(Sender::complaint);
         let validity = std::mem::take(&mut result.validity).with_untold(untold);
@@ -327,6 +329,19 @@ impl Measure for MessageLoad {
         &self.options.measurement.output
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        if self.after.is_some() || self.tracing.is_some() {
+            let why =
+                "--sink and traces follow the messages of one process: leave them or --remotes out";
+            return Err(why.into());
+        }
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.load.spread.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen).map_err(FlowError::from)?;
         let port = self.url.scheme().port();
@@ -348,6 +363,37 @@ impl Measure for MessageLoad {
         }
         Ok(())
     }
+}
+
+impl Spread for MessageLoad {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let point = |connections: &NonZeroUsize| SpreadPoint {
+            labels: labels(*connections),
+            plan: self.options.load.plan(*connections),
+            lengths: Lengths::Any,
+        };
+        self.connections.iter().map(point).collect()
+    }
+
+    fn rows(&self) -> Vec<String> {
+        vec![self.path().to_owned()]
+    }
+
+    /// Numbers that were drawn from the clock are the same for all.
+    fn words(&self) -> Vec<String> {
+        match self.options.content.first_number {
+            Some(_) => Vec::new(),
+            None => vec!["--first-number".into(), self.first_number.to_string()],
+        }
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        self.account(result, parts.whole);
+    }
+}
+
+fn labels(connections: NonZeroUsize) -> BTreeMap<String, String> {
+    BTreeMap::from([("connections".to_owned(), connections.to_string())])
 }
 
 /// The options of this verb with the values in force, without what proves who sends.

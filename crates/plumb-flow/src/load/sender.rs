@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_engine::{Next, Op, Protocol, Step, Then};
-use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes, ToldNames, TraceId};
+use plumb_measure::{Answer, FailureKind, LoadPart, Outcome, ServerTimes, ToldNames, TraceId};
 use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
 use plumb_wire::http::{Body, Head, Memo, RawHead, told};
 
@@ -20,6 +20,8 @@ pub(super) struct Sender {
     requests: Arc<Requests>,
     /// The next number, of all threads.
     numbers: Arc<AtomicU64>,
+    /// The first number of the whole load, and which of its numbers are those of this process.
+    dealt: (u64, LoadPart),
     /// `None`: as the transaction says.
     mode: Option<ModeName>,
     /// How long a connection rests that was turned away, nanoseconds; 0: not at all.
@@ -96,6 +98,7 @@ impl Sender {
         Self {
             requests,
             numbers,
+            dealt: (0, LoadPart::default()),
             mode,
             pause_ns,
             traces: None,
@@ -116,6 +119,11 @@ impl Sender {
     /// What became of its messages.
     pub(super) fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// The same, which has its `part` of the numbers from `first` on.
+    pub(super) fn dealt(self, first: u64, part: LoadPart) -> Self {
+        Self { dealt: (first, part), ..self }
     }
 
     /// The names of the times that the server told, by their numbers.
@@ -273,7 +281,9 @@ impl Protocol for Sender {
         if std::mem::take(&mut user.turned_away) && self.pause_ns > 0 {
             return Next::Pause(self.pause_ns);
         }
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let (first, part) = self.dealt;
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed).saturating_sub(first);
+        let number = first.saturating_add(part.number(number));
         let begins = out.len();
         self.requests.write(number, out);
         user.trace = self.traces.as_ref().and_then(Traces::next);

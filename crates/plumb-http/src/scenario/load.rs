@@ -14,7 +14,7 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Distribution, Finding, FindingKind, PartRecord, Rate, ResultRecord, Row as Figures,
+    Distribution, Finding, FindingKind, LoadPart, PartRecord, Rate, ResultRecord, Row as Figures,
     ScenarioFigures, Shape, Span, ToldNames, Validity, grouped,
 };
 use plumb_scenario::Patterns;
@@ -152,7 +152,8 @@ impl ScenarioLoad {
         let compiled = self.compile(&[])?;
         let Some(script) = &compiled.preparation else { return Ok(Some(Vec::new())) };
         let plan = self.options.drive.plan(self.source.file());
-        let plan = LoadPlan { threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
+        let part = LoadPart::default(); // each process prepares for itself
+        let plan = LoadPlan { part, threads: NonZeroUsize::MIN, warmup: Span::from_ns(0), ..plan };
         let crew = [Crew { plan: &plan, user_schedule: None }];
         let player = |_| Player::new(Arc::clone(script), ToldNames::default(), None);
         let load = route.drive_crews(&crew, shape(&compiled), player, Supervision::none(stop))?;

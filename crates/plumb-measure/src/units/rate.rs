@@ -1,7 +1,6 @@
 //! Rates of operations and of bits, and shares.
 
 use std::fmt;
-use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What came of each remote's part of one load.
 
 use plumb_engine::layer::RemoteLoad;
-use plumb_engine::{CrewFigures, Ending, IntervalRecords, LoadResult};
+use plumb_engine::{Ending, IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, Slowest, Transports};
 
 /// The parts of one load while they come in.

@@ -208,6 +208,7 @@ fn a_broker_of_version_3_1_1_that_is_stopped_and_started_loses_nothing() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn what_a_killed_broker_takes_with_it_is_counted() {
     // it writes nothing down when it is killed: what it had is gone, and how much is known
     for broker in [Broker::here, Broker::encrypted] {

@@ -289,3 +289,24 @@ fn what_cannot_be_sent_is_refused_before_anything_is_sent() {
     let idle = flow.get("/manager", &[("Accept", "application/json")]).json();
     assert_eq!(idle["figures"]["queue"]["accepted"], 0);
 }
+
+#[test]
+fn remotes_send_each_number_once() {
+    let flow = runtime("", &[TABLE]);
+    let divided = ["--remotes=local:3", "--connections=3", "--count=50", "--first-number=100"];
+    let sent = ["--transaction=orders", "--mode=sync", "--json"];
+    let calm = ["--interval=50s", "--lag=50s", "--foreign-limit=100%"];
+    let words = [&divided[..], &sent, &calm].concat();
+    let result = result(&load(&flow, &words));
+    assert_eq!(result["codes"], serde_json::json!({ "200": 50 }), "{result:#}");
+    assert_eq!(result["operations"], 50, "{result:#}");
+    assert_eq!(result["clients"].as_array().map(Vec::len), Some(3));
+    assert_eq!(result["parts"][0]["operations"], 50);
+    let database = rusqlite::Connection::open(flow.folder.path().join("plant.db")).expect("opened");
+    let mut rows = database.prepare("SELECT number FROM orders").expect("a table");
+    let numbers = rows.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+    let mut numbers: Vec<u64> =
+        numbers.map(|number| number.expect("a row").parse().expect("a number")).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (100..150).collect::<Vec<u64>>());
+}

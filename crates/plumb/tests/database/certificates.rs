@@ -27,6 +27,7 @@ fn named(it: &mut CertificateParams, name: &str) {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn a_certificate_that_is_its_own_root_is_taken_as_psql_takes_it() {
     let cases = [
         ("its address is listed", true, its_own(&["127.0.0.1"], |_| {})),

@@ -360,3 +360,39 @@ fn an_echo_server_beside_the_database_tells_the_bare_round_trip() {
     let found = attribution(&eighty(&server.url(), &words, server.folder()).with(0));
     assert_eq!(found["times"]["echo server"]["count"], 200, "{found:#}");
 }
+
+#[test]
+fn calls_are_divided_among_remotes_that_begin_together() {
+    let server = Postgres::start("");
+    let at = folder();
+    let words = [
+        "--remotes",
+        "local:3",
+        "--ask",
+        "trivial",
+        "--over",
+        "pool",
+        "--callers",
+        "4",
+        "--pool",
+        "2",
+        "--count",
+        "100",
+        "--warmup",
+        "0s",
+        "--interval",
+        "50s",
+        "--foreign-limit",
+        "100%",
+        "--json",
+    ];
+    let record = ping(&server.url(), &words, at.path()).json();
+    let result = &record["results"][0];
+    // what was looked into counts as well
+    assert!(result["operations"].as_u64() >= Some(90), "{result:#}");
+    let clients = result["clients"].as_array().expect("a row for each");
+    assert_eq!(clients.len(), 3);
+    let driver = &result["driver"]["name"];
+    assert!(driver.as_str().is_some_and(|name| name.contains("tokio-postgres")), "{driver}");
+    assert!(record["plan"]["options"]["remotes-start-spread-ns"].is_u64(), "{record:#}");
+}

@@ -87,6 +87,7 @@ fn a_pooler_is_seen_where_the_server_is_read_only_by_itself() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn what_cannot_be_measured_is_refused_before_it_runs() {
     let server = Postgres::start("");
     psql(&server.url(), WRITER);

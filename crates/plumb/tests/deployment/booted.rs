@@ -96,6 +96,7 @@ fn boot(root: &Path, seen: &Path) -> Result<(), String> {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn units_start_and_serve_and_are_confined() {
     let [folder, seen] = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
     let Some(package) = allowed(made(folder.path())) else { return };

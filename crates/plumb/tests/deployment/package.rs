@@ -93,6 +93,7 @@ impl Root {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn the_same_sources_make_the_same_bytes_and_lintian_takes_them() {
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a temporary folder"));
     let packages = folders.each_ref().map(|folder| made(folder.path()));

@@ -355,6 +355,7 @@ fn plans_with_different_points_are_not_compared() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn calibration_tells_false_positives_and_the_smallest_difference() {
     let at = folder();
     let server = Server::start(&[]);

@@ -200,6 +200,7 @@ fn the_chapter_shows_the_example_as_it_is() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn the_examples_are_experiments() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/lab");
     let names = names_in(&examples);

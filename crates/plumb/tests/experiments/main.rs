@@ -1,8 +1,9 @@
-//! Experiments from the command line and from files.
+//! Checkups, and experiments from the command line and from files.
 
 #[path = "../kit/mod.rs"]
 mod kit;
 
 mod ab;
+mod checkup;
 mod lab_run;
 mod seeds;

@@ -92,6 +92,7 @@ fn every_experiment_stands_in_the_chapter_in_the_list_and_in_the_script() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn four_clients_are_compared_with_one() {
     let compared = one_round("four-clients");
     assert_eq!(deciding(&compared), ["throughput"]);
@@ -99,12 +100,14 @@ fn four_clients_are_compared_with_one() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn every_block_of_locks_begins_with_a_server_of_its_own() {
     assert_eq!(deciding(&one_round("locks-create")), ["throughput"; 3]);
     assert!(!folder().join("locks-create.sock").exists(), "the server took its socket along");
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn servers_of_locks_are_replaced_one_by_one() {
     assert_eq!(deciding(&one_round("locks-rolling")), ["throughput"; 2]);
     assert!(!folder().join("locks-rolling.sock").exists(), "the server took its socket along");
@@ -155,6 +158,7 @@ fn confirmations_go_through_each_connector_and_all_are_answered() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn a_hit_of_each_kind_is_answered_as_its_name_says() {
     let (_kept, blocks) = blocks_of("first-hit");
     for (name, status) in [
@@ -172,6 +176,7 @@ fn a_hit_of_each_kind_is_answered_as_its_name_says() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn four_of_the_401_requests_fail_and_count() {
     let (_kept, blocks) = blocks_of("failing-samples");
     for (name, codes) in [
@@ -233,6 +238,7 @@ fn folders(blocks: &[(PathBuf, Value)]) -> Vec<&Path> {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn a_database_is_started_and_met_directly_and_over_a_line() {
     assert_eq!(deciding(&one_round("network-or-database")), ["p50", "p50"]);
 }
@@ -245,6 +251,7 @@ fn with_few_orders(name: &str, count: u32) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn orders_go_through_the_queues_of_several_nodes_into_the_table() {
     assert_eq!(with_few_orders("idocs", 25_000), ["rows"; 6]);
 }
@@ -272,6 +279,7 @@ fn orders_are_transformed_in_both_ways_and_the_memory_of_each_is_kept() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn changes_of_agents_become_rows_and_their_rate_is_the_figure() {
     let (_short, file) = shortened("agents", &[("${bundle}\"", "${bundle} 400\"")]);
     assert_eq!(deciding(&one_round_of(&file)), ["figure"; 4]);
@@ -296,6 +304,7 @@ fn every_form_of_the_list_and_its_details_is_401_requests() {
 }
 
 #[test]
+#[ignore = "measures for tens of seconds: a part of ./test --full"]
 fn a_block_of_the_list_and_its_details_lasts_until_all_is_read() {
     let kept = tempfile::tempdir().expect("a temporary folder");
     let forms = "[\"compatibility-atom\", \"standard-json\", \"compact-json\"]";

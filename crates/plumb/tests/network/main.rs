@@ -12,6 +12,7 @@ mod namespaces;
 mod net;
 mod net_check;
 mod remotes;
+mod remotes_layers;
 mod remotes_nats;
 mod routes;
 mod server;

@@ -66,6 +66,7 @@ fn a_path_without_faults_has_five_sentences_and_a_run_for_every_part() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn a_firewall_that_forgets_and_one_that_resets_are_told_apart() {
     let server = Server::start(&["--quiet"]);
     for (how, expected) in [

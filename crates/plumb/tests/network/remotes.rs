@@ -78,9 +78,15 @@ fn what_cannot_be_divided_or_reached_is_refused() {
     };
     let address = server.address.as_str();
     let three = ["net", "ping", address, "--remotes", "local:3"];
-    refused(&[&three[..], &["--connections", "2"]].concat(), "give --connections 3 or more");
+    refused(
+        &[&three[..], &["--connections", "2"]].concat(),
+        "2 connections cannot be divided among 3 remotes: give 3 or more",
+    );
     let few = ["--connections", "3", "--count", "2"];
-    refused(&[&three[..], &few].concat(), "give 3 or more");
+    refused(
+        &[&three[..], &few].concat(),
+        "2 operations (--count) cannot be divided among 3 remotes",
+    );
     refused(&[&three[..], &["--clients", "2"]].concat(), "cannot be used with");
     let of_streams = ["net", "stream", address, "--remotes", "local:2"];
     refused(&of_streams, "unexpected argument '--remotes'");

@@ -205,6 +205,7 @@ fn until_alone(server: &Server, at: &Path) {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn nobody_keeps_loading_when_controller_or_nats_is_gone_and_all_wait_again() {
     let Some(mut nats) = nats() else { return };
     let server = Server::start(&["--quiet"]);
