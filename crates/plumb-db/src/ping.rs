@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{
+    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
+};
 use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record};
 use plumb_measure::statistics::SplitMix64;
@@ -314,6 +316,10 @@ impl Spread for Ping {
             lengths: Lengths::Any,
         };
         self.points.iter().map(point).collect()
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        self.options.file.iter().map(|path| NamedFile::lone(path)).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -138,6 +139,12 @@ pub trait Spread {
         Vec::new()
     }
 
+    /// Files that the words of the command name, for remotes that do not have them; never those that
+    /// hold secrets.
+    fn files(&self) -> Vec<NamedFile> {
+        Vec::new()
+    }
+
     /// Point `number` is about to be measured.
     fn before(&mut self, number: usize, stop: &Stop) {
         let _ = (number, stop);
@@ -146,6 +153,25 @@ pub trait Spread {
     /// Adds to `result` of point `number` what only this layer can tell of `parts`.
     fn conclude(&mut self, number: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         let _ = (number, result, parts);
+    }
+}
+
+/// A file, or a folder of files, that the words of a command name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The word.
+    pub word: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The files that it names itself, relative to its folder.
+    pub beside: Vec<PathBuf>,
+}
+
+impl NamedFile {
+    /// A file that names no others.
+    #[must_use]
+    pub fn lone(path: &Path) -> Self {
+        Self { word: path.display().to_string(), path: path.into(), beside: Vec::new() }
     }
 }
 

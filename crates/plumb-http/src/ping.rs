@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{
+    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
+};
 use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record,
@@ -335,6 +337,11 @@ impl Spread for Ping {
 
     fn rows(&self) -> Vec<String> {
         self.urls.iter().map(Url::masked).collect()
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        let body = self.options.request.body.iter().map(|path| NamedFile::lone(path));
+        self.options.measurement.trust.files().into_iter().chain(body).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -6,7 +6,9 @@ mod point;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{
+    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
+};
 use plumb_engine::options::{HoldTick, OutputOptions, RemoteSelector};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
@@ -313,6 +315,10 @@ impl Spread for Ping {
             lengths: Lengths::Same,
         };
         self.points.iter().map(point).collect()
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        self.options.tls.trust.files()
     }
 
     fn before(&mut self, _: usize, stop: &Stop) {

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use plumb_engine::Stop;
 use plumb_engine::clock::thread_cpu_ns;
-use plumb_remote::Fleet;
+use plumb_remote::{Fleet, PlanFiles};
 use simulated::{Fate, Setting, Sum, World, outcome, told};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -60,7 +60,7 @@ fn row(mut setting: Setting) -> Result<String, Failure> {
     let (remotes, seconds) = (setting.remotes, setting.seconds);
     let (orders, world, truth) = World::new(setting);
     let mut fleet = Fleet::over(orders, world)?;
-    fleet.begin(&["net".into(), "ping".into()]);
+    fleet.begin(&["net".into(), "ping".into()], PlanFiles::default());
     let mut sum = Sum::default();
     let loads = fleet.load(&mut sum, &Stop::new()?)?;
     let records = fleet.end();

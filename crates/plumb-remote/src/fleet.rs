@@ -2,7 +2,9 @@
 
 mod clocks;
 mod error;
+mod kept;
 mod local;
+mod member;
 mod outboxes;
 mod parts;
 mod post;
@@ -14,14 +16,17 @@ use std::time::Duration;
 
 use plumb_engine::layer::RemoteLoad;
 use plumb_engine::{IntervalRecords, Sampler, Stop};
-use plumb_measure::RunRecord;
 
+use crate::files::PlanFiles;
 use crate::message::{Hello, Order, Part, Report, RunOrder, SCHEMA};
-use crate::offset::{ClockExchange, ClockOffset};
+use crate::offset::ClockOffset;
 use crate::{ALIVE_EVERY, Assembly, SILENCE_NS};
 
 pub use error::RemoteError;
+use kept::KeptFiles;
+pub use kept::RemotePart;
 pub use local::Local;
+use member::{Remote, State};
 use outboxes::Outboxes;
 use parts::Parts;
 pub use post::{Heard, Post};
@@ -42,28 +47,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A run that was stopped has so long to hand over what it has.
 const FAREWELL_NS: u64 = 10_000_000_000;
 
-/// A remote, as the controller knows it.
-#[derive(Debug)]
-struct Remote {
-    hello: Hello,
-    orders: Sender<Order>,
-    /// What its clock said when it was asked last.
-    exchanges: Vec<ClockExchange>,
-    offset: ClockOffset,
-    /// When it was heard last, on the monotonic clock.
-    heard_ns: u64,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    There,
-    /// Why it is not.
-    Lost(String),
-    /// The run is over.
-    Done(Box<RunRecord>),
-}
-
 /// Remotes that measure together.
 #[derive(Debug)]
 pub struct Fleet {
@@ -74,6 +57,8 @@ pub struct Fleet {
     /// When all were told last that the controller is there, and when silence was looked for last.
     told_ns: u64,
     looked_ns: u64,
+    /// The files that the words of the run name.
+    files: PlanFiles,
     /// Those that are not there any more, and of which nobody was told yet.
     gone: Vec<usize>,
     /// Kept as long as they are needed.
@@ -143,6 +128,7 @@ impl Fleet {
                 offset: ClockOffset::default(),
                 heard_ns: now_ns,
                 state: State::There,
+                kept: KeptFiles::default(),
             });
         let remotes = remotes.collect();
         let mut fleet = Self {
@@ -152,6 +138,7 @@ impl Fleet {
             load: 0,
             told_ns: now_ns,
             looked_ns: now_ns,
+            files: PlanFiles::default(),
             gone: Vec::new(),
             _local: Vec::new(),
             outboxes: Outboxes::default(),
@@ -165,17 +152,25 @@ impl Fleet {
         self.remotes.iter().map(|remote| (&remote.hello, remote.offset))
     }
 
-    /// Has each carry out its part of the command whose words stand behind `plumb`.
-    pub fn begin(&mut self, words: &[String]) {
+    /// Has each carry out its part of the command whose words stand behind `plumb`; they name `files`.
+    pub fn begin(&mut self, words: &[String], files: PlanFiles) {
         self.run += 1;
         self.load = 0;
         let of = u32::try_from(self.remotes.len()).ok().and_then(NonZeroU32::new);
         let of = of.unwrap_or(NonZeroU32::MIN);
         for (number, remote) in (1..).filter_map(NonZeroU32::new).zip(&self.remotes) {
             let part = Part { number, of };
-            let order = RunOrder { run: self.run, words: words.to_vec(), part };
+            let order = RunOrder {
+                run: self.run,
+                words: words.to_vec(),
+                part,
+                files: files.files.clone(),
+                file_words: files.words.clone(),
+                folder: None,
+            };
             remote.ask(Order::Run(order));
         }
+        self.files = files;
     }
 
     /// What comes of the next load of the run, which all of them begin at the same moment. `sampler`
@@ -280,22 +275,22 @@ impl Fleet {
         assembly.add(at, records).unwrap_or_default() // it was checked
     }
 
-    /// The run is over: the record of each remote's own part, or why there is none.
-    pub fn end(&mut self) -> Vec<(String, Result<RunRecord, String>)> {
+    /// The run is over: what each remote hands over of its own part.
+    pub fn end(&mut self) -> Vec<RemotePart> {
         let deadline_ns = self.post.now_ns() + FAREWELL_NS;
         let there = |remote: &Remote| matches!(remote.state, State::There);
         while self.remotes.iter().any(there) && self.post.now_ns() < deadline_ns {
             self.hear(LOOK_EVERY);
         }
-        let records = self.remotes.iter().map(|remote| {
-            let record = match &remote.state {
-                State::There => Err("it has not handed over its record".to_owned()),
-                State::Lost(cause) => Err(cause.clone()),
-                State::Done(record) => Ok((**record).clone()),
-            };
-            (remote.hello.name.clone(), record)
+        let parts = self.remotes.iter_mut().map(|remote| RemotePart {
+            name: remote.hello.name.clone(),
+            record: match &remote.state {
+                State::There | State::Lost(_) => None,
+                State::Done(record) => Some((**record).clone()),
+            },
+            files: std::mem::take(&mut remote.kept).into_files(),
         });
-        records.collect()
+        parts.collect()
     }
 
     /// Waits until all connections of all remotes stand.
@@ -336,6 +331,16 @@ impl Fleet {
             remote.ask(Order::Open { run: self.run, load: self.load, at_wall_ns });
         }
         Ok(self.post.now_ns() + lead_ns)
+    }
+
+    /// Sends what the remote `at` lacks.
+    fn send_files(&mut self, at: usize, digests: Vec<String>) {
+        for digest in digests {
+            let Some(content) = self.files.content(&digest).map(str::to_owned) else {
+                return self.lose(at, "it asks for a file that the run does not name");
+            };
+            self.remotes[at].ask(Order::File { digest, content });
+        }
     }
 
     fn stop_all(&self) {
@@ -392,6 +397,16 @@ impl Fleet {
                 }
                 None
             }
+            Ok(Report::Lacks { run, digests }) if run == self.run => {
+                self.send_files(at, digests);
+                None
+            }
+            Ok(Report::Kept { run, name, content }) if run == self.run => {
+                if !self.remotes[at].kept.keep(name, &content) {
+                    self.lose(at, "it handed over what is no record of its machine");
+                }
+                None
+            }
             Ok(report) if report.run().is_none_or(|run| run == self.run) => Some((at, report)),
             Ok(_) => None,
             Err(ended) => {
@@ -399,12 +414,6 @@ impl Fleet {
                 None
             }
         }
-    }
-}
-
-impl Remote {
-    fn ask(&self, order: Order) {
-        let _ = self.orders.send(order); // one that is gone is noticed where it is read
     }
 }
 

@@ -1,5 +1,7 @@
 //! The remote's side: runs that a controller leads.
 
+mod arrivals;
+
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -12,9 +14,11 @@ use plumb_engine::{Gate, IntervalRecords, LoadResult, Stop};
 use plumb_measure::{Clock as _, ResultRecord, RunRecord, Transport};
 
 use crate::clock::WallClock;
+use crate::files::text_of;
 use crate::link::{LinkEnded, inbox, outbox};
 use crate::message::{Hello, Order, Report, RunOrder};
 use crate::{ALIVE_EVERY, SILENCE_NS};
+use arrivals::{Arrivals, Arrived};
 
 /// How often whoever waits for the connections of a load looks whether there is still one.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -25,10 +29,21 @@ struct Lead {
     /// What this remote takes for the time.
     clock: WallClock,
     current: Mutex<Option<Current>>,
+    /// What was said of a run before it was under way: its words are still being read, its files come.
+    early: Mutex<Early>,
     /// Told when the controller has said something of it.
     changed: Condvar,
     /// When the controller was heard last, on the monotonic clock.
     heard_ns: AtomicU64,
+}
+
+/// What a controller has said of a run that is not under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    run: u64,
+    /// The last load for which it wants connections.
+    wanted: u32,
+    stopped: bool,
 }
 
 #[derive(Debug)]
@@ -44,7 +59,13 @@ struct Current {
 impl Lead {
     fn of(clock: WallClock) -> Self {
         let heard_ns = AtomicU64::new(MonotonicClock.now_ns());
-        Self { clock, current: Mutex::default(), changed: Condvar::new(), heard_ns }
+        Self {
+            clock,
+            current: Mutex::default(),
+            early: Mutex::default(),
+            changed: Condvar::new(),
+            heard_ns,
+        }
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Current>> {
@@ -71,8 +92,9 @@ impl Lead {
     }
 
     fn connect(&self, run: u64, load: u32) {
-        if let Some(current) = self.current().as_mut().filter(|current| current.run == run) {
-            current.wanted = current.wanted.max(load);
+        match self.current().as_mut().filter(|current| current.run == run) {
+            Some(current) => current.wanted = current.wanted.max(load),
+            None => self.early_of(run).wanted = load,
         }
         self.changed.notify_all();
     }
@@ -95,8 +117,31 @@ impl Lead {
     }
 
     fn stop(&self, run: u64) {
-        if self.current().as_ref().is_some_and(|current| current.run == run) {
+        let current = self.current();
+        if current.as_ref().is_some_and(|current| current.run == run) {
+            drop(current);
             self.give_up("the controller stopped the run before it began");
+        } else {
+            self.early_of(run).stopped = true;
+        }
+    }
+
+    /// What was said of `run` before it is under way; of runs before it nobody asks any more.
+    fn early_of(&self, run: u64) -> MutexGuard<'_, Early> {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if early.run != run {
+            *early = Early { run, ..Early::default() };
+        }
+        early
+    }
+
+    /// A run is under way, which `stop` ends.
+    fn begin(&self, run: u64, stop: &Arc<Stop>) {
+        let mut current = self.current();
+        let Early { wanted, stopped, .. } = *self.early_of(run);
+        *current = Some(Current { run, load: 0, wanted, stop: Arc::clone(stop), gate: None });
+        if stopped {
+            stop.ask();
         }
     }
 }
@@ -178,6 +223,15 @@ impl Led {
     }
 }
 
+/// What a remote hands over of its own part of a run.
+#[derive(Debug)]
+pub struct Carried {
+    /// Its record.
+    pub record: RunRecord,
+    /// Files that belong to it, by their names: what its machine did.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
 /// Carries out what a controller asks over `from` and `to`, one run after the other, until it has
 /// gone, is silent, or `stop` is asked.
 ///
@@ -189,7 +243,7 @@ pub fn serve(
     from: impl BufRead + Send + 'static,
     to: impl Write + Send + 'static,
     stop: &Stop,
-    mut carry_out: impl FnMut(&RunOrder, Led, &Stop) -> Result<RunRecord, String>,
+    mut carry_out: impl FnMut(&RunOrder, Led, &Stop) -> Result<Carried, String>,
 ) -> Result<(), LinkEnded> {
     let lead = Arc::new(Lead::of(clock));
     let (to, _) = outbox(to);
@@ -209,7 +263,12 @@ pub fn serve(
         };
         let run = order.run;
         let outcome = carried_out(&order, &lead, &to, &mut carry_out);
-        let outcome = outcome.map(Box::new);
+        let outcome = outcome.map(|carried| {
+            for (name, bytes) in carried.files {
+                let _ = to.send(Report::Kept { run, name, content: text_of(&bytes) }); // it may be gone
+            }
+            Box::new(carried.record)
+        });
         let _ = to.send(Report::Done { run, outcome }); // it may be gone
     }
 }
@@ -218,15 +277,14 @@ fn carried_out(
     order: &RunOrder,
     lead: &Arc<Lead>,
     to: &Sender<Report>,
-    carry_out: &mut impl FnMut(&RunOrder, Led, &Stop) -> Result<RunRecord, String>,
-) -> Result<RunRecord, String> {
+    carry_out: &mut impl FnMut(&RunOrder, Led, &Stop) -> Result<Carried, String>,
+) -> Result<Carried, String> {
     if !order.is_bounded() {
         return Err("a command line that is longer than anybody writes".into());
     }
     let run = order.run;
     let stop = Arc::new(Stop::new().map_err(|error| error.to_string())?);
-    *lead.current() =
-        Some(Current { run, load: 0, wanted: 0, stop: Arc::clone(&stop), gate: None });
+    lead.begin(run, &stop);
     let led = Led { run, load: 0, lead: Arc::clone(lead), to: to.clone() };
     let outcome = carry_out(order, led, &stop);
     *lead.current() = None;
@@ -243,6 +301,7 @@ fn heard(
     inbox(from, orders, |order: Result<Order, LinkEnded>| order);
     let (ready, runs) = mpsc::channel();
     thread::spawn(move || {
+        let mut arrivals = Arrivals::default();
         for order in incoming {
             lead.hear();
             match order {
@@ -253,10 +312,9 @@ fn heard(
                 Ok(Order::Open { run, load, at_wall_ns }) => lead.open(run, load, at_wall_ns),
                 Ok(Order::Stop { run }) => lead.stop(run),
                 Ok(Order::Alive) => {}
-                Ok(Order::Run(order)) => {
-                    if ready.send(Ok(order)).is_err() {
-                        break;
-                    }
+                Ok(Order::Run(order)) => begin(arrivals.run(order), &ready, &to),
+                Ok(Order::File { digest, content }) => {
+                    begin(arrivals.file(&digest, &content), &ready, &to);
                 }
                 Err(ended) => {
                     lead.give_up("the controller has gone");
@@ -267,6 +325,15 @@ fn heard(
         }
     });
     runs
+}
+
+/// Does what follows from what came; nobody may be there any more to take it.
+fn begin(arrived: Arrived, ready: &Sender<Result<RunOrder, LinkEnded>>, to: &Sender<Report>) {
+    match arrived {
+        Arrived::Run(order) => drop(ready.send(Ok(order))),
+        Arrived::Say(report) => drop(to.send(report)),
+        Arrived::Nothing => {}
+    }
 }
 
 /// Says now and then that this remote is there, and ends what is under way when the controller is

@@ -10,6 +10,7 @@
 //! | [`message`] | what is said? |
 //! | [`clock`] | what does the clock of a remote show? |
 //! | [`offset`] | how far are two clocks apart? |
+//! | [`files`] | which files does a command need, and who has them? |
 //! | [`link`] | how does it travel? |
 //! | [`nats`] | who waits in a NATS server, and how is it spoken to? |
 //! | [`assembly`] | what did all of them record? |
@@ -21,6 +22,7 @@
 
 pub mod assembly;
 pub mod clock;
+pub mod files;
 pub mod fleet;
 pub mod led;
 pub mod link;
@@ -32,12 +34,15 @@ use std::time::Duration;
 
 pub use assembly::Assembly;
 pub use clock::WallClock;
-pub use fleet::{Fleet, RemoteError};
-pub use led::{Led, serve};
+pub use files::{FileError, PlanFiles};
+pub use fleet::{Fleet, RemoteError, RemotePart};
+pub use led::{Carried, Led, serve};
 pub use message::{Hello, Part, RunOrder};
 pub use nats::{Nats, NatsError, NatsTarget};
 pub use offset::{ClockExchange, ClockOffset};
 
+/// Files of a command at most.
+const FILES_MAX: usize = 10_000;
 /// How often each side says that it is there.
 const ALIVE_EVERY: Duration = Duration::from_millis(500);
 /// Who is silent for so long is gone, nanoseconds.

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 
 use plumb_engine::{IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, RunRecord, Transport};
 use serde::{Deserialize, Serialize};
+
+use crate::FILES_MAX;
+use crate::files::{FileWord, PlanFile};
 
 /// Name and version of what is said; both sides must say the same.
 pub const SCHEMA: &str = "plumb.remote/1";
@@ -26,6 +30,13 @@ pub enum Order {
     },
     /// To carry out its part of a measurement.
     Run(RunOrder),
+    /// To keep a file that was lacking.
+    File {
+        /// SHA-256 of what is in it, hexadecimal.
+        digest: String,
+        /// What is in it, in base64.
+        content: String,
+    },
     /// To connect for a load, and to wait then.
     Connect {
         /// The run.
@@ -61,6 +72,15 @@ pub struct RunOrder {
     pub words: Vec<String>,
     /// Which part of it is the remote's.
     pub part: Part,
+    /// The files that its words name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PlanFile>,
+    /// Which words those are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_words: Vec<FileWord>,
+    /// Where the remote has laid them out; nobody else says so.
+    #[serde(skip)]
+    pub folder: Option<PathBuf>,
 }
 
 impl RunOrder {
@@ -68,7 +88,10 @@ impl RunOrder {
     #[must_use]
     pub fn is_bounded(&self) -> bool {
         let bytes: usize = self.words.iter().map(String::len).sum();
-        self.words.len() <= WORDS_MAX && bytes <= WORD_BYTES_MAX
+        self.words.len() <= WORDS_MAX
+            && bytes <= WORD_BYTES_MAX
+            && self.files.len() <= FILES_MAX
+            && self.file_words.len() <= WORDS_MAX
     }
 }
 
@@ -94,6 +117,13 @@ pub enum Report {
         sent_ns: u64,
         /// Nanoseconds since 1970-01-01T00:00:00Z.
         here_ns: u64,
+    },
+    /// It lacks files of a run, and waits for them.
+    Lacks {
+        /// The run.
+        run: u64,
+        /// Their digests.
+        digests: Vec<String>,
     },
     /// All connections of a load stand, and wait for its beginning.
     Ready {
@@ -140,6 +170,15 @@ pub enum Report {
         /// The record of its own part.
         result: Box<ResultRecord>,
     },
+    /// A file that belongs to the record of the remote's own part: what its machine did.
+    Kept {
+        /// The run.
+        run: u64,
+        /// Its name.
+        name: String,
+        /// What is in it, in base64.
+        content: String,
+    },
     /// The run is over.
     Done {
         /// The run.
@@ -159,6 +198,8 @@ impl Report {
             Self::Hello(_) | Self::Clock { .. } | Self::Alive => None,
             Self::Ready { run, .. }
             | Self::Began { run, .. }
+            | Self::Lacks { run, .. }
+            | Self::Kept { run, .. }
             | Self::Interval { run, .. }
             | Self::Loaded { run, .. }
             | Self::Result { run, .. }
@@ -225,12 +266,28 @@ mod tests {
 
     use super::*;
 
+    fn order(part: Part) -> RunOrder {
+        RunOrder {
+            run: 1,
+            words: Vec::new(),
+            part,
+            files: Vec::new(),
+            file_words: Vec::new(),
+            folder: None,
+        }
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
         let orders = [
             Order::Clock { sent_ns: 7 },
-            Order::Run(RunOrder { run: 1, words: vec!["net".into(), "ping".into()], part }),
+            Order::Run(RunOrder {
+                run: 1,
+                words: vec!["net".into(), "ping".into()],
+                ..order(part)
+            }),
+            Order::File { digest: "ab".into(), content: "YQ==".into() },
             Order::Connect { run: 1, load: 1 },
             Order::Open { run: 1, load: 1, at_wall_ns: u64::MAX },
             Order::Stop { run: 1 },
@@ -254,7 +311,7 @@ mod tests {
         assert!(read::<Order>(zero).is_err());
         let word = "x".repeat(WORD_BYTES_MAX + 1);
         let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
-        assert!(!RunOrder { run: 1, words: vec![word], part }.is_bounded());
+        assert!(!RunOrder { words: vec![word], ..order(part) }.is_bounded());
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use plumb_engine::{CrewFigures, Ending, IntervalRecords, LoadResult};
 use plumb_measure::{
     Answer, FailureKind, Interval, Moments, Recorder, ResultRecord, Slowest, Transports,
 };
+use plumb_remote::files::{FileWord, PlanFile};
 use plumb_remote::link;
 use plumb_remote::message::{Order, Report, SCHEMA, read, written};
 use plumb_remote::{Assembly, Hello, Part, RunOrder};
@@ -86,7 +87,15 @@ fn orders() -> Vec<String> {
     let part = Part { number: NonZeroU32::MIN, of: NonZeroU32::MIN };
     let orders = [
         Order::Clock { sent_ns: 7 },
-        Order::Run(RunOrder { run: 1, words: vec!["net".into(), "ping".into()], part }),
+        Order::Run(RunOrder {
+            run: 1,
+            words: vec!["net".into(), "ping".into()],
+            part,
+            files: vec![PlanFile { path: "0/s.toml".into(), digest: "ab".into() }],
+            file_words: vec![FileWord { word: "s.toml".into(), path: "0/s.toml".into() }],
+            folder: None,
+        }),
+        Order::File { digest: "ab".into(), content: "YQ==".into() },
         Order::Connect { run: 1, load: 1 },
         Order::Open { run: 1, load: 1, at_wall_ns: 9 },
         Order::Stop { run: 1 },

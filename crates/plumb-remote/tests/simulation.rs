@@ -4,14 +4,14 @@ mod simulated;
 
 use plumb_engine::Stop;
 use plumb_engine::layer::RemoteLoad;
-use plumb_remote::{Fleet, RemoteError};
+use plumb_remote::{Fleet, PlanFiles, RemoteError};
 use simulated::{Fate, Setting, Sum, Truth, World, outcome, told};
 
 /// Has all of `setting` carry out one load; what came of it, and what was true.
 fn run(setting: Setting) -> (Result<Vec<RemoteLoad>, RemoteError>, Sum, Truth, Fleet) {
     let (orders, world, truth) = World::new(setting);
     let mut fleet = Fleet::over(orders, world).expect("all answer");
-    fleet.begin(&["net".into(), "ping".into()]);
+    fleet.begin(&["net".into(), "ping".into()], PlanFiles::default());
     let mut sum = Sum::default();
     let loads = fleet.load(&mut sum, &Stop::new().expect("it can be asked"));
     let truth = std::mem::take(&mut *truth.lock().expect("nobody panicked"));
@@ -103,7 +103,7 @@ fn who_is_lost_late_or_lies_is_named_and_the_others_go_on() {
     let behind = of(Fate::Late).unwrap().began_ns - of(Fate::Sound).unwrap().began_ns;
     assert!(behind > 2_400_000_000, "{behind}");
     let records = fleet.end();
-    let there = records.iter().filter(|(_, record)| record.is_ok()).count();
+    let there = records.iter().filter(|part| part.record.is_some()).count();
     assert_eq!(there, 3);
 }
 
@@ -113,7 +113,7 @@ fn what_is_of_another_run_is_not_taken() {
     let (orders, world, _) =
         World::new(Setting { remotes: 2, seconds: 8, fates, ..Setting::default() });
     let mut fleet = Fleet::over(orders, world).unwrap();
-    fleet.begin(&["net".into()]);
+    fleet.begin(&["net".into()], PlanFiles::default());
     // it is there, and tells nothing of this run: whoever waits for it stops the run, and it goes
     let mut sum = StopAfter { stop: Stop::new().unwrap().into(), ticks: 0 };
     let stop = std::sync::Arc::clone(&sum.stop);

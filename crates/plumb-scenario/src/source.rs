@@ -76,6 +76,26 @@ impl ScenarioSource {
         &self.reach
     }
 
+    /// The files that it names, relative to its folder; not those that hold credentials.
+    pub fn named_files(&self) -> Vec<PathBuf> {
+        fn of_steps(steps: &[Step], files: &mut Vec<PathBuf>) {
+            for step in steps {
+                files.extend(step.body_file.as_ref().map(|file| file.get_ref().clone()));
+                of_steps(&step.step, files);
+            }
+        }
+        let mut files = Vec::new();
+        of_steps(&self.file.prepare, &mut files);
+        for scenario in &self.file.scenario {
+            files.extend(scenario.data.iter().map(|data| data.file.get_ref().clone()));
+            of_steps(&scenario.login, &mut files);
+            of_steps(&scenario.step, &mut files);
+        }
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Its text.
     pub fn text(&self) -> &str {
         &self.text

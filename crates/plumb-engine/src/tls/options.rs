@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{TlsAcceptor, TlsConnector, TlsError};
+use crate::layer::NamedFile;
 use crate::{Address, EngineError};
 
 /// Whether a client speaks TLS, and with whom.
@@ -85,6 +86,12 @@ impl TlsOptions {
 }
 
 impl TrustOptions {
+    /// The file of authorities, for remotes that do not have it; a key stays where it is.
+    #[must_use]
+    pub fn files(&self) -> Vec<NamedFile> {
+        self.ca.iter().map(|path| NamedFile::lone(path)).collect()
+    }
+
     /// Every option with the value in force, for the run record. Without `ca` the authorities are
     /// those this machine trusts.
     #[must_use]

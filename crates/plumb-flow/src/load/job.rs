@@ -5,7 +5,9 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{
+    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
+};
 use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
@@ -385,6 +387,11 @@ impl Spread for MessageLoad {
             Some(_) => Vec::new(),
             None => vec!["--first-number".into(), self.first_number.to_string()],
         }
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        let message = self.options.content.message.iter().map(|path| NamedFile::lone(path));
+        self.options.measurement.trust.files().into_iter().chain(message).collect()
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{
+    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
+};
 use plumb_engine::options::{OutputOptions, RemoteSelector};
 use plumb_engine::{
     Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
@@ -333,6 +335,13 @@ impl Spread for ScenarioLoad {
 
     fn rows(&self) -> Vec<String> {
         self.compile(&[]).map_or_else(|_| Vec::new(), |compiled| names(&compiled.rows))
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        let scenario = &self.options.scenario;
+        let mut files = self.options.measurement.trust.files();
+        files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
+        files
     }
 
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {

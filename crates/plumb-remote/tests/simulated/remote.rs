@@ -113,6 +113,7 @@ impl SimulatedRemote {
                 self.run = order.run;
                 nothing
             }
+            Order::File { .. } => nothing,
             Order::Connect { load, .. } => {
                 self.load = load;
                 (Vec::new(), vec![(now_ns + exponential(&mut self.random, 5_000_000), Wake::Ready)])

@@ -11,7 +11,7 @@ use plumb_engine::layer::Measure;
 use plumb_engine::options::RemoteSelector;
 use plumb_engine::{Gate, IntervalRecords, LoadResult};
 use plumb_measure::{ResultRecord, Transport};
-use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats};
+use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats, PlanFiles, RemotePart};
 use serde_json::{Value, json};
 
 use super::target;
@@ -49,7 +49,12 @@ impl Drivers {
     /// Those that `job` asks for, remotes with their part of `command`.
     pub(crate) fn of(job: &mut dyn Measure, command: &[String]) -> anyhow::Result<Self> {
         let Some(remotes) = job.remotes().cloned() else { return Ok(Self::Here) };
-        let told = job.spread().map_err(plain)?.words();
+        let spread = job.spread().map_err(plain)?;
+        let told = spread.words();
+        let files = match remotes {
+            RemoteSelector::Local(_) => PlanFiles::default(), // they see what is here
+            RemoteSelector::Nats { .. } => PlanFiles::read(&spread.files())?,
+        };
         let mut fleet = match remotes {
             RemoteSelector::Local(count) => {
                 let program = std::env::current_exe().context("this program cannot be found")?;
@@ -66,7 +71,7 @@ impl Drivers {
         let words: Vec<String> =
             words.into_iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
         let seed = ["--seed".to_owned(), job.outline().seed.to_string()];
-        fleet.begin(&[&without_own(&words)[..], &seed, &told].concat());
+        fleet.begin(&[&without_own(&words)[..], &seed, &told].concat(), files);
         Ok(Self::Remotes(Box::new(fleet)))
     }
 
@@ -143,14 +148,21 @@ impl Drivers {
         }
     }
 
-    /// The measurement is over: the record of each remote goes into the folder of the run.
+    /// The measurement is over: what each remote hands over goes into the folder of the run.
     pub(crate) fn end(self, run: &Path) -> anyhow::Result<()> {
         let Self::Remotes(mut fleet) = self else { return Ok(()) };
         let folder = run.join("remotes");
         std::fs::create_dir(&folder)?;
-        for (name, record) in fleet.end() {
-            if let Ok(record) = record {
+        for RemotePart { name, record, files } in fleet.end() {
+            if let Some(record) = record {
                 std::fs::write(folder.join(format!("{name}.json")), record.to_json())?;
+            }
+            let own = folder.join(name);
+            if !files.is_empty() {
+                std::fs::create_dir(&own)?;
+            }
+            for (name, bytes) in files {
+                std::fs::write(own.join(name), bytes)?;
             }
         }
         Ok(())

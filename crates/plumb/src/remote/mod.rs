@@ -5,18 +5,19 @@ mod lead;
 mod start;
 mod target;
 
+use std::fs;
 use std::io::{self, BufReader, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::layer::Job;
+use plumb_engine::layer::{Job, NamedFile};
 use plumb_engine::options::{remote_label, remote_name};
 use plumb_engine::{Cidr, Stop, restrict_targets};
-use plumb_measure::RunRecord;
 use plumb_remote::message::SCHEMA;
-use plumb_remote::{Hello, Nats, RunOrder, WallClock};
+use plumb_remote::{Carried, Hello, Nats, RunOrder, WallClock};
 use rustix::process::getppid;
 
 use crate::exit::Exit;
@@ -29,7 +30,20 @@ pub(crate) use start::CommonStart;
 use target::NatsOptions;
 
 /// Options that no controller on another machine decides: they name what is on this one.
-const OWN_OPTIONS: [&str; 5] = ["options", "print_options", "netns", "metrics", "remotes"];
+const OWN_OPTIONS: [&str; 12] = [
+    "options",
+    "print_options",
+    "netns",
+    "metrics",
+    "remotes",
+    "jtl",
+    "credentials",
+    "password_file",
+    "sink_password_file",
+    "files_from",
+    "cert",
+    "key",
+];
 /// How often a remote that waits looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -156,7 +170,7 @@ fn note(text: &str) {
     let _ = writeln!(io::stderr(), "plumb: {text}"); // nobody may watch
 }
 
-fn said(outcome: anyhow::Result<RunRecord>) -> Result<RunRecord, String> {
+fn said<T>(outcome: anyhow::Result<T>) -> Result<T, String> {
     outcome.map_err(|error| format!("{error:#}"))
 }
 
@@ -180,7 +194,7 @@ fn carried_out(
     drivers: Drivers,
     stop: &Stop,
     allowed: &[String],
-) -> anyhow::Result<RunRecord> {
+) -> anyhow::Result<Carried> {
     let folder = tempfile::tempdir().context("there is no room for a record")?;
     let part = format!("{}/{}", order.part.number, order.part.of);
     let out = folder.path().join("run").display().to_string();
@@ -200,9 +214,41 @@ fn carried_out(
     let Job::Measure(mut job) = layer.job(matches).map_err(plain)? else {
         bail!("`{name}` is asked for something that is no measurement");
     };
-    job.spread().map_err(plain)?;
+    let spread = job.spread().map_err(plain)?;
+    if drivers.leader().is_none() {
+        sent_along(&spread.files(), order)?;
+    }
+    let of_this_machine = drivers.leader().is_some();
     let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
-    Ok(run.record)
+    // a controller on this machine records it itself
+    let files = if of_this_machine { Vec::new() } else { host_files(run.folder.path())? };
+    Ok(Carried { record: run.record, files })
+}
+
+/// What this machine did while it was measured, as the files in the folder of the run have it.
+fn host_files(run: &Path) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(run)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "nmon" || ending == "csv") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((name, fs::read(&path)?));
+        }
+    }
+    Ok(files)
+}
+
+/// Refuses files of this machine: what is sent to a target has come with the order.
+fn sent_along(files: &[NamedFile], order: &RunOrder) -> anyhow::Result<()> {
+    let own = |file: &&NamedFile| {
+        !order.folder.as_ref().is_some_and(|folder| file.path.starts_with(folder))
+    };
+    match files.iter().find(own) {
+        Some(file) => {
+            bail!("{} is not for a controller to name: it lies here", file.path.display())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Refuses options that are this machine's own.

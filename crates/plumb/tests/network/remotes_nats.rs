@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tempfile::tempdir;
 
 use crate::kit::authority::TestAuthority;
+use crate::kit::http::{Reply, ReplyServer};
 use crate::kit::namespace::allowed;
 use crate::kit::nats::Nats;
 use crate::kit::{Ended, PLUMB, Program, Server, plumb, until};
@@ -102,6 +103,53 @@ fn chosen_and_exact(nats: &Nats) {
     // and they wait for the next one
     ping(&server, nats, "db-1", &["--count", "5"], at.path()).with(0);
     ping(&server, nats, "all", &["--connections", "3", "--count", "9"], at.path()).with(0);
+}
+
+#[test]
+fn a_scenario_travels_with_its_files_and_machines_hand_over_what_they_did() {
+    let Some(nats) = nats() else { return };
+    let pages = ReplyServer::start(|_, _| Reply::page("hello"));
+    let (at, far) = (tempdir().expect("a folder"), tempdir().expect("a folder"));
+    fs::create_dir(at.path().join("data")).expect("made");
+    fs::write(at.path().join("data/keys.csv"), "key\na\nb\nc\nd\n").expect("written");
+    fs::write(at.path().join("body.txt"), "x".repeat(10_000)).expect("written");
+    let scenario = |body: &str| {
+        format!(
+            "base = \"{}\"\n[[scenario]]\nname = \"a\"\nusers = 2\niterations = 9\n\
+             [[scenario.data]]\nfile = \"data/keys.csv\"\nat-end = \"stop\"\n\
+             [[scenario.step]]\nmethod = \"POST\"\npath = \"/${{key}}\"\nbody-file = \"{body}\"\n",
+            pages.url("").trim_end_matches('/')
+        )
+    };
+    fs::write(at.path().join("s.toml"), scenario("body.txt")).expect("written");
+    let _remotes = [remote(&nats, "one", &[], far.path()), remote(&nats, "two", &[], far.path())];
+    let url = url(&nats);
+    let all = |words: &[&str], out: &str| {
+        let words =
+            [words, &["--remotes", "all", "--out", out, "--interval", "50s"], &["--lag", "50s"]];
+        let told = [("PLUMB_NATS_URL", url.as_str())];
+        Program::start_told(Path::new(PLUMB), &words.concat(), at.path(), &told).wait()
+    };
+    let calm = ["--foreign-limit", "100%"];
+    all(&[&["http", "load", "s.toml"], &calm[..]].concat(), "run").with(0);
+    let mut asked: Vec<String> =
+        pages.asked().iter().filter_map(|head| head.split(' ').nth(1).map(str::to_owned)).collect();
+    asked.sort_unstable();
+    assert_eq!(asked, ["/a", "/b", "/c", "/d"], "each line once");
+    for name in ["one", "two"] {
+        let part = read(&at.path().join(format!("run/remotes/{name}.json")));
+        let result = &part.results[0];
+        assert_eq!(result.bytes_sent / 10_000, result.operations, "with their bodies");
+        let recording = at.path().join(format!("run/remotes/{name}/vm.nmon"));
+        assert!(fs::read_to_string(recording).expect("it is there").starts_with("AAA"));
+    }
+    // what lies elsewhere stays there, here and on the other side
+    fs::write(at.path().join("s.toml"), scenario("../body.txt")).expect("written");
+    let refused = all(&["http", "load", "s.toml", "--files-from", "/"], "no").with(2);
+    assert!(refused.stderr.contains("no such file") || refused.stderr.contains("only files below"));
+    let page = pages.url("/x");
+    let refused = all(&["http", "ping", &page, "--credentials", "/etc/hostname"], "no").with(2);
+    assert!(refused.stderr.contains("--credentials is not for a controller to say"), "{refused:?}");
 }
 
 #[test]
