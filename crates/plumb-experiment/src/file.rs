@@ -45,6 +45,9 @@ pub struct ExperimentFile {
     /// A shell command must end within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_timeout: Option<Spanned<Span>>,
+    /// The remotes that drive every measurement of ours together, as `--remotes` names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Spanned<String>>,
     /// Servers that are started and ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<ServerSection>,

@@ -67,7 +67,7 @@ fn row(mut setting: Setting) -> Result<String, Failure> {
     drop(fleet);
     let truth = std::mem::take(&mut *truth.lock().map_err(|_| "a simulation that panicked")?);
     let lost = loads.iter().filter(|load| load.lost.is_some()).count();
-    if records.iter().filter(|(_, record)| record.is_err()).count() != lost {
+    if records.iter().filter(|part| part.record.is_none()).count() != lost {
         return Err("who has no record is not who was lost".into());
     }
     let before_ns = thread_cpu_ns();

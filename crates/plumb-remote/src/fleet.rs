@@ -154,6 +154,16 @@ impl Fleet {
 
     /// Has each carry out its part of the command whose words stand behind `plumb`; they name `files`.
     pub fn begin(&mut self, words: &[String], files: PlanFiles) {
+        self.order(words, files, false);
+    }
+
+    /// Has each carry out the whole command, a server or a measurement of its own, for whoever
+    /// [follows](Self::follow).
+    pub fn begin_alone(&mut self, words: &[String], files: PlanFiles) {
+        self.order(words, files, true);
+    }
+
+    fn order(&mut self, words: &[String], files: PlanFiles, alone: bool) {
         self.run += 1;
         self.load = 0;
         let of = u32::try_from(self.remotes.len()).ok().and_then(NonZeroU32::new);
@@ -166,6 +176,7 @@ impl Fleet {
                 part,
                 files: files.files.clone(),
                 file_words: files.words.clone(),
+                alone,
                 folder: None,
             };
             remote.ask(Order::Run(order));
@@ -275,6 +286,38 @@ impl Fleet {
         assembly.add(at, records).unwrap_or_default() // it was checked
     }
 
+    /// Follows a server that each has started, until all have ended or `stop` is asked; `said` hears
+    /// what they say.
+    ///
+    /// # Errors
+    /// [`RemoteError::Refused`] when one could not be started, or is lost.
+    pub fn follow(
+        &mut self,
+        stop: &Stop,
+        mut said: impl FnMut(&str, &str),
+    ) -> Result<(), RemoteError> {
+        let mut stopped_ns = None;
+        while self.remotes.iter().any(|remote| matches!(remote.state, State::There)) {
+            if stop.asked() && stopped_ns.is_none() {
+                stopped_ns = Some(self.post.now_ns());
+                self.stop_all();
+            }
+            if stopped_ns.is_some_and(|since_ns| self.post.now_ns() > since_ns + FAREWELL_NS) {
+                self.lose_all("it did not stop");
+            }
+            if let Some((at, Report::Said { line, .. })) = self.hear(LOOK_EVERY) {
+                said(&self.remotes[at].hello.name, &line);
+            }
+        }
+        self.remotes.iter().try_for_each(|remote| match &remote.state {
+            State::Lost(why) => {
+                let (name, why) = (remote.hello.name.clone(), why.clone());
+                Err(RemoteError::Refused { name, why })
+            }
+            State::There | State::Done(_) => Ok(()),
+        })
+    }
+
     /// The run is over: what each remote hands over of its own part.
     pub fn end(&mut self) -> Vec<RemotePart> {
         let deadline_ns = self.post.now_ns() + FAREWELL_NS;
@@ -286,7 +329,7 @@ impl Fleet {
             name: remote.hello.name.clone(),
             record: match &remote.state {
                 State::There | State::Lost(_) => None,
-                State::Done(record) => Some((**record).clone()),
+                State::Done(record) => record.as_deref().cloned(),
             },
             files: std::mem::take(&mut remote.kept).into_files(),
         });

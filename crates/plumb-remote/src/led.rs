@@ -218,6 +218,11 @@ impl Led {
         self.say(Report::Result { run, load, result: Box::new(result.clone()) });
     }
 
+    /// A server that was started here says this.
+    pub fn said(&self, line: String) {
+        self.say(Report::Said { run: self.run, line });
+    }
+
     fn say(&self, report: Report) {
         let _ = self.to.send(report); // a controller that is gone is noticed where it is read
     }
@@ -226,8 +231,8 @@ impl Led {
 /// What a remote hands over of its own part of a run.
 #[derive(Debug)]
 pub struct Carried {
-    /// Its record.
-    pub record: RunRecord,
+    /// Its record; none of a server.
+    pub record: Option<RunRecord>,
     /// Files that belong to it, by their names: what its machine did.
     pub files: Vec<(String, Vec<u8>)>,
 }
@@ -267,7 +272,7 @@ pub fn serve(
             for (name, bytes) in carried.files {
                 let _ = to.send(Report::Kept { run, name, content: text_of(&bytes) }); // it may be gone
             }
-            Box::new(carried.record)
+            carried.record.map(Box::new)
         });
         let _ = to.send(Report::Done { run, outcome }); // it may be gone
     }

@@ -78,6 +78,9 @@ pub struct RunOrder {
     /// Which words those are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_words: Vec<FileWord>,
+    /// It has no other parts: it is measured without waiting for anybody, or is a server.
+    #[serde(default)]
+    pub alone: bool,
     /// Where the remote has laid them out; nobody else says so.
     #[serde(skip)]
     pub folder: Option<PathBuf>,
@@ -170,6 +173,13 @@ pub enum Report {
         /// The record of its own part.
         result: Box<ResultRecord>,
     },
+    /// A server that it has started says this.
+    Said {
+        /// The run.
+        run: u64,
+        /// Without its end.
+        line: String,
+    },
     /// A file that belongs to the record of the remote's own part: what its machine did.
     Kept {
         /// The run.
@@ -183,8 +193,8 @@ pub enum Report {
     Done {
         /// The run.
         run: u64,
-        /// The record of the remote's own part, or why there is none.
-        outcome: Result<Box<RunRecord>, String>,
+        /// The record of the remote's own part, none of a server, or why there is none.
+        outcome: Result<Option<Box<RunRecord>>, String>,
     },
     /// Nothing: the remote is still there.
     Alive,
@@ -200,6 +210,7 @@ impl Report {
             | Self::Began { run, .. }
             | Self::Lacks { run, .. }
             | Self::Kept { run, .. }
+            | Self::Said { run, .. }
             | Self::Interval { run, .. }
             | Self::Loaded { run, .. }
             | Self::Result { run, .. }
@@ -273,6 +284,7 @@ mod tests {
             part,
             files: Vec::new(),
             file_words: Vec::new(),
+            alone: false,
             folder: None,
         }
     }

@@ -93,6 +93,7 @@ fn orders() -> Vec<String> {
             part,
             files: vec![PlanFile { path: "0/s.toml".into(), digest: "ab".into() }],
             file_words: vec![FileWord { word: "s.toml".into(), path: "0/s.toml".into() }],
+            alone: false,
             folder: None,
         }),
         Order::File { digest: "ab".into(), content: "YQ==".into() },

@@ -38,6 +38,7 @@ pub(crate) fn all() -> Command {
         .subcommand(size::command())
         .subcommand(smc::command())
         .subcommand(remote::command())
+        .subcommand(remote::on_command())
         .mut_subcommands(plumb_options::offer)
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }

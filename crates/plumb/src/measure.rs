@@ -180,7 +180,7 @@ fn cut_short(record: &RunRecord) -> bool {
     reasons.iter().any(|finding| finding.kind == FindingKind::CutShort)
 }
 
-fn open_folder(
+pub(crate) fn open_folder(
     output: &OutputOptions,
     outline: &Outline,
     start_ns: u64,

@@ -29,7 +29,7 @@ pub(super) enum State {
     /// Why it is not.
     Lost(String),
     /// The run is over.
-    Done(Box<RunRecord>),
+    Done(Option<Box<RunRecord>>),
 }
 
 impl Remote {

@@ -268,7 +268,7 @@ impl SimulatedRemote {
                 outcome: Box::new(outcome),
             }),
             line(&Report::Result { run, load, result: Box::new(result) }),
-            line(&Report::Done { run, outcome: Ok(Box::new(record)) }),
+            line(&Report::Done { run, outcome: Ok(Some(Box::new(record))) }),
         ]
     }
 

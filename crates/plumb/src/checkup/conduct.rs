@@ -3,6 +3,7 @@
 use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, PartRole};
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
+use plumb_engine::options::RemoteSelector;
 use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
 use plumb_measure::{FindingKind, Scope, Status};
@@ -11,6 +12,7 @@ use plumb_report::checkup;
 
 use crate::job::measurement;
 use crate::measure::measure;
+use crate::remote::measure_there;
 
 /// Measurements in a row that meet foreign load before the rest is given up: what follows could not
 /// be used either.
@@ -24,6 +26,7 @@ const SPOILED_MAX: usize = 3;
 /// find.
 pub(super) fn carry_out(
     checkup: &mut Checkup,
+    remote: Option<&RemoteSelector>,
     folder: &CheckFolder,
     stop: &Stop,
 ) -> anyhow::Result<()> {
@@ -32,7 +35,7 @@ pub(super) fn carry_out(
         if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
-        let outcome = attempt(checkup, number, folder, stop)?;
+        let outcome = attempt(checkup, number, remote, folder, stop)?;
         if stop.asked() {
             break; // half a part is none
         }
@@ -41,7 +44,8 @@ pub(super) fn carry_out(
         keep(checkup, folder)?;
     }
     checkup.status = ended(checkup, stop);
-    if checkup.status == Status::Complete {
+    // what idle processors cost is known of this machine only
+    if checkup.status == Status::Complete && remote.is_none() {
         match idle_cost(&IdleOptions::usual(), stop) {
             Ok(cost) => checkup.idle = cost,
             Err(error) => checkup.troubles.push(format!("what idle processors cost: {error}")),
@@ -87,6 +91,7 @@ pub(super) fn keep(checkup: &mut Checkup, folder: &CheckFolder) -> anyhow::Resul
 fn attempt(
     checkup: &Checkup,
     number: usize,
+    remote: Option<&RemoteSelector>,
     folder: &CheckFolder,
     stop: &Stop,
 ) -> anyhow::Result<CheckupOutcome> {
@@ -96,6 +101,9 @@ fn attempt(
     let words = [&part.words[..], &[format!("--out={}", path.display())]].concat();
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
+        if let Some(remote) = remote {
+            return measure_there(remote, job.as_mut(), &words, stop);
+        }
         let command: Vec<String> = std::iter::once("plumb".to_owned()).chain(words).collect();
         measure(job.as_mut(), &command, &title, stop)
     });

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_checkup::{Checkup, CheckupPart};
-use plumb_engine::options::{HostOptions, OutputOptions};
+use plumb_engine::options::{HostOptions, OutputOptions, RemoteSelector};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
 use plumb_measure::{Program, Span};
@@ -54,6 +54,7 @@ pub(crate) fn command() -> Command {
         )
         .after_help(
             "A landscape file, of which every section may be left out:\n\n  \
+             hosts = \"app-1\"                      # the remote that measures (plumb remote)\n\n  \
              [net]\n  servers = [\"web1:3298\"]              # plumb net serve, niping -s\n\n  \
              [lock]\n  server = \"lock1:3200\"                # kind = \"redis\" for Redis\n\n  \
              [http]\n  pages = [\"http://web1/page\"]\n  static = \"http://web1/image.gif\"\n\n  \
@@ -82,7 +83,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
         let parts = file.parts(&scale)?;
         let (target, left_out) = (file.shown(), file.left_out());
         let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-        return measure_all(checkup, &options.output, &stop);
+        return measure_all(checkup, file.remote()?.as_ref(), &options.output, &stop);
     }
     let landscape = match Landscape::start(&stop) {
         Err(_) if stop.asked() => return Ok(Exit::Interrupted),
@@ -91,15 +92,20 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     let parts = landscape.parts(&scale)?;
     let (target, left_out) = ("this machine".into(), Landscape::left_out());
     let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-    measure_all(checkup, &options.output, &stop) // the servers end after it
+    measure_all(checkup, None, &options.output, &stop) // the servers end after it
 }
 
 /// Carries out a checkup, and prints what it says.
-fn measure_all(mut checkup: Checkup, output: &OutputOptions, stop: &Stop) -> anyhow::Result<Exit> {
+fn measure_all(
+    mut checkup: Checkup,
+    remote: Option<&RemoteSelector>,
+    output: &OutputOptions,
+    stop: &Stop,
+) -> anyhow::Result<Exit> {
     let folder = open_folder(output, &checkup.started)?;
     conduct::keep(&mut checkup, &folder)?;
     announce(&checkup)?;
-    conduct::carry_out(&mut checkup, &folder, stop)?;
+    conduct::carry_out(&mut checkup, remote, &folder, stop)?;
     print(&checkup, output, folder.path())?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,

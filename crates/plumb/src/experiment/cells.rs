@@ -133,7 +133,7 @@ impl Drafted {
         };
         Ok(Self {
             variant: variant.name.get_ref().clone(),
-            probe: probe::template(section, variant, &scope)?,
+            probe: probe::template(file.hosts.as_ref(), section, variant, &scope)?,
             before: switch(&variant.before)?,
             after: switch(&variant.after)?,
             servers: servers

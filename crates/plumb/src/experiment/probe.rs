@@ -265,6 +265,7 @@ pub(super) fn name(section: &ProbeSection) -> Result<&str, Fault> {
 
 /// The command of a probe under `variant`, with factors and servers left open.
 pub(super) fn template(
+    hosts: Option<&Spanned<String>>,
     section: &ProbeSection,
     variant: &VariantSection,
     scope: &Scope<'_>,
@@ -300,6 +301,10 @@ pub(super) fn template(
             }
         };
         let option = Spanned::new(value.span(), option);
+        template = template.and(scope.template(&option, scope.servers())?);
+    }
+    if let Some(hosts) = hosts {
+        let option = Spanned::new(hosts.span(), format!("--remotes={}", hosts.get_ref()));
         template = template.and(scope.template(&option, scope.servers())?);
     }
     Ok(template)

@@ -170,7 +170,7 @@ impl Drivers {
 }
 
 /// `words` without the options that are the controller's own.
-fn without_own(words: &[String]) -> Vec<String> {
+pub(super) fn without_own(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {

@@ -2,8 +2,11 @@
 
 mod drivers;
 mod lead;
+mod on;
+mod servers;
 mod start;
 mod target;
+mod there;
 
 use std::fs;
 use std::io::{self, BufReader, Write as _};
@@ -26,8 +29,10 @@ use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
 pub(crate) use lead::{Conductor, lead};
+pub(crate) use on::{command as on_command, run as run_on};
 pub(crate) use start::CommonStart;
 use target::NatsOptions;
+pub(crate) use there::measure_there;
 
 /// Options that no controller on another machine decides: they name what is on this one.
 const OWN_OPTIONS: [&str; 12] = [
@@ -44,6 +49,8 @@ const OWN_OPTIONS: [&str; 12] = [
     "cert",
     "key",
 ];
+/// The log of intervals in the folder of a run.
+const INTERVALS: &str = "intervals.hlog";
 /// How often a remote that waits looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -198,12 +205,28 @@ fn carried_out(
     let folder = tempfile::tempdir().context("there is no room for a record")?;
     let part = format!("{}/{}", order.part.number, order.part.of);
     let out = folder.path().join("run").display().to_string();
-    let further = ["--part", &part, "--out", &out].map(str::to_owned);
+    let further: &[&str] = match (servers::are_named(&order.words), order.alone) {
+        (true, _) => &[],
+        (false, true) => &["--out", &out],
+        (false, false) => &["--part", &part, "--out", &out],
+    };
+    let further: Vec<String> = further.iter().map(|word| (*word).to_owned()).collect();
     let words = [&["plumb".to_owned()], &order.words[..], &further].concat();
     let matches = commands::all().try_get_matches_from(&words)?;
     let (name, matches) = matches.subcommand().ok_or_else(|| anyhow!("no measurement"))?;
     let verb = matches.subcommand().map_or("", |(verb, _)| verb);
     let asked = format!("{name} {verb}");
+    if servers::is_one(&asked) {
+        servers::check(&asked, allowed)?;
+        let Drivers::Led { led, .. } = drivers else {
+            bail!("a server is started for a controller")
+        };
+        let records = servers::leaves_files(&order.words).then(|| format!("--out={out}"));
+        let words = [&order.words[..], records.as_slice()].concat();
+        servers::run(&words, &led, stop)?;
+        let files = if records.is_some() { host_files(Path::new(&out))? } else { Vec::new() };
+        return Ok(Carried { record: None, files });
+    }
     if !allowed.is_empty() && !allowed.iter().any(|it| it == name || *it == asked) {
         bail!("`{asked}` is not among what this remote is allowed (--allow)");
     }
@@ -214,15 +237,25 @@ fn carried_out(
     let Job::Measure(mut job) = layer.job(matches).map_err(plain)? else {
         bail!("`{name}` is asked for something that is no measurement");
     };
-    let spread = job.spread().map_err(plain)?;
+    let files = match job.spread() {
+        Ok(spread) => spread.files(),
+        Err(_) if order.alone => Vec::new(), // it names none, or those of this machine only
+        Err(error) => return Err(plain(error)),
+    };
     if drivers.leader().is_none() {
-        sent_along(&spread.files(), order)?;
+        sent_along(&files, order)?;
     }
     let of_this_machine = drivers.leader().is_some();
+    let drivers = if order.alone { Drivers::Here } else { drivers };
     let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
-    // a controller on this machine records it itself
-    let files = if of_this_machine { Vec::new() } else { host_files(run.folder.path())? };
-    Ok(Carried { record: run.record, files })
+    let mut files = match of_this_machine {
+        true => Vec::new(), // the controller records this machine itself
+        false => host_files(run.folder.path())?,
+    };
+    if order.alone {
+        files.push((INTERVALS.into(), fs::read(run.folder.path().join(INTERVALS))?));
+    }
+    Ok(Carried { record: Some(run.record), files })
 }
 
 /// What this machine did while it was measured, as the files in the folder of the run have it.

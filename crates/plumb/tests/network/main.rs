@@ -14,6 +14,7 @@ mod net_check;
 mod remotes;
 mod remotes_layers;
 mod remotes_nats;
+mod remotes_on;
 mod routes;
 mod server;
 mod stalls;

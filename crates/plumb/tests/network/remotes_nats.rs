@@ -18,7 +18,7 @@ const CALM: [&str; 8] =
     ["--warmup", "0s", "--lag", "50s", "--timeout", "50s", "--foreign-limit", "100%"];
 
 /// The first server that is installed; `None`, and a word of it, where there is none.
-fn nats() -> Option<Nats> {
+pub(crate) fn nats() -> Option<Nats> {
     let mut all = each("");
     (!all.is_empty()).then(|| all.swap_remove(0))
 }
@@ -30,12 +30,12 @@ fn each(lines: &str) -> Vec<Nats> {
     allowed(there).unwrap_or_default()
 }
 
-fn url(nats: &Nats) -> String {
+pub(crate) fn url(nats: &Nats) -> String {
     format!("nats://{}", nats.address)
 }
 
 /// A remote that waits.
-fn remote(nats: &Nats, name: &str, words: &[&str], at: &Path) -> Program {
+pub(crate) fn remote(nats: &Nats, name: &str, words: &[&str], at: &Path) -> Program {
     let url = url(nats);
     let all = [&["remote", "--nats", &url, "--name", name], words].concat();
     let remote = Program::start(&all, at);

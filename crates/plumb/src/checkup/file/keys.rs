@@ -10,6 +10,8 @@ use toml::Spanned;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Landscape {
+    /// The remote that measures: where the users are.
+    pub(super) hosts: Option<Spanned<String>>,
     pub(super) net: Option<Net>,
     pub(super) lock: Option<Lock>,
     pub(super) http: Option<Http>,

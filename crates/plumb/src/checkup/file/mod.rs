@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
 use plumb_engine::Address;
+use plumb_engine::options::RemoteSelector;
 use plumb_wire::document::{self, Position};
 use plumb_wire::http::Url;
 use toml::Spanned;
@@ -56,6 +57,21 @@ impl LandscapeFile {
     /// The far machine that is to be recorded.
     pub(super) fn recorder(&self) -> Option<String> {
         self.landscape.host.as_ref().map(|host| host.recorder.get_ref().clone())
+    }
+
+    /// The remote that measures, where it is not this machine.
+    ///
+    /// # Errors
+    /// When the file names it otherwise than `--remotes` does.
+    pub(super) fn remote(&self) -> Result<Option<RemoteSelector>, LandscapeError> {
+        let Some(hosts) = &self.landscape.hosts else { return Ok(None) };
+        match hosts.get_ref().parse() {
+            Ok(remote @ RemoteSelector::Nats { .. }) => Ok(Some(remote)),
+            Ok(RemoteSelector::Local(_)) => {
+                Err(self.value(hosts, "leave it out to measure from this machine".into()))
+            }
+            Err(problem) => Err(self.value(hosts, problem)),
+        }
     }
 
     /// True when the file names a server of `layer`.
@@ -218,7 +234,8 @@ impl LandscapeFile {
 
     /// Looks at every value before anything is measured.
     fn check(&self) -> Result<(), LandscapeError> {
-        let Landscape { net, lock, http, flow, database, host } = &self.landscape;
+        let Landscape { net, lock, http, flow, database, host, .. } = &self.landscape;
+        self.remote()?;
         if !CheckupLayer::ALL.into_iter().any(|layer| self.names(layer)) {
             return Err(LandscapeError::Nothing { path: self.path.clone() });
         }

@@ -1,0 +1,105 @@
+//! `plumb on`: a server or a recorder on another machine, as if it had been started here.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_engine::layer::NamedFile;
+use plumb_engine::options::RemoteSelector;
+use plumb_remote::{Fleet, Nats, PlanFiles};
+
+use super::{measure_there, servers, target};
+use crate::exit::Exit;
+use crate::job::measurement;
+use crate::measure::print;
+use crate::signals;
+
+#[derive(Args, Clone, Debug)]
+struct OnOptions {
+    /// The remote, as --remotes names it: NAME, or nats://HOST:PORT/NAME
+    #[arg(value_name = "REMOTE")]
+    remote: RemoteSelector,
+
+    /// What it is to do: a measurement, or net serve, lock serve, app serve, flow serve, host serve or
+    /// host record, with the options of that
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+
+    /// A file, or a folder of files, of this machine that the command names; it is sent along
+    #[arg(long, value_name = "PATH")]
+    file: Vec<PathBuf>,
+
+    /// The measurement, or what host record leaves, goes into this new folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// The command line of `plumb on`.
+pub(crate) fn command() -> Command {
+    OnOptions::augment_args(Command::new("on"))
+        .about("Have a remote measure, or start a server or a recorder")
+        .long_about(
+            "Have a remote measure, or start a server or a recorder.\n\nA measurement is carried out \
+             there as a whole, and its run is handed over. What a server says is said here, so that it \
+             can stand wherever a server of this machine does: as the server of an \
+             experiment, or in a script. It ends with this command, and when the remote hears no more of \
+             it for 5 s; the remote must be started with --allow, for example --allow \"net serve\".",
+        )
+}
+
+/// Has a remote measure, and keeps its run here.
+fn measured(options: &OnOptions) -> anyhow::Result<Exit> {
+    let mut words = options.words.clone();
+    let out = options.out.iter().map(|out| format!("--out={}", out.display()));
+    words.extend(out);
+    let stop = signals::stop()?;
+    let mut job = measurement(&words)?;
+    let run = measure_there(&options.remote, job.as_mut(), &words, &stop)?;
+    print(&run, None, job.output())?;
+    Ok(run.exit())
+}
+
+/// Has a remote start a server, and says what it says.
+pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = OnOptions::from_arg_matches(words)?;
+    let RemoteSelector::Nats { url, of } = &options.remote else {
+        bail!("a server of this machine needs no remote: start it without `on`");
+    };
+    if !servers::are_named(&options.words) {
+        return measured(&options);
+    }
+    let leaves_files = servers::leaves_files(&options.words);
+    if leaves_files != options.out.is_some() {
+        bail!("--out DIR says where the files of host record go; other commands leave none");
+    }
+    if let Some(out) = options.out.as_ref().filter(|out| out.exists()) {
+        bail!("--out {}: it is there already, and nothing is overwritten", out.display());
+    }
+    let stop = signals::stop()?;
+    signals::end_with_parent(&stop)?;
+    let named: Vec<NamedFile> = options.file.iter().map(|path| NamedFile::lone(path)).collect();
+    let files = PlanFiles::read(&named)?;
+    let mut fleet = Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?)?, of)?;
+    if fleet.members().count() != 1 {
+        bail!("a server is started on one machine: name one remote");
+    }
+    fleet.begin_alone(&options.words, files);
+    let mut out = io::stdout();
+    fleet.follow(&stop, |_, line| {
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush()); // nobody may listen
+    })?;
+    if let Some(folder) = &options.out {
+        fs::create_dir(folder).with_context(|| format!("--out {}", folder.display()))?;
+        for (name, bytes) in fleet.end().into_iter().flat_map(|part| part.files) {
+            fs::write(folder.join(name), bytes)?;
+        }
+    }
+    Ok(Exit::Ran)
+}

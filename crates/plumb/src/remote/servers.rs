@@ -1,0 +1,151 @@
+//! Servers and recorders that a remote starts for the length of a run of its controller.
+
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use plumb_engine::Stop;
+use plumb_remote::Led;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::signals::PARENT;
+
+/// What a remote may start, where its own words allow it.
+const SERVERS: [&str; 6] =
+    ["app serve", "flow serve", "host record", "host serve", "lock serve", "net serve"];
+/// The verb that leaves files.
+const RECORDER: &str = "host record";
+/// Bytes of a line that is passed on at most.
+const LINE_MAX: u64 = 4_096;
+/// How often a server that runs is looked after.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often that is until one that was asked to end is ended.
+const LOOKS_MAX: u32 = 100;
+
+/// True when a layer and a verb are those of a server.
+pub(super) fn is_one(asked: &str) -> bool {
+    SERVERS.contains(&asked)
+}
+
+/// True when `words` begin with a layer and a verb of a server.
+pub(super) fn are_named(words: &[String]) -> bool {
+    matches!(words, [layer, verb, ..] if is_one(&format!("{layer} {verb}")))
+}
+
+/// True when `words` are those of a recorder, which leaves files in a folder.
+pub(super) fn leaves_files(words: &[String]) -> bool {
+    matches!(words, [layer, verb, ..] if format!("{layer} {verb}") == RECORDER)
+}
+
+/// Refuses what this remote was not started for: a server opens its machine to others.
+pub(super) fn check(asked: &str, allowed: &[String]) -> anyhow::Result<()> {
+    if allowed.iter().any(|it| it == asked) {
+        return Ok(());
+    }
+    bail!("this remote starts no servers for others unless it is started with --allow \"{asked}\"")
+}
+
+/// Starts the server that `words` ask for, tells `led` what it says, and ends it when `stop` is asked.
+///
+/// # Errors
+/// When it cannot be started, or ends by itself with an error.
+pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("this program cannot be found")?;
+    let (said, out) = io::pipe()?;
+    let mut server = Server {
+        child: Command::new(program)
+            .args(words)
+            .env(PARENT, std::process::id().to_string())
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(out)
+            .spawn()?,
+    };
+    let lines = lines_of(said);
+    let mut last = String::new();
+    let mut looks_left = LOOKS_MAX;
+    let ended = loop {
+        while let Ok(line) = lines.try_recv() {
+            last.clone_from(&line);
+            led.said(line);
+        }
+        if let Some(ended) = server.child.try_wait()? {
+            break ended;
+        }
+        if stop.asked() {
+            if looks_left == LOOKS_MAX {
+                server.ask_to_end();
+            }
+            looks_left -= 1;
+            if looks_left == 0 {
+                bail!("it did not end within {} s", LOOKS_MAX / 10);
+            }
+        }
+        thread::sleep(LOOK_EVERY);
+    };
+    while let Ok(line) = lines.recv() {
+        last.clone_from(&line);
+        led.said(line);
+    }
+    if stop.asked() || ended.success() {
+        return Ok(());
+    }
+    bail!("it has ended: {last}")
+}
+
+/// A server that runs; it ends with this.
+struct Server {
+    child: Child,
+}
+
+impl Server {
+    fn ask_to_end(&self) {
+        // it may have ended
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may have ended
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines of `said`, as they come.
+fn lines_of(said: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let mut said = BufReader::new(said);
+        let mut line = Vec::new();
+        while let Ok(1..) = said.by_ref().take(LINE_MAX).read_until(b'\n', &mut line) {
+            let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+            line.clear();
+            if sender.send(text).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_started_only_where_their_remote_says_so() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(are_named(&words("net serve --listen 127.0.0.1:0")));
+        assert!(!are_named(&words("net ping host")) && !are_named(&words("net")));
+        assert!(
+            leaves_files(&words("host record --for 1s")) && !leaves_files(&words("host serve"))
+        );
+        assert!(check("net serve", &["net".to_owned()]).is_err(), "a layer alone opens nothing");
+        assert!(check("net serve", &[]).is_err());
+        assert!(check("net serve", &["net serve".to_owned()]).is_ok());
+    }
+}

@@ -1,0 +1,61 @@
+//! A measurement that one remote carries out as a whole, and whose run is kept here.
+
+use std::fs;
+
+use anyhow::bail;
+use plumb_engine::Stop;
+use plumb_engine::clock;
+use plumb_engine::layer::Measure;
+use plumb_engine::options::RemoteSelector;
+use plumb_remote::{Fleet, Nats, PlanFiles};
+use serde_json::json;
+
+use super::drivers::without_own;
+use super::target;
+use crate::measure::{Run, open_folder};
+
+/// Has the only remote of `selector` carry out the measurement `job` of `words`.
+///
+/// # Errors
+/// When there is not one remote, it cannot measure, or its run cannot be kept.
+pub(crate) fn measure_there(
+    selector: &RemoteSelector,
+    job: &mut dyn Measure,
+    words: &[String],
+    stop: &Stop,
+) -> anyhow::Result<Run> {
+    let RemoteSelector::Nats { url, of } = selector else {
+        bail!("a measurement of this machine needs no remote");
+    };
+    if job.remotes().is_some() {
+        bail!("--remotes: a remote that measures alone has none of its own");
+    }
+    let files = match job.spread() {
+        Ok(spread) => PlanFiles::read(&spread.files())?,
+        Err(_) => PlanFiles::default(),
+    };
+    let mut fleet = Fleet::nats(&Nats::connect(&target::of_controller(url.as_deref())?)?, of)?;
+    let names: Vec<String> = fleet.members().map(|(hello, _)| hello.name.clone()).collect();
+    let [name] = &names[..] else {
+        bail!("{} answer to that: name one remote", names.join(", "));
+    };
+    let outline = job.outline();
+    let folder = open_folder(job.output(), &outline, clock::wall_ns())?;
+    fleet.begin_alone(&without_own(words), files);
+    let followed = fleet.follow(stop, |_, _| {});
+    let part = fleet.end().pop();
+    let Some((mut record, files)) = part.and_then(|part| Some((part.record?, part.files))) else {
+        folder.discard();
+        followed?;
+        bail!("{name} has handed over no record");
+    };
+    record.plan.command = std::iter::once("plumb".to_owned()).chain(words.to_vec()).collect();
+    record.plan.options.insert("measured-on".into(), json!(name));
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes)?;
+    }
+    let run = Run { record, folder };
+    run.folder.write_record(&run.record)?;
+    run.report()?;
+    Ok(run)
+}

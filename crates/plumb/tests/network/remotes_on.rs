@@ -1,0 +1,161 @@
+//! Servers, recorders and whole measurements on another machine, and who may have them started.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+
+use rustix::process::Signal;
+use tempfile::tempdir;
+
+use crate::kit::nats::Nats;
+use crate::kit::{Ended, PLUMB, Program, Server, ping, read, record, until};
+use crate::remotes_nats::{nats, remote, url};
+
+const CALM: [&str; 6] = ["--foreign-limit", "100%", "--lag", "50s", "--timeout", "50s"];
+
+/// Runs this program with `words` against the remotes in `nats`.
+fn start(nats: &Nats, words: &[&str], at: &Path) -> Program {
+    let url = url(nats);
+    Program::start_told(Path::new(PLUMB), words, at, &[("PLUMB_NATS_URL", url.as_str())])
+}
+
+fn refused(nats: &Nats, words: &[&str], why: &str, at: &Path) {
+    let ended: Ended = start(nats, words, at).wait().with(2);
+    assert!(ended.stderr.contains(why), "{ended:?}");
+}
+
+#[test]
+fn a_server_runs_on_another_machine_as_long_as_whoever_asked_for_it() {
+    let Some(nats) = nats() else { return };
+    let at = tempdir().expect("a folder");
+    let allowed = ["--allow", "net serve", "--allow", "host record", "--allow", "net ping"];
+    let _remotes = [remote(&nats, "db", &allowed, at.path()), remote(&nats, "app", &[], at.path())];
+    let words = ["on", "db", "net", "serve", "--listen", "127.0.0.1:0", "--quiet"];
+    let server = Server::ready(start(&nats, &words, at.path()));
+    let address = server.address.clone();
+    ping(&address, &[&CALM[..], &["--count", "50"]].concat(), at.path()).with(0);
+    server.stop().with(0);
+    let is_gone = || TcpStream::connect(&address).is_err().then_some(());
+    until(is_gone);
+    // a controller that can say nothing any more
+    let server = Server::ready(start(&nats, &words, at.path()));
+    let address = server.address.clone();
+    server.kill();
+    until(|| TcpStream::connect(&address).is_err().then_some(()));
+    // a recorder hands its files over
+    let words = ["on", "--out", "rec", "db", "host", "record", "--every", "20ms", "--for", "200ms"];
+    until(|| (start(&nats, &words, at.path()).wait().code == Some(0)).then_some(()));
+    assert!(read(&at.path().join("rec/vm.nmon")).starts_with("AAA"));
+    let of_app = ["on", "app", "net", "serve", "--listen", "127.0.0.1:0"];
+    refused(&nats, &of_app, "started with --allow \"net serve\"", at.path());
+    refused(&nats, &["on", "app,db", "net", "serve"], "name one remote", at.path());
+    refused(
+        &nats,
+        &["on", "db", "lock", "serve"],
+        "started with --allow \"lock serve\"",
+        at.path(),
+    );
+    refused(&nats, &["on", "db", "remote", "--pipe"], "is no measurement", at.path());
+}
+
+#[test]
+fn a_measurement_is_carried_out_there_and_its_run_is_kept_here() {
+    let Some(nats) = nats() else { return };
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let _remote = remote(&nats, "app", &[], at.path());
+    let words = ["on", "app", "net", "ping", &server.address, "--count", "70", "--out", "there"];
+    start(&nats, &[&words[..], &CALM].concat(), at.path()).wait().with(0);
+    let run = record(&at.path().join("there"));
+    assert_eq!(run["results"][0]["operations"], 70);
+    assert_eq!(run["plan"]["options"]["measured-on"], "app");
+    let command = run["plan"]["command"].as_array().expect("words").clone();
+    assert_eq!(
+        command.last().expect("a word"),
+        "50s",
+        "the words that were asked for: {command:?}"
+    );
+    for file in ["vm.nmon", "report.html", "SHA256SUMS", "intervals.hlog"] {
+        assert!(at.path().join("there").join(file).exists(), "{file}");
+    }
+    // also what remotes cannot divide
+    let words =
+        ["on", "app", "net", "stream", &server.address, "--for", "200ms", "--out", "stream"];
+    let ended = start(&nats, &words, at.path()).wait();
+    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ended:?}");
+    let stream = record(&at.path().join("stream"));
+    assert!(stream["results"][0]["stream"]["streams"].as_u64() == Some(1), "{stream:#}");
+}
+
+#[test]
+fn an_experiment_has_its_server_on_one_host_and_its_load_on_others() {
+    let Some(nats) = nats() else { return };
+    let at = tempdir().expect("a folder");
+    let of_server = ["--allow", "net serve", "--label", "role=server"];
+    let user = ["--label", "role=user"];
+    let _remotes = [
+        remote(&nats, "db", &of_server, at.path()),
+        remote(&nats, "u1", &user, at.path()),
+        remote(&nats, "u2", &user, at.path()),
+    ];
+    let file = "rounds = 1\nseed = 1\nhosts = \"role=user\"\n\
+        [[server]]\nname = \"echo\"\nrun = \"on db net serve --listen 127.0.0.1:0 --quiet\"\n\
+        [[variant]]\nname = \"small\"\nwords = \"--size 10B\"\n\
+        [[variant]]\nname = \"large\"\nwords = \"--size 5000B\"\n\
+        [[probe]]\nrun = \"net ping ${echo} --connections 2 --count 200 --interval 50s --lag 50s \
+        --foreign-limit 100%\"\n";
+    fs::write(at.path().join("e.toml"), file).expect("written");
+    let ended = start(&nats, &["lab", "run", "e.toml", "--out", "lab"], at.path()).wait();
+    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ended:?}");
+    let runs = fs::read_dir(at.path().join("lab/blocks")).expect("blocks");
+    let mut blocks = 0;
+    for run in runs {
+        let run = record(&run.expect("a block").path());
+        let clients = run["results"][0]["clients"].as_array().expect("a row for each").len();
+        assert_eq!((clients, run["results"][0]["operations"].as_u64()), (2, Some(200)));
+        blocks += 1;
+    }
+    assert!(blocks >= 2, "{ended:?}");
+}
+
+#[test]
+fn a_checkup_asks_from_where_the_users_are() {
+    let Some(nats) = nats() else { return };
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let _remote = remote(&nats, "app", &["--label", "site=x"], at.path());
+    let file = format!("hosts = \"site=x\"\n[net]\nservers = [\"{}\"]\n", server.address);
+    fs::write(at.path().join("l.toml"), file).expect("written");
+    let words = ["checkup", "--target", "l.toml", "--for", "1s", "--out", "run"];
+    let ended =
+        start(&nats, &[&words[..], &["--foreign-limit", "100%"]].concat(), at.path()).wait();
+    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{ended:?}");
+    let checkup: serde_json::Value =
+        serde_json::from_str(&read(&at.path().join("run/checkup.json"))).expect("JSON");
+    let parts = checkup["parts"].as_array().expect("parts");
+    for part in parts {
+        let folder = part["outcome"]["folder"].as_str().expect("it left a run");
+        let run = record(&at.path().join("run").join(folder));
+        assert_eq!(run["plan"]["options"]["measured-on"], "app");
+    }
+    fs::write(at.path().join("l.toml"), "hosts = \"local:2\"\n[net]\nservers = [\"h\"]\n")
+        .expect("written");
+    let ended = start(&nats, &["checkup", "--target", "l.toml"], at.path()).wait().with(2);
+    assert!(ended.stderr.contains("line 1, column 9"), "{ended:?}");
+}
+
+#[test]
+fn who_is_stopped_while_a_remote_measures_keeps_nothing_running_there() {
+    let Some(nats) = nats() else { return };
+    let server = Server::start(&[]);
+    let at = tempdir().expect("a folder");
+    let _remote = remote(&nats, "app", &[], at.path());
+    let words = ["on", "app", "net", "ping", &server.address, "--for", "600s", "--out", "there"];
+    let controller = start(&nats, &[&words[..], &CALM].concat(), at.path());
+    assert!(!server.log().is_empty(), "somebody has come");
+    controller.signal(Signal::INT);
+    let ended = controller.wait();
+    assert!(matches!(ended.code, Some(130 | 1)), "{ended:?}");
+    assert_eq!(record(&at.path().join("there"))["status"], "interrupted");
+}
