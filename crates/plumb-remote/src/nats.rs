@@ -160,7 +160,7 @@ impl Nats {
     ///
     /// # Errors
     /// [`NatsError::Nobody`] when one that is named is not there or busy, or nobody is free.
-    pub fn find(&self, query: &RemoteQuery) -> Result<Vec<String>, NatsError> {
+    pub fn there(&self, query: &RemoteQuery) -> Result<Vec<Hello>, NatsError> {
         let there = self.who_is_there()?;
         let found = found(query, &there);
         let twice =
@@ -173,7 +173,10 @@ impl Nats {
             None if found.is_empty() => {
                 Err(NatsError::Nobody { asked: query.to_string(), there: told(&there) })
             }
-            None => Ok(found),
+            None => {
+                let hello = |name: &String| there.iter().find(|it| it.hello.name == *name);
+                Ok(found.iter().filter_map(hello).map(|it| it.hello.clone()).collect())
+            }
         }
     }
 

@@ -39,6 +39,7 @@ pub(crate) fn all() -> Command {
         .subcommand(smc::command())
         .subcommand(remote::command())
         .subcommand(remote::on_command())
+        .subcommand(remote::paths_command())
         .mut_subcommands(plumb_options::offer)
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }

@@ -107,6 +107,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("smc", words)) => smc::run(words),
         Some(("remote", words)) => remote::run(words),
         Some(("on", words)) => remote::run_on(words),
+        Some(("paths", words)) => remote::run_paths(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),
         Some((layer, words)) => measure::run_layer(layer, words, &command),

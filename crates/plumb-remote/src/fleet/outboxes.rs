@@ -39,7 +39,8 @@ impl Fleet {
     pub fn nats(nats: &Nats, query: &RemoteQuery) -> Result<Self, RemoteError> {
         let (sender, heard) = mpsc::channel();
         let (mut orders, mut outboxes) = (Vec::new(), Outboxes::default());
-        for (at, name) in nats.find(query)?.into_iter().enumerate() {
+        for (at, hello) in nats.there(query)?.into_iter().enumerate() {
+            let name = hello.name;
             let (from, to) = nats.take(&name)?;
             inbox(BufReader::new(from), sender.clone(), move |said| (at, said));
             let (to, writing) = outbox(to);

@@ -3,6 +3,7 @@
 mod drivers;
 mod lead;
 mod on;
+mod paths;
 mod servers;
 mod start;
 mod target;
@@ -30,6 +31,7 @@ use crate::{commands, host, layers, signals};
 pub(crate) use drivers::Drivers;
 pub(crate) use lead::{Conductor, lead};
 pub(crate) use on::{command as on_command, run as run_on};
+pub(crate) use paths::{command as paths_command, run as run_paths};
 pub(crate) use start::CommonStart;
 use target::NatsOptions;
 pub(crate) use there::measure_there;

@@ -56,7 +56,7 @@ fn a_server_runs_on_another_machine_as_long_as_whoever_asked_for_it() {
         "started with --allow \"lock serve\"",
         at.path(),
     );
-    refused(&nats, &["on", "db", "remote", "--pipe"], "is no measurement", at.path());
+    refused(&nats, &["on", "db", "report", "x"], "only commands that measure", at.path());
 }
 
 #[test]
@@ -158,4 +158,39 @@ fn who_is_stopped_while_a_remote_measures_keeps_nothing_running_there() {
     let ended = controller.wait();
     assert!(matches!(ended.code, Some(130 | 1)), "{ended:?}");
     assert_eq!(record(&at.path().join("there"))["status"], "interrupted");
+}
+
+#[test]
+fn the_paths_between_machines_are_a_table_and_a_slow_one_is_named() {
+    let Some(nats) = nats() else { return };
+    let at = tempdir().expect("a folder");
+    let may = ["--allow", "net serve", "--allow", "net ping"];
+    let of = |address: &'static str| [&may[..], &["--label", address]].concat();
+    let _remotes = [
+        remote(&nats, "one", &of("address=127.0.0.1"), at.path()),
+        remote(&nats, "two", &of("address=127.0.0.2"), at.path()),
+        remote(&nats, "no", &["--label", "address=127.0.0.3"], at.path()),
+    ];
+    let words = ["paths", "one,two", "--for", "300ms", "--out", "paths"];
+    let ended = start(&nats, &words, at.path()).wait();
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    let paths: serde_json::Value =
+        serde_json::from_str(&read(&at.path().join("paths/paths.json"))).expect("JSON");
+    let all = paths["paths"].as_array().expect("paths");
+    assert_eq!(all.len(), 2);
+    for path in all {
+        assert!(path["p50-ns"].as_u64() > Some(0), "{path}");
+        let name = format!("{}-to-{}", path["from"], path["to"]).replace('"', "");
+        let run = record(&at.path().join("paths").join(name));
+        assert_eq!(run["plan"]["options"]["measured-on"], path["from"]);
+    }
+    // a machine that may not serve is a column of nothing, and the rest is measured
+    let ended =
+        start(&nats, &["paths", "one,two,no", "--for", "100ms", "--json"], at.path()).wait();
+    let paths = ended.with(1).json();
+    let none =
+        paths["paths"].as_array().expect("paths").iter().filter(|path| path["p50-ns"].is_null());
+    let none: Vec<&serde_json::Value> = none.map(|path| &path["to"]).collect();
+    assert_eq!(none, ["no", "no"]);
+    refused(&nats, &["paths", "one"], "paths lie between 2 to 32", at.path());
 }
