@@ -4,7 +4,8 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, size, smc,
+    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, size,
+    smc, watch,
 };
 
 /// `plumb` with every subcommand.
@@ -40,6 +41,7 @@ pub(crate) fn all() -> Command {
         .subcommand(remote::command())
         .subcommand(remote::on_command())
         .subcommand(remote::paths_command())
+        .subcommand(watch::command())
         .mut_subcommands(plumb_options::offer)
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }

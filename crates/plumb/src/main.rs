@@ -35,6 +35,7 @@ mod show;
 mod signals;
 mod size;
 mod smc;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -108,6 +109,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("remote", words)) => remote::run(words),
         Some(("on", words)) => remote::run_on(words),
         Some(("paths", words)) => remote::run_paths(words),
+        Some(("watch", words)) => watch::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),
         Some((layer, words)) => measure::run_layer(layer, words, &command),

@@ -101,6 +101,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-netlink",
             "plumb-nmon",
             "plumb-options",
+            "plumb-page",
             "plumb-record",
             "plumb-remote",
             "plumb-report",

@@ -40,8 +40,9 @@ impl SpreadOptions {
     /// # Errors
     /// [`EngineError::Plan`] says how many there must be.
     pub fn check(&self, count: u64, things: &str) -> Result<(), EngineError> {
-        let of = self.part().of();
-        if self.part().holds(count) {
+        let Some(part) = self.part else { return Ok(()) };
+        let of = part.of();
+        if part.holds(count) {
             return Ok(());
         }
         Err(EngineError::Plan(format!(

@@ -81,7 +81,7 @@ pub(crate) fn part(
         return Err(reader.wrong(format!("{most} users: from 1 to {USERS_MAX} take part")));
     };
     let part = times.like.part;
-    if !part.holds(most) {
+    if most > 0 && !part.holds(most) {
         let problem = format!("{most} users cannot be divided among {} remotes", part.of());
         return Err(reader.wrong(problem));
     }

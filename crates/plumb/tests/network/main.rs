@@ -22,3 +22,4 @@ mod stream;
 mod tick;
 mod tls;
 mod trouble;
+mod watch;
