@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use plumb_measure::Clock as _;
@@ -12,8 +11,9 @@ use crate::EngineError;
 use crate::clock::{self, MonotonicClock};
 use crate::stop::Stop;
 
-/// How often a load that waits outside of this engine's loop looks whether its gate is decided.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// How often a load that waits outside of this engine's loop looks whether its gate is decided,
+/// nanoseconds.
+const LOOK_EVERY_NS: u64 = 1_000_000;
 
 /// A load waits at its gate with all its connections until somebody outside opens it, so that many
 /// loads, on many machines, begin at one moment. What was decided first stands.
@@ -83,20 +83,22 @@ impl Gate {
     /// [`EngineError::NotStarted`] when it never opens, or `stop` is asked before.
     pub fn pass(&self, stop: &Stop) -> Result<u64, EngineError> {
         self.arrive();
+        let not_started = |cause: String| EngineError::NotStarted { cause };
         loop {
             let now = MonotonicClock.now_ns();
-            match self.decided.get() {
+            let look_ns = match self.decided.get() {
                 Some(Ok(opens)) if now >= *opens => {
                     self.passed_ns.fetch_max(now, Ordering::AcqRel);
                     return Ok(*opens);
                 }
-                Some(Err(cause)) => return Err(EngineError::NotStarted { cause: cause.clone() }),
-                _ if stop.asked() => {
-                    let cause = "it was stopped before it began".into();
-                    return Err(EngineError::NotStarted { cause });
-                }
-                Some(Ok(opens)) => thread::sleep(LOOK_EVERY.min(Duration::from_nanos(opens - now))),
-                None => thread::sleep(LOOK_EVERY),
+                Some(Err(cause)) => return Err(not_started(cause.clone())),
+                Some(Ok(opens)) => *opens,
+                None => now + LOOK_EVERY_NS,
+            };
+            match stop.wait_until(look_ns) {
+                Ok(true) => return Err(not_started("it was stopped before it began".into())),
+                Ok(false) => {}
+                Err(error) => return Err(not_started(error.to_string())),
             }
         }
     }

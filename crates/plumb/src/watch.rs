@@ -293,7 +293,7 @@ impl Summary {
 
     fn shown(&self, entries: &[Entry]) -> String {
         let Self { all, missing, invalid, changes } = self;
-        let mut text = format!("{}", counted(*all as u64, "measurement"));
+        let mut text = counted(*all as u64, "measurement");
         if *missing > 0 {
             text += &format!(", {missing} without an answer");
         }

@@ -90,7 +90,7 @@ fn named_like(named: &[PartRecord], rows: &[Row], whole: &LoadResult<()>) -> Vec
     let part = |(named, row): (&PartRecord, &Row)| PartRecord {
         labels: named.labels.clone(),
         steps: named.steps.clone(),
-        first_hit: named.first_hit.clone(),
+        first_hit: named.first_hit,
         ..part_record(named.name.clone(), row, whole)
     };
     both.map(part).collect()

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -67,29 +67,27 @@ pub(super) fn run(words: &[String], led: &Led, stop: &Stop) -> anyhow::Result<()
     let lines = lines_of(said);
     let mut last = String::new();
     let mut looks_left = LOOKS_MAX;
-    let ended = loop {
-        while let Ok(line) = lines.try_recv() {
-            last.clone_from(&line);
-            led.said(line);
-        }
-        if let Some(ended) = server.child.try_wait()? {
-            break ended;
-        }
-        if stop.asked() {
-            if looks_left == LOOKS_MAX {
-                server.ask_to_end();
+    // it has ended when nobody can say anything any more
+    loop {
+        match lines.recv_timeout(LOOK_EVERY) {
+            Ok(line) => {
+                last.clone_from(&line);
+                led.said(line);
             }
-            looks_left -= 1;
-            if looks_left == 0 {
-                bail!("it did not end within {} s", LOOKS_MAX / 10);
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) if stop.asked() => {
+                if looks_left == LOOKS_MAX {
+                    server.ask_to_end();
+                }
+                looks_left -= 1;
+                if looks_left == 0 {
+                    bail!("it did not end within {} s", LOOKS_MAX / 10);
+                }
             }
+            Err(RecvTimeoutError::Timeout) => {}
         }
-        thread::sleep(LOOK_EVERY);
-    };
-    while let Ok(line) = lines.recv() {
-        last.clone_from(&line);
-        led.said(line);
     }
+    let ended = server.child.wait()?;
     if stop.asked() || ended.success() {
         return Ok(());
     }
