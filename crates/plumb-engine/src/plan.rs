@@ -338,12 +338,11 @@ pub(crate) mod tests {
         };
         assert_eq!(numbers(Share::user), (0..10).collect::<Vec<u64>>());
         assert_eq!(numbers(Share::dealt), (0..10).collect::<Vec<u64>>());
-        let rate = Rate::from_str("60").unwrap();
+        let rate = Rate::from_str("1000").unwrap();
         let mut firsts: Vec<u64> = shares.iter().map(|share| share.rate(rate).1).collect();
         firsts.sort_unstable();
-        let every = 1e9 / 60.0;
-        assert_eq!(firsts, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|n| (n * every) as u64));
-        assert!(shares.iter().all(|share| (share.rate(rate).0 - 10.0).abs() < 1e-9));
+        assert_eq!(firsts, [0, 1, 2, 3, 4, 5].map(|n| n * 1_000_000));
+        assert!(shares.iter().all(|share| (share.rate(rate).0 - 1_000.0 / 6.0).abs() < 1e-9));
     }
 
     #[test]
