@@ -6,10 +6,10 @@ use std::sync::Arc;
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
-use plumb_engine::options::{OutputOptions, RemoteSelector};
+use plumb_engine::options::OutputOptions;
 use plumb_engine::{Lengths, LoadPlan, LoadResult, Stop, clock, load, reachable, result_record};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Histogram, Reading, ResultRecord, Tick};
+use plumb_measure::{Histogram, Reading, RemoteSelector, ResultRecord, Tick};
 use serde_json::json;
 use tokio::runtime::Runtime;
 

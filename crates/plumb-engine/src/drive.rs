@@ -26,7 +26,6 @@ use crate::conn::{Conn, Phase};
 use crate::gate::StartLine;
 use crate::link::Link;
 use crate::outlet::Outlet;
-use crate::pacer::Pacer;
 use crate::plan::{Extent, LoadPlan, Pace, Share, Waiting};
 use crate::poll::{Poll, Time};
 use crate::proof::Proofs;
@@ -36,6 +35,7 @@ use crate::timer::Timers;
 use crate::{Endpoint, EngineError};
 pub use driven::{Driven, Ending};
 use due::Dues;
+use plumb_measure::Pacer;
 use slow::Watch;
 
 /// The longest receive that blocks, so that a signal to stop is seen soon.

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use clap::{ArgMatches, Command};
-use plumb_measure::{Floor, ResultRecord, Span, Transport};
+use plumb_measure::{Floor, RemoteSelector, ResultRecord, Span, Transport};
 use serde_json::Value;
 
 use crate::clock;
 use crate::gate::Gate;
 use crate::listener::Listener;
 use crate::load::{LoadResult, Sampler};
-use crate::options::{OutputOptions, RemoteSelector};
+use crate::options::OutputOptions;
 use crate::plan::LoadPlan;
 use crate::result::Lengths;
 use crate::stop::Stop;

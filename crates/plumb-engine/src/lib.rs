@@ -21,7 +21,6 @@ mod null;
 mod operations;
 pub mod options;
 mod outlet;
-mod pacer;
 mod place;
 mod plan;
 mod poll;
@@ -53,7 +52,6 @@ pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, NotAlike, Sampler
 pub use null::{Null, floor};
 pub use operations::{Operation, Tap};
 pub use outlet::Outlet;
-pub use pacer::Pacer;
 pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use plumb_wire::cidr::{Cidr, NoCidr};

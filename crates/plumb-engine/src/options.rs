@@ -17,7 +17,7 @@ use crate::{Address, Endpoint, EngineError, Family};
 
 pub use host::HostOptions;
 pub use measurement::MeasurementOptions;
-pub use remotes::{RemoteQuery, RemoteSelector, SpreadOptions, remote_label, remote_name};
+pub use remotes::SpreadOptions;
 
 /// How much load, how fast, and how it is driven.
 #[derive(Args, Clone, Debug)]

@@ -7,13 +7,13 @@ use std::num::NonZeroUsize;
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
-use plumb_engine::options::{OutputOptions, RemoteSelector};
+use plumb_engine::options::OutputOptions;
 use plumb_engine::{
     Lengths, LoadPlan, LoadResult, Protocol as _, Sampler, Stop, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{PartRecord, ResultRecord};
+use plumb_measure::{PartRecord, RemoteSelector, ResultRecord};
 use plumb_scenario::Expected;
 use plumb_wire::http::{Scheme, Url};
 use serde_json::json;

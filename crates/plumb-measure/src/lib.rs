@@ -32,10 +32,12 @@ mod moments;
 mod niping;
 mod number;
 mod outcome;
+mod pacer;
 mod part;
 mod path_check;
 mod placement;
 mod record;
+mod remote_selector;
 mod result;
 mod run;
 mod scenario;
@@ -84,12 +86,14 @@ pub use moments::Moments;
 pub use niping::NipingFigures;
 pub use number::{real, rounded, signed_real, truncated};
 pub use outcome::{FailureKind, Failures, Outcome};
+pub use pacer::Pacer;
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
 pub use path_check::{
     Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, PathPart, PathTest, PathVerdict,
 };
 pub use placement::{Placement, ProcessorShare};
 pub use record::{Answer, Recorder, Row, Shape};
+pub use remote_selector::{RemoteQuery, RemoteSelector, remote_label, remote_name};
 pub use result::{CpuSplit, CpuUse, DriverFacts, ResultRecord};
 pub use run::{
     Floor, HostFacts, Plan, Program, RecordError, RunRecord, SCHEMA, Status, Target,

@@ -9,14 +9,15 @@ use std::sync::OnceLock;
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
-use plumb_engine::options::{HoldTick, OutputOptions, RemoteSelector};
+use plumb_engine::options::{HoldTick, OutputOptions};
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop, client_overlap, clock,
     floor, reachable, result_record,
 };
 use plumb_measure::{
-    ByteSize, Figure, FindingKind, NipingFigures, ResultRecord, Row, Tick, counts_differ,
+    ByteSize, Figure, FindingKind, NipingFigures, RemoteSelector, ResultRecord, Row, Tick,
+    counts_differ,
 };
 use plumb_wire::extension::{Exchange as Terms, Totals};
 use plumb_wire::route::Route;

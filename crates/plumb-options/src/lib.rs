@@ -6,6 +6,7 @@
 //! there are is not known here: their definitions are handed in.
 
 mod error;
+mod form;
 mod in_force;
 mod key;
 mod section;
@@ -21,6 +22,7 @@ use plumb_measure::LimitSource;
 use toml::de::DeTable;
 
 pub use error::{OptionsFileError, Problem};
+pub use form::{Form, FormOptions};
 pub use in_force::{InForceError, in_force};
 pub use key::keys;
 

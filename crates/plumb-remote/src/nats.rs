@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Subscriber};
 use futures_util::StreamExt as _;
-use plumb_engine::options::RemoteQuery;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::message::{Hello, read, written};
+use plumb_measure::RemoteQuery;
 
 pub use stream::{NatsReader, NatsWriter};
 

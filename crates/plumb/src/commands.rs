@@ -36,7 +36,7 @@ pub(crate) fn all() -> Command {
         .subcommand(lab::command())
         .subcommand(report::command())
         .subcommand(check::command())
-        .subcommand(size::command())
+        .subcommand(plumb_capacity::command())
         .subcommand(smc::command())
         .subcommand(remote::command())
         .subcommand(remote::on_command())

@@ -14,7 +14,7 @@ use plumb_report::comparison;
 
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn};
-use crate::form::FormOptions;
+use plumb_options::FormOptions;
 
 #[derive(Args, Clone, Debug)]
 struct CompareOptions {

@@ -8,8 +8,8 @@ use plumb_measure::IdleFinding;
 use plumb_report::idle;
 
 use crate::exit::Exit;
-use crate::form::{Form, FormOptions};
 use crate::signals;
+use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
 struct HostIdleOptions {

@@ -12,7 +12,6 @@ mod enqt;
 mod exit;
 mod experiment;
 mod far;
-mod form;
 mod host;
 mod host_idle;
 mod host_record;
@@ -33,7 +32,6 @@ mod remote;
 mod report;
 mod show;
 mod signals;
-mod size;
 mod smc;
 mod watch;
 
@@ -104,7 +102,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("check", words)) => check::run(words),
-        Some(("size", words)) => size::run(words, &masked()),
+        Some(("size", words)) => capacity(words, &masked()),
         Some(("smc", words)) => smc::run(words),
         Some(("remote", words)) => remote::run(words),
         Some(("on", words)) => remote::run_on(words),
@@ -115,4 +113,11 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some((layer, words)) => measure::run_layer(layer, words, &command),
         None => Ok(Exit::DidNotRun),
     }
+}
+
+/// Sizes what `words` name.
+fn capacity(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit> {
+    let answered = plumb_capacity::run(words, command)?;
+    write!(io::stdout(), "{}", answered.text)?;
+    Ok(if answered.refused { Exit::Unanswered } else { Exit::Ran })
 }

@@ -11,7 +11,7 @@ use plumb_report::recording;
 use plumb_show::{Shown, json, page, text};
 
 use crate::exit::Exit;
-use crate::form::{Form, FormOptions};
+use plumb_options::{Form, FormOptions};
 
 #[derive(Args, Clone, Debug)]
 struct ShowOptions {

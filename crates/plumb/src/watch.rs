@@ -8,9 +8,8 @@ use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::Stop;
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::options::RemoteSelector;
 use plumb_measure::statistics::{CHANGE_SIDE_MIN, change_points};
-use plumb_measure::{Clock as _, RunRecord, Span, counted, real};
+use plumb_measure::{Clock as _, RemoteSelector, RunRecord, Span, counted, real};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;

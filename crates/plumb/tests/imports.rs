@@ -62,6 +62,17 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-size", &["plumb-measure"]),
     ("plumb-xslt", &["plumb-wire"]),
     ("plumb-lock", &["plumb-engine", "plumb-measure", "plumb-wire"]),
+    (
+        "plumb-capacity",
+        &[
+            "plumb-folder",
+            "plumb-measure",
+            "plumb-nmon",
+            "plumb-options",
+            "plumb-report",
+            "plumb-size",
+        ],
+    ),
     ("plumb-nmon", &[]),
     ("plumb-check", &["plumb-nmon", "plumb-wire"]),
     (
@@ -84,6 +95,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "plumb-agent",
             "plumb-app",
+            "plumb-capacity",
             "plumb-check",
             "plumb-checkup",
             "plumb-db",

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
-use plumb_engine::options::{OutputOptions, RemoteSelector};
+use plumb_engine::options::OutputOptions;
 use plumb_engine::tls::TlsConnector;
 use plumb_engine::{
     Endpoint, EngineError, Lengths, LoadPlan, LoadResult, Plain, Protocol as _, Sampler, Stage,
@@ -16,7 +16,8 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Delivery, Figure, Finding, FindingKind, PartRecord, ResultRecord, Scope, Span, Validity,
+    Delivery, Figure, Finding, FindingKind, PartRecord, RemoteSelector, ResultRecord, Scope, Span,
+    Validity,
 };
 use plumb_trace::{Traces, Tracing};
 use plumb_wire::http::{Scheme, Url};

@@ -1,6 +1,8 @@
 //! `plumb http load`: the users of a scenario file, all of them at the same time.
 
 mod preview;
+mod spread;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -9,15 +11,15 @@ use std::sync::Arc;
 use plumb_engine::layer::{
     JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
 };
-use plumb_engine::options::{OutputOptions, RemoteSelector};
+use plumb_engine::options::OutputOptions;
 use plumb_engine::{
     Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Distribution, Finding, FindingKind, LoadPart, PartRecord, Rate, ResultRecord, Row as Figures,
-    ScenarioFigures, Shape, Span, ToldNames, Validity, grouped,
+    Distribution, Finding, FindingKind, LoadPart, PartRecord, Rate, RemoteSelector, ResultRecord,
+    Row as Figures, ScenarioFigures, Shape, Span, ToldNames, Validity, grouped,
 };
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
@@ -41,6 +43,7 @@ use crate::route::{Route, RouteOptions, Routes, Supervision};
 use plumb_trace::Tracing;
 
 pub use preview::DryRun;
+use verdict::{judge, remarks};
 
 /// Steps whose first wrong answer is spelled out.
 const COMPLAINTS_MAX: usize = 5;
@@ -322,37 +325,6 @@ impl Measure for ScenarioLoad {
     }
 }
 
-impl Spread for ScenarioLoad {
-    fn points(&self) -> Vec<SpreadPoint> {
-        let parts = self.points.iter().filter_map(|point| self.parts(*point).ok());
-        let point = |parts: Vec<PlannedScenario>| SpreadPoint {
-            labels: labels(&parts),
-            plan: together(&parts),
-            lengths: Lengths::Any,
-        };
-        parts.map(point).collect() // they were checked
-    }
-
-    fn rows(&self) -> Vec<String> {
-        self.compile(&[]).map_or_else(|_| Vec::new(), |compiled| names(&compiled.rows))
-    }
-
-    fn files(&self) -> Vec<NamedFile> {
-        let scenario = &self.options.scenario;
-        let mut files = self.options.measurement.trust.files();
-        files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
-        files
-    }
-
-    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
-        account_all(&mut result.parts, parts.whole);
-        result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
-        if let Ok(compiled) = self.compile(&[]) {
-            judge(result, &compiled.thresholds, parts.whole);
-        }
-    }
-}
-
 /// What the rows are called while they are measured; those of a preparation have no name.
 fn names(rows: &[Row]) -> Vec<String> {
     let name = |row: &Row| match row.scenario.as_str() {
@@ -443,48 +415,4 @@ fn scenarios(
         figures
     })
     .collect()
-}
-
-/// The verdict with what else the reader should know.
-fn remarks(validity: Validity, result: &ResultRecord, load: &LoadResult<Player>) -> Validity {
-    // what answers to different values must be like, checks say
-    let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
-    let mut validity = Validity::of(kept.map(|finding| whose(finding, &result.scenarios)));
-    let mut complaints: Vec<&str> = load.protocols.iter().flat_map(Player::complaints).collect();
-    complaints.sort_unstable();
-    complaints.dedup();
-    let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
-    for complaint in complaints.iter().take(COMPLAINTS_MAX) {
-        validity = validity.with_remark(&format!("the first wrong answer to {complaint}"));
-    }
-    if more > 0 {
-        validity = validity.with_remark(&format!("{more} more steps had wrong answers"));
-    }
-    for scenario in &result.scenarios {
-        for (cause, users) in &scenario.ended {
-            validity = validity.with_ended(*users, &scenario.name, cause);
-        }
-    }
-    let untold = load.protocols.iter().map(Player::untold).sum();
-    validity.with_untold(untold)
-}
-
-/// Judges the whole of `load` by `thresholds`.
-fn judge<P>(result: &mut ResultRecord, thresholds: &[Threshold], load: &LoadResult<P>) {
-    let judged = thresholds.iter();
-    let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
-    result.thresholds = judged.collect();
-    let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
-    let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
-    result.validity = std::mem::take(&mut result.validity).with_missed(&missed);
-}
-
-/// `finding` with the scenarios whose scripts were dropped, where that is not plain.
-fn whose(mut finding: Finding, scenarios: &[ScenarioFigures]) -> Finding {
-    if finding.kind == FindingKind::Dropped && scenarios.len() > 1 {
-        let dropped = scenarios.iter().filter(|scenario| scenario.dropped > 0);
-        let named = dropped.map(|it| format!("{} of {}", grouped(it.dropped), it.name));
-        finding.text += &format!(" ({})", named.collect::<Vec<_>>().join(", "));
-    }
-    finding
 }

@@ -1,30 +1,32 @@
 //! A verb of `plumb lock load` as a measurement.
 
+mod figures;
+mod spread;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
-use plumb_engine::options::{
-    DriverOptions, LoadOptions, OutputOptions, RemoteSelector, SpreadOptions,
-};
+use plumb_engine::options::{DriverOptions, LoadOptions, OutputOptions, SpreadOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Figure, ResultRecord, Span, Tick, real};
+use plumb_measure::{Figure, RemoteSelector, ResultRecord, Span, Tick, real};
 use serde_json::{Value, json};
 
 use super::advisory::{Advisory, Login};
 use super::facts::Facts;
-use super::history::{History, WINDOWS};
+use super::history::History;
 use super::options::{FillOptions, PairsOptions, SalesOptions, TimedOptions};
 use super::probe::Probe;
-use super::script::{Keeper, SALES_ENQUEUES, SALES_REQUESTS, TargetKind, Workload};
+use super::script::{Keeper, TargetKind, Workload};
 use super::walk::TableWalk;
 use crate::LockError;
 use crate::digest::KEY_BYTES;
 use crate::target::Target;
+use figures::{add_pairs, figure, sales_figures};
 
 /// Owners have four digits.
 const OWNERS_MAX: usize = 9_999;
@@ -406,65 +408,8 @@ impl Measure for LoadJob {
     }
 }
 
-impl Spread for LoadJob {
-    fn points(&self) -> Vec<SpreadPoint> {
-        let plans = self.plans.iter().cloned();
-        plans
-            .map(|plan| SpreadPoint { labels: labels(&plan), plan, lengths: Lengths::Any })
-            .collect()
-    }
-
-    fn conclude(&mut self, _: usize, result: &mut ResultRecord, _: &SpreadParts<'_>) {
-        match self.workload {
-            Work::Script(Workload::Sales) => {
-                let enqueues = result.parts.first().map_or(0.0, |part| part.throughput_per_s);
-                result.figures.push(enqueues_a_minute(enqueues));
-            }
-            _ => add_pairs(result),
-        }
-    }
-}
-
 fn labels(plan: &LoadPlan) -> BTreeMap<String, String> {
     BTreeMap::from([("connections".to_owned(), plan.connections.to_string())])
-}
-
-fn enqueues_a_minute(per_s: f64) -> Figure {
-    let formula = "enqueues granted / s x 60, over the whole run";
-    figure("enqueues a minute", 60.0 * per_s, "1/min", formula)
-}
-
-/// Enqueues a minute over several windows, and what the way to the server allows.
-fn sales_figures(
-    history: &History,
-    enqueues_per_s: f64,
-    round_trip_ns: Option<u64>,
-    plan: &LoadPlan,
-) -> Vec<Figure> {
-    let mut figures = vec![enqueues_a_minute(enqueues_per_s)];
-    for (name, window_ns) in WINDOWS {
-        if let Some(rate) = history.per_minute(window_ns) {
-            let formula = "enqueues granted in the last intervals / their length";
-            figures.push(figure(&format!("enqueues a minute, {name}"), rate, "1/min", formula));
-        }
-    }
-    if let Some(ns) = round_trip_ns.filter(|ns| *ns > 0) {
-        let each = real(SALES_ENQUEUES) / real(SALES_REQUESTS);
-        let under_way = real((plan.connections.get() * plan.depth.get()) as u64);
-        let bound = 60e9 / real(ns) * under_way * each;
-        let formula = "connections x depth x 60 s / median round trip of PING x 21 / 29";
-        figures.push(figure("bound set by the round trip", bound, "1/min", formula));
-        let formula = "enqueues a minute / bound set by the round trip";
-        figures.push(figure("share of the bound", 60.0 * enqueues_per_s / bound, "", formula));
-    }
-    figures
-}
-
-/// Pairs a second: its last row is the release.
-fn add_pairs(result: &mut ResultRecord) {
-    if let Some(released) = result.parts.last().map(|part| part.throughput_per_s) {
-        result.figures.push(figure("pairs", released, "1/s", "locks released / s"));
-    }
 }
 
 /// A key that nobody knew before.
@@ -481,8 +426,4 @@ fn drawn_key() -> Result<[u8; KEY_BYTES], LockError> {
 /// The name of a choice on the command line.
 fn word(choice: &impl clap::ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-fn figure(name: &str, value: f64, unit: &str, formula: &str) -> Figure {
-    Figure { name: name.into(), value, unit: unit.into(), formula: formula.into() }
 }

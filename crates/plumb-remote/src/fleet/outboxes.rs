@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use plumb_engine::clock::MonotonicClock;
-use plumb_engine::options::RemoteQuery;
 use plumb_measure::Clock as _;
+use plumb_measure::RemoteQuery;
 
 use super::{Fleet, RemoteError};
 use crate::link::{inbox, outbox};

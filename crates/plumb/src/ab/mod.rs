@@ -6,9 +6,9 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
 use crate::experiment;
-use crate::form::Form;
 use crate::signals;
 use options::AbOptions;
+use plumb_options::Form;
 
 /// The command line of `plumb ab`.
 pub(crate) fn command() -> Command {
@@ -38,6 +38,10 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
-    experiment::print(&compared, Form::from(&options.output), Some(folder.path()))?;
+    experiment::print(
+        &compared,
+        Form::of(options.output.json, options.output.markdown),
+        Some(folder.path()),
+    )?;
     Ok(if stop.asked() { Exit::Interrupted } else { experiment::exit(&compared, options.fail_on) })
 }

@@ -3,10 +3,9 @@
 use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, PartRole};
 use plumb_engine::Stop;
 use plumb_engine::layer::JobError;
-use plumb_engine::options::RemoteSelector;
 use plumb_folder::CheckFolder;
 use plumb_host::{IdleOptions, idle_cost};
-use plumb_measure::{FindingKind, Scope, Status};
+use plumb_measure::{FindingKind, RemoteSelector, Scope, Status};
 use plumb_net::NetError;
 use plumb_report::checkup;
 

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_checkup::{Checkup, CheckupPart};
-use plumb_engine::options::{HostOptions, OutputOptions, RemoteSelector};
+use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
-use plumb_measure::{Program, Span};
+use plumb_measure::{Program, RemoteSelector, Span};
 use plumb_report::checkup;
 
 use crate::exit::Exit;

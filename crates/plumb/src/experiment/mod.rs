@@ -41,7 +41,7 @@ pub(crate) use surroundings::changes as surrounding_changes;
 pub(crate) use words::without_secrets;
 
 use crate::exit::Exit;
-use crate::form::Form;
+use plumb_options::Form;
 
 /// What makes the exit code 1, and 3 when nobody can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use plumb_engine::layer::Measure;
-use plumb_engine::options::RemoteSelector;
 use plumb_engine::{Gate, IntervalRecords, LoadResult};
-use plumb_measure::{ResultRecord, Transport};
+use plumb_measure::{RemoteSelector, ResultRecord, Transport};
 use plumb_remote::{ClockOffset, Fleet, Hello, Led, Nats, PlanFiles, RemotePart};
 use serde_json::{Value, json};
 

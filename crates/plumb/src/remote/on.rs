@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::layer::NamedFile;
-use plumb_engine::options::RemoteSelector;
+use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
 
 use super::{measure_there, servers, target};

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
-use plumb_engine::options::RemoteSelector;
 use plumb_engine::{Stop, clock};
 use plumb_experiment::{ExperimentFile, ServerSection, Start, Template};
-use plumb_measure::{ByteSize, RunRecord, Span};
+use plumb_measure::{ByteSize, RemoteSelector, RunRecord, Span};
 use plumb_page::table::{Column, Table};
 use plumb_remote::{Hello, Nats};
 use serde::Serialize;

@@ -6,7 +6,7 @@ use anyhow::bail;
 use plumb_engine::Stop;
 use plumb_engine::clock;
 use plumb_engine::layer::Measure;
-use plumb_engine::options::RemoteSelector;
+use plumb_measure::RemoteSelector;
 use plumb_remote::{Fleet, Nats, PlanFiles};
 use serde_json::json;
 

@@ -14,9 +14,9 @@ use plumb_measure::{counted, show_ns};
 
 use crate::exit::Exit;
 use crate::experiment;
-use crate::form::Form;
 use climb::{Climb, Climbed};
 use file::LadderPlan;
+use plumb_options::Form;
 use step::Step;
 
 pub(super) use file::is_ladder;

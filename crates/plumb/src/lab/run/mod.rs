@@ -18,9 +18,9 @@ use plumb_wire::document;
 
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn, Overrides, Plan, Rounds};
-use crate::form::FormOptions;
 use crate::lab::ladder;
 use crate::signals;
+use plumb_options::FormOptions;
 use prediction::Prediction;
 use view::View;
 

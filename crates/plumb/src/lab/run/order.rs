@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::prediction::Prediction;
 use crate::experiment::{self, Plan};
-use crate::form::Form;
+use plumb_options::Form;
 
 /// Name and version of the form of the JSON document.
 const PLAN_SCHEMA: &str = "plumb.lab-plan/1";

@@ -5,13 +5,13 @@ use plumb_size::sizing::{
     Answer, Enlarged, MEMORY, RANGE_MAX, SHIFT, Sensitivity, Sizing, Upgrade,
 };
 
-use super::figures::{GIB, whole};
+use crate::figures::{GIB, whole};
 
 /// Rows of the table of what changes the answer.
 const ROWS: usize = 8;
 
 /// What is full first, and what is next when there is just enough of it.
-pub(super) fn bottlenecks(page: &mut Page, sizing: &Sizing, answer: &Answer) {
+pub(crate) fn bottlenecks(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     page.title("What is full first, and what next");
     for upgrade in answer.upgrades.iter().skip(1) {
         page.sentence(sentence(upgrade));
@@ -74,7 +74,7 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 /// What would change the number of users most.
-pub(super) fn sensitivity(page: &mut Page, sizing: &Sizing, answer: &Answer) {
+pub(crate) fn sensitivity(page: &mut Page, sizing: &Sizing, answer: &Answer) {
     page.title("What would change the answer most");
     let of = match sizing.question.target {
         Some(_) => "users within the target",

@@ -6,7 +6,7 @@ use plumb_size::Bounded;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;
 
-use super::figures::{between, rate, time, times};
+use crate::figures::{between, rate, time, times};
 
 /// How far model and simulation may be apart, as a share.
 const APART_MAX: f64 = 0.10;
@@ -15,7 +15,7 @@ const APART_MAX: f64 = 0.10;
 const P95_APART_MAX: f64 = 0.25;
 
 /// Everything about a what-if.
-pub(super) fn page(page: &mut Page, what_if: &WhatIf) {
+pub(crate) fn page(page: &mut Page, what_if: &WhatIf) {
     let heading = format!("What if: {}", load(what_if.plan.load));
     page.title(if what_if.beyond { format!("{heading} (model, not measured)") } else { heading });
     let found = &what_if.simulated;

@@ -1,4 +1,7 @@
-//! `plumb size`: how many users fit, and what they need.
+//! `plumb size`: how many users fit, and what they need, from the folders of runs.
+//!
+//! What was measured becomes the steps of a ladder ([`plumb_size`] works with them), and its answer a
+//! sentence, tables and a page.
 
 mod changed;
 mod charts;
@@ -10,7 +13,6 @@ mod runs;
 mod sales;
 mod words;
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -22,8 +24,8 @@ use plumb_size::sizing::{Question, Sizing, Target};
 use plumb_size::what_if::{self, WhatIf};
 use serde::Serialize;
 
-use crate::exit::Exit;
-use crate::form::{Form, FormOptions};
+use plumb_options::{Form, FormOptions};
+
 use recorded::{ClockOffset, Recorded};
 use runs::Read;
 use sales::SapsLike;
@@ -125,8 +127,18 @@ struct Report {
     command: String,
 }
 
+/// What is answered.
+#[derive(Debug)]
+pub struct Answered {
+    /// In the form that was asked for.
+    pub text: String,
+    /// True when the runs do not answer the question.
+    pub refused: bool,
+}
+
 /// The command line of `plumb size`.
-pub(crate) fn command() -> Command {
+#[must_use]
+pub fn command() -> Command {
     SizeOptions::augment_args(Command::new("size"))
         .about("Size the next box from a load ladder")
         .long_about(
@@ -144,7 +156,10 @@ pub(crate) fn command() -> Command {
 }
 
 /// Sizes what `words` name; `command` is the whole command line.
-pub(crate) fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit> {
+///
+/// # Errors
+/// When a word is wrong, the runs are no ladder, or the page cannot be written.
+pub fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Answered> {
     let options = SizeOptions::from_arg_matches(words)?;
     let changes = options.what_if.as_deref().map(what_if::changes).transpose()?;
     let recorded = options.recording.as_deref();
@@ -191,8 +206,7 @@ pub(crate) fn run(words: &ArgMatches, command: &[String]) -> anyhow::Result<Exit
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
-    print(&report, options.form.into())?;
-    Ok(if refused { Exit::Unanswered } else { Exit::Ran })
+    Ok(Answered { text: text(&report, options.form.into())?, refused })
 }
 
 /// The pool that the ladder names.
@@ -205,14 +219,12 @@ fn only_pool(read: &Read) -> anyhow::Result<Option<(String, u32)>> {
     Ok(read.pools.clone().into_iter().next())
 }
 
-fn print(report: &Report, form: Form) -> anyhow::Result<()> {
-    let text = match form {
+fn text(report: &Report, form: Form) -> anyhow::Result<String> {
+    Ok(match form {
         Form::Json => serde_json::to_string_pretty(report)? + "\n",
         Form::Text => words::page(report).text(),
         Form::Markdown => words::page(report).markdown(),
-    };
-    io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a year in nanoseconds is known to a microsecond")]

@@ -6,10 +6,10 @@ use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;
 use plumb_size::sizing::{CurvePoint as Modelled, Sizing};
 
-use super::figures::{rate, target_words, time};
+use crate::figures::{rate, target_words, time};
 
 /// The figures that a reader asks for first.
-pub(super) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
+pub(crate) fn figures(sizing: &Sizing) -> Vec<KeyFigure> {
     let mut figures = Vec::new();
     let mut add = |name: &str, value: String, about: String| {
         figures.push(KeyFigure { name: name.into(), value, about });
@@ -56,7 +56,7 @@ fn whole(users: f64) -> String {
 }
 
 /// Throughput and response time over users: the ladder, the model of it, and what was asked.
-pub(super) fn charts(sizing: &Sizing) -> Vec<CurveChart> {
+pub(crate) fn charts(sizing: &Sizing) -> Vec<CurveChart> {
     let target = sizing.question.target;
     let mean = target.is_some_and(|target| target.figure == Figure::Mean);
     let name = if mean { "mean response time" } else { "p95 of the response time" };

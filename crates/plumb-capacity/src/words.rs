@@ -8,13 +8,13 @@ use plumb_size::ladder::Step;
 use plumb_size::model::{INSIDE, OUTSIDE};
 use plumb_size::sizing::{Answer, HeldOut, Need, Predicted, RANGE_MAX, Sizing};
 
-use super::figures::{
+use crate::figures::{
     GIB, between, gibibytes, mebibytes, plain, rate, target_words, time, times, whole,
 };
-use super::{Offered, Report, changed, charts, next, sales};
+use crate::{Offered, Report, changed, charts, next, sales};
 
 /// The one sentence that answers, or says why not.
-pub(super) fn sentence(sizing: &Sizing) -> String {
+pub(crate) fn sentence(sizing: &Sizing) -> String {
     let Some(answer) = &sizing.answer else {
         let why = sizing.refusals.first().map_or("", String::as_str);
         return format!("Not answered: {why}.");
@@ -50,7 +50,7 @@ fn largest(sizing: &Sizing, within: Bounded) -> String {
 }
 
 /// Everything, on one page.
-pub(super) fn page(report: &Report) -> Page {
+pub(crate) fn page(report: &Report) -> Page {
     let sizing = &report.sizing;
     let mut page = Page::new(Head {
         target: report.runs.target.clone(),

@@ -19,7 +19,7 @@ const SNAPSHOTS_MIN: usize = 2;
 
 /// How far a clock is ahead of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct ClockOffset {
+pub(crate) struct ClockOffset {
     seconds: i64,
 }
 
@@ -58,11 +58,11 @@ impl std::fmt::Display for ClockOffset {
 
 /// A recording of the machine under test.
 #[derive(Debug, Serialize)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// The file.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The machine, as the file names it.
-    pub(super) machine: String,
+    pub(crate) machine: String,
     /// The program that recorded.
     recorder: String,
     /// How far its clock is ahead of UTC.
@@ -70,7 +70,7 @@ pub(super) struct Recorded {
     /// Where that comes from.
     clock_from: &'static str,
     /// Its processors.
-    pub(super) cores: u32,
+    pub(crate) cores: u32,
     #[serde(skip)]
     ends: [Stamp; 2],
     #[serde(skip)]
@@ -79,20 +79,20 @@ pub(super) struct Recorded {
 
 /// What the machine under test did during one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct StepUse {
+pub(crate) struct StepUse {
     /// Processors that were busy.
-    pub(super) busy_cores: f64,
+    pub(crate) busy_cores: f64,
     /// Memory in use, bytes; absent where it was not recorded.
-    pub(super) memory_bytes: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
     /// The load generator ran on another machine.
-    pub(super) elsewhere: bool,
+    pub(crate) elsewhere: bool,
 }
 
 impl Recorded {
     /// Looks into `file`. `clock` says how far its clock is ahead of UTC; without it the file says
     /// so, or it is taken for the clock of this machine. `cores` are its processors, where the file
     /// does not name them.
-    pub(super) fn open(
+    pub(crate) fn open(
         file: &Path,
         clock: Option<ClockOffset>,
         cores: Option<u32>,
@@ -129,7 +129,7 @@ impl Recorded {
     }
 
     /// What is said of it.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let Self { machine, recorder, clock, clock_from, .. } = self;
         format!(
             "How busy {machine} was, and how full its memory, is what {recorder} recorded in {}; its \
@@ -139,7 +139,7 @@ impl Recorded {
     }
 
     /// What it did while `result` of `record` was measured.
-    pub(super) fn during(
+    pub(crate) fn during(
         &self,
         record: &RunRecord,
         result: &ResultRecord,
@@ -189,7 +189,7 @@ impl Recorded {
     }
 
     /// True when the load generator ran on another machine.
-    pub(super) fn is_elsewhere(&self, record: &RunRecord) -> bool {
+    pub(crate) fn is_elsewhere(&self, record: &RunRecord) -> bool {
         let short = |name: &str| name.split('.').next().unwrap_or(name).to_lowercase();
         short(&self.machine) != short(&record.host.name)
     }

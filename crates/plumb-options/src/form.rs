@@ -1,11 +1,10 @@
 //! In which form a command prints its result.
 
 use clap::Args;
-use plumb_engine::options::OutputOptions;
 
 /// The forms of a result on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// For people, 80 columns wide.
     Text,
     /// To paste into a ticket.
@@ -17,7 +16,7 @@ pub(crate) enum Form {
 /// The options that choose a form.
 #[derive(Args, Clone, Copy, Debug)]
 #[group(skip)]
-pub(crate) struct FormOptions {
+pub struct FormOptions {
     /// Print one JSON document, and nothing else
     #[arg(long)]
     json: bool,
@@ -27,6 +26,14 @@ pub(crate) struct FormOptions {
     markdown: bool,
 }
 
+impl Form {
+    /// JSON before Markdown, Markdown before text.
+    #[must_use]
+    pub fn of(json: bool, markdown: bool) -> Self {
+        Self::from(FormOptions { json, markdown })
+    }
+}
+
 impl From<FormOptions> for Form {
     fn from(options: FormOptions) -> Self {
         match options {
@@ -34,11 +41,5 @@ impl From<FormOptions> for Form {
             FormOptions { markdown: true, .. } => Self::Markdown,
             FormOptions { .. } => Self::Text,
         }
-    }
-}
-
-impl From<&OutputOptions> for Form {
-    fn from(options: &OutputOptions) -> Self {
-        Self::from(FormOptions { json: options.json, markdown: options.markdown })
     }
 }

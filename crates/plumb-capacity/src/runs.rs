@@ -12,41 +12,41 @@ use plumb_measure::{
 use plumb_size::ladder::{Ladder, Step};
 use serde::Serialize;
 
-use super::declared::Declared;
-use super::figures::seconds;
-use super::recorded::{Recorded, StepUse};
-use super::sales::{self, SalesStep};
+use crate::declared::Declared;
+use crate::figures::seconds;
+use crate::recorded::{Recorded, StepUse};
+use crate::sales::{self, SalesStep};
 
 /// What was read.
 #[derive(Debug, Serialize)]
-pub(super) struct Read {
+pub(crate) struct Read {
     /// Folders of the runs.
-    pub(super) runs: Vec<String>,
+    pub(crate) runs: Vec<String>,
     /// The version of plumb that measured.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// The machine under test.
-    pub(super) machine: String,
+    pub(crate) machine: String,
     /// Its processors.
-    pub(super) cores: u32,
+    pub(crate) cores: u32,
     /// True when the load generator ran on it, too.
-    pub(super) shared: bool,
+    pub(crate) shared: bool,
     /// What was asked of whom.
-    pub(super) target: String,
+    pub(crate) target: String,
     /// Places of the pools that the ladder names.
-    pub(super) pools: BTreeMap<String, u32>,
+    pub(crate) pools: BTreeMap<String, u32>,
     /// Servers of the parts of the server's account that it names.
-    pub(super) servers: BTreeMap<String, u32>,
+    pub(crate) servers: BTreeMap<String, u32>,
     /// The memory limit around the server, bytes; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) memory_limit_bytes: Option<u64>,
+    pub(crate) memory_limit_bytes: Option<u64>,
     /// The recording of the machine under test by another instrument.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) recorded: Option<Recorded>,
+    pub(crate) recorded: Option<Recorded>,
     /// Steps that were left out because they are not valid, and why.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
     /// The valid steps as those of the scenario of sales, or why they are of none.
     #[serde(skip)]
-    pub(super) sales: Result<Vec<SalesStep>, String>,
+    pub(crate) sales: Result<Vec<SalesStep>, String>,
 }
 
 /// What all runs of a ladder have in common.
@@ -63,7 +63,7 @@ struct Origin {
 }
 
 /// Reads the runs below `paths`, and what was `recorded` of the machine under test meanwhile.
-pub(super) fn read(
+pub(crate) fn read(
     paths: &[PathBuf],
     recorded: Option<Recorded>,
 ) -> anyhow::Result<(Read, Ladder)> {

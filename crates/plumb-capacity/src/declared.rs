@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 /// What the ladders among the paths declare.
 #[derive(Debug, Default)]
-pub(super) struct Declared {
+pub(crate) struct Declared {
     /// Places of pools by name.
-    pub(super) pools: BTreeMap<String, u32>,
+    pub(crate) pools: BTreeMap<String, u32>,
     /// Servers of parts of the server's account.
-    pub(super) servers: BTreeMap<String, u32>,
+    pub(crate) servers: BTreeMap<String, u32>,
     ladders: Vec<(PathBuf, Vec<PathBuf>)>,
 }
 
@@ -38,7 +38,7 @@ struct DocumentStep {
 
 impl Declared {
     /// Looks for ladders among `paths`.
-    pub(super) fn at(paths: &[PathBuf]) -> anyhow::Result<Self> {
+    pub(crate) fn at(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut declared = Self::default();
         for path in paths {
             if let Some(text) = read_ladder(path)? {
@@ -74,13 +74,13 @@ impl Declared {
     }
 
     /// The folder of the ladder that the run at `path` belongs to.
-    pub(super) fn ladder_of(&self, path: &Path) -> Option<&Path> {
+    pub(crate) fn ladder_of(&self, path: &Path) -> Option<&Path> {
         let folders = self.ladders.iter().map(|(folder, _)| folder.as_path());
         folders.into_iter().find(|folder| path.starts_with(folder))
     }
 
     /// `paths` with the runs that count in the place of each ladder.
-    pub(super) fn paths(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
+    pub(crate) fn paths(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let of = |path: &PathBuf| {
             let ladder = self.ladders.iter().find(|(folder, _)| folder == path);
             ladder.map_or_else(|| vec![path.clone()], |(_, runs)| runs.clone())

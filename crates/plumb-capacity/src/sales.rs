@@ -7,7 +7,7 @@ use plumb_size::Bounded;
 use plumb_size::sizing::Target;
 use serde::Serialize;
 
-use super::figures::{seconds, time};
+use crate::figures::{seconds, time};
 
 /// The scenario in which the figures are defined.
 const SCENARIO: &str = include_str!("../../../../examples/scenarios/sales.toml");
@@ -25,7 +25,7 @@ const TOLERANCE: f64 = 0.02;
 
 /// A valid step of a ladder of the scenario.
 #[derive(Clone, Debug)]
-pub(super) struct SalesStep {
+pub(crate) struct SalesStep {
     users: u32,
     /// Dialog steps that were right, and orders that were invoiced.
     dialog_steps: u64,
@@ -38,19 +38,19 @@ pub(super) struct SalesStep {
 
 /// What came of the highest step within the target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct SapsLike {
+pub(crate) struct SapsLike {
     /// What the figure is.
-    pub(super) means: &'static str,
+    pub(crate) means: &'static str,
     /// Its users.
-    pub(super) users: u32,
+    pub(crate) users: u32,
     /// Fully processed order line items an hour.
-    pub(super) items_per_hour: Bounded,
+    pub(crate) items_per_hour: Bounded,
     /// Dialog steps an hour.
-    pub(super) dialog_steps_per_hour: f64,
+    pub(crate) dialog_steps_per_hour: f64,
     /// The figure: 100 are 2,000 order line items an hour.
-    pub(super) saps_like: Bounded,
+    pub(crate) saps_like: Bounded,
     /// Mean response time of a dialog step, seconds.
-    pub(super) mean_s: f64,
+    pub(crate) mean_s: f64,
 }
 
 const MEANS: &str =
@@ -58,7 +58,7 @@ const MEANS: &str =
 
 impl SalesStep {
     /// The step of a run, of which `begun_s` are the seconds within which its operations began.
-    pub(super) fn of(result: &ResultRecord, users: u32, begun_s: f64) -> Option<Self> {
+    pub(crate) fn of(result: &ResultRecord, users: u32, begun_s: f64) -> Option<Self> {
         let response = result.response_ns.as_ref()?;
         let invoices = result.parts.iter().filter(|part| part.name == INVOICE);
         Some(Self {
@@ -74,7 +74,7 @@ impl SalesStep {
 }
 
 /// Says why a run is not one of the scenario.
-pub(super) fn check(record: &RunRecord) -> anyhow::Result<()> {
+pub(crate) fn check(record: &RunRecord) -> anyhow::Result<()> {
     let text = record.plan.options.get("scenario-text").and_then(|it| it.as_str());
     let text = text.context("the run is of no scenario: measure examples/scenarios/sales.toml")?;
     let (asked, published) = (steps(text)?, steps(SCENARIO)?);
@@ -100,7 +100,7 @@ fn steps(text: &str) -> anyhow::Result<(toml::Value, Option<toml::Value>)> {
 }
 
 /// The figure of the highest step within the target.
-pub(super) fn figure(
+pub(crate) fn figure(
     steps: &[SalesStep],
     think_s: f64,
     target: Option<Target>,
@@ -146,7 +146,7 @@ pub(super) fn figure(
 }
 
 /// The figure, or why there is none.
-pub(super) fn said(page: &mut Page, found: &Result<SapsLike, String>) {
+pub(crate) fn said(page: &mut Page, found: &Result<SapsLike, String>) {
     page.title("SAPS-like, not certified");
     match found {
         Ok(found) => page.sentence(format!(

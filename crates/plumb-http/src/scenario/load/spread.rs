@@ -1,0 +1,40 @@
+//! Scenarios that remotes play together.
+
+use plumb_engine::Lengths;
+use plumb_engine::layer::{NamedFile, Spread, SpreadParts, SpreadPoint};
+use plumb_measure::ResultRecord;
+
+use super::verdict::judge;
+use super::{PlannedScenario, ScenarioLoad, labels, names, together};
+use crate::heard::account_all;
+
+impl Spread for ScenarioLoad {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let parts = self.points.iter().filter_map(|point| self.parts(*point).ok());
+        let point = |parts: Vec<PlannedScenario>| SpreadPoint {
+            labels: labels(&parts),
+            plan: together(&parts),
+            lengths: Lengths::Any,
+        };
+        parts.map(point).collect() // they were checked
+    }
+
+    fn rows(&self) -> Vec<String> {
+        self.compile(&[]).map_or_else(|_| Vec::new(), |compiled| names(&compiled.rows))
+    }
+
+    fn files(&self) -> Vec<NamedFile> {
+        let scenario = &self.options.scenario;
+        let mut files = self.options.measurement.trust.files();
+        files.push(NamedFile { beside: self.source.named_files(), ..NamedFile::lone(scenario) });
+        files
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        account_all(&mut result.parts, parts.whole);
+        result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
+        if let Ok(compiled) = self.compile(&[]) {
+            judge(result, &compiled.thresholds, parts.whole);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is said of the whole load of a scenario.
+
+use plumb_engine::LoadResult;
+use plumb_measure::{Finding, FindingKind, ResultRecord, ScenarioFigures, Validity, grouped};
+
+use super::COMPLAINTS_MAX;
+use crate::scenario::player::Player;
+use crate::scenario::threshold::Threshold;
+
+/// The verdict with what else the reader should know.
+pub(super) fn remarks(
+    validity: Validity,
+    result: &ResultRecord,
+    load: &LoadResult<Player>,
+) -> Validity {
+    // what answers to different values must be like, checks say
+    let kept = validity.reasons.into_iter().filter(|it| it.kind != FindingKind::LengthVaries);
+    let mut validity = Validity::of(kept.map(|finding| whose(finding, &result.scenarios)));
+    let mut complaints: Vec<&str> = load.protocols.iter().flat_map(Player::complaints).collect();
+    complaints.sort_unstable();
+    complaints.dedup();
+    let more = complaints.len().saturating_sub(COMPLAINTS_MAX);
+    for complaint in complaints.iter().take(COMPLAINTS_MAX) {
+        validity = validity.with_remark(&format!("the first wrong answer to {complaint}"));
+    }
+    if more > 0 {
+        validity = validity.with_remark(&format!("{more} more steps had wrong answers"));
+    }
+    for scenario in &result.scenarios {
+        for (cause, users) in &scenario.ended {
+            validity = validity.with_ended(*users, &scenario.name, cause);
+        }
+    }
+    let untold = load.protocols.iter().map(Player::untold).sum();
+    validity.with_untold(untold)
+}
+
+/// Judges the whole of `load` by `thresholds`.
+pub(super) fn judge<P>(result: &mut ResultRecord, thresholds: &[Threshold], load: &LoadResult<P>) {
+    let judged = thresholds.iter();
+    let judged = judged.map(|it| it.judge(&load.recorder, &load.crews, load.duration_ns));
+    result.thresholds = judged.collect();
+    let missed = result.thresholds.iter().filter(|threshold| !threshold.met);
+    let missed: Vec<&str> = missed.map(|threshold| threshold.text.as_str()).collect();
+    result.validity = std::mem::take(&mut result.validity).with_missed(&missed);
+}
+
+/// `finding` with the scenarios whose scripts were dropped, where that is not plain.
+fn whose(mut finding: Finding, scenarios: &[ScenarioFigures]) -> Finding {
+    if finding.kind == FindingKind::Dropped && scenarios.len() > 1 {
+        let dropped = scenarios.iter().filter(|scenario| scenario.dropped > 0);
+        let named = dropped.map(|it| format!("{} of {}", grouped(it.dropped), it.name));
+        finding.text += &format!(" ({})", named.collect::<Vec<_>>().join(", "));
+    }
+    finding
+}
