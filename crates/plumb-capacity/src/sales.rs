@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::figures::{seconds, time};
 
 /// The scenario in which the figures are defined.
-const SCENARIO: &str = include_str!("../../../../examples/scenarios/sales.toml");
+const SCENARIO: &str = include_str!("../../../examples/scenarios/sales.toml");
 /// Its last step: with it the items of an order are fully processed.
 const INVOICE: &str = "save invoice";
 /// Line items of an order, and dialog steps for it, of the scenario.

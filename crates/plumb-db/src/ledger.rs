@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_engine::{Extent, LoadPlan, Outlet, Pace, Pacer, clock};
-use plumb_measure::{Answer, FailureKind, Moments, Recorder, Series};
+use plumb_engine::{Extent, LoadPlan, Outlet, Pace, clock};
+use plumb_measure::{Answer, FailureKind, Moments, Pacer, Recorder, Series};
 
 use crate::exchange::Seen;
 use crate::session::Opened;

@@ -4,8 +4,8 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, size,
-    smc, watch,
+    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, smc,
+    watch,
 };
 
 /// `plumb` with every subcommand.

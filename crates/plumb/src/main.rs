@@ -40,6 +40,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::ArgMatches;
 use exit::Exit;
 use plumb_wire::secret;
 

@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use plumb_engine::layer::{
-    JobError, Measure, NamedFile, Outline, Spread, SpreadParts, SpreadPoint, Watch,
-};
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{
     Crew, Lengths, LoadPlan, LoadResult, Pace, Sampler, Stop, Waiting, clock, floor, part_record,
@@ -18,8 +16,8 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Distribution, Finding, FindingKind, LoadPart, PartRecord, Rate, RemoteSelector, ResultRecord,
-    Row as Figures, ScenarioFigures, Shape, Span, ToldNames, Validity, grouped,
+    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, Row as Figures, ScenarioFigures,
+    Shape, Span, ToldNames,
 };
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
@@ -34,7 +32,6 @@ use super::options::ScenarioOptions;
 use super::player::{Player, Script};
 use super::request_template::Origin;
 use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
-use super::threshold::Threshold;
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
 use crate::heard::account_all;

@@ -6,14 +6,14 @@ mod spread;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, Watch};
 use plumb_engine::options::{DriverOptions, LoadOptions, OutputOptions, SpreadOptions};
 use plumb_engine::{
     Endpoint, Lengths, LoadPlan, LoadResult, Protocol, Stage, Stop, clock, floor, part_record,
     result_record,
 };
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Figure, RemoteSelector, ResultRecord, Span, Tick, real};
+use plumb_measure::{RemoteSelector, ResultRecord, Span, Tick, real};
 use serde_json::{Value, json};
 
 use super::advisory::{Advisory, Login};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_checkup::{CheckupLayer, CheckupPart, LeftOutLayer};
 use plumb_engine::Address;
+use plumb_measure::RemoteSelector;
 use plumb_wire::document::{self, Position};
 use plumb_wire::http::Url;
 use toml::Spanned;
@@ -289,7 +290,7 @@ mod tests {
     use super::*;
     use plumb_checkup::PartRole;
     use plumb_engine::options::HostOptions;
-    use plumb_measure::{RemoteSelector, Span};
+    use plumb_measure::Span;
     use tempfile::TempDir;
 
     fn read(text: &str) -> (TempDir, Result<LandscapeFile, LandscapeError>) {
