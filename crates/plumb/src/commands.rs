@@ -35,6 +35,7 @@ pub(crate) fn all() -> Command {
         .subcommand(lab::command())
         .subcommand(report::command())
         .subcommand(check::command())
+        .subcommand(plumb_ui::command())
         .subcommand(size::command())
         .subcommand(smc::command())
         .subcommand(remote::command())

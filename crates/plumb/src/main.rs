@@ -35,6 +35,7 @@ mod show;
 mod signals;
 mod size;
 mod smc;
+mod ui;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -105,6 +106,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("check", words)) => check::run(words),
         Some(("size", words)) => size::run(words, &command),
         Some(("smc", words)) => smc::run(words),
+        Some(("ui", words)) => ui::run(words),
         Some(("remote", words)) => remote::run(words),
         Some(("man", words)) => manual::man(commands::all(), words),
         Some(("complete", words)) => manual::complete(commands::all(), words),

@@ -5,6 +5,7 @@
 //! their distribution but that the two orders within a pair are alike under no effect.
 
 mod bootstrap;
+mod change_point;
 mod holm;
 mod mean;
 mod random;
@@ -15,6 +16,9 @@ mod signed_rank;
 mod warmup;
 
 pub use bootstrap::percentile_interval;
+pub use change_point::{
+    CHANGE_LEVEL, CHANGE_SIDE_MIN, CHANGE_VALUES_MAX, ChangePoint, change_points,
+};
 pub use holm::holm;
 pub(crate) use mean::standard_error;
 pub use mean::{half_width, student};
