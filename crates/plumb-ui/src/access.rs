@@ -71,7 +71,7 @@ pub(crate) enum NoSession {
 }
 
 impl Access {
-    pub(crate) fn new(secret: Secret, hosts: Vec<String>, tls: bool, port: u16) -> Self {
+    pub(crate) fn new(secret: Secret, hosts: &[String], tls: bool, port: u16) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         // cookies know no ports: two servers of one host would take each other's
         let cookie = format!("plumb-ui-{port}");
@@ -162,8 +162,8 @@ mod tests {
     use super::*;
 
     fn access(tls: bool) -> Access {
-        let hosts = vec!["127.0.0.1:8000".into(), "Localhost:8000".into()];
-        Access::new(Secret::Token("right".into()), hosts, tls, 8000)
+        let hosts = ["127.0.0.1:8000".to_owned(), "Localhost:8000".to_owned()];
+        Access::new(Secret::Token("right".into()), &hosts, tls, 8000)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

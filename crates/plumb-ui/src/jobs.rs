@@ -320,7 +320,7 @@ impl Job {
 
 /// How a process of ours ended.
 fn words_of(status: ExitStatus) -> String {
-    let meaning = match (status.code(), status.signal()) {
+    match (status.code(), status.signal()) {
         (Some(0), _) => "it ran (0)".to_owned(),
         (Some(1), _) => "it ran, with findings (1)".to_owned(),
         (Some(2), _) => "it did not run (2)".to_owned(),
@@ -329,8 +329,7 @@ fn words_of(status: ExitStatus) -> String {
         (Some(code), _) => format!("ended with {code}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),
         (None, None) => "ended".to_owned(),
-    };
-    meaning
+    }
 }
 
 /// Sends what `job` says until it has ended, the client has gone, or `stopped` says so.

@@ -115,7 +115,7 @@ impl Ui {
             baselines: Mutex::default(),
         });
         let said = greeting(&listeners, &secret, tls.is_some());
-        let access = Access::new(secret, hosts, tls.is_some(), port);
+        let access = Access::new(secret, &hosts, tls.is_some(), port);
         let site = Site { access, limits: limits(), shared: Arc::clone(&shared) };
         let server = HttpServer::new(site, tls, THREADS, FAREWELL)?;
         let written = announce(&listeners, out).and_then(|()| {

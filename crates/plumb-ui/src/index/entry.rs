@@ -93,12 +93,12 @@ impl Entry {
         })
     }
 
-    fn plain(command: &str, started: &str, target: String, verdict: String) -> Self {
+    fn plain(command: &str, started: &str, target: &str, verdict: String) -> Self {
         let started_ns = wall_ns(started).and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
         Self {
             started_ns,
             command: command.into(),
-            target: cut(&target),
+            target: cut(target),
             verdict,
             ..Self::default()
         }
@@ -116,7 +116,7 @@ impl Entry {
             detail: cut(reason),
             words: cut(&format!("{} {}", record.plan.command.join(" "), record.host.name)),
             failed: signed(record.results.iter().map(failures_of).fold(0, u64::saturating_add)),
-            ..Self::plain(&command, &record.started, record.target.address.clone(), verdict)
+            ..Self::plain(&command, &record.started, &record.target.address, verdict)
         };
         if let [only] = &record.results[..] {
             entry.p50 = only.response_ns.as_ref().map(|times| signed(times.p50));
@@ -158,7 +158,7 @@ impl Entry {
         Self {
             detail: format!("{measured} of {of}"),
             words: cut(&checkup.command.join(" ")),
-            ..Self::plain("checkup", &checkup.started, checkup.target.clone(), verdict.into())
+            ..Self::plain("checkup", &checkup.started, &checkup.target, verdict.into())
         }
     }
 
@@ -170,7 +170,7 @@ impl Entry {
             () if outcomes().flatten().any(wrong) => "findings",
             () => "no fault",
         };
-        Self::plain("net check", &check.started, check.target.clone(), verdict.into())
+        Self::plain("net check", &check.started, &check.target, verdict.into())
     }
 
     fn of_comparison(compared: &Comparison) -> Self {

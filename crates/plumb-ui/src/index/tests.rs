@@ -1,5 +1,6 @@
 //! The index against folders that tests make.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -39,18 +40,18 @@ fn put(root: &Path, folder: &str, text: &str) {
 /// Looks at the folders of `index` `times` times, each to its end.
 fn look(index: &Index, times: usize) {
     let (keeper, woken) = Keeper::new();
+    let over = AtomicBool::new(false);
+    let ended = &over;
     std::thread::scope(|threads| {
         let working = keeper.clone();
-        let ended = std::sync::atomic::AtomicBool::new(false);
-        let ended = &ended;
         threads.spawn(move || {
-            working.work(index, &woken, || ended.load(std::sync::atomic::Ordering::Relaxed));
+            working.work(index, &woken, || ended.load(Ordering::Relaxed));
         });
         for _ in 0..times {
             let progress = keeper.refresh(Duration::from_secs(120));
             assert_eq!((progress.busy, progress.trouble), (false, None));
         }
-        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+        ended.store(true, Ordering::Relaxed);
         keeper.wake();
     });
 }

@@ -158,7 +158,7 @@ fn line(row: &Row) -> Markup {
                 a href=(route::show(&row.path)) { (name(row)) }
                 span class="path" { (row.path) }
             }
-            td class="words target" { (row.target) }
+            td class="words target" title=(row.target) { span { (row.target) } }
             td class="words verdict" title=(row.detail) {
                 (row.verdict)
                 @if !row.detail.is_empty() { span class="path" { (row.detail) } }
