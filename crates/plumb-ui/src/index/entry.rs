@@ -190,7 +190,7 @@ impl Entry {
             ..Self::plain(
                 "experiment",
                 &compared.compared,
-                names.join(", "),
+                &names.join(", "),
                 verdict.words().into(),
             )
         }
