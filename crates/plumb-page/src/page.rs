@@ -4,7 +4,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Definition;
 
-const STYLE: &str = include_str!("style.css");
+/// The styles of every page.
+pub const STYLE: &str = include_str!("style.css");
 /// Nothing may be loaded or run, whatever a record contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 

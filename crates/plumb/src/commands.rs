@@ -37,6 +37,7 @@ pub(crate) fn all() -> Command {
         .subcommand(report::command())
         .subcommand(check::command())
         .subcommand(plumb_capacity::command())
+        .subcommand(plumb_ui::command())
         .subcommand(smc::command())
         .subcommand(remote::command())
         .subcommand(remote::on_command())

@@ -79,6 +79,14 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     })
 }
 
+/// The page of the comparison of `runs`, the first of which is the baseline.
+///
+/// # Errors
+/// When they cannot be compared.
+pub(crate) fn page(runs: &[PathBuf]) -> anyhow::Result<String> {
+    Ok(comparison::html(&separate_runs(runs, Faults::default())?))
+}
+
 /// Reads the blocks of an experiment and compares them anew.
 pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result<Comparison> {
     let order = OrderRecord::from_json(&read_order(folder)?)

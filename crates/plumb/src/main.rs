@@ -33,6 +33,7 @@ mod report;
 mod show;
 mod signals;
 mod smc;
+mod ui;
 mod watch;
 
 use std::ffi::OsString;
@@ -105,6 +106,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("check", words)) => check::run(words),
         Some(("size", words)) => capacity(words, &masked()),
         Some(("smc", words)) => smc::run(words),
+        Some(("ui", words)) => ui::run(words),
         Some(("remote", words)) => remote::run(words),
         Some(("on", words)) => remote::run_on(words),
         Some(("paths", words)) => remote::run_paths(words),

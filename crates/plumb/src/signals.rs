@@ -25,6 +25,20 @@ pub(crate) fn stop() -> anyhow::Result<Stop> {
 /// Names the process with which a server that it started for a while ends, however that ends.
 pub(crate) const PARENT: &str = "PLUMB_PARENT";
 
+/// Names the process that started a command for somebody else, who may be gone with it.
+const STARTER: &str = "PLUMB_STARTER";
+
+/// Ends, as if somebody had sent SIGTERM, with the process that [`STARTER`] names, if that is the one
+/// that started this one: what this one starts inherits the name, and is not meant.
+pub(crate) fn end_with_starter() -> anyhow::Result<()> {
+    let named = std::env::var(STARTER).ok().and_then(|number| number.parse::<i32>().ok());
+    if named.is_some() && getppid().map(Pid::as_raw_nonzero).map(NonZeroI32::get) == named {
+        set_parent_process_death_signal(Some(Signal::TERM))
+            .context("cannot end with the parent")?;
+    }
+    Ok(())
+}
+
 /// Asks `stop` when the process that [`PARENT`] names is gone, if there is one.
 pub(crate) fn end_with_parent(stop: &Stop) -> anyhow::Result<()> {
     let Some(parent) = std::env::var(PARENT).ok().and_then(|number| number.parse::<i32>().ok())

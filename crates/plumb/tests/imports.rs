@@ -88,6 +88,19 @@ const TABLE: &[(&str, &[&str])] = &[
         &["plumb-chart", "plumb-checkup", "plumb-folder", "plumb-measure", "plumb-page"],
     ),
     ("plumb-show", &["plumb-check", "plumb-nmon", "plumb-report"]),
+    (
+        "plumb-ui",
+        &[
+            "plumb-chart",
+            "plumb-checkup",
+            "plumb-engine",
+            "plumb-folder",
+            "plumb-measure",
+            "plumb-page",
+            "plumb-serve",
+            "plumb-wire",
+        ],
+    ),
     ("plumb-lab", &["plumb-folder", "plumb-measure"]),
     ("plumb-experiment", &["plumb-engine", "plumb-lab", "plumb-measure", "plumb-wire"]),
     (
@@ -119,6 +132,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-report",
             "plumb-show",
             "plumb-size",
+            "plumb-ui",
             "plumb-wire",
         ],
     ),

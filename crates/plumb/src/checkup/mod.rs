@@ -72,6 +72,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
     let options = CheckupOptions::from_arg_matches(words)?;
     let stop = signals::stop()?;
+    signals::end_with_starter()?;
     let file = options.target.as_deref().map(LandscapeFile::read).transpose()?;
     let mut host = options.output.host.clone();
     if host.far_host.is_none() {

@@ -10,13 +10,14 @@ use anyhow::{Context as _, bail};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use plumb_checkup::Checkup;
 use plumb_folder::{
-    Found, is_check, is_checkup, read_check, read_checkup, read_host_tracks, read_record,
+    Found, is_check, is_checkup, is_experiment, read_check, read_checkup, read_host_tracks,
+    read_record,
 };
 use plumb_lab::Faults;
 use plumb_measure::RunRecord;
 use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
-use plumb_report::{checkup, html, markdown, path_check, terminal};
+use plumb_report::{checkup, comparison, html, markdown, path_check, terminal};
 
 use crate::compare;
 use crate::exit::Exit;
@@ -110,6 +111,17 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         })?;
     }
     Ok(shown.exit)
+}
+
+/// The page of what lies at `path`.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn page(path: &Path) -> anyhow::Result<String> {
+    if is_experiment(path) {
+        return Ok(comparison::html(&compare::stored_experiment(path, Faults::default())?));
+    }
+    shown(&[path.to_path_buf()], Form::Json, true)?.page.context("there is no page of it")
 }
 
 fn shown(paths: &[PathBuf], form: Form, page: bool) -> anyhow::Result<Shown> {

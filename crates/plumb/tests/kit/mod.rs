@@ -22,6 +22,7 @@ pub(crate) mod recorder;
 pub(crate) mod router;
 pub(crate) mod scenario;
 pub(crate) mod tun;
+pub(crate) mod ui;
 pub(crate) mod web;
 
 use std::fs;

@@ -14,3 +14,4 @@ mod options_file;
 mod report;
 mod show;
 mod size;
+mod ui;

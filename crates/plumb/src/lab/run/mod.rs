@@ -100,6 +100,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         return Ok(Exit::Ran);
     }
     let stop = signals::stop()?;
+    signals::end_with_starter()?;
     match &options.resume {
         Some(path) => {
             let stored = stored::read(path, options.file.as_deref(), options.overrides())?;

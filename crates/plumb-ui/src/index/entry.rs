@@ -1,0 +1,358 @@
+//! What the index keeps of one folder.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plumb_checkup::Checkup;
+use plumb_folder::{
+    FolderError, Unread, read_check, read_checkup, read_comparison, read_order, read_record,
+    wall_ns,
+};
+use plumb_measure::{
+    Comparison, PartOutcome, PathCheck, ResultRecord, RunRecord, Status, Verdict, counted, real,
+    show_ns,
+};
+use plumb_page::figures::failures_of;
+use plumb_page::trust::Trust;
+use ring::digest::{SHA256, digest};
+use serde_json::Value;
+
+use super::scan::{FolderKind, Seen};
+
+/// Characters that are kept of a text.
+const TEXT_MAX: usize = 600;
+/// Figures that are kept of one run.
+const FIGURES_MAX: usize = 400;
+
+/// One line of the index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Entry {
+    /// When it began, nanoseconds since 1970; 0 where that is not known.
+    pub(crate) started_ns: i64,
+    /// `net ping`, `experiment`.
+    pub(crate) command: String,
+    /// What was measured.
+    pub(crate) target: String,
+    /// `valid`, `invalid`, ...
+    pub(crate) verdict: String,
+    /// One line more: why, or how many.
+    pub(crate) detail: String,
+    /// What a search looks in beside the rest.
+    pub(crate) words: String,
+    /// The series of its figures; empty without any.
+    pub(crate) series: String,
+    /// What runs of the series have in common, in words.
+    pub(crate) series_name: String,
+    /// Of its only result: median and 99th percentile, nanoseconds, and correct answers a second.
+    pub(crate) p50: Option<i64>,
+    pub(crate) p99: Option<i64>,
+    pub(crate) rate: Option<f64>,
+    /// Operations that failed.
+    pub(crate) failed: i64,
+    pub(crate) figures: Vec<EntryFigure>,
+}
+
+/// A figure of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EntryFigure {
+    /// The labels of its result.
+    pub(crate) result: String,
+    pub(crate) name: &'static str,
+    /// `ns`, `/s` or `%`.
+    pub(crate) unit: &'static str,
+    pub(crate) value: f64,
+    /// False where its run says that it may not be used.
+    pub(crate) usable: bool,
+}
+
+impl Entry {
+    /// Reads what lies in the folder `seen` below `root`; what cannot be read says why.
+    pub(crate) fn read(root: &Path, seen: &Seen) -> Self {
+        let path = root.join(&seen.path);
+        let read = match seen.kind {
+            FolderKind::Run => read_record(&path).map(|record| Self::of_run(&record)),
+            FolderKind::UnderWay => Ok(Self::under_way(&seen.path)),
+            FolderKind::Checkup => read_checkup(&path).map(|checkup| Self::of_checkup(&checkup)),
+            FolderKind::Check => read_check(&path).map(|check| Self::of_check(&check)),
+            FolderKind::Experiment => of_experiment(&path),
+            FolderKind::Unnamed => Ok(Self {
+                verdict: "cannot be read".into(),
+                detail: "its name is no UTF-8: rename it".into(),
+                ..Self::default()
+            }),
+        };
+        read.unwrap_or_else(|error| {
+            let unread = Unread::of(&path, &error);
+            Self {
+                command: command_of(&seen.path),
+                started_ns: started_of(&seen.path),
+                verdict: "cannot be read".into(),
+                detail: cut(&format!("{}; {}", unread.reason, unread.remedy)),
+                ..Self::default()
+            }
+        })
+    }
+
+    fn plain(command: &str, started: &str, target: &str, verdict: String) -> Self {
+        let started_ns = wall_ns(started).and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0);
+        Self {
+            started_ns,
+            command: command.into(),
+            target: cut(target),
+            verdict,
+            ..Self::default()
+        }
+    }
+
+    fn of_run(record: &RunRecord) -> Self {
+        let command = format!("{} {}", record.plan.layer, record.plan.verb);
+        let verdict = match record.status {
+            Status::Running => "under way".to_owned(),
+            _ => Trust::of_run(record).short().to_owned(),
+        };
+        let reason = record.validity.reasons.first().map_or("", |finding| &finding.text);
+        let (series, series_name) = series_of(record);
+        let mut entry = Self {
+            detail: cut(reason),
+            words: cut(&format!("{} {}", record.plan.command.join(" "), record.host.name)),
+            failed: signed(record.results.iter().map(failures_of).fold(0, u64::saturating_add)),
+            ..Self::plain(&command, &record.started, &record.target.address, verdict)
+        };
+        if let [only] = &record.results[..] {
+            entry.p50 = only.response_ns.as_ref().map(|times| signed(times.p50));
+            entry.p99 = only.response_ns.as_ref().map(|times| signed(times.p99));
+            entry.rate = Some(only.throughput_per_s).filter(|rate| rate.is_finite());
+        } else if record.results.len() > 1 {
+            let count = counted(record.results.len() as u64, "result");
+            entry.detail =
+                if reason.is_empty() { count } else { cut(&format!("{count}; {reason}")) };
+        }
+        if record.status != Status::Running {
+            entry.figures = record.results.iter().flat_map(|it| figures_of(record, it)).collect();
+            entry.figures.truncate(FIGURES_MAX);
+        }
+        if !entry.figures.is_empty() {
+            (entry.series, entry.series_name) = (series, series_name);
+        }
+        entry
+    }
+
+    fn under_way(path: &str) -> Self {
+        Self {
+            started_ns: started_of(path),
+            command: command_of(path),
+            verdict: "under way".into(),
+            ..Self::default()
+        }
+    }
+
+    fn of_checkup(checkup: &Checkup) -> Self {
+        let verdict = match checkup.status {
+            Status::Running => "under way",
+            _ if checkup.has_findings() => "findings",
+            _ if checkup.is_unanswered() => "not checked",
+            _ => "no fault",
+        };
+        let measured = checkup.parts.iter().filter(|part| part.outcome.is_some()).count();
+        let of = counted(checkup.parts.len() as u64, "measurement");
+        Self {
+            detail: format!("{measured} of {of}"),
+            words: cut(&checkup.command.join(" ")),
+            ..Self::plain("checkup", &checkup.started, &checkup.target, verdict.into())
+        }
+    }
+
+    fn of_check(check: &PathCheck) -> Self {
+        let outcomes = || check.parts.iter().map(|part| part.outcome.as_ref());
+        let wrong = |it: &PartOutcome| it.error.is_some() || !it.valid || !it.failures.is_empty();
+        let verdict = match () {
+            () if outcomes().any(|outcome| outcome.is_none()) => "not finished",
+            () if outcomes().flatten().any(wrong) => "findings",
+            () => "no fault",
+        };
+        Self::plain("net check", &check.started, &check.target, verdict.into())
+    }
+
+    fn of_comparison(compared: &Comparison) -> Self {
+        let verdicts = || {
+            let endpoints = compared.contrasts.iter().map(|contrast| contrast.endpoints.first());
+            endpoints.map(|it| it.and_then(|it| it.verdict).unwrap_or(Verdict::None))
+        };
+        let worst = [Verdict::Worse, Verdict::Better].into_iter();
+        let told = worst.clone().find(|verdict| verdicts().any(|it| it == *verdict));
+        let verdict = told.or_else(|| verdicts().next()).unwrap_or(Verdict::None);
+        let names: Vec<&str> = compared.variants.iter().map(|it| it.name.as_str()).collect();
+        let commands: Vec<&str> = compared.variants.iter().map(|it| it.command.as_str()).collect();
+        let sentence = compared.contrasts.first().map_or("", |contrast| &contrast.sentence);
+        Self {
+            detail: cut(sentence),
+            words: cut(&commands.join(" ")),
+            ..Self::plain(
+                "experiment",
+                &compared.compared,
+                &names.join(", "),
+                verdict.words().into(),
+            )
+        }
+    }
+}
+
+fn of_experiment(path: &Path) -> Result<Entry, FolderError> {
+    match read_comparison(path) {
+        Ok(compared) => Ok(Entry::of_comparison(&compared)),
+        Err(FolderError::NoComparison { .. }) => {
+            read_order(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Ok(Entry {
+                command: "experiment".into(),
+                verdict: "under way".into(),
+                started_ns: started_of(&name),
+                detail: "no comparison yet: it goes on, or was interrupted".into(),
+                ..Entry::default()
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The figures of one result that are followed over time.
+fn figures_of(record: &RunRecord, result: &ResultRecord) -> Vec<EntryFigure> {
+    let (any, latency) = Trust::of(&result.validity).allows();
+    let whole = Trust::of_run(record) != Trust::Nothing && record.status == Status::Complete;
+    let name = result.name();
+    let mut figures = Vec::new();
+    let mut put = |figure: &'static str, unit, value: f64, usable| {
+        if value.is_finite() {
+            let usable = usable && whole;
+            figures.push(EntryFigure { result: name.clone(), name: figure, unit, value, usable });
+        }
+    };
+    if let Some(times) = &result.response_ns {
+        put("median response time", "ns", real(times.p50), latency);
+        put("95th percentile", "ns", real(times.p95), latency);
+        put("99th percentile", "ns", real(times.p99), latency);
+    }
+    if result.throughput_per_s > 0.0 {
+        put("throughput", "/s", result.throughput_per_s, any);
+    }
+    if let Some(cpu) = result.cpu.filter(|cpu| cpu.client_ns_per_op > 0) {
+        put("client CPU an operation", "ns", real(cpu.client_ns_per_op), any);
+    }
+    let failed = failures_of(result);
+    let all = result.operations.saturating_add(failed);
+    if failed > 0 && all > 0 {
+        put("failed", "%", 100.0 * real(failed) / real(all), any);
+    }
+    figures
+}
+
+/// Options that say how long and how closely something is measured, not what.
+const MANNER: [&str; 10] = [
+    "connect-timeout",
+    "count",
+    "for",
+    "interval",
+    "lag",
+    "pin",
+    "scenario-text",
+    "seed",
+    "timeout",
+    "warmup",
+];
+/// From here on a kernel picks ports itself: such a port says nothing of a server on this machine.
+const PICKED_PORTS: u16 = 10_000;
+
+/// What tells one series from another, and its name. Versions of plumb and of the kernel do not: what
+/// they change is to be seen.
+fn series_of(record: &RunRecord) -> (String, String) {
+    let plan = &record.plan;
+    let target = without_picked_port(&record.target.address);
+    let mut known: BTreeMap<&str, String> = BTreeMap::new();
+    for (name, value) in &plan.options {
+        let nothing = match value {
+            Value::Null | Value::Bool(false) => true,
+            Value::Array(values) => values.is_empty(),
+            Value::String(text) => text.is_empty() || *text == record.target.address,
+            Value::Bool(true) | Value::Number(_) | Value::Object(_) => false,
+        };
+        if !nothing && !MANNER.contains(&name.as_str()) {
+            known.insert(name, value.to_string());
+        }
+    }
+    let text = format!(
+        "{} {} {} {target} {} {known:?}",
+        plan.layer, plan.verb, plan.load, record.host.name
+    );
+    let bytes = digest(&SHA256, text.as_bytes());
+    let id = bytes.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    (id, cut(&format!("{} {} {target}, from {}", plan.layer, plan.verb, record.host.name)))
+}
+
+fn without_picked_port(address: &str) -> String {
+    let local = ["127.0.0.1:", "localhost:", "[::1]:"].iter().find_map(|host| {
+        let at = address.find(host)? + host.len();
+        let digits = address[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let port: u16 = address[at..at + digits].parse().ok()?;
+        let rest = &address[at + digits..];
+        (port >= PICKED_PORTS).then(|| format!("{}{rest}", &address[..at - 1]))
+    });
+    local.unwrap_or_else(|| address.to_owned())
+}
+
+/// When the folder `path` was made, by its name `2026-11-23T200109Z-net-ping`.
+fn started_of(path: &str) -> i64 {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let time = name.get(..18).unwrap_or_default();
+    let (Some(date), Some(clock)) = (time.get(..10), time.get(11..17)) else { return 0 };
+    if !clock.bytes().all(|digit| digit.is_ascii_digit()) {
+        return 0;
+    }
+    let text = format!("{date}T{}:{}:{}Z", &clock[..2], &clock[2..4], &clock[4..]);
+    wall_ns(&text).and_then(|ns| i64::try_from(ns).ok()).unwrap_or(0)
+}
+
+/// What the name of a folder says of its command.
+fn command_of(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let behind = name.get(18..).filter(|_| started_of(path) > 0);
+    behind.map_or_else(String::new, |words| words.trim_start_matches('-').replacen('-', " ", 1))
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A time of the index for people.
+pub(crate) fn shown_ns(ns: i64) -> String {
+    show_ns(u64::try_from(ns).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_a_kernel_picked_makes_no_series_of_its_own() {
+        assert_eq!(without_picked_port("127.0.0.1:45029"), "127.0.0.1");
+        assert_eq!(without_picked_port("http://localhost:45029/a?b"), "http://localhost/a?b");
+        for address in ["127.0.0.1:3298", "db1:45029", "127.0.0.1", "127.0.0.1:", "[::1]:x"] {
+            assert_eq!(without_picked_port(address), address);
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_folder_says_when_and_what() {
+        assert_eq!(started_of("a/2026-11-21T162134Z-net-ping"), 1_795_278_094_000_000_000);
+        assert_eq!(command_of("2026-11-21T162134Z-net-ping"), "net ping");
+        assert_eq!(command_of("2026-11-21T162134Z-checkup-2"), "checkup 2");
+        for name in
+            ["", "net-ping", "2026-11-21Txxxxxx", "ääääääääääääääääääää", "2026-13-41T162134Z-x"]
+        {
+            assert_eq!((started_of(name), command_of(name)), (0, String::new()), "{name}");
+        }
+    }
+}

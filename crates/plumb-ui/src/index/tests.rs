@@ -1,0 +1,157 @@
+//! The index against folders that tests make.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::*;
+
+/// A run of `net ping`, as far as the index reads it.
+fn record(started: &str, target: &str, median_ns: u64) -> String {
+    let mut histogram = plumb_measure::Histogram::new();
+    (0..100).for_each(|_| histogram.record(median_ns));
+    let times = plumb_measure::Distribution::of(&histogram);
+    serde_json::json!({
+        "schema": plumb_measure::SCHEMA,
+        "plumb": {"version": "0.1.0"},
+        "started": started,
+        "status": "complete",
+        "plan": {"layer": "net", "verb": "ping", "command": ["plumb", "net", "ping"],
+            "options": {"size": ["500B"], "seed": started.len(), "for": "1s"},
+            "load": "closed", "seed": 1},
+        "host": {"name": "vm", "kernel": "Linux", "cpus": 2, "placement": "free",
+            "clock": "tsc", "clock_read_ns": 20},
+        "target": {"address": target},
+        "validity": {"valid": true, "latency_valid": true, "reasons": []},
+        "results": [{"labels": {}, "operations": 100, "failures": {}, "dropped": 0,
+            "duration_ns": 1_000_000_000, "throughput_per_s": 100.0, "response_ns": times,
+            "bytes_sent": 0, "bytes_received": 0,
+            "validity": {"valid": true, "latency_valid": true, "reasons": []},
+            "driver": {"wait": "blocking", "threads": 1, "passes": 0, "idle_passes": 0,
+                "quiet_closes": 0}}],
+    })
+    .to_string()
+}
+
+fn put(root: &Path, folder: &str, text: &str) {
+    fs::create_dir_all(root.join(folder)).unwrap();
+    fs::write(root.join(folder).join("run.json"), text).unwrap();
+}
+
+/// Looks at the folders of `index` `times` times, each to its end.
+fn look(index: &Index, times: usize) {
+    let (keeper, woken) = Keeper::new();
+    let over = AtomicBool::new(false);
+    let ended = &over;
+    std::thread::scope(|threads| {
+        let working = keeper.clone();
+        threads.spawn(move || {
+            working.work(index, &woken, || ended.load(Ordering::Relaxed));
+        });
+        for _ in 0..times {
+            let progress = keeper.refresh(Duration::from_secs(120));
+            assert_eq!((progress.busy, progress.trouble), (false, None));
+        }
+        ended.store(true, Ordering::Relaxed);
+        keeper.wake();
+    });
+}
+
+fn paths(index: &Index, query: &[(&str, &str)]) -> Vec<String> {
+    let pairs: Vec<(String, String)> =
+        query.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let list = index.list(&Filter::of(&pairs)).unwrap();
+    assert_eq!(list.rows.len(), list.found);
+    list.rows.into_iter().map(|row| row.path).collect()
+}
+
+#[test]
+fn what_changes_in_the_folders_changes_in_the_index() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    put(root, "b", &record("2026-11-22T10:00:00Z", "db2", 2_000));
+    let index = Index::open(root).unwrap();
+    assert_eq!(index.in_memory, None);
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), ["b", "a"]);
+    let row = index.find("a").unwrap().unwrap();
+    assert_eq!((row.verdict.as_str(), row.p50, row.kind.as_str()), ("valid", Some(1_000), "run"));
+    put(root, "c", &record("2026-11-23T10:00:00Z", "db1", 3_000));
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 9_000_000));
+    fs::remove_dir_all(root.join("b")).unwrap();
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), ["c", "a"]);
+    assert!(index.find("a").unwrap().unwrap().p50 > Some(8_000_000));
+    // looked at again, nothing is read again, and nothing is there twice
+    look(&index, 2);
+    let (name, points) = index.series(&row.series).unwrap().unwrap();
+    assert_eq!(name, "net ping db1, from vm");
+    let medians = points.iter().filter(|point| point.name == "median response time");
+    assert_eq!(medians.map(|point| point.path.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    assert!(index.series("").unwrap().is_none() && index.series("x").unwrap().is_none());
+}
+
+#[test]
+fn runs_are_found_by_words_and_by_what_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    put(root, "b", &record("2026-11-22T10:00:00Z", "DB2", 2_000));
+    put(root, "whole/parts/c", &record("2026-11-23T10:00:00Z", "db1", 2_000));
+    fs::write(root.join("whole/checkup.json"), "{").unwrap();
+    put(root, "<script>alert(1)</script>", "{");
+    let index = Index::open(root).unwrap();
+    look(&index, 1);
+    assert_eq!(paths(&index, &[("q", "db2 PING")]), ["b"]);
+    assert_eq!(paths(&index, &[("q", "db' OR 1=1 --")]), Vec::<String>::new());
+    assert_eq!(paths(&index, &[("target", "db1")]), ["a"]);
+    assert_eq!(paths(&index, &[("target", "db1"), ("parts", "yes")]), ["whole/parts/c", "a"]);
+    assert_eq!(paths(&index, &[("from", "2026-11-22"), ("to", "2026-11-22")]), ["b"]);
+    assert_eq!(paths(&index, &[("kind", "checkup")]), ["whole"]);
+    let broken = paths(&index, &[("verdict", "cannot be read")]);
+    assert_eq!(broken, ["<script>alert(1)</script>", "whole"]);
+    let reason = index.find("whole").unwrap().unwrap().detail;
+    assert!(reason.contains("ends too early"), "{reason}");
+}
+
+#[test]
+fn a_path_that_is_not_in_the_index_leads_nowhere() {
+    let root = tempfile::tempdir().unwrap();
+    put(&root.path().join("runs"), "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    put(root.path(), "secret", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    let index = Index::open(&root.path().join("runs")).unwrap();
+    look(&index, 1);
+    for path in ["../secret", "a/../../secret", "/etc", "", ".", "a/", "./a", "A", "a\0"] {
+        assert_eq!(index.find(path).unwrap(), None, "{path}");
+    }
+    assert!(index.find("a").unwrap().is_some());
+}
+
+#[test]
+fn a_damaged_index_and_one_of_another_version_are_made_again() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    look(&Index::open(root).unwrap(), 1);
+    assert_eq!(paths(&Index::open(root).unwrap(), &[]), ["a"]);
+    fs::write(root.join(FILE), "x".repeat(20_000)).unwrap();
+    let index = Index::open(root).unwrap();
+    assert_eq!((index.in_memory.clone(), paths(&index, &[])), (None, Vec::new()));
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), ["a"]);
+    index.lock().pragma_update(None, "user_version", 99).unwrap();
+    drop(index);
+    assert_eq!(paths(&Index::open(root).unwrap(), &[]), Vec::<String>::new());
+}
+
+#[test]
+fn where_no_file_can_be_kept_there_is_memory() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "a", &record("2026-11-21T10:00:00Z", "db1", 1_000));
+    fs::create_dir(root.join(FILE)).unwrap();
+    let index = Index::open(root).unwrap();
+    assert!(index.in_memory.is_some());
+    look(&index, 1);
+    assert_eq!(paths(&index, &[]), ["a"]);
+}
