@@ -125,6 +125,17 @@ pub enum FolderError {
         /// The folder of the block.
         path: PathBuf,
     },
+    /// The run is not the one that became the baseline.
+    #[error(
+        "{path} is not the run that was set as the baseline `{name}` (its record has another \
+         digest): set a baseline again"
+    )]
+    NotTheBaseline {
+        /// The folder of the run.
+        path: PathBuf,
+        /// The name of the baseline.
+        name: String,
+    },
     /// Figures of a record contradict each other, as no run leaves them.
     #[error(
         "{path} contradicts itself: {contradiction}; it was altered: copy the folder again from \

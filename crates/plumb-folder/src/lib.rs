@@ -8,9 +8,11 @@
 //! | [`read_record`], [`read_comparison`], [`read_check`], [`read_checkup`] | records, held against their digests and their own figures |
 //! | [`read_intervals`], [`read_responses`], [`read_host_tracks`] | what a chart needs of a run, without the rest |
 //! | [`Found`] | which runs and experiments lie below the paths that were named, and what cannot be shown |
+//! | [`Baselines`] | which runs others are compared with |
 //! | [`wall_ns`] | moments as records write them |
 
 mod backlog;
+mod baseline;
 mod check;
 mod digest;
 mod error;
@@ -28,6 +30,7 @@ mod run;
 mod track;
 mod unread;
 
+pub use baseline::{BASELINES_SCHEMA, Baseline, Baselines};
 pub use check::{Check, CheckFolder};
 pub use digest::record_digest;
 pub use error::FolderError;

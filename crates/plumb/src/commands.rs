@@ -4,7 +4,8 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, size, smc,
+    ab, baseline, check, checkup, compare, host_idle, lab, manual, metrics, net_check, pipeline,
+    remote, report, show, size, smc,
 };
 
 /// `plumb` with every subcommand.
@@ -32,12 +33,15 @@ pub(crate) fn all() -> Command {
         .mut_subcommand("host", |host| host.subcommand(show::command()).subcommand(host_idle::command()))
         .subcommand(ab::command())
         .subcommand(compare::command())
+        .subcommand(baseline::command())
         .subcommand(lab::command())
         .subcommand(report::command())
         .subcommand(check::command())
         .subcommand(size::command())
         .subcommand(smc::command())
         .subcommand(remote::command())
+        .mut_subcommands(metrics::offer)
+        .mut_subcommands(pipeline::offer)
         .mut_subcommands(plumb_options::offer)
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }

@@ -15,6 +15,7 @@ use plumb_report::comparison;
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn};
 use crate::form::FormOptions;
+use crate::pipeline::VerdictFiles;
 
 #[derive(Args, Clone, Debug)]
 struct CompareOptions {
@@ -55,6 +56,7 @@ pub(crate) fn command() -> Command {
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CompareOptions::from_arg_matches(words)?;
+    let files = VerdictFiles::of(words)?;
     let faults = Faults::from(options.admission);
     let compared = match options.runs.as_slice() {
         [only] => {
@@ -72,6 +74,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
+    files.write(|| experiment::verdict(&compared, options.runs.last().map(PathBuf::as_path)))?;
     experiment::print(&compared, options.form.into(), None)?;
     Ok(match options.fail_on {
         None => Exit::Ran,
@@ -88,7 +91,8 @@ pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result
     Ok(interleaved(&experiment::program(), now, &Experiment::of(&order, faults), &variants)?)
 }
 
-fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
+/// Reads runs that were taken one after another and compares them with the first.
+pub(crate) fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
     let runs = folders
         .iter()
         .map(|folder| {

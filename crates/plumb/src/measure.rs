@@ -11,18 +11,20 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, Verb, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
-use plumb_folder::RunFolder;
+use plumb_folder::{RECORD, RunFolder};
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
 };
+use plumb_pipeline::Verdict;
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Receivers};
+use crate::pipeline::VerdictFiles;
 use crate::progress::{self, Onlooker};
 use crate::remote::{CommonStart, Drivers};
 use crate::report::page_of;
@@ -38,8 +40,10 @@ pub(crate) fn run_layer(
     match layer.job(matches).map_err(plain)? {
         Job::Verb(verb) => carry_out(verb),
         Job::Measure(mut job) => {
+            let (files, receivers) = (VerdictFiles::of(matches)?, Receivers::of(matches)?);
             let stop = signals::stop()?;
-            let run = measure(job.as_mut(), command, "", &stop)?;
+            let run = measure(job.as_mut(), command, "", &receivers, &stop)?;
+            files.write(|| run.verdict())?;
             print(&run, None, job.output())?;
             Ok(run.exit())
         }
@@ -89,6 +93,14 @@ impl Run {
         thresholds.any(|threshold| !threshold.met)
     }
 
+    /// The verdict as pipelines take it.
+    fn verdict(&self) -> Verdict {
+        let everything = markdown::render(&self.record);
+        let verdict =
+            Verdict::of_run(&self.record, plumb_report::sentence(&self.record), everything);
+        verdict.recorded(self.folder.path().join(RECORD).display().to_string())
+    }
+
     /// The page for people, as it lies in the folder.
     pub(crate) fn report(&self) -> anyhow::Result<std::path::PathBuf> {
         Ok(self.folder.write_report(&page_of(&self.record, self.folder.path()))?)
@@ -96,32 +108,40 @@ impl Run {
 }
 
 /// Carries out a measurement and leaves its folder, with what there is even if it is interrupted.
-/// `title` stands before the progress it shows.
+/// `title` stands before the progress it shows; `receivers` are told the figures meanwhile.
 pub(crate) fn measure(
     job: &mut dyn Measure,
     command: &[String],
     title: &str,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
     let drivers = Drivers::of(job, command)?;
-    measure_with(job, command, title, stop, drivers)
+    measure_with(job, command, (title, receivers), stop, drivers)
 }
 
 /// The same with whoever drives its loads.
 pub(crate) fn measure_with(
     job: &mut dyn Measure,
     command: &[String],
-    title: &str,
+    (title, receivers): (&str, &Receivers),
     stop: &Stop,
     drivers: Drivers,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
     let far_host = FarHostWatch::reach(&job.output().host)?;
     let outline = job.outline();
-    let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let mut record = new_record(&outline, command, start_ns);
+    let place = (folder.path(), record.host.name.as_str());
+    let metrics = match Metrics::start(job.metrics(), receivers, &outline, place) {
+        Ok(metrics) => metrics,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
     record.plan.options.extend(drivers.in_force());
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
@@ -143,7 +163,7 @@ pub(crate) fn measure_with(
         Keeper { record, onlooker, host_watch, metrics, began_ns, drivers, start: None };
     let ran = job.run(&mut keeper, stop);
     progress::clear();
-    let Keeper { mut record, onlooker, host_watch, drivers, .. } = keeper;
+    let Keeper { mut record, onlooker, host_watch, drivers, metrics, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
@@ -168,6 +188,9 @@ pub(crate) fn measure_with(
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;
     run.report()?;
+    if let Some(metrics) = metrics {
+        metrics.end(run.record.validity.valid);
+    }
     Ok(run)
 }
 
@@ -320,7 +343,7 @@ impl Sampler for Keeper<'_> {
     fn interval(&mut self, records: &IntervalRecords) {
         self.drivers.interval(records);
         self.onlooker.interval(records);
-        if let Some(metrics) = &self.metrics {
+        if let Some(metrics) = &mut self.metrics {
             metrics.add(records);
         }
         if let Ok(host_watch) = &mut self.host_watch {

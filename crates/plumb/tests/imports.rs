@@ -17,6 +17,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-import", &["plumb-measure", "plumb-scenario", "plumb-wire"]),
     ("plumb-trace", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     (
+        "plumb-telemetry",
+        &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-trace", "plumb-wire"],
+    ),
+    (
         "plumb-http",
         &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-trace", "plumb-wire"],
     ),
@@ -72,6 +76,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-folder", &["plumb-checkup", "plumb-measure"]),
     ("plumb-page", &["plumb-measure"]),
     ("plumb-chart", &["plumb-measure", "plumb-page"]),
+    ("plumb-pipeline", &["plumb-checkup", "plumb-measure", "plumb-page"]),
     (
         "plumb-report",
         &["plumb-chart", "plumb-checkup", "plumb-folder", "plumb-measure", "plumb-page"],
@@ -101,11 +106,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-netlink",
             "plumb-nmon",
             "plumb-options",
+            "plumb-pipeline",
             "plumb-record",
             "plumb-remote",
             "plumb-report",
             "plumb-show",
             "plumb-size",
+            "plumb-telemetry",
             "plumb-wire",
         ],
     ),

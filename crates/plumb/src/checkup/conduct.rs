@@ -11,6 +11,7 @@ use plumb_report::checkup;
 
 use crate::job::measurement;
 use crate::measure::measure;
+use crate::metrics::Receivers;
 
 /// Measurements in a row that meet foreign load before the rest is given up: what follows could not
 /// be used either.
@@ -25,6 +26,7 @@ const SPOILED_MAX: usize = 3;
 pub(super) fn carry_out(
     checkup: &mut Checkup,
     folder: &CheckFolder,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let mut spoiled = 0;
@@ -32,7 +34,7 @@ pub(super) fn carry_out(
         if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
-        let outcome = attempt(checkup, number, folder, stop)?;
+        let outcome = attempt(checkup, number, folder, receivers, stop)?;
         if stop.asked() {
             break; // half a part is none
         }
@@ -88,6 +90,7 @@ fn attempt(
     checkup: &Checkup,
     number: usize,
     folder: &CheckFolder,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<CheckupOutcome> {
     let part = &checkup.parts[number];
@@ -97,7 +100,7 @@ fn attempt(
     let title = format!("{}, {} s left: ", part.server, checkup.left_ns() / 1_000_000_000);
     let measured = measurement(&words).and_then(|mut job| {
         let command: Vec<String> = std::iter::once("plumb".to_owned()).chain(words).collect();
-        measure(job.as_mut(), &command, &title, stop)
+        measure(job.as_mut(), &command, &title, receivers, stop)
     });
     Ok(match measured {
         Ok(run) => CheckupOutcome::of(&run.record, shown),

@@ -16,10 +16,13 @@ use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
 use plumb_measure::{Program, Span};
+use plumb_pipeline::Verdict;
 use plumb_report::checkup;
 
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
+use crate::metrics::Receivers;
+use crate::pipeline::VerdictFiles;
 use crate::{host, progress, signals};
 use file::LandscapeFile;
 use landscape::Landscape;
@@ -70,6 +73,7 @@ pub(crate) fn command() -> Command {
 /// Measures what `words` name.
 pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
     let options = CheckupOptions::from_arg_matches(words)?;
+    let outlets = (VerdictFiles::of(words)?, Receivers::of(words)?);
     let stop = signals::stop()?;
     let file = options.target.as_deref().map(LandscapeFile::read).transpose()?;
     let mut host = options.output.host.clone();
@@ -82,7 +86,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
         let parts = file.parts(&scale)?;
         let (target, left_out) = (file.shown(), file.left_out());
         let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-        return measure_all(checkup, &options.output, &stop);
+        return measure_all(checkup, (&options.output, &outlets), &stop);
     }
     let landscape = match Landscape::start(&stop) {
         Err(_) if stop.asked() => return Ok(Exit::Interrupted),
@@ -91,15 +95,23 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     let parts = landscape.parts(&scale)?;
     let (target, left_out) = ("this machine".into(), Landscape::left_out());
     let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-    measure_all(checkup, &options.output, &stop) // the servers end after it
+    measure_all(checkup, (&options.output, &outlets), &stop) // the servers end after it
 }
 
 /// Carries out a checkup, and prints what it says.
-fn measure_all(mut checkup: Checkup, output: &OutputOptions, stop: &Stop) -> anyhow::Result<Exit> {
+fn measure_all(
+    mut checkup: Checkup,
+    (output, (files, receivers)): (&OutputOptions, &(VerdictFiles, Receivers)),
+    stop: &Stop,
+) -> anyhow::Result<Exit> {
     let folder = open_folder(output, &checkup.started)?;
     conduct::keep(&mut checkup, &folder)?;
     announce(&checkup)?;
-    conduct::carry_out(&mut checkup, &folder, stop)?;
+    conduct::carry_out(&mut checkup, &folder, receivers, stop)?;
+    files.write(|| {
+        let verdict = Verdict::of_checkup(&checkup, checkup::markdown(&checkup));
+        verdict.recorded(folder.path().join("checkup.json").display().to_string())
+    })?;
     print(&checkup, output, folder.path())?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,

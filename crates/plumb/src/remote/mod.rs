@@ -20,6 +20,7 @@ use rustix::process::getppid;
 
 use crate::exit::Exit;
 use crate::measure::{measure_with, plain};
+use crate::metrics::Receivers;
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
@@ -27,7 +28,18 @@ pub(crate) use start::CommonStart;
 use target::NatsOptions;
 
 /// Options that no controller on another machine decides: they name what is on this one.
-const OWN_OPTIONS: [&str; 5] = ["options", "print_options", "netns", "metrics", "remotes"];
+const OWN_OPTIONS: [&str; 10] = [
+    "options",
+    "print_options",
+    "netns",
+    "metrics",
+    "remotes",
+    "junit",
+    "sarif",
+    "summary",
+    "otlp",
+    "remote_write",
+];
 /// How often a remote that waits looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -201,7 +213,7 @@ fn carried_out(
     if !job.spreads() {
         bail!("this measurement is not made by remotes");
     }
-    let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
+    let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
     Ok(run.record)
 }
 

@@ -4,6 +4,7 @@
 mod kit;
 
 mod bad_input;
+mod baselines;
 mod check;
 mod exports;
 mod golden;
@@ -14,3 +15,5 @@ mod options_file;
 mod report;
 mod show;
 mod size;
+mod telemetry;
+mod verdicts;
