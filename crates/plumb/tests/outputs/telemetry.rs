@@ -95,12 +95,18 @@ fn prometheus(folder: &Path) -> Result<(Program, String), String> {
     Ok((program, address))
 }
 
-/// The value of the only series that `query` finds.
-fn value(address: &str, query: &str) -> f64 {
-    let path = format!("/api/v1/query?query={query}");
+/// The series that `query` finds.
+fn series(address: &str, query: &str) -> Vec<Value> {
+    let encoded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let path = format!("/api/v1/query?query={encoded}");
     let reply = Web::connect(address).ask("GET", &path, &[], b"").with(200);
     let found: Value = serde_json::from_str(&reply.text()).expect("JSON");
-    let found = found["data"]["result"].as_array().expect("a list").clone();
+    found["data"]["result"].as_array().expect("a list").clone()
+}
+
+/// The value of the only series that `query` finds.
+fn value(address: &str, query: &str) -> f64 {
+    let found = series(address, query);
     let [only] = found.as_slice() else { panic!("not one series of {query}: {found:#?}") };
     only["value"][1].as_str().and_then(|it| it.parse().ok()).expect("a number")
 }
@@ -119,22 +125,54 @@ fn prometheus_stores_what_the_record_holds() {
     let result = &record(&run)["results"][0];
     let name = run.file_name().expect("a name").to_string_lossy().into_owned();
     let of = |metric: &str, further: &str| {
-        let query = format!("{metric}%7Bjob=%22plumb%22,instance=%22{name}%22{further}%7D");
-        value(&address, &query)
+        value(&address, &format!("{metric}{{job=\"plumb\",instance=\"{name}\"{further}}}"))
     };
     let operations = result["operations"].as_u64().expect("a number") as f64;
     assert_eq!(of("plumb_run_operations_total", ""), operations);
-    assert_eq!(of("plumb_run_response_seconds_count", ",size=%221000B%22"), operations);
+    assert_eq!(of("plumb_run_response_seconds_count", ",size=\"1000B\""), operations);
     assert_eq!(of("plumb_run_valid", ""), 1.0);
     let sent = result["bytes_sent"].as_u64().expect("a number") as f64;
     assert_eq!(of("plumb_run_sent_bytes_total", ""), sent);
-    assert!(of("plumb_run_response_seconds", ",quantile=%220.5%22") > 0.0);
+    assert!(of("plumb_run_response_seconds", ",quantile=\"0.5\"") > 0.0);
     // the parts of a check are runs of their own
     let words = ["net", "check", &server.address, "--quick", "--out=check", "--remote-write", &url];
     let words = [&words[..], &["--for=50ms", "--idle=50ms", "--stability=50ms"]].concat();
     let ended = plumb(&words, folder.path());
     assert!(!ended.stderr.contains("not delivered"), "{ended:?}");
-    assert!(value(&address, "count(plumb_run_info%7Binstance=~%22check/parts/.*%22%7D)") > 4.0);
+    assert!(value(&address, "count(plumb_run_info{instance=~\"check/parts/.*\"})") > 4.0);
+}
+
+#[test]
+fn every_query_of_the_dashboard_finds_what_is_sent() {
+    let home = tempdir().expect("a folder");
+    let Some((_program, address)) = allowed(prometheus(home.path())) else { return };
+    let (folder, server) = (tempdir().expect("a folder"), Server::start(&[]));
+    let url = format!("http://{address}");
+    ping(&server.address, &[&["--remote-write", &url], &SHORT[..]].concat(), folder.path()).with(0);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/grafana/plumbline.json");
+    let dashboard: Value = serde_json::from_str(&kit::read(&file)).expect("JSON");
+    let variables = [("$run", ".*"), ("$quantile", "0.5|0.99"), ("$window", "1h")];
+    let named: Vec<&str> = dashboard["templating"]["list"]
+        .as_array()
+        .expect("variables")
+        .iter()
+        .filter_map(|it| it["name"].as_str())
+        .collect();
+    assert_eq!(named, ["datasource", "run", "quantile", "window"]);
+    let mut asked = 0;
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{panel:#}");
+        for target in panel["targets"].as_array().expect("targets") {
+            let query = target["expr"].as_str().expect("a query").to_owned();
+            let query = variables.iter().fold(query, |it, (name, value)| it.replace(name, value));
+            assert!(!query.contains('$'), "a variable that is not there: {query}");
+            // nothing failed, and what did not happen has no series
+            let rare = query.contains("failures_total") && !query.contains("vector(0)");
+            assert!(rare || !series(&address, &query).is_empty(), "nothing is found: {query}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 10, "{asked}");
 }
 
 #[test]
