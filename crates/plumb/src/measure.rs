@@ -11,12 +11,11 @@ use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{Job, JobError, Measure, Outline, RemoteLoad, Verb, Watch};
 use plumb_engine::options::OutputOptions;
 use plumb_engine::{Gate, IntervalRecords, LoadResult, Sampler, Stop};
-use plumb_folder::{RECORD, RunFolder};
+use plumb_folder::RunFolder;
 use plumb_measure::{
     Clock as _, FindingKind, Floor, Plan, Program, ResultRecord, RunRecord, SCHEMA, Status, Target,
     Transport, Validity, hdr,
 };
-use plumb_pipeline::Verdict;
 use plumb_report::{markdown, terminal};
 use plumb_wire::secret;
 
@@ -24,7 +23,7 @@ use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::{Metrics, Receivers};
-use crate::pipeline::VerdictFiles;
+use crate::pipeline::{self, VerdictFiles};
 use crate::progress::{self, Onlooker};
 use crate::remote::{CommonStart, Drivers};
 use crate::report::page_of;
@@ -43,7 +42,7 @@ pub(crate) fn run_layer(
             let (files, receivers) = (VerdictFiles::of(matches)?, Receivers::of(matches)?);
             let stop = signals::stop()?;
             let run = measure(job.as_mut(), command, "", &receivers, &stop)?;
-            files.write(|| run.verdict())?;
+            files.write(|| pipeline::of_run(&run.record, run.folder.path()))?;
             print(&run, None, job.output())?;
             Ok(run.exit())
         }
@@ -91,14 +90,6 @@ impl Run {
     fn missed(&self) -> bool {
         let mut thresholds = self.record.results.iter().flat_map(|result| &result.thresholds);
         thresholds.any(|threshold| !threshold.met)
-    }
-
-    /// The verdict as pipelines take it.
-    fn verdict(&self) -> Verdict {
-        let everything = markdown::render(&self.record);
-        let verdict =
-            Verdict::of_run(&self.record, plumb_report::sentence(&self.record), everything);
-        verdict.recorded(self.folder.path().join(RECORD).display().to_string())
     }
 
     /// The page for people, as it lies in the folder.

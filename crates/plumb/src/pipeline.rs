@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Arg, ArgMatches, Command, value_parser};
+use plumb_checkup::Checkup;
+use plumb_folder::{CHECK, CHECKUP, RECORD};
+use plumb_measure::{PathCheck, RunRecord};
 use plumb_pipeline::{Verdict, junit, sarif, summary};
+use plumb_report::{checkup, markdown, path_check};
 
 /// The options, by their names in the definition, with their help.
 pub(crate) const FILES: [(&str, &str); 3] = [
@@ -35,11 +39,31 @@ pub(crate) fn offer(command: Command) -> Command {
     }))
 }
 
-/// True for what measures, and for what compares.
+/// True for what measures, for what compares, and for what shows a verdict again.
 fn gives_verdict(command: &Command) -> bool {
     let has = |id: &str| command.get_arguments().any(|argument| argument.get_id() == id);
-    let compares = has("fail_on") || has("tolerance");
-    (compares || is_measurement(command)) && !WITHOUT.contains(&command.get_name())
+    let compares = has("fail_on") || command.get_name() == "check" && has("tolerance");
+    let shows = command.get_name() == "report";
+    (compares || shows || is_measurement(command)) && !WITHOUT.contains(&command.get_name())
+}
+
+/// The verdict on a run whose folder is `folder`.
+pub(crate) fn of_run(record: &RunRecord, folder: &Path) -> Verdict {
+    let everything = markdown::render(record);
+    let verdict = Verdict::of_run(record, plumb_report::sentence(record), everything);
+    verdict.recorded(folder.join(RECORD).display().to_string())
+}
+
+/// The verdict on a check of a path whose folder is `folder`.
+pub(crate) fn of_check(check: &PathCheck, folder: &Path) -> Verdict {
+    let verdict = Verdict::of_check(check, path_check::markdown(check));
+    verdict.recorded(folder.join(CHECK).display().to_string())
+}
+
+/// The verdict on a checkup whose folder is `folder`.
+pub(crate) fn of_checkup(found: &Checkup, folder: &Path) -> Verdict {
+    let verdict = Verdict::of_checkup(found, checkup::markdown(found));
+    verdict.recorded(folder.join(CHECKUP).display().to_string())
 }
 
 /// True for a command that makes runs.

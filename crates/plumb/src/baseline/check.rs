@@ -1,21 +1,21 @@
 //! `plumb baseline check`: whether a run is worse than its baseline.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
 use plumb_lab::{Admission, Faults};
 use plumb_measure::{Comparison, RunRecord, Share, signed};
 use plumb_pipeline::{Held, Verdict};
-use plumb_report::{comparison, markdown};
+use plumb_report::comparison;
 
 use super::{RunsOptions, folder_of, latest, unknown};
 use crate::compare::separate_runs;
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions};
 use crate::form::{Form, FormOptions};
-use crate::pipeline::VerdictFiles;
+use crate::pipeline::{self, VerdictFiles};
 
 #[derive(Args, Clone, Debug)]
 struct CheckOptions {
@@ -75,8 +75,7 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let faults = Faults::from(options.admission);
     if let Some(exit) = spoiled(&record, faults) {
         let sentence = plumb_report::sentence(&record);
-        let whole = || Verdict::of_run(&record, sentence.clone(), markdown::render(&record));
-        files.write(|| whole().recorded(shown(&path)))?;
+        files.write(|| pipeline::of_run(&record, &path))?;
         writeln!(io::stderr(), "plumb: {} is not compared: {sentence}", path.display())?;
         return Ok(exit);
     }
@@ -87,7 +86,8 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     files.write(|| {
         let title = format!("baseline {}: {}", baseline.name, baseline.plan);
         let everything = comparison::markdown(&compared);
-        Verdict::of_baseline(&compared, tolerance, title, everything).recorded(shown(&path))
+        Verdict::of_baseline(&compared, tolerance, title, everything)
+            .recorded(path.join(RECORD).display().to_string())
     })?;
     let form = Form::from(options.form);
     experiment::print(&compared, form, None)?;
@@ -105,10 +105,6 @@ fn spoiled(record: &RunRecord, faults: Faults) -> Option<Exit> {
         (false, true) => matches!(faults.invalid, Admission::Refuse).then_some(Exit::Finding),
         (false, false) => matches!(faults.unchecked, Admission::Refuse).then_some(Exit::Unanswered),
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.join(RECORD).display().to_string()
 }
 
 /// How each figure stands to its tolerance.

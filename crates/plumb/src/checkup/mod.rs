@@ -16,13 +16,12 @@ use plumb_engine::options::{HostOptions, OutputOptions};
 use plumb_engine::{Stop, clock};
 use plumb_folder::CheckFolder;
 use plumb_measure::{Program, Span};
-use plumb_pipeline::Verdict;
 use plumb_report::checkup;
 
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::metrics::Receivers;
-use crate::pipeline::VerdictFiles;
+use crate::pipeline::{self, VerdictFiles};
 use crate::{host, progress, signals};
 use file::LandscapeFile;
 use landscape::Landscape;
@@ -108,10 +107,7 @@ fn measure_all(
     conduct::keep(&mut checkup, &folder)?;
     announce(&checkup)?;
     conduct::carry_out(&mut checkup, &folder, receivers, stop)?;
-    files.write(|| {
-        let verdict = Verdict::of_checkup(&checkup, checkup::markdown(&checkup));
-        verdict.recorded(folder.path().join("checkup.json").display().to_string())
-    })?;
+    files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
     print(&checkup, output, folder.path())?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,

@@ -13,14 +13,13 @@ use plumb_engine::{EngineError, Stop, clock};
 use plumb_folder::{CheckFolder, read_check};
 use plumb_measure::{FailureKind, Judgement, PATH_CHECK_SCHEMA, PartOutcome, PathCheck, Program};
 use plumb_net::{PASSWORD_VARIABLE, Ping, PingOptions};
-use plumb_pipeline::Verdict;
 use plumb_report::path_check;
 use plumb_wire::route::Route;
 
 use crate::exit::Exit;
 use crate::measure::{Run, measure};
 use crate::metrics::Receivers;
-use crate::pipeline::VerdictFiles;
+use crate::pipeline::{self, VerdictFiles};
 use crate::progress::length;
 use crate::signals;
 use plan::ScaleOptions;
@@ -86,9 +85,8 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         return Err(error);
     }
     files.write(|| {
-        let verdict = Verdict::of_check(&check, path_check::markdown(&check));
-        let verdict = if stop.asked() { verdict.interrupted() } else { verdict };
-        verdict.recorded(folder.path().join("check.json").display().to_string())
+        let verdict = pipeline::of_check(&check, folder.path());
+        if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
     print(&check, &options.output, folder.path())?;
     Ok(if stop.asked() {

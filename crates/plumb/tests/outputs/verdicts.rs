@@ -11,7 +11,7 @@ use kit::http::{Reply, ReplyServer};
 use kit::namespace::allowed;
 use kit::operations::{FIXED, page};
 use kit::scenario::{play_in, scenario};
-use kit::{Ended, Program, Server, names_in, ping, plumb, read};
+use kit::{Ended, Program, Server, names_in, only_run, ping, plumb, read};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
@@ -70,6 +70,11 @@ fn a_run_that_stands_passes() {
     let text = read(&folder.path().join("v.md"));
     assert!(text.contains("| passed | connections 1, size 1000B | median "), "{text}");
     assert!(text.contains("<details>") && text.len() < 65_536, "{text}");
+    // a stored run has the same verdict
+    let (before, run) = (read(&folder.path().join("v.xml")), only_run(folder.path()));
+    let run = run.strip_prefix(folder.path()).expect("it lies there").display().to_string();
+    plumb(&[&["report", &run], &FILES[..]].concat(), folder.path()).with(0);
+    assert_eq!(read(&folder.path().join("v.xml")), before);
     let Some(found) = read_by_others(folder.path()) else { return };
     assert_eq!(found["cases"], json!({"passed": 1, "failed": 0, "open": 0}));
 }
@@ -155,6 +160,13 @@ fn a_check_of_a_path_has_a_case_for_each_test() {
     let (failed, open) = counted(folder.path());
     assert_eq!((failed > 0, open), (ended.code == Some(1), 0), "{ended:#?}");
     let Some(found) = read_by_others(folder.path()) else { return };
+    let runs = folder.path().join("plumb-runs");
+    let check = format!("plumb-runs/{}", names_in(&runs)[0]);
+    plumb(&[&["report", &check], &FILES[..]].concat(), folder.path()).with(0);
+    assert_eq!(counted(folder.path()), (failed, open));
+    // the parts beside it are several
+    let ended = plumb(&["report", &format!("{check}/parts"), "--junit=x"], folder.path()).with(2);
+    assert!(ended.stderr.contains("hold one verdict"), "{ended:?}");
     let cases = found["cases"].as_object().expect("cases");
     assert_eq!(cases.values().filter_map(Value::as_u64).sum::<u64>(), 5, "{found}");
 }
