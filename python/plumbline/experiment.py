@@ -33,8 +33,11 @@ class Experiment:
         """Names of the variants; the first is the baseline."""
 
     def blocks(self) -> pd.DataFrame:
-        """One row a block and result, in the order in which they were taken: ``round`` (from 1), ``variant``, ``folder``,
-        ``block_failed`` (why it came to nothing), and what :meth:`Run.frame` has of its run."""
+        """One row a block and result, in the order in which they were taken.
+
+        ``round`` (from 1), ``variant``, ``folder``, ``block_failed`` (why it came to nothing), and what
+        :meth:`Run.frame` has of its run.
+        """
         frames = []
         for block in field(self._file, self.order, "blocks"):
             around = {
@@ -65,10 +68,11 @@ class Experiment:
     def verdicts(self) -> pd.DataFrame:
         """One row a contrast and figure, the primary one first.
 
-        ``candidate``, ``baseline``, the labels as ``label_...``, ``figure``, ``unit``, ``role`` (``primary`` is tested),
-        ``baseline_value`` and ``candidate_value`` in that unit, ``ratio`` (candidate over baseline), its interval ``low``
-        and ``high`` with its true ``level``, ``p``, ``p_adjusted``, ``verdict`` (``better``, ``worse``, ``equivalent``,
-        ``no-difference-shown``, ``untestable``, ``none``; missing of a figure that is not tested), ``sentence``.
+        ``candidate``, ``baseline``, the labels as ``label_...``, ``figure``, ``unit``, ``role`` (``primary`` is
+        tested), ``baseline_value`` and ``candidate_value`` in that unit, ``ratio`` (candidate over baseline), its
+        interval ``low`` and ``high`` with its true ``level``, ``p``, ``p_adjusted``, ``verdict`` (``better``,
+        ``worse``, ``equivalent``, ``no-difference-shown``, ``untestable``, ``none``; missing of a figure that is not
+        tested), ``sentence``.
         """
         file = self.folder / _COMPARISON
         rows = []

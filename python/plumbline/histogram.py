@@ -97,11 +97,12 @@ class Histogram:
     def merged(cls, histograms: Iterable["Histogram"]) -> "Histogram":
         """All values of several histograms in one. Histograms merge; quantiles do not."""
         counts: dict[int, int] = {}
-        lows, highs = [], []
+        lows: list[int] = []
+        highs: list[int] = []
         for histogram in histograms:
             for index, count in histogram._counts.items():
                 counts[index] = counts.get(index, 0) + count
-            if histogram.count:
+            if histogram.minimum is not None and histogram.maximum is not None:
                 lows.append(histogram.minimum)
                 highs.append(histogram.maximum)
         return cls(counts, min(lows, default=None), max(highs, default=None))

@@ -152,7 +152,7 @@ class Run:
         for number, line in enumerate(whole.split("\n"), start=1):
             if not line or line[0] in '#"':
                 continue
-            tag, comma, rest = line.partition(",") if line.startswith("Tag=") else ("Tag=", ",", line)
+            tag, _, rest = line.partition(",") if line.startswith("Tag=") else ("Tag=", ",", line)
             fields = rest.split(",")
             try:
                 start_s, length_s = float(fields[0]), float(fields[1])
@@ -173,8 +173,8 @@ class Run:
             yield row
 
     def host(self) -> pd.DataFrame:
-        """What the machine did meanwhile, from the CSV file beside the record; one row a sample, columns as in the file.
-        Empty when it was not watched."""
+        """What the machine did meanwhile, from the CSV file beside the record; one row a sample, columns as in the
+        file. Empty when it was not watched."""
         files = sorted(self.folder.glob("*.csv"))
         if not files:
             return pd.DataFrame()

@@ -30,7 +30,8 @@ class Decoding(unittest.TestCase):
         histogram = Histogram.decode(packed(plain(bytes([9, 4]))))
         self.assertEqual((histogram.count, histogram.minimum, histogram.maximum), (2, 5, 5))
         self.assertEqual([histogram.quantile(q) for q in (0.0, 0.5, 1.0)], [5, 5, 5])
-        self.assertEqual(histogram.buckets().to_dict("records"), [{"low_ns": 5, "high_ns": 5, "count": 2, "share": 1.0}])
+        expected = [{"low_ns": 5, "high_ns": 5, "count": 2, "share": 1.0}]
+        self.assertEqual(histogram.buckets().to_dict("records"), expected)
 
     def test_an_empty_one_has_no_quantile(self) -> None:
         histogram = Histogram.decode(packed(plain(b"")))

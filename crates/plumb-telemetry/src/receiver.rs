@@ -138,6 +138,11 @@ impl Receiver {
         self.kind
     }
 
+    /// How long a request may take.
+    pub(crate) fn patience(&self) -> Span {
+        self.patience
+    }
+
     /// Its URL, without secrets.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -1,9 +1,9 @@
 //! When figures are sent, on a thread of its own: whoever measures never waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver as Queue, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver as Queue, Sender as QueueEnd, channel};
+use std::time::Duration;
 
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_measure::{Clock as _, counted};
@@ -14,6 +14,9 @@ use crate::{Family, Identity, Receiver, TelemetryError};
 const WAITING_MAX: usize = 60;
 /// Figures are sent no more often than this, and once more at the end.
 const EVERY_NS: u64 = 1_000_000_000;
+
+/// How long the end is waited for, over what two requests may take: a name may be looked up for long.
+const END_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Figures at a moment.
 #[derive(Debug)]
@@ -67,13 +70,23 @@ impl Delivered {
     }
 }
 
+/// What the thread and those who hand over know of each other.
+#[derive(Debug, Default)]
+struct Around {
+    /// Batches in the queue.
+    waiting: AtomicUsize,
+    /// The last batch is in the queue, or comes at once.
+    ending: AtomicBool,
+}
+
 /// Sends the figures of a run to a receiver.
 #[derive(Debug)]
 pub struct Sender {
     receiver: Receiver,
-    queue: Option<SyncSender<Batch>>,
-    ending: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Delivered>>,
+    queue: Option<QueueEnd<Batch>>,
+    around: Arc<Around>,
+    /// What became of them, once the thread has ended.
+    outcome: Queue<Delivered>,
     left_out: u64,
     next_ns: u64,
 }
@@ -84,19 +97,23 @@ impl Sender {
     /// # Errors
     /// [`TelemetryError::Thread`] when no thread can be started.
     pub fn start(receiver: &Receiver, identity: &Identity) -> Result<Self, TelemetryError> {
-        let (queue, waiting) = sync_channel(WAITING_MAX);
-        let ending = Arc::new(AtomicBool::new(false));
-        let (to, by, ends) = (receiver.clone(), identity.clone(), Arc::clone(&ending));
+        let (queue, waiting) = channel();
+        let around = Arc::new(Around::default());
+        let (told, outcome) = channel();
+        let (to, by, known) = (receiver.clone(), identity.clone(), Arc::clone(&around));
         let start_ns = clock::wall_ns();
-        let thread = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("telemetry".into())
-            .spawn(move || send_all(&to, &by, start_ns, &waiting, &ends))
+            .spawn(move || {
+                // nobody may wait for it any more
+                let _ = told.send(send_all(&to, &by, start_ns, &waiting, &known));
+            })
             .map_err(|cause| TelemetryError::Thread { option: receiver.kind().option(), cause })?;
         Ok(Self {
             receiver: receiver.clone(),
             queue: Some(queue),
-            ending,
-            thread: Some(thread),
+            around,
+            outcome,
             left_out: 0,
             next_ns: 0,
         })
@@ -117,25 +134,36 @@ impl Sender {
     /// Hands figures over without waiting; what finds no room is left out and counted.
     pub fn offer(&mut self, families: &Arc<Vec<Family>>) {
         self.next_ns = MonotonicClock.now_ns().saturating_add(EVERY_NS);
-        let batch = Batch { at_ns: clock::wall_ns(), families: Arc::clone(families) };
-        let Some(queue) = &self.queue else { return };
-        match queue.try_send(batch) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.left_out += 1,
+        if self.around.waiting.load(Ordering::Acquire) < WAITING_MAX {
+            self.put(families);
+        } else {
+            self.left_out += 1;
         }
     }
 
-    /// Sends `families`, which are the last, and says what became of all. What still waits before
-    /// them is left out: the sums of the last hold everything.
-    pub fn end(mut self, families: &Arc<Vec<Family>>) -> Delivered {
-        self.ending.store(true, Ordering::Release);
+    /// Puts a batch into the queue, which takes any number.
+    fn put(&mut self, families: &Arc<Vec<Family>>) {
         let batch = Batch { at_ns: clock::wall_ns(), families: Arc::clone(families) };
-        if let Some(queue) = self.queue.take() {
-            // the thread takes everything that waits at once now, so there is room soon
-            let _ = queue.send(batch);
+        self.around.waiting.fetch_add(1, Ordering::AcqRel);
+        if self.queue.as_ref().is_none_or(|queue| queue.send(batch).is_err()) {
+            self.left_out += 1; // the thread has ended
         }
-        let sent = self.thread.take().and_then(|thread| thread.join().ok());
-        let mut delivered = sent.unwrap_or_default();
+    }
+
+    /// Sends `families`, which are the last, and says what became of all; waits no longer than two
+    /// requests may take. What still waits before them is left out: the sums of the last hold
+    /// everything.
+    pub fn end(mut self, families: &Arc<Vec<Family>>) -> Delivered {
+        self.around.ending.store(true, Ordering::Release);
+        self.put(families);
+        self.queue = None;
+        let patience = Duration::from_nanos(2 * self.receiver.patience().ns()) + END_PATIENCE;
+        let outcome = self.outcome.recv_timeout(patience);
+        let mut delivered = outcome.unwrap_or_else(|_| Delivered {
+            refused: 1,
+            trouble: Some("it keeps us waiting".into()),
+            ..Delivered::default()
+        });
         delivered.left_out += self.left_out;
         delivered
     }
@@ -147,13 +175,15 @@ fn send_all(
     identity: &Identity,
     start_ns: u64,
     waiting: &Queue<Batch>,
-    ending: &AtomicBool,
+    around: &Around,
 ) -> Delivered {
     let links = receiver.links();
     let mut delivered = Delivered::default();
     while let Ok(mut batch) = waiting.recv() {
-        if ending.load(Ordering::Acquire) {
+        around.waiting.fetch_sub(1, Ordering::AcqRel);
+        if around.ending.load(Ordering::Acquire) {
             while let Ok(later) = waiting.recv() {
+                // up to the end of the queue, which is there or comes at once
                 batch = later;
                 delivered.left_out += 1;
             }

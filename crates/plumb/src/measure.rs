@@ -70,26 +70,7 @@ pub(crate) struct Run {
 impl Run {
     /// What the run means for whoever called.
     pub(crate) fn exit(&self) -> Exit {
-        if self.record.status == Status::Interrupted {
-            Exit::Interrupted
-        } else if self.missed() || !(self.record.validity.valid || self.unchecked()) {
-            Exit::Finding
-        } else if self.unchecked() {
-            Exit::Unanswered
-        } else {
-            Exit::Ran
-        }
-    }
-
-    /// The only thing against the figures is that something could not be checked.
-    fn unchecked(&self) -> bool {
-        !self.record.validity.is_checked()
-    }
-
-    /// A threshold of the plan was missed.
-    fn missed(&self) -> bool {
-        let mut thresholds = self.record.results.iter().flat_map(|result| &result.thresholds);
-        thresholds.any(|threshold| !threshold.met)
+        Exit::of(&self.record)
     }
 
     /// The page for people, as it lies in the folder.

@@ -140,3 +140,101 @@ impl VerdictFiles {
         all.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plumb_measure::{
+        Finding, FindingKind, ResultRecord, Scope, Status, ThresholdRecord, Validity,
+    };
+    use plumb_pipeline::State;
+    use serde_json::json;
+
+    use super::*;
+    use crate::exit::Exit;
+
+    /// A record with findings of these scopes, and a threshold.
+    fn record(scopes: &[Scope], met: bool, status: Status) -> RunRecord {
+        let finding = |scope: &Scope| Finding {
+            kind: FindingKind::ForeignLoad,
+            scope: *scope,
+            text: "others".into(),
+        };
+        let validity = Validity::of(scopes.iter().map(finding));
+        let threshold =
+            ThresholdRecord { text: "p95 < 1s".into(), found: None, unit: "ns".into(), met };
+        let result = ResultRecord {
+            thresholds: vec![threshold],
+            validity: validity.clone(),
+            ..ResultRecord::default()
+        };
+        let host = json!({"name": "h", "kernel": "k", "cpus": 1, "placement": "p", "clock": "c",
+            "clock_read_ns": 1});
+        let plan = json!({"layer": "net", "verb": "ping", "command": [], "options": {},
+            "load": "closed", "seed": 0});
+        let bare = json!({"schema": "plumb.run/1", "plumb": {"version": "1"}, "started": "now",
+            "status": "complete", "plan": plan, "host": host, "target": {"address": "db1"},
+            "validity": validity, "results": []});
+        let bare = RunRecord::from_json(&bare.to_string()).expect("a record");
+        RunRecord { status, validity, results: vec![result], ..bare }
+    }
+
+    #[test]
+    fn the_files_and_the_exit_code_say_the_same_of_every_run() {
+        let all = [Scope::Everything, Scope::Unchecked, Scope::Latency, Scope::Nothing];
+        for chosen in 0..1 << all.len() {
+            let some = all.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1);
+            let scopes: Vec<Scope> = some.map(|(_, scope)| *scope).collect();
+            for (met, status) in
+                [(true, Status::Complete), (false, Status::Complete), (true, Status::Interrupted)]
+            {
+                let record = record(&scopes, met, status);
+                let state = of_run(&record, Path::new("run")).state();
+                let expected = match Exit::of(&record) {
+                    Exit::Ran => State::Passed,
+                    Exit::Finding => State::Failed,
+                    Exit::Unanswered => State::Unanswered,
+                    // what failed before stands
+                    Exit::Interrupted if scopes.contains(&Scope::Everything) => State::Failed,
+                    Exit::Interrupted => State::Unanswered,
+                    Exit::DidNotRun => unreachable!("it ran"),
+                };
+                assert_eq!(state, expected, "{scopes:?}, met: {met}, {status:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_that_measures_or_compares_has_the_files() {
+        fn look(path: &str, command: &Command, found: &mut Vec<String>) {
+            for inner in command.get_subcommands() {
+                look(format!("{path} {}", inner.get_name()).trim_start(), inner, found);
+            }
+            if command.get_arguments().any(|argument| argument.get_id() == "junit") {
+                found.push(path.to_owned());
+            }
+        }
+        let mut found = Vec::new();
+        look("", &crate::commands::all(), &mut found);
+        for command in [
+            "checkup",
+            "net ping",
+            "net stream",
+            "net check",
+            "http ping",
+            "http load",
+            "db ping",
+            "lock load pairs",
+            "flow load",
+            "ab",
+            "compare",
+            "lab run",
+            "baseline check",
+            "report",
+        ] {
+            assert!(found.iter().any(|it| it == command), "{command}: {found:?}");
+        }
+        for command in ["net serve", "lab calibrate", "baseline set", "size", "host record"] {
+            assert!(!found.iter().any(|it| it == command), "{command}");
+        }
+    }
+}
