@@ -1,6 +1,9 @@
 //! The cases of a comparison.
 
-use plumb_measure::{Comparison, Contrast, DesignKind, Verdict as Answer};
+use plumb_measure::{
+    Comparison, Contrast, DesignKind, Endpoint, FigureUnit, Verdict as Answer, counted, signed,
+};
+use plumb_page::figures::{milliseconds, per_second, with_unit};
 
 use crate::run::kind_of;
 use crate::{Case, Grade, Remark, Verdict};
@@ -76,13 +79,19 @@ impl Verdict {
         everything: String,
     ) -> Self {
         let mut verdict = Self::of_comparison(comparison, title, everything);
+        let held: Vec<Held> =
+            comparison.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
+        verdict.sentence = summed_up(&held, tolerance);
         for (case, contrast) in verdict.cases.iter_mut().zip(&comparison.contrasts) {
             case.remarks.retain(|remark| remark.grade == Grade::Notes);
-            let against = match Held::of(contrast, tolerance) {
+            // the same from run to run, so that a host can follow it
+            case.group.clone_from(&verdict.title);
+            case.found = contrast.endpoints.first().map(against).unwrap_or_default();
+            let remark = match Held::of(contrast, tolerance) {
                 Held::Within => None,
                 Held::Beyond => {
                     let percent = 100.0 * tolerance.unwrap_or_default();
-                    let text = format!("worse by more than {percent} %: {}", contrast.sentence);
+                    let text = format!("{}: worse by more than {percent} %", case.found);
                     Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
                 }
                 Held::Unknown if tolerance.is_some() => {
@@ -94,10 +103,42 @@ impl Verdict {
                     Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
                 }
             };
-            case.remarks.splice(0..0, against);
+            case.remarks.splice(0..0, remark);
         }
         verdict
     }
+}
+
+/// How many points are worse than allowed, in a sentence.
+fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
+    let count = |which| held.iter().filter(|it| **it == which).count();
+    let (limit, all) = (100.0 * tolerance.unwrap_or_default(), counted(held.len() as u64, "point"));
+    let are = |count: usize| if count == 1 { "is" } else { "are" };
+    match (count(Held::Beyond), count(Held::Unknown), tolerance) {
+        (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
+        (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
+        (0, 0, Some(_)) => {
+            format!("None of {all} is worse than the baseline by more than {limit} %.")
+        }
+        (0, unknown, Some(_)) => format!("{unknown} of {all} cannot be compared."),
+        (worse, _, Some(_)) => format!(
+            "{worse} of {all} {} worse than the baseline by more than {limit} %.",
+            are(worse)
+        ),
+    }
+}
+
+/// Both values of a figure, and the change from one to the other.
+fn against(endpoint: &Endpoint) -> String {
+    let shown = |value: f64| match endpoint.unit {
+        FigureUnit::Ns => milliseconds(value / 1e6),
+        FigureUnit::PerSecond => per_second(value),
+        FigureUnit::KbPerSecond => with_unit(value, "kB/s"),
+        FigureUnit::Plain => with_unit(value, ""),
+    };
+    let change = endpoint.ratio.and_then(|ratio| signed(endpoint.improvement(ratio)));
+    let change = change.map_or_else(String::new, |change| format!(", {change} % (+ is better)"));
+    format!("{}, the baseline {}{change}", shown(endpoint.candidate), shown(endpoint.baseline))
 }
 
 fn case_of(contrast: &Contrast) -> Case {
@@ -146,5 +187,102 @@ fn sentence(comparison: &Comparison) -> String {
     match counts.is_empty() {
         true => "Nothing was compared.".into(),
         false => format!("{} contrasts: {}.", contrasts.len(), counts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plumb_measure::{Better, COMPARISON_SCHEMA, Checks, Design, Program, Role};
+
+    use super::*;
+    use crate::State;
+
+    /// A contrast whose primary figure, a time, changed by `ratio`.
+    fn contrast(ratio: Option<f64>, verdict: Answer) -> Contrast {
+        let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
+        let primary = Endpoint {
+            ratio,
+            role: Role::Primary,
+            verdict: Some(verdict),
+            ..Endpoint::described(time, 2e6, 2e6 * ratio.unwrap_or_default())
+        };
+        Contrast {
+            baseline: "main".into(),
+            candidate: "run".into(),
+            labels: BTreeMap::new(),
+            same_treatment: false,
+            sentence: "So it is.".into(),
+            endpoints: vec![primary],
+            checks: Checks::default(),
+            tails: Vec::new(),
+        }
+    }
+
+    fn comparison(contrasts: Vec<Contrast>) -> Comparison {
+        Comparison {
+            schema: COMPARISON_SCHEMA.into(),
+            plumb: Program { version: "1".into() },
+            compared: "2026-11-21T08:30:48Z".into(),
+            design: Design {
+                kind: DesignKind::Separate,
+                seed: None,
+                rounds: 0,
+                complete_rounds: 0,
+                tests: None,
+                rounds_needed: None,
+                cut_short: None,
+                margin: None,
+            },
+            variants: Vec::new(),
+            differences: Vec::new(),
+            shared: BTreeMap::new(),
+            warnings: Vec::new(),
+            contrasts,
+        }
+    }
+
+    #[test]
+    fn the_verdict_of_a_contrast_is_that_of_its_case() {
+        for (answer, state) in [
+            (Answer::Better, State::Passed),
+            (Answer::Equivalent, State::Passed),
+            (Answer::NoDifferenceShown, State::Passed),
+            (Answer::Worse, State::Failed),
+            (Answer::Untestable, State::Unanswered),
+            (Answer::None, State::Unanswered),
+        ] {
+            let all = comparison(vec![contrast(Some(1.0), answer)]);
+            let verdict = Verdict::of_comparison(&all, "t".into(), String::new());
+            assert_eq!(verdict.state(), state, "{answer:?}");
+            assert_eq!(verdict.sentence, "So it is.");
+        }
+        let nothing = Verdict::of_comparison(&comparison(Vec::new()), "t".into(), String::new());
+        assert_eq!(nothing.state(), State::Unanswered);
+    }
+
+    #[test]
+    fn a_tolerance_decides_where_statistics_cannot() {
+        let of = |ratios: &[Option<f64>], tolerance| {
+            let all = ratios.iter().map(|ratio| contrast(*ratio, Answer::None)).collect();
+            Verdict::of_baseline(&comparison(all), tolerance, "t".into(), String::new())
+        };
+        for (ratio, tolerance, state) in [
+            (Some(1.09), Some(0.1), State::Passed),
+            (Some(0.5), Some(0.1), State::Passed),
+            (Some(1.11), Some(0.1), State::Failed),
+            (Some(f64::NAN), Some(0.1), State::Unanswered),
+            (None, Some(0.1), State::Unanswered),
+            (Some(1.0), None, State::Unanswered),
+        ] {
+            let verdict = of(&[ratio], tolerance);
+            assert_eq!(verdict.state(), state, "{ratio:?} {tolerance:?}");
+        }
+        let verdict = of(&[Some(1.2), Some(1.0)], Some(0.1));
+        let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
+        assert_eq!(verdict.sentence, sentence);
+        let found = "2.40 ms, the baseline 2.00 ms, -20.0 % (+ is better)";
+        assert_eq!(verdict.cases[0].found, found);
     }
 }

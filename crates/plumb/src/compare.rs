@@ -92,17 +92,19 @@ pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result
 }
 
 /// Reads runs that were taken one after another and compares them with the first.
-pub(crate) fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
-    let runs = folders
-        .iter()
-        .map(|folder| {
-            ensure!(
-                !is_experiment(folder),
-                "{} is an experiment: its pairs are compared by naming it alone",
-                folder.display()
-            );
-            Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
-        })
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(separate(&experiment::program(), clock::utc(clock::wall_ns()), &runs, faults)?)
+fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
+    let runs = folders.iter().map(|folder| {
+        ensure!(
+            !is_experiment(folder),
+            "{} is an experiment: its pairs are compared by naming it alone",
+            folder.display()
+        );
+        Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
+    });
+    compared(&runs.collect::<anyhow::Result<Vec<_>>>()?, faults)
+}
+
+/// Compares runs that were taken one after another with the first of them.
+pub(crate) fn compared(runs: &[SeparateRun], faults: Faults) -> anyhow::Result<Comparison> {
+    Ok(separate(&experiment::program(), clock::utc(clock::wall_ns()), runs, faults)?)
 }

@@ -1,17 +1,17 @@
 //! `plumb baseline check`: whether a run is worse than its baseline.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_folder::{Baseline, Baselines, RECORD, read_record};
-use plumb_lab::{Admission, Faults};
+use plumb_lab::{Admission, Faults, SeparateRun};
 use plumb_measure::{Comparison, RunRecord, Share, signed};
 use plumb_pipeline::{Held, Verdict};
-use plumb_report::comparison;
+use plumb_report::{comparison, terminal};
 
 use super::{RunsOptions, folder_of, latest, unknown};
-use crate::compare::separate_runs;
+use crate::compare;
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions};
 use crate::form::{Form, FormOptions};
@@ -81,7 +81,9 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     }
     // a baseline that was accepted when it was set stays one
     let of_both = Faults { invalid: Admission::Accept, unchecked: Admission::Accept };
-    let compared = separate_runs(&[of_baseline, path.clone()], of_both)?;
+    let first = SeparateRun { name: baseline.name.clone(), record: read_record(&of_baseline)? };
+    let second = SeparateRun { name: name_of(&path, &baseline.name), record };
+    let compared = compare::compared(&[first, second], of_both)?;
     let tolerance = options.tolerance.map(Share::of_one).or(baseline.tolerance);
     files.write(|| {
         let title = format!("baseline {}: {}", baseline.name, baseline.plan);
@@ -90,10 +92,10 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             .recorded(path.join(RECORD).display().to_string())
     })?;
     let form = Form::from(options.form);
-    experiment::print(&compared, form, None)?;
     if form == Form::Text {
         say(&compared, baseline, tolerance)?;
     }
+    experiment::print(&compared, form, None)?;
     Ok(exit(&compared, tolerance))
 }
 
@@ -107,10 +109,15 @@ fn spoiled(record: &RunRecord, faults: Faults) -> Option<Exit> {
     }
 }
 
-/// How each figure stands to its tolerance.
+/// What a run is called in tables: as its folder, unless the baseline is called so.
+fn name_of(path: &Path, baseline: &str) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| name != baseline).unwrap_or_else(|| path.display().to_string())
+}
+
+/// How each figure stands to its tolerance: that comes first.
 fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
     let mut out = io::stdout();
-    writeln!(out)?;
     for contrast in &compared.contrasts {
         let primary = contrast.endpoints.first();
         let figure = primary.map_or("figures", |it| it.name.as_str());
@@ -125,8 +132,10 @@ fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> an
         };
         let point = contrast.name();
         let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
-        writeln!(out, "baseline {}: {point}{figure} {change} %, {said}", baseline.name)?;
+        let line = format!("baseline {}: {point}{figure} {change} %, {said}", baseline.name);
+        write!(out, "{}", terminal::paragraph(&line))?;
     }
+    writeln!(out)?;
     Ok(())
 }
 

@@ -20,6 +20,11 @@ fn measure(server: &Server, folder: &Path) {
     ping(&server.address, &["--count=300", "--warmup=0s"], folder).with(0);
 }
 
+/// What it said, on one line.
+fn said(ended: &Ended) -> String {
+    ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn baseline(words: &[&str], folder: &Path) -> Ended {
     plumb(&[&["baseline"], words].concat(), folder)
 }
@@ -32,8 +37,8 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
     let slow = Server::start(&["--service-time=20ms"]);
     let address = slow.address.clone();
     ping(&address, &["--count=20", "--warmup=0s"], at).with(0);
-    let said = baseline(&["set", "main", "--tolerance=1%"], at).with(0).stdout;
-    assert!(said.contains(&format!("(net ping {address})")), "{said}");
+    let set = baseline(&["set", "main", "--tolerance=1%"], at).with(0).stdout;
+    assert!(set.contains(&format!("(net ping {address})")), "{set}");
     // nothing but itself was measured
     let ended = baseline(&["check", "main"], at).with(2);
     assert!(ended.stderr.contains("beside itself"), "{ended:?}");
@@ -43,7 +48,7 @@ fn a_later_run_of_the_plan_is_held_against_its_baseline() {
     // a later run of another plan is none of its
     ping(&fast.address, &["--count=20", "--warmup=0s", "--size=1B"], at).with(0);
     let ended = baseline(&["check", "main", "--junit=v.xml"], at).with(0);
-    assert!(ended.stdout.contains("within the tolerance of 1 %"), "{ended:?}");
+    assert!(said(&ended).contains("within the tolerance of 1 %"), "{ended:?}");
     let xml = read(&at.join("v.xml"));
     let second = runs(at)[1].file_name().expect("a name").to_string_lossy().into_owned();
     assert!(!xml.contains("<error") && xml.contains(&second), "{xml}");
@@ -62,10 +67,10 @@ fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
     let second = runs(at)[1].display().to_string();
     let ended =
         baseline(&["check", "fast", &second, "--tolerance=50%", "--junit=v.xml"], at).with(1);
-    assert!(ended.stdout.contains("WORSE than the tolerance of 50 %"), "{ended:?}");
+    assert!(said(&ended).contains("WORSE than the tolerance of 50 %"), "{ended:?}");
     assert!(read(&at.join("v.xml")).contains("<failure type=\"tolerance-exceeded\""));
     let ended = baseline(&["check", "fast", &second, "--junit=v.xml"], at).with(3);
-    assert!(ended.stdout.contains("no verdict: give --tolerance"), "{ended:?}");
+    assert!(said(&ended).contains("no verdict: give --tolerance"), "{ended:?}");
     assert!(read(&at.join("v.xml")).contains("<error type=\"no-verdict\""));
     let json =
         baseline(&["check", "fast", &second, "--tolerance=50%", "--json"], at).with(1).json();
@@ -98,8 +103,8 @@ fn baselines_are_listed_replaced_and_forgotten() {
     let first = runs(at)[0].display().to_string();
     baseline(&["set", "main", &first, "--tolerance=5%"], at).with(0);
     measure(&server, at);
-    let said = baseline(&["set", "main"], at).with(0).stdout;
-    assert!(said.contains("; before it was "), "{said}");
+    let set = baseline(&["set", "main"], at).with(0).stdout;
+    assert!(set.contains("; before it was "), "{set}");
     let all: Value = baseline(&["list", "--json"], at).with(0).json();
     assert_eq!(all["schema"], "plumb.baselines/1");
     let second = runs(at)[1].file_name().expect("a name").to_string_lossy().into_owned();

@@ -39,6 +39,9 @@ fn the_python_package_reads_what_the_program_says() {
     for file in ["pyproject.toml", "README.md"] {
         fs::copy(source.join(file), at.join("source").join(file)).expect("it is there");
     }
+    let manifest = kit::read(&at.join("source/pyproject.toml"));
+    let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(manifest.contains(&version), "it has the version of the program: {manifest}");
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"];
     let words = ["--no-deps", "--no-build-isolation", "--target=site", "./source"];
     python(&[&pip[..], &words].concat(), at, &[]).with(0);
