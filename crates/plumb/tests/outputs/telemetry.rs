@@ -139,6 +139,14 @@ fn prometheus_stores_what_the_record_holds() {
     let words = [&words[..], &["--for=50ms", "--idle=50ms", "--stability=50ms"]].concat();
     let ended = plumb(&words, folder.path());
     assert!(!ended.stderr.contains("not delivered"), "{ended:?}");
+    // remotes are told of nobody, and what they measured is told by who leads them
+    let remotes = ["--remotes=local:2", "--connections=2", "--out=both", "--remote-write", &url];
+    let words = [&remotes[..], &SHORT, &["--junit=v.xml"]].concat();
+    ping(&server.address, &words, folder.path()).with(0);
+    let both = record(&folder.path().join("both"));
+    let operations = both["results"][0]["operations"].as_u64().expect("a number") as f64;
+    assert_eq!(value(&address, "plumb_run_operations_total{instance=\"both\"}"), operations);
+    assert!(kit::read(&folder.path().join("v.xml")).contains("<testcase "));
     assert!(value(&address, "count(plumb_run_info{instance=~\"check/parts/.*\"})") > 4.0);
 }
 
