@@ -39,7 +39,7 @@ pub use find::{Block, Found, FoundExperiment, FoundRun};
 pub use folder_of::FolderOf;
 pub use host_track::read_host_tracks;
 pub use moment::wall_ns;
-pub use names::{EXPERIMENT, RECORD};
+pub use names::{CHECK, CHECKUP, EXPERIMENT, RECORD};
 pub use place::Place;
 pub use read::{
     is_check, is_checkup, is_experiment, read_check, read_checkup, read_comparison, read_intervals,

@@ -7,9 +7,9 @@ pub(crate) const INTERVALS: &str = "intervals.hlog";
 /// The record of a comparison.
 pub(crate) const COMPARISON: &str = "comparison.json";
 /// The check of a network path: what is asked for and what came of it.
-pub(crate) const CHECK: &str = "check.json";
+pub const CHECK: &str = "check.json";
 /// The checkup of a landscape: the same.
-pub(crate) const CHECKUP: &str = "checkup.json";
+pub const CHECKUP: &str = "checkup.json";
 /// What an experiment was asked for.
 pub const EXPERIMENT: &str = "experiment.toml";
 /// In which order its blocks are taken.

@@ -53,3 +53,5 @@ pub mod terminal;
 mod verdict;
 
 use plumb_page::{figures, page, sheet, table, tile, trust, wrap};
+
+pub use verdict::sentence;

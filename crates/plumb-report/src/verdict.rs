@@ -157,7 +157,8 @@ pub(crate) fn counts(record: &RunRecord) -> String {
 }
 
 /// The run in one or two sentences.
-pub(crate) fn sentence(record: &RunRecord) -> String {
+#[must_use]
+pub fn sentence(record: &RunRecord) -> String {
     let said = match Trust::of_run(record) {
         Trust::Full => measured(record),
         Trust::Throughput => lower_bound(record),

@@ -7,6 +7,7 @@
 //! than the operation waited.
 
 mod account;
+pub mod attributes;
 mod error;
 mod file;
 mod otlp;

@@ -4,8 +4,8 @@ use clap::Command;
 
 use crate::layers::LAYERS;
 use crate::{
-    ab, check, checkup, compare, host_idle, lab, manual, net_check, remote, report, show, smc,
-    watch,
+    ab, baseline, check, checkup, compare, host_idle, lab, manual, metrics, net_check, pipeline,
+    remote, report, show, smc, watch,
 };
 
 /// `plumb` with every subcommand.
@@ -33,6 +33,7 @@ pub(crate) fn all() -> Command {
         .mut_subcommand("host", |host| host.subcommand(show::command()).subcommand(host_idle::command()))
         .subcommand(ab::command())
         .subcommand(compare::command())
+        .subcommand(baseline::command())
         .subcommand(lab::command())
         .subcommand(report::command())
         .subcommand(check::command())
@@ -43,6 +44,8 @@ pub(crate) fn all() -> Command {
         .subcommand(remote::on_command())
         .subcommand(remote::paths_command())
         .subcommand(watch::command())
+        .mut_subcommands(metrics::offer)
+        .mut_subcommands(pipeline::offer)
         .mut_subcommands(plumb_options::offer)
         .subcommands(manual::commands()) // what writes itself takes no options from files
 }

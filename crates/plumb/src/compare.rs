@@ -14,6 +14,7 @@ use plumb_report::comparison;
 
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn};
+use crate::pipeline::VerdictFiles;
 use plumb_options::FormOptions;
 
 #[derive(Args, Clone, Debug)]
@@ -55,6 +56,7 @@ pub(crate) fn command() -> Command {
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CompareOptions::from_arg_matches(words)?;
+    let files = VerdictFiles::of(words)?;
     let faults = Faults::from(options.admission);
     let compared = match options.runs.as_slice() {
         [only] => {
@@ -72,6 +74,7 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             format!("cannot write {}; name a file in a folder you may write to", file.display())
         })?;
     }
+    files.write(|| experiment::verdict(&compared, options.runs.last().map(PathBuf::as_path)))?;
     experiment::print(&compared, options.form.into(), None)?;
     Ok(match options.fail_on {
         None => Exit::Ran,
@@ -96,17 +99,20 @@ pub(crate) fn stored_experiment(folder: &Path, faults: Faults) -> anyhow::Result
     Ok(interleaved(&experiment::program(), now, &Experiment::of(&order, faults), &variants)?)
 }
 
+/// Reads runs that were taken one after another and compares them with the first.
 fn separate_runs(folders: &[PathBuf], faults: Faults) -> anyhow::Result<Comparison> {
-    let runs = folders
-        .iter()
-        .map(|folder| {
-            ensure!(
-                !is_experiment(folder),
-                "{} is an experiment: its pairs are compared by naming it alone",
-                folder.display()
-            );
-            Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
-        })
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(separate(&experiment::program(), clock::utc(clock::wall_ns()), &runs, faults)?)
+    let runs = folders.iter().map(|folder| {
+        ensure!(
+            !is_experiment(folder),
+            "{} is an experiment: its pairs are compared by naming it alone",
+            folder.display()
+        );
+        Ok(SeparateRun { name: folder.display().to_string(), record: read_record(folder)? })
+    });
+    compared(&runs.collect::<anyhow::Result<Vec<_>>>()?, faults)
+}
+
+/// Compares runs that were taken one after another with the first of them.
+pub(crate) fn compared(runs: &[SeparateRun], faults: Faults) -> anyhow::Result<Comparison> {
+    Ok(separate(&experiment::program(), clock::utc(clock::wall_ns()), runs, faults)?)
 }

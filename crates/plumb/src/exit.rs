@@ -3,6 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
+use plumb_measure::{RunRecord, Status};
+
 /// The meaning of each exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -16,6 +18,25 @@ pub(crate) enum Exit {
     Unanswered,
     /// A signal ended it.
     Interrupted,
+}
+
+impl Exit {
+    /// What the run in `record` means for whoever called.
+    pub(crate) fn of(record: &RunRecord) -> Self {
+        let mut thresholds = record.results.iter().flat_map(|result| &result.thresholds);
+        let missed = thresholds.any(|threshold| !threshold.met);
+        // the only thing against the figures is that something could not be checked
+        let unchecked = !record.validity.is_checked();
+        if record.status == Status::Interrupted {
+            Self::Interrupted
+        } else if missed || !(record.validity.valid || unchecked) {
+            Self::Finding
+        } else if unchecked {
+            Self::Unanswered
+        } else {
+            Self::Ran
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

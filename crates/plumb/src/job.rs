@@ -6,6 +6,7 @@ use plumb_engine::layer::{Job, Measure};
 use plumb_engine::options::HostOptions;
 
 use crate::measure::plain;
+use crate::metrics::Receivers;
 use crate::{commands, layers};
 
 /// The measurement that `words`, those behind `plumb`, ask for.
@@ -23,6 +24,14 @@ pub(crate) fn measurement(words: &[String]) -> anyhow::Result<Box<dyn Measure>> 
             )
         }
     }
+}
+
+/// Who is told the figures of the measurement that `words`, those behind `plumb`, ask for.
+///
+/// # Errors
+/// When they are no command of a layer, or a receiver cannot be used.
+pub(crate) fn receivers(words: &[String]) -> anyhow::Result<Receivers> {
+    Receivers::of(&parse(words)?.1)
 }
 
 /// The layer and the options that `words`, those behind `plumb`, name.

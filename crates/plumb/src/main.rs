@@ -4,6 +4,7 @@
 //! a run. Nothing else happens here.
 
 mod ab;
+mod baseline;
 mod check;
 mod checkup;
 mod commands;
@@ -27,6 +28,7 @@ mod metrics;
 mod net_check;
 mod niping;
 mod pages;
+mod pipeline;
 mod progress;
 mod remote;
 mod report;
@@ -101,6 +103,7 @@ fn run(words: &[OsString]) -> anyhow::Result<Exit> {
         Some(("checkup", words)) => checkup::run(words, masked()),
         Some(("ab", words)) => ab::run(words),
         Some(("compare", words)) => compare::run(words),
+        Some(("baseline", words)) => baseline::run(words),
         Some(("lab", words)) => lab::run(words),
         Some(("report", words)) => report::run(words),
         Some(("check", words)) => check::run(words),

@@ -22,7 +22,8 @@ use plumb_wire::secret;
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Receivers};
+use crate::pipeline::{self, VerdictFiles};
 use crate::progress::{self, Onlooker};
 use crate::remote::{CommonStart, Conductor, Drivers, lead};
 use crate::report::page_of;
@@ -38,8 +39,10 @@ pub(crate) fn run_layer(
     match layer.job(matches).map_err(plain)? {
         Job::Verb(verb) => carry_out(verb),
         Job::Measure(mut job) => {
+            let (files, receivers) = (VerdictFiles::of(matches)?, Receivers::of(matches)?);
             let stop = signals::stop()?;
-            let run = measure(job.as_mut(), command, "", &stop)?;
+            let run = measure(job.as_mut(), command, "", &receivers, &stop)?;
+            files.write(|| pipeline::of_run(&run.record, run.folder.path()))?;
             print(&run, None, job.output())?;
             Ok(run.exit())
         }
@@ -67,26 +70,7 @@ pub(crate) struct Run {
 impl Run {
     /// What the run means for whoever called.
     pub(crate) fn exit(&self) -> Exit {
-        if self.record.status == Status::Interrupted {
-            Exit::Interrupted
-        } else if self.missed() || !(self.record.validity.valid || self.unchecked()) {
-            Exit::Finding
-        } else if self.unchecked() {
-            Exit::Unanswered
-        } else {
-            Exit::Ran
-        }
-    }
-
-    /// The only thing against the figures is that something could not be checked.
-    fn unchecked(&self) -> bool {
-        !self.record.validity.is_checked()
-    }
-
-    /// A threshold of the plan was missed.
-    fn missed(&self) -> bool {
-        let mut thresholds = self.record.results.iter().flat_map(|result| &result.thresholds);
-        thresholds.any(|threshold| !threshold.met)
+        Exit::of(&self.record)
     }
 
     /// The page for people, as it lies in the folder.
@@ -96,32 +80,40 @@ impl Run {
 }
 
 /// Carries out a measurement and leaves its folder, with what there is even if it is interrupted.
-/// `title` stands before the progress it shows.
+/// `title` stands before the progress it shows; `receivers` are told the figures meanwhile.
 pub(crate) fn measure(
     job: &mut dyn Measure,
     command: &[String],
     title: &str,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<Run> {
     let drivers = Drivers::of(job, command)?;
-    measure_with(job, command, title, stop, drivers)
+    measure_with(job, command, (title, receivers), stop, drivers)
 }
 
 /// The same with whoever drives its loads.
 pub(crate) fn measure_with(
     job: &mut dyn Measure,
     command: &[String],
-    title: &str,
+    (title, receivers): (&str, &Receivers),
     stop: &Stop,
     drivers: Drivers,
 ) -> anyhow::Result<Run> {
     raise_descriptor_limit();
     let far_host = FarHostWatch::reach(&job.output().host)?;
     let outline = job.outline();
-    let metrics = job.metrics().map(|address| Metrics::serve(address, &outline)).transpose()?;
     let start_ns = clock::wall_ns();
     let mut folder = open_folder(job.output(), &outline, start_ns)?;
     let mut record = new_record(&outline, command, start_ns);
+    let place = (folder.path(), record.host.name.as_str());
+    let metrics = match Metrics::start(job.metrics(), receivers, &outline, place) {
+        Ok(metrics) => metrics,
+        Err(error) => {
+            folder.discard();
+            return Err(error);
+        }
+    };
     record.plan.options.extend(drivers.in_force());
     folder.append_intervals(&hdr::log_header(start_ns, &record.started))?;
     record.far = far_host.as_ref().map(FarHostWatch::facts);
@@ -146,7 +138,7 @@ pub(crate) fn measure_with(
         Drivers::Here | Drivers::Led { .. } => job.run(&mut keeper, stop),
     };
     progress::clear();
-    let Keeper { mut record, onlooker, host_watch, drivers, .. } = keeper;
+    let Keeper { mut record, onlooker, host_watch, drivers, metrics, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     if let Some(trouble) = onlooker.trouble {
         return Err(trouble).context("the interval log is incomplete");
@@ -171,6 +163,9 @@ pub(crate) fn measure_with(
     let run = Run { record, folder };
     run.folder.write_record(&run.record)?;
     run.report()?;
+    if let Some(metrics) = metrics {
+        metrics.end(run.record.validity.valid);
+    }
     Ok(run)
 }
 
@@ -322,7 +317,7 @@ impl Sampler for Keeper<'_> {
     fn interval(&mut self, records: &IntervalRecords) {
         self.drivers.interval(records);
         self.onlooker.interval(records);
-        if let Some(metrics) = &self.metrics {
+        if let Some(metrics) = &mut self.metrics {
             metrics.add(records);
         }
         if let Ok(host_watch) = &mut self.host_watch {

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Exit;
 use crate::job::measurement;
 use crate::measure::{Run, measure};
+use crate::metrics::Receivers;
 use crate::remote::measure_there;
 use crate::signals;
 
@@ -172,7 +173,7 @@ impl Watch {
             None => {
                 let command: Vec<String> =
                     std::iter::once("plumb".to_owned()).chain(words.iter().cloned()).collect();
-                measure(job.as_mut(), &command, "", stop)
+                measure(job.as_mut(), &command, "", &Receivers::default(), stop)
             }
         });
         if stop.asked() {

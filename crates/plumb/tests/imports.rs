@@ -17,6 +17,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-import", &["plumb-measure", "plumb-scenario", "plumb-wire"]),
     ("plumb-trace", &["plumb-engine", "plumb-measure", "plumb-serve"]),
     (
+        "plumb-telemetry",
+        &["plumb-engine", "plumb-measure", "plumb-serve", "plumb-trace", "plumb-wire"],
+    ),
+    (
         "plumb-http",
         &["plumb-engine", "plumb-measure", "plumb-scenario", "plumb-trace", "plumb-wire"],
     ),
@@ -83,6 +87,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("plumb-folder", &["plumb-checkup", "plumb-measure"]),
     ("plumb-page", &["plumb-measure"]),
     ("plumb-chart", &["plumb-measure", "plumb-page"]),
+    ("plumb-pipeline", &["plumb-checkup", "plumb-measure", "plumb-page"]),
     (
         "plumb-report",
         &["plumb-chart", "plumb-checkup", "plumb-folder", "plumb-measure", "plumb-page"],
@@ -127,12 +132,14 @@ const TABLE: &[(&str, &[&str])] = &[
             "plumb-nmon",
             "plumb-options",
             "plumb-page",
+            "plumb-pipeline",
             "plumb-record",
             "plumb-remote",
             "plumb-report",
             "plumb-show",
             "plumb-size",
             "plumb-ui",
+            "plumb-telemetry",
             "plumb-wire",
         ],
     ),

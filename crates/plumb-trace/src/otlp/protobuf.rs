@@ -3,6 +3,7 @@
 use prost::Message;
 
 use super::{DATABASES, SERVICE, clock, parent_id, span_id, trace_id};
+use crate::attributes::{KeyValue, Resource};
 use crate::error::OtlpError;
 use crate::span::{Span, SpanKind, SpanPart};
 
@@ -18,12 +19,6 @@ struct ResourceSpans {
     resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
     scope_spans: Vec<ScopeSpans>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    attributes: Vec<KeyValue>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -48,25 +43,6 @@ struct WrittenSpan {
     end_time_unix_nano: u64,
     #[prost(message, repeated, tag = "9")]
     attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct KeyValue {
-    #[prost(string, tag = "1")]
-    key: String,
-    #[prost(message, optional, tag = "2")]
-    value: Option<AnyValue>,
-}
-
-/// What a value may be that tells one resource from another.
-#[derive(Clone, PartialEq, Message)]
-struct AnyValue {
-    #[prost(string, optional, tag = "1")]
-    string_value: Option<String>,
-    #[prost(bool, optional, tag = "2")]
-    bool_value: Option<bool>,
-    #[prost(int64, optional, tag = "3")]
-    int_value: Option<i64>,
 }
 
 /// Gives every span of `bytes`, one request, to `take`.
@@ -112,11 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn text(key: &str, value: &str) -> KeyValue {
-        let value = AnyValue { string_value: Some(value.into()), ..AnyValue::default() };
-        KeyValue { key: key.into(), value: Some(value) }
-    }
+    use crate::attributes::text;
 
     fn request() -> Vec<u8> {
         let span = WrittenSpan {

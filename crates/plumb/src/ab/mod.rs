@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
 use crate::exit::Exit;
 use crate::experiment;
+use crate::pipeline::VerdictFiles;
 use crate::signals;
 use options::AbOptions;
 use plumb_options::Form;
@@ -34,10 +35,14 @@ pub(crate) fn command() -> Command {
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = AbOptions::from_arg_matches(words)?;
-    let file = options.file()?;
+    let (file, files) = (options.file()?, VerdictFiles::of(words)?);
     let stop = signals::stop()?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
+    files.write(|| {
+        let verdict = experiment::verdict(&compared, Some(folder.path()));
+        if stop.asked() { verdict.interrupted() } else { verdict }
+    })?;
     experiment::print(
         &compared,
         Form::of(options.output.json, options.output.markdown),

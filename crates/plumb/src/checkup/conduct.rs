@@ -11,6 +11,7 @@ use plumb_report::checkup;
 
 use crate::job::measurement;
 use crate::measure::measure;
+use crate::metrics::Receivers;
 use crate::remote::measure_there;
 
 /// Measurements in a row that meet foreign load before the rest is given up: what follows could not
@@ -27,6 +28,7 @@ pub(super) fn carry_out(
     checkup: &mut Checkup,
     remote: Option<&RemoteSelector>,
     folder: &CheckFolder,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<()> {
     let mut spoiled = 0;
@@ -34,7 +36,7 @@ pub(super) fn carry_out(
         if stop.asked() || spoiled == SPOILED_MAX {
             break;
         }
-        let outcome = attempt(checkup, number, remote, folder, stop)?;
+        let outcome = attempt(checkup, number, remote, folder, receivers, stop)?;
         if stop.asked() {
             break; // half a part is none
         }
@@ -92,6 +94,7 @@ fn attempt(
     number: usize,
     remote: Option<&RemoteSelector>,
     folder: &CheckFolder,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<CheckupOutcome> {
     let part = &checkup.parts[number];
@@ -104,7 +107,7 @@ fn attempt(
             return measure_there(remote, job.as_mut(), &words, stop);
         }
         let command: Vec<String> = std::iter::once("plumb".to_owned()).chain(words).collect();
-        measure(job.as_mut(), &command, &title, stop)
+        measure(job.as_mut(), &command, &title, receivers, stop)
     });
     Ok(match measured {
         Ok(run) => CheckupOutcome::of(&run.record, shown),

@@ -20,6 +20,8 @@ use plumb_report::checkup;
 
 use crate::exit::Exit;
 use crate::far::FarHostWatch;
+use crate::metrics::Receivers;
+use crate::pipeline::{self, VerdictFiles};
 use crate::{host, progress, signals};
 use file::LandscapeFile;
 use landscape::Landscape;
@@ -71,6 +73,7 @@ pub(crate) fn command() -> Command {
 /// Measures what `words` name.
 pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Exit> {
     let options = CheckupOptions::from_arg_matches(words)?;
+    let outlets = (VerdictFiles::of(words)?, Receivers::of(words)?);
     let stop = signals::stop()?;
     signals::end_with_starter()?;
     let file = options.target.as_deref().map(LandscapeFile::read).transpose()?;
@@ -84,7 +87,7 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
         let parts = file.parts(&scale)?;
         let (target, left_out) = (file.shown(), file.left_out());
         let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-        return measure_all(checkup, file.remote()?.as_ref(), &options.output, &stop);
+        return measure_all(checkup, file.remote()?.as_ref(), (&options.output, &outlets), &stop);
     }
     let landscape = match Landscape::start(&stop) {
         Err(_) if stop.asked() => return Ok(Exit::Interrupted),
@@ -93,20 +96,21 @@ pub(crate) fn run(words: &ArgMatches, command: Vec<String>) -> anyhow::Result<Ex
     let parts = landscape.parts(&scale)?;
     let (target, left_out) = ("this machine".into(), Landscape::left_out());
     let checkup = Checkup { target, troubles, left_out, ..new(parts, command) };
-    measure_all(checkup, None, &options.output, &stop) // the servers end after it
+    measure_all(checkup, None, (&options.output, &outlets), &stop) // the servers end after it
 }
 
 /// Carries out a checkup, and prints what it says.
 fn measure_all(
     mut checkup: Checkup,
     remote: Option<&RemoteSelector>,
-    output: &OutputOptions,
+    (output, (files, receivers)): (&OutputOptions, &(VerdictFiles, Receivers)),
     stop: &Stop,
 ) -> anyhow::Result<Exit> {
     let folder = open_folder(output, &checkup.started)?;
     conduct::keep(&mut checkup, &folder)?;
     announce(&checkup)?;
-    conduct::carry_out(&mut checkup, remote, &folder, stop)?;
+    conduct::carry_out(&mut checkup, remote, &folder, receivers, stop)?;
+    files.write(|| pipeline::of_checkup(&checkup, folder.path()))?;
     print(&checkup, output, folder.path())?;
     Ok(match () {
         () if stop.asked() => Exit::Interrupted,

@@ -120,6 +120,19 @@ pub(crate) fn print(
     }
 }
 
+/// The verdict as pipelines take it; `folder` is that of the experiment, or of the last run that was
+/// compared.
+pub(crate) fn verdict(compared: &Comparison, folder: Option<&Path>) -> plumb_pipeline::Verdict {
+    let names: Vec<&str> = compared.variants.iter().map(|it| it.name.as_str()).collect();
+    let title = format!("comparison of {}", names.join(", "));
+    let everything = comparison::markdown(compared);
+    let verdict = plumb_pipeline::Verdict::of_comparison(compared, title, everything);
+    match folder {
+        Some(folder) => verdict.recorded(folder.display().to_string()),
+        None => verdict,
+    }
+}
+
 /// What a comparison means for whoever called: a difference that was asked about stands before an
 /// answer that is lacking.
 pub(crate) fn exit(compared: &Comparison, fail_on: Option<FailOn>) -> Exit {

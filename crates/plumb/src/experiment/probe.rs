@@ -19,7 +19,7 @@ use toml::Spanned;
 
 use super::printed;
 use super::words::{depth, known, leaf, split, with_options};
-use crate::job::{measurement, parse, watching};
+use crate::job::{measurement, parse, receivers, watching};
 use crate::measure::{measure, plain};
 use crate::{layers, progress};
 
@@ -28,7 +28,8 @@ const INTERVALS: u64 = 20;
 const INTERVAL_MIN_MS: u64 = 50;
 const INTERVAL_MAX_MS: u64 = 1_000;
 /// Options that a block gets from the experiment, by their names in the definition.
-const OURS: [&str; 4] = ["out", "json", "markdown", plumb_options::PRINT];
+const OURS: [&str; 7] =
+    ["out", "json", "markdown", "junit", "sarif", "summary", plumb_options::PRINT];
 /// What a block takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = 50_000_000;
 /// The key of the figure that a shell command prints.
@@ -148,9 +149,10 @@ impl Probe {
                 words.splice(*depth..*depth, unsaid(&words, host)?);
                 words.insert(*depth, format!("--out={}", folder.display()));
                 let mut job = measurement(&words)?;
+                let receivers = receivers(&words)?;
                 let command: Vec<String> =
                     std::iter::once("plumb".to_owned()).chain(words).collect();
-                measure(job.as_mut(), &command, title, stop).map(drop)
+                measure(job.as_mut(), &command, title, &receivers, stop).map(drop)
             }
             ProbeCommand::Shell { command, timeout } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();

@@ -18,6 +18,8 @@ use plumb_wire::route::Route;
 
 use crate::exit::Exit;
 use crate::measure::{Run, measure};
+use crate::metrics::Receivers;
+use crate::pipeline::{self, VerdictFiles};
 use crate::progress::length;
 use crate::signals;
 use plan::ScaleOptions;
@@ -68,6 +70,7 @@ pub(crate) fn command() -> Command {
 /// Checks the path that `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = CheckOptions::from_arg_matches(words)?;
+    let (files, receivers) = (VerdictFiles::of(words)?, Receivers::of(words)?);
     let stop = signals::stop()?;
     let (folder, mut check) = match &options.resume {
         Some(path) => (CheckFolder::again(path), read_check(path)?),
@@ -75,12 +78,16 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     };
     password_is_at_hand(&check.target)?;
     announce(&check)?;
-    if let Err(error) = carry_out(&mut check, &folder, &stop) {
+    if let Err(error) = carry_out(&mut check, &folder, &receivers, &stop) {
         if check.parts.iter().all(|part| part.outcome.is_none()) && options.resume.is_none() {
             folder.discard();
         }
         return Err(error);
     }
+    files.write(|| {
+        let verdict = pipeline::of_check(&check, folder.path());
+        if stop.asked() { verdict.interrupted() } else { verdict }
+    })?;
     print(&check, &options.output, folder.path())?;
     Ok(if stop.asked() {
         Exit::Interrupted
@@ -149,7 +156,12 @@ fn announce(check: &PathCheck) -> anyhow::Result<()> {
 }
 
 /// Measures every part that has no outcome yet; each outcome is written down as it comes.
-fn carry_out(check: &mut PathCheck, folder: &CheckFolder, stop: &Stop) -> anyhow::Result<()> {
+fn carry_out(
+    check: &mut PathCheck,
+    folder: &CheckFolder,
+    receivers: &Receivers,
+    stop: &Stop,
+) -> anyhow::Result<()> {
     for number in 0..check.parts.len() {
         if stop.asked() {
             break;
@@ -157,7 +169,7 @@ fn carry_out(check: &mut PathCheck, folder: &CheckFolder, stop: &Stop) -> anyhow
         if check.parts[number].outcome.is_some() {
             continue;
         }
-        let outcome = attempt(check, number, folder, stop);
+        let outcome = attempt(check, number, folder, receivers, stop);
         if stop.asked() {
             break; // half a part is none
         }
@@ -179,6 +191,7 @@ fn attempt(
     check: &PathCheck,
     number: usize,
     folder: &CheckFolder,
+    receivers: &Receivers,
     stop: &Stop,
 ) -> anyhow::Result<PartOutcome> {
     let part = &check.parts[number];
@@ -190,7 +203,7 @@ fn attempt(
     let mut job = ping(&check.target, &words)?;
     let command = ["plumb", "net", "ping", &check.target].map(String::from);
     let command: Vec<String> = command.into_iter().chain(words).collect();
-    match measure(&mut job, &command, &title, stop) {
+    match measure(&mut job, &command, &title, receivers, stop) {
         Ok(run) => Ok(outcome(&run, shown)),
         Err(error) if number == 0 && !unanswered(&error) => Err(error),
         Err(error) => Ok(PartOutcome {

@@ -18,9 +18,14 @@ use crate::commands;
 use crate::measure::plain;
 
 /// Options of the controller that are none of its remotes, each with the words behind it.
-const OWN: [(&str, usize); 7] = [
+const OWN: [(&str, usize); 12] = [
     ("--remotes", 1),
     ("--metrics", 1),
+    ("--otlp", 1),
+    ("--remote-write", 1),
+    ("--junit", 1),
+    ("--sarif", 1),
+    ("--summary", 1),
     ("--options", 1),
     ("--out", 1),
     ("--seed", 1), // told to each, whether it is given or not

@@ -26,6 +26,7 @@ use rustix::process::getppid;
 
 use crate::exit::Exit;
 use crate::measure::{measure_with, plain};
+use crate::metrics::Receivers;
 use crate::{commands, host, layers, signals};
 
 pub(crate) use drivers::Drivers;
@@ -37,12 +38,17 @@ use target::NatsOptions;
 pub(crate) use there::measure_there;
 
 /// Options that no controller on another machine decides: they name what is on this one.
-const OWN_OPTIONS: [&str; 12] = [
+const OWN_OPTIONS: [&str; 17] = [
     "options",
     "print_options",
     "netns",
     "metrics",
     "remotes",
+    "junit",
+    "sarif",
+    "summary",
+    "otlp",
+    "remote_write",
     "jtl",
     "credentials",
     "password_file",
@@ -249,7 +255,7 @@ fn carried_out(
     }
     let of_this_machine = drivers.leader().is_some();
     let drivers = if order.alone { Drivers::Here } else { drivers };
-    let run = measure_with(job.as_mut(), &words, "", stop, drivers)?;
+    let run = measure_with(job.as_mut(), &words, ("", &Receivers::default()), stop, drivers)?;
     let mut files = match of_this_machine {
         true => Vec::new(), // the controller records this machine itself
         false => host_files(run.folder.path())?,

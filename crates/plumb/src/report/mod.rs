@@ -15,12 +15,14 @@ use plumb_folder::{
 };
 use plumb_lab::Faults;
 use plumb_measure::RunRecord;
+use plumb_pipeline::Verdict;
 use plumb_report::checkup::CheckupRun;
 use plumb_report::collection::{self, Collection};
 use plumb_report::{checkup, comparison, html, markdown, path_check, terminal};
 
 use crate::compare;
 use crate::exit::Exit;
+use crate::pipeline::{self, VerdictFiles};
 use crate::progress;
 
 /// The command line of `plumb report`.
@@ -99,6 +101,11 @@ pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
         (false, true) => Form::Markdown,
         (false, false) => Form::Text,
     };
+    let files = VerdictFiles::of(words)?;
+    if !files.is_empty() {
+        let verdict = verdict_of(&paths)?;
+        files.write(|| verdict)?;
+    }
     if let Some(folder) = words.get_one::<PathBuf>("hgrm") {
         write_tables(&paths, folder)?;
     }
@@ -180,6 +187,27 @@ fn one_run(path: &Path, form: Form) -> anyhow::Result<Shown> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
     let page = page_of(&record, folder);
     Ok(Shown { text, page: Some(page), exit: Exit::Ran })
+}
+
+/// The verdict on the only thing that `paths` name.
+fn verdict_of(paths: &[PathBuf]) -> anyhow::Result<Verdict> {
+    if let [only] = paths {
+        let folder = if only.is_dir() { only } else { only.parent().unwrap_or(only) };
+        if is_check(only) {
+            return Ok(pipeline::of_check(&read_check(only)?, folder));
+        }
+        if is_checkup(only) {
+            return Ok(pipeline::of_checkup(&read_checkup(only)?, folder));
+        }
+        if let Some(run) = Found::at(paths)?.only_run() {
+            let folder = if run.is_dir() { run } else { folder };
+            return Ok(pipeline::of_run(&read_record(run)?, folder));
+        }
+    }
+    bail!(
+        "--junit, --sarif and --summary hold one verdict: name one run, check or checkup; plumb \
+         compare writes that of an experiment"
+    )
 }
 
 /// The runs of a checkup whose folder or file is `path`; one that cannot be read is missing.

@@ -1,6 +1,7 @@
 //! The manifests are what Kubernetes takes, and their pods may do next to nothing.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -14,8 +15,12 @@ const MANIFESTS: [&str; 2] = ["remotes", "controller"];
 
 /// Every document of the manifest.
 pub(super) fn documents(name: &str) -> Vec<Value> {
-    let file = sources().join(format!("deploy/kubernetes/{name}.yaml")).display().to_string();
-    let documents = asked(&[&file]).with(0).json();
+    documents_of(&sources().join(format!("deploy/kubernetes/{name}.yaml")))
+}
+
+/// Every document of a file in YAML.
+pub(super) fn documents_of(file: &Path) -> Vec<Value> {
+    let documents = asked(&[&file.display().to_string()]).with(0).json();
     documents.as_array().expect("a list").clone()
 }
 

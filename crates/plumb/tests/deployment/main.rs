@@ -11,6 +11,7 @@ mod credentials;
 mod image;
 mod kubernetes;
 mod package;
+mod pipelines;
 mod units;
 mod words;
 

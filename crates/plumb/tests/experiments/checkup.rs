@@ -64,7 +64,7 @@ fn until_gone(address: &str) {
 fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let (at, temporary) = (folder(), folder());
     let told = [("TMPDIR", temporary.path().to_str().expect("UTF-8"))];
-    let words = ["checkup", "--for", "6s"];
+    let words = ["checkup", "--for", "6s", "--junit", "v.xml"];
     let program = Program::start_told(Path::new(PLUMB), &words, at.path(), &told);
     let ended = program.wait_within(5 * PATIENCE);
     let run = only_run(at.path());
@@ -73,6 +73,11 @@ fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     // beside other tests a server may well be slow, and that is then named
     let code = i32::from(!findings.is_empty());
     assert_eq!(ended.code, Some(code), "{ended:#?}");
+    let xml = read(&at.path().join("v.xml"));
+    let cases = xml.matches("<testcase ").count();
+    let judged = all(&checkup, "parts").len() + all(&checkup["verdict"], "layers").len();
+    assert_eq!(cases, judged + findings.len(), "{xml}");
+    assert_eq!(xml.matches("<failure ").count(), findings.len(), "{xml}");
     assert_eq!(
         (&checkup["schema"], &checkup["status"]),
         (&json!("plumb.checkup/2"), &json!("complete"))

@@ -4,6 +4,7 @@
 mod kit;
 
 mod bad_input;
+mod baselines;
 mod check;
 mod exports;
 mod golden;
@@ -11,7 +12,10 @@ mod host;
 mod interop;
 mod manual;
 mod options_file;
+mod python;
 mod report;
 mod show;
 mod size;
+mod telemetry;
 mod ui;
+mod verdicts;

@@ -19,6 +19,7 @@ use plumb_wire::document;
 use crate::exit::Exit;
 use crate::experiment::{self, AdmissionOptions, FailOn, Overrides, Plan, Rounds};
 use crate::lab::ladder;
+use crate::pipeline::VerdictFiles;
 use crate::signals;
 use plumb_options::FormOptions;
 use prediction::Prediction;
@@ -86,11 +87,16 @@ pub(super) fn command() -> Command {
 /// Runs what `words` name.
 pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = RunOptions::from_arg_matches(words)?;
+    let files = VerdictFiles::of(words)?;
     if let Some(file) = &options.file
         && options.resume.is_none()
     {
         let text = stored::text_of(file)?;
         if ladder::is_ladder(&text) {
+            ensure!(
+                files.is_empty(),
+                "--junit, --sarif and --summary hold a verdict, and a ladder gives none: leave them out"
+            );
             return options.climb((file, &text));
         }
     }
@@ -106,13 +112,13 @@ pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
             let stored = stored::read(path, options.file.as_deref(), options.overrides())?;
             let folder = ExperimentFolder::again(path);
             let rounds = Rounds::again(&stored.asked.plan, &folder, stored.order)?;
-            finish(&options, &stored.asked, &folder, rounds, &stop)
+            finish(&options, &files, &stored.asked, &folder, rounds, &stop)
         }
         None => {
             let asked = Asked::read(&options.path()?, options.overrides())?;
             let folder = experiment::open_folder(options.out.as_deref(), &asked.name)?;
             let done = Rounds::new(&asked.plan, &folder, &asked.text)
-                .and_then(|rounds| finish(&options, &asked, &folder, rounds, &stop));
+                .and_then(|rounds| finish(&options, &files, &asked, &folder, rounds, &stop));
             if done.is_err() {
                 folder.discard(); // it stays when there is a block in it
             }
@@ -153,6 +159,7 @@ impl RunOptions {
 /// Takes the blocks that are lacking, and tells what they say.
 fn finish(
     options: &RunOptions,
+    files: &VerdictFiles,
     asked: &Asked,
     folder: &ExperimentFolder,
     mut rounds: Rounds<'_>,
@@ -170,6 +177,10 @@ fn finish(
     let compared = rounds.compare()?;
     drop(rounds); // its servers have nothing more to do
     experiment::keep(&compared, folder)?;
+    files.write(|| {
+        let verdict = experiment::verdict(&compared, Some(folder.path()));
+        if stop.asked() { verdict.interrupted() } else { verdict }
+    })?;
     experiment::print(&compared, options.form.into(), Some(folder.path()))?;
     let go_on = format!("plumb lab run --resume {}", folder.path().display());
     if stop.asked() {

@@ -1,22 +1,26 @@
-//! What has been measured so far, as Prometheus reads it.
+//! What has been measured so far.
 
 use std::collections::BTreeMap;
 
 use plumb_engine::IntervalRecords;
 use plumb_engine::layer::Outline;
-use plumb_measure::{Failures, Histogram, Row};
-use plumb_wire::prometheus::{Exposition, MetricKind, seconds};
+use plumb_measure::{FailureKind, Failures, Histogram, Row};
+use plumb_wire::prometheus::MetricKind;
+
+use crate::{Family, MetricUnit, Sample, Value};
 
 /// The quantiles of an interval that are shown.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "0.5"), (0.9, "0.9"), (0.99, "0.99"), (1.0, "1")];
 
 /// The figures of a run, point by point.
 #[derive(Debug)]
-pub(super) struct Board {
+pub struct Board {
     run: [(&'static str, String); 3],
     /// What the rows of the points to come are called.
     names: Vec<String>,
     points: Vec<Point>,
+    /// Whether the figures may be used; `None` until it is over.
+    valid: Option<bool>,
 }
 
 /// The figures of one point.
@@ -43,27 +47,29 @@ struct Figures {
 }
 
 impl Board {
-    pub(super) fn new(outline: &Outline) -> Self {
+    /// Nothing was measured yet of what `outline` says.
+    #[must_use]
+    pub fn new(outline: &Outline) -> Self {
         let run = [
             ("layer", outline.layer.to_owned()),
             ("verb", outline.verb.to_owned()),
             ("target", outline.target.clone()),
         ];
-        Self { run, names: Vec::new(), points: Vec::new() }
+        Self { run, names: Vec::new(), points: Vec::new(), valid: None }
     }
 
     /// What the rows of the points to come are called.
-    pub(super) fn rows(&mut self, names: &[String]) {
+    pub fn rows(&mut self, names: &[String]) {
         self.names = names.to_vec();
     }
 
     /// A point begins.
-    pub(super) fn point(&mut self, labels: &BTreeMap<String, String>) {
+    pub fn point(&mut self, labels: &BTreeMap<String, String>) {
         self.points.push(Point { labels: labels.clone(), ..Point::default() });
     }
 
     /// An interval of the last point is over.
-    pub(super) fn add(&mut self, records: &IntervalRecords) {
+    pub fn add(&mut self, records: &IntervalRecords) {
         let Some(point) = self.points.last_mut() else { return };
         let recorder = &records.recorder;
         point.rows.resize_with(recorder.rows().len(), Figures::default);
@@ -80,81 +86,90 @@ impl Board {
         point.bytes_received += recorder.bytes_received;
     }
 
-    /// The document.
-    pub(super) fn render(&self) -> String {
-        let mut page = Exposition::new("plumb_run_");
-        let run: Vec<(&str, &str)> =
-            self.run.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        page.about("info", MetricKind::Gauge, "What is measured.");
-        page.sample("info", &run, 1);
-        self.operations(&mut page);
-        self.responses(&mut page);
-        page.about(
-            "connect_failures_total",
-            MetricKind::Counter,
-            "Connections that failed, by kind.",
-        );
-        for point in &self.points {
-            for (kind, count) in point.connect_failures.iter() {
-                page.sample("connect_failures_total", &point.with("kind", kind.name()), count);
-            }
-        }
-        type Count = (&'static str, &'static str, fn(&Point) -> u64);
-        let counts: [Count; 3] = [
-            ("dropped_total", "Operations that could not begin in time.", |it| it.dropped),
-            ("sent_bytes_total", "Bytes handed to the kernel.", |it| it.bytes_sent),
-            ("received_bytes_total", "Bytes read from the kernel.", |it| it.bytes_received),
-        ];
-        for (name, help, count) in counts {
-            page.about(name, MetricKind::Counter, help);
-            self.points.iter().for_each(|point| page.sample(name, &point.all(), count(point)));
-        }
-        self.users(&mut page);
-        page.finish()
+    /// The run is over, and its figures may be used or not.
+    pub fn ended(&mut self, valid: bool) {
+        self.valid = Some(valid);
     }
 
-    fn operations(&self, page: &mut Exposition) {
-        page.about("operations_total", MetricKind::Counter, "Correct answers, warm-up left out.");
-        for (point, row) in self.each() {
-            page.sample("operations_total", &point.with("row", &row.name), row.operations);
-        }
-        page.about("failures_total", MetricKind::Counter, "Operations that failed, by kind.");
-        for (point, row) in self.each() {
-            for (kind, count) in row.failures.iter() {
+    /// All metrics.
+    #[must_use]
+    pub fn families(&self) -> Vec<Family> {
+        let run = self.run.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let run = Sample { labels: run.collect(), value: Value::Number(1) };
+        let mut all = vec![family("info", MetricKind::Gauge, "What is measured.", vec![run])];
+        all.extend(self.operations());
+        all.push(self.responses());
+        let failed = self.points.iter().flat_map(|point| {
+            let of =
+                |(kind, count): (FailureKind, u64)| number(point.with("kind", kind.name()), count);
+            point.connect_failures.iter().map(of).collect::<Vec<_>>()
+        });
+        let help = "Connections that failed, by kind.";
+        all.push(family("connect_failures", MetricKind::Counter, help, failed.collect()));
+        let help = "Operations that could not begin in time.";
+        all.push(self.counts(("dropped", MetricUnit::Count, help), |it| it.dropped));
+        let help = "Bytes handed to the kernel.";
+        all.push(self.counts(("sent", MetricUnit::Bytes, help), |it| it.bytes_sent));
+        let help = "Bytes read from the kernel.";
+        all.push(self.counts(("received", MetricUnit::Bytes, help), |it| it.bytes_received));
+        all.extend(self.users());
+        all.extend(self.valid.map(|valid| {
+            let help = "Whether the figures of the run may be used, once it is over.";
+            family("valid", MetricKind::Gauge, help, vec![number(Vec::new(), valid.into())])
+        }));
+        all
+    }
+
+    fn counts(
+        &self,
+        (name, unit, help): (&'static str, MetricUnit, &'static str),
+        count: impl Fn(&Point) -> u64,
+    ) -> Family {
+        let samples = self.points.iter().map(|point| number(point.all(), count(point)));
+        Family { unit, ..family(name, MetricKind::Counter, help, samples.collect()) }
+    }
+
+    fn operations(&self) -> [Family; 2] {
+        let right =
+            self.each().map(|(point, row)| number(point.with("row", &row.name), row.operations));
+        let wrong = self.each().flat_map(|(point, row)| {
+            let of = |(kind, count): (FailureKind, u64)| {
                 let mut labels = point.with("row", &row.name);
-                labels.push(("kind", kind.name()));
-                page.sample("failures_total", &labels, count);
-            }
-        }
+                labels.push(("kind".into(), kind.name().into()));
+                number(labels, count)
+            };
+            row.failures.iter().map(of).collect::<Vec<_>>()
+        });
+        let about = ["Correct answers, warm-up left out.", "Operations that failed, by kind."];
+        [
+            family("operations", MetricKind::Counter, about[0], right.collect()),
+            family("failures", MetricKind::Counter, about[1], wrong.collect()),
+        ]
     }
 
-    fn responses(&self, page: &mut Exposition) {
+    fn responses(&self) -> Family {
         let help = "Response times from the due time: quantiles of the last interval with an \
                     answer, sum and count of all so far.";
-        page.about("response_seconds", MetricKind::Summary, help);
-        for (point, row) in self.each().filter(|(_, row)| row.operations > 0) {
-            let mut labels = point.with("row", &row.name);
-            page.sample("response_seconds_sum", &labels, seconds(row.response_sum_ns));
-            page.sample("response_seconds_count", &labels, row.operations);
-            for (quantile, name) in QUANTILES {
-                labels.push(("quantile", name));
-                page.sample(
-                    "response_seconds",
-                    &labels,
-                    seconds(row.last.quantile(quantile).into()),
-                );
-                labels.pop();
-            }
-        }
+        let samples = self.each().filter(|(_, row)| row.operations > 0).map(|(point, row)| {
+            let quantiles = QUANTILES.map(|(q, name)| (q, name, row.last.quantile(q)));
+            let value = Value::Times {
+                count: row.operations,
+                sum_ns: row.response_sum_ns,
+                quantiles: quantiles.to_vec(),
+            };
+            Sample { labels: point.with("row", &row.name), value }
+        });
+        let bare = family("response", MetricKind::Summary, help, samples.collect());
+        Family { unit: MetricUnit::Seconds, ..bare }
     }
 
     /// Users of the point that is measured; without scripts each is a connection.
-    fn users(&self, page: &mut Exposition) {
-        let Some(point) = self.points.last() else { return };
+    fn users(&self) -> Option<Family> {
+        let point = self.points.last()?;
         let connections = || point.labels.get("connections")?.parse().ok();
-        if let Some(users) = point.users.or_else(connections) {
-            page.gauge("users", "Users at work now.", users);
-        }
+        let users = point.users.or_else(connections)?;
+        let samples = vec![number(Vec::new(), users)];
+        Some(family("users", MetricKind::Gauge, "Users at work now.", samples))
     }
 
     /// The rows of all points; where some have names, those without are not shown.
@@ -167,16 +182,29 @@ impl Board {
 
 impl Point {
     /// The labels of the point.
-    fn all(&self) -> Vec<(&str, &str)> {
-        self.labels.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    fn all(&self) -> Vec<(String, String)> {
+        self.labels.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// The labels of the point, and one more; one without a value says nothing.
-    fn with<'a>(&'a self, name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
+    fn with(&self, name: &str, value: &str) -> Vec<(String, String)> {
         let mut labels = self.all();
-        labels.extend((!value.is_empty()).then_some((name, value)));
+        labels.extend((!value.is_empty()).then(|| (name.to_owned(), value.to_owned())));
         labels
     }
+}
+
+fn family(
+    name: &'static str,
+    kind: MetricKind,
+    help: &'static str,
+    samples: Vec<Sample>,
+) -> Family {
+    Family { name, unit: MetricUnit::Count, kind, help, samples }
+}
+
+fn number(labels: Vec<(String, String)>, value: u64) -> Sample {
+    Sample { labels, value: Value::Number(value) }
 }
 
 impl Figures {
@@ -195,6 +223,7 @@ mod tests {
     use plumb_measure::{Answer, FailureKind, Interval, Moments, Recorder};
 
     use super::*;
+    use crate::exposition;
 
     fn records(times_ns: &[u64], failures: usize) -> IntervalRecords {
         let mut recorder = Recorder::new(1);
@@ -239,7 +268,7 @@ mod tests {
         board.add(&records(&[1_000, 3_000], 1));
         board.add(&records(&[500], 0));
         board.add(&records(&[], 2));
-        let text = board.render();
+        let text = exposition(&board.families());
         for line in [
             "plumb_run_info{layer=\"http\",verb=\"ping\",target=\"http://erp/\\\"a\\\"\"} 1",
             "plumb_run_operations_total{connections=\"5\",row=\"page\"} 3",
@@ -262,7 +291,7 @@ mod tests {
         board.point(&BTreeMap::new());
         let recorder = Recorder::new(2);
         board.add(&IntervalRecords { recorder, ..records(&[], 0) });
-        let text = board.render();
+        let text = exposition(&board.families());
         let rows = text.lines().filter(|line| line.starts_with("plumb_run_operations_total"));
         assert_eq!(rows.collect::<Vec<_>>(), ["plumb_run_operations_total{row=\"page\"} 0"]);
     }
@@ -270,12 +299,12 @@ mod tests {
     #[test]
     fn points_stand_side_by_side_and_none_is_shown_before_it_has_figures() {
         let mut board = board();
-        assert!(!board.render().contains("operations_total{"));
+        assert!(!exposition(&board.families()).contains("operations_total{"));
         for connections in ["1", "64"] {
             board.point(&BTreeMap::from([("connections".into(), connections.into())]));
             board.add(&records(&[1_000], 0));
         }
-        let text = board.render();
+        let text = exposition(&board.families());
         assert!(text.contains("operations_total{connections=\"1\"} 1\n"), "{text}");
         assert!(text.contains("operations_total{connections=\"64\"} 1\n"), "{text}");
         assert!(text.contains("plumb_run_users 64\n"), "{text}");

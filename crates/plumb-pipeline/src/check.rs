@@ -1,0 +1,149 @@
+//! The cases of a check of a path, and of the checkup of a landscape.
+
+use plumb_checkup::{Checkup, CheckupOutcome, CheckupPart, LayerState, LayerVerdict};
+use plumb_measure::{Judgement, PathCheck, PathVerdict, Status, show_ns};
+use plumb_page::figures::per_second;
+
+use crate::run::{kind_of, remark_of};
+use crate::{Case, Grade, Remark, Verdict};
+
+impl Verdict {
+    /// The cases of `check`: its tests. `everything` is the whole report as Markdown.
+    #[must_use]
+    pub fn of_check(check: &PathCheck, everything: String) -> Self {
+        let title = format!("net check {}", check.target);
+        let verdicts = check.verdicts();
+        let lasted = |test| {
+            let parts = check.parts.iter().filter(|part| part.test == test);
+            parts.filter_map(|part| part.outcome.as_ref()).map(|it| it.duration_ns).sum()
+        };
+        let cases = verdicts.iter().map(|PathVerdict { test, judgement, sentence }| {
+            let grade = match judgement {
+                Judgement::Bad => Some(Grade::Fails),
+                Judgement::Open => Some(Grade::LeavesOpen),
+                Judgement::Look => Some(Grade::Warns),
+                Judgement::Fine => None,
+            };
+            let rule = format!("path-{}", kind_of(test));
+            let remarks = grade.map(|grade| Remark::new(rule, grade, sentence.clone()));
+            Case {
+                group: title.clone(),
+                name: test.name().into(),
+                found: sentence.clone(),
+                remarks: remarks.into_iter().collect(),
+                duration_ns: Some(lasted(*test)),
+            }
+        });
+        let cases = cases.collect();
+        let said: Vec<String> = verdicts
+            .iter()
+            .map(|it| format!("{}: {}", it.test.name(), it.judgement.word()))
+            .collect();
+        Self {
+            title,
+            sentence: said.join(", ") + ".",
+            started: check.started.clone(),
+            version: check.plumb.version.clone(),
+            command: Vec::new(),
+            record: None,
+            cases,
+            everything,
+        }
+    }
+
+    /// The cases of `checkup`: its measurements, its findings, and what went wrong beside them.
+    /// `everything` is the whole report as Markdown.
+    #[must_use]
+    pub fn of_checkup(checkup: &Checkup, everything: String) -> Self {
+        let title = format!("checkup of {}", checkup.target);
+        let mut cases: Vec<Case> = checkup.parts.iter().map(case_of).collect();
+        cases.extend(checkup.verdict.layers.iter().map(case_of_layer));
+        cases.extend(checkup.verdict.findings.iter().map(|finding| {
+            let operation = finding.operation.as_deref().unwrap_or("all operations");
+            let text = format!("{} {}", finding.evidence, finding.next);
+            Case {
+                group: finding.server.clone(),
+                name: format!("{}: {operation}", finding.kind.name()),
+                found: finding.evidence.clone(),
+                remarks: vec![Remark::new(kind_of(finding.kind), Grade::Fails, text)],
+                duration_ns: None,
+            }
+        }));
+        cases.extend(checkup.troubles.iter().enumerate().map(|(at, trouble)| Case {
+            group: title.clone(),
+            name: format!("trouble {}", at + 1),
+            found: trouble.clone(),
+            remarks: vec![Remark::new("trouble", Grade::Fails, trouble.clone())],
+            duration_ns: None,
+        }));
+        let verdict = Self {
+            title,
+            sentence: checkup.verdict.sentence.clone(),
+            started: checkup.started.clone(),
+            version: checkup.plumb.version.clone(),
+            command: checkup.command.clone(),
+            record: None,
+            cases,
+            everything,
+        };
+        match checkup.status {
+            Status::Interrupted | Status::Running => verdict.interrupted(),
+            Status::Complete | Status::Broken => verdict,
+        }
+    }
+}
+
+/// Whether a server can be judged by its yardstick.
+fn case_of_layer(layer: &LayerVerdict) -> Case {
+    let (rule, grade) = match layer.state {
+        LayerState::Judged => ("judged", None),
+        LayerState::NotValid => ("not-valid", Some(Grade::Fails)),
+        LayerState::NotMeasured => ("not-measured", Some(Grade::Fails)),
+        LayerState::NotChecked => ("not-checked", Some(Grade::LeavesOpen)),
+        LayerState::Open => ("not-measured", Some(Grade::LeavesOpen)),
+    };
+    let why = layer.why.clone().unwrap_or_else(|| "it cannot be judged".into());
+    let found = match &layer.median {
+        Some(median) if grade.is_none() => format!("median {}", show_ns(median.ns)),
+        _ if grade.is_none() => "judged".into(),
+        _ => why.clone(),
+    };
+    Case {
+        group: layer.server.clone(),
+        name: format!("layer {}", layer.layer.name()),
+        found,
+        remarks: grade.map(|grade| Remark::new(rule, grade, why)).into_iter().collect(),
+        duration_ns: None,
+    }
+}
+
+fn case_of(part: &CheckupPart) -> Case {
+    let open = |text: &str| vec![Remark::new("not-measured", Grade::LeavesOpen, text)];
+    let (found, remarks) = match &part.outcome {
+        None => ("not measured".into(), open("it was not measured")),
+        Some(outcome) => (found(outcome), remarks_of(outcome)),
+    };
+    let (group, name) = (part.server.clone(), format!("{}, {}", part.operation, part.how));
+    Case { group, name, found, remarks, duration_ns: None }
+}
+
+fn remarks_of(outcome: &CheckupOutcome) -> Vec<Remark> {
+    match &outcome.error {
+        Some(error) if outcome.not_offered => {
+            vec![Remark::new("not-offered", Grade::Notes, error.clone())]
+        }
+        Some(error) => vec![Remark::new("unreachable", Grade::Fails, error.clone())],
+        None => outcome.validity.reasons.iter().map(remark_of).collect(),
+    }
+}
+
+fn found(outcome: &CheckupOutcome) -> String {
+    match (&outcome.median, outcome.p99_ns) {
+        (Some(median), Some(p99_ns)) => {
+            let rate = per_second(outcome.throughput_per_s);
+            format!("median {}, 99 % within {}, {rate}", show_ns(median.ns), show_ns(p99_ns))
+        }
+        _ if outcome.error.is_some() => "no record".into(),
+        _ => per_second(outcome.throughput_per_s),
+    }
+}

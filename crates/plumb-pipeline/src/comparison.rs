@@ -1,0 +1,288 @@
+//! The cases of a comparison.
+
+use plumb_measure::{
+    Comparison, Contrast, DesignKind, Endpoint, FigureUnit, Verdict as Answer, counted, signed,
+};
+use plumb_page::figures::{milliseconds, per_second, with_unit};
+
+use crate::run::kind_of;
+use crate::{Case, Grade, Remark, Verdict};
+
+impl Verdict {
+    /// The cases of `comparison`, called `title`: one a contrast, by its primary figure. `everything`
+    /// is the whole report as Markdown.
+    #[must_use]
+    pub fn of_comparison(comparison: &Comparison, title: String, everything: String) -> Self {
+        let mut cases: Vec<Case> = comparison.contrasts.iter().map(case_of).collect();
+        if let Some(reason) = &comparison.design.cut_short {
+            let text = format!("it ended before its plan did: {reason}");
+            cases.push(Case {
+                group: title.clone(),
+                name: "completion".into(),
+                found: String::new(),
+                remarks: vec![Remark::new("cut-short", Grade::Warns, text)],
+                duration_ns: None,
+            });
+        }
+        let separate = comparison.design.kind == DesignKind::Separate;
+        let command = comparison.variants.iter().map(|it| it.command.clone()).collect();
+        Self {
+            title,
+            sentence: sentence(comparison),
+            started: comparison.compared.clone(),
+            version: comparison.plumb.version.clone(),
+            command: if separate { Vec::new() } else { command },
+            record: None,
+            cases,
+            everything,
+        }
+    }
+}
+
+/// How the primary figure of a run stands to that of its baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It is no worse than the tolerance allows.
+    Within,
+    /// It is worse.
+    Beyond,
+    /// Nobody said what is allowed, or there is nothing to compare.
+    Unknown,
+}
+
+impl Held {
+    /// That of `contrast` where the candidate may be worse by `tolerance`, a share of the baseline
+    /// from 0 to 1.
+    #[must_use]
+    pub fn of(contrast: &Contrast, tolerance: Option<f64>) -> Self {
+        let primary = contrast.endpoints.first();
+        let change = primary.and_then(|it| Some(it.improvement(it.ratio?)));
+        match (change, tolerance) {
+            // what cannot be compared is not within anything
+            (Some(change), Some(tolerance)) if change.is_finite() => {
+                if change < -100.0 * tolerance { Self::Beyond } else { Self::Within }
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl Verdict {
+    /// The cases of a run that was compared with its baseline, within `tolerance`, a share from 0 to
+    /// 1: runs taken one after another get no verdict of statistics, and this limit stands in its
+    /// place.
+    #[must_use]
+    pub fn of_baseline(
+        comparison: &Comparison,
+        tolerance: Option<f64>,
+        title: String,
+        everything: String,
+    ) -> Self {
+        let mut verdict = Self::of_comparison(comparison, title, everything);
+        let held: Vec<Held> =
+            comparison.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
+        verdict.sentence = summed_up(&held, tolerance);
+        for (case, contrast) in verdict.cases.iter_mut().zip(&comparison.contrasts) {
+            case.remarks.retain(|remark| remark.grade == Grade::Notes);
+            // the same from run to run, so that a host can follow it
+            case.group.clone_from(&verdict.title);
+            case.found = contrast.endpoints.first().map(against).unwrap_or_default();
+            let remark = match Held::of(contrast, tolerance) {
+                Held::Within => None,
+                Held::Beyond => {
+                    let percent = 100.0 * tolerance.unwrap_or_default();
+                    let text = format!("{}: worse by more than {percent} %", case.found);
+                    Some(Remark::new("tolerance-exceeded", Grade::Fails, text))
+                }
+                Held::Unknown if tolerance.is_some() => {
+                    Some(Remark::new("no-verdict", Grade::LeavesOpen, "nothing can be compared"))
+                }
+                Held::Unknown => {
+                    let text = "no tolerance was given, and runs that were taken one after another \
+                                get no verdict without one";
+                    Some(Remark::new("no-verdict", Grade::LeavesOpen, text))
+                }
+            };
+            case.remarks.splice(0..0, remark);
+        }
+        verdict
+    }
+}
+
+/// How many points are worse than allowed, in a sentence.
+fn summed_up(held: &[Held], tolerance: Option<f64>) -> String {
+    let count = |which| held.iter().filter(|it| **it == which).count();
+    let (limit, all) = (100.0 * tolerance.unwrap_or_default(), counted(held.len() as u64, "point"));
+    let are = |count: usize| if count == 1 { "is" } else { "are" };
+    match (count(Held::Beyond), count(Held::Unknown), tolerance) {
+        (_, _, None) => "No tolerance was given, so there is no verdict.".into(),
+        (0, 0, Some(_)) if held.is_empty() => "Nothing was compared.".into(),
+        (0, 0, Some(_)) => {
+            format!("None of {all} is worse than the baseline by more than {limit} %.")
+        }
+        (0, unknown, Some(_)) => format!("{unknown} of {all} cannot be compared."),
+        (worse, _, Some(_)) => format!(
+            "{worse} of {all} {} worse than the baseline by more than {limit} %.",
+            are(worse)
+        ),
+    }
+}
+
+/// Both values of a figure, and the change from one to the other.
+fn against(endpoint: &Endpoint) -> String {
+    let shown = |value: f64| match endpoint.unit {
+        FigureUnit::Ns => milliseconds(value / 1e6),
+        FigureUnit::PerSecond => per_second(value),
+        FigureUnit::KbPerSecond => with_unit(value, "kB/s"),
+        FigureUnit::Plain => with_unit(value, ""),
+    };
+    let change = endpoint.ratio.and_then(|ratio| signed(endpoint.improvement(ratio)));
+    let change = change.map_or_else(String::new, |change| format!(", {change} % (+ is better)"));
+    format!("{}, the baseline {}{change}", shown(endpoint.candidate), shown(endpoint.baseline))
+}
+
+fn case_of(contrast: &Contrast) -> Case {
+    let primary = contrast.endpoints.first();
+    let verdict = primary.and_then(|endpoint| endpoint.verdict).unwrap_or(Answer::None);
+    let grade = match verdict {
+        Answer::Worse => Some(Grade::Fails),
+        Answer::Untestable | Answer::None => Some(Grade::LeavesOpen),
+        Answer::Better | Answer::Equivalent | Answer::NoDifferenceShown => None,
+    };
+    let rule = if verdict == Answer::None { "no-verdict".into() } else { kind_of(verdict) };
+    let against = grade.map(|grade| Remark::new(rule, grade, contrast.sentence.clone()));
+    let notes = contrast.checks.remarks.iter();
+    let notes = notes.map(|text| Remark::new("statistics", Grade::Notes, text.clone()));
+    let figure = primary.map_or("figures", |endpoint| endpoint.name.as_str());
+    let name = match contrast.name() {
+        point if point.is_empty() => figure.to_owned(),
+        point => format!("{point}: {figure}"),
+    };
+    Case {
+        group: format!("{} against {}", contrast.candidate, contrast.baseline),
+        name,
+        found: contrast.sentence.clone(),
+        remarks: against.into_iter().chain(notes).collect(),
+        duration_ns: None,
+    }
+}
+
+/// The answer of the only contrast, or how many of each there are.
+fn sentence(comparison: &Comparison) -> String {
+    let contrasts = &comparison.contrasts;
+    if let [only] = contrasts.as_slice() {
+        return only.sentence.clone();
+    }
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for contrast in contrasts {
+        let primary = contrast.endpoints.first().and_then(|endpoint| endpoint.verdict);
+        let words = primary.unwrap_or(Answer::None).words();
+        match counts.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((words, 1)),
+        }
+    }
+    let counts: Vec<String> =
+        counts.iter().map(|(words, count)| format!("{count} {words}")).collect();
+    match counts.is_empty() {
+        true => "Nothing was compared.".into(),
+        false => format!("{} contrasts: {}.", contrasts.len(), counts.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plumb_measure::{Better, COMPARISON_SCHEMA, Checks, Design, Program, Role};
+
+    use super::*;
+    use crate::State;
+
+    /// A contrast whose primary figure, a time, changed by `ratio`.
+    fn contrast(ratio: Option<f64>, verdict: Answer) -> Contrast {
+        let time = ("p50", "median response time", FigureUnit::Ns, Better::Lower);
+        let primary = Endpoint {
+            ratio,
+            role: Role::Primary,
+            verdict: Some(verdict),
+            ..Endpoint::described(time, 2e6, 2e6 * ratio.unwrap_or_default())
+        };
+        Contrast {
+            baseline: "main".into(),
+            candidate: "run".into(),
+            labels: BTreeMap::new(),
+            same_treatment: false,
+            sentence: "So it is.".into(),
+            endpoints: vec![primary],
+            checks: Checks::default(),
+            tails: Vec::new(),
+        }
+    }
+
+    fn comparison(contrasts: Vec<Contrast>) -> Comparison {
+        Comparison {
+            schema: COMPARISON_SCHEMA.into(),
+            plumb: Program { version: "1".into() },
+            compared: "2026-11-21T08:30:48Z".into(),
+            design: Design {
+                kind: DesignKind::Separate,
+                seed: None,
+                rounds: 0,
+                complete_rounds: 0,
+                tests: None,
+                rounds_needed: None,
+                cut_short: None,
+                margin: None,
+            },
+            variants: Vec::new(),
+            differences: Vec::new(),
+            shared: BTreeMap::new(),
+            warnings: Vec::new(),
+            contrasts,
+        }
+    }
+
+    #[test]
+    fn the_verdict_of_a_contrast_is_that_of_its_case() {
+        for (answer, state) in [
+            (Answer::Better, State::Passed),
+            (Answer::Equivalent, State::Passed),
+            (Answer::NoDifferenceShown, State::Passed),
+            (Answer::Worse, State::Failed),
+            (Answer::Untestable, State::Unanswered),
+            (Answer::None, State::Unanswered),
+        ] {
+            let all = comparison(vec![contrast(Some(1.0), answer)]);
+            let verdict = Verdict::of_comparison(&all, "t".into(), String::new());
+            assert_eq!(verdict.state(), state, "{answer:?}");
+            assert_eq!(verdict.sentence, "So it is.");
+        }
+        let nothing = Verdict::of_comparison(&comparison(Vec::new()), "t".into(), String::new());
+        assert_eq!(nothing.state(), State::Unanswered);
+    }
+
+    #[test]
+    fn a_tolerance_decides_where_statistics_cannot() {
+        let of = |ratios: &[Option<f64>], tolerance| {
+            let all = ratios.iter().map(|ratio| contrast(*ratio, Answer::None)).collect();
+            Verdict::of_baseline(&comparison(all), tolerance, "t".into(), String::new())
+        };
+        for (ratio, tolerance, state) in [
+            (Some(1.09), Some(0.1), State::Passed),
+            (Some(0.5), Some(0.1), State::Passed),
+            (Some(1.11), Some(0.1), State::Failed),
+            (Some(f64::NAN), Some(0.1), State::Unanswered),
+            (None, Some(0.1), State::Unanswered),
+            (Some(1.0), None, State::Unanswered),
+        ] {
+            let verdict = of(&[ratio], tolerance);
+            assert_eq!(verdict.state(), state, "{ratio:?} {tolerance:?}");
+        }
+        let verdict = of(&[Some(1.2), Some(1.0)], Some(0.1));
+        let sentence = "1 of 2 points is worse than the baseline by more than 10 %.";
+        assert_eq!(verdict.sentence, sentence);
+        let found = "2.40 ms, the baseline 2.00 ms, -20.0 % (+ is better)";
+        assert_eq!(verdict.cases[0].found, found);
+    }
+}

@@ -1,0 +1,283 @@
+//! Who is told.
+
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::net::IpAddr;
+
+use plumb_engine::tls::TrustOptions;
+use plumb_measure::Span;
+use plumb_serve::link::{Encryption, Links};
+use plumb_wire::http::{Scheme, Url};
+
+use crate::{Family, Identity, TelemetryError, credentials, otlp, remote_write};
+
+/// A request is answered within this time.
+const PATIENCE: Span = Span::from_ms(5_000);
+/// Bytes of an answer that are read at most.
+const ANSWER_MAX: u64 = 64 << 10;
+/// Characters of a refusal that are shown.
+const SAID_MAX: usize = 160;
+
+/// What a receiver speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverKind {
+    /// OTLP over HTTP, as protobuf.
+    Otlp,
+    /// Prometheus remote write 1.0.
+    RemoteWrite,
+}
+
+impl ReceiverKind {
+    /// The option that names one, without its hyphens.
+    #[must_use]
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Otlp => "otlp",
+            Self::RemoteWrite => "remote-write",
+        }
+    }
+
+    /// What the variables of its credentials begin with.
+    fn variables(self) -> &'static str {
+        match self {
+            Self::Otlp => "PLUMB_OTLP",
+            Self::RemoteWrite => "PLUMB_REMOTE_WRITE",
+        }
+    }
+
+    /// Where it listens, unless the URL says so.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Otlp => "/v1/metrics",
+            Self::RemoteWrite => "/api/v1/write",
+        }
+    }
+
+    fn headers(self) -> &'static str {
+        match self {
+            Self::Otlp => "Content-Type: application/x-protobuf\r\n",
+            Self::RemoteWrite => {
+                "Content-Type: application/x-protobuf\r\nContent-Encoding: snappy\r\n\
+                 X-Prometheus-Remote-Write-Version: 0.1.0\r\n"
+            }
+        }
+    }
+}
+
+/// A server that stores figures.
+#[derive(Clone)]
+pub struct Receiver {
+    kind: ReceiverKind,
+    url: Url,
+    encryption: Option<Encryption>,
+    authorization: Option<String>,
+    patience: Span,
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // and no secret
+        f.debug_struct("Receiver").field("url", &self.shown()).finish_non_exhaustive()
+    }
+}
+
+impl Receiver {
+    /// The receiver of `kind` at `url`. Nobody is asked yet. Credentials come from the environment.
+    ///
+    /// # Errors
+    /// [`TelemetryError`] for what is no URL, or holds a password; for credentials that contradict
+    /// each other, or would travel unencrypted to another machine.
+    pub fn new(kind: ReceiverKind, url: &str) -> Result<Self, TelemetryError> {
+        Self::named(kind, url, |name| std::env::var(name).ok())
+    }
+
+    fn named(
+        kind: ReceiverKind,
+        url: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, TelemetryError> {
+        let option = kind.option();
+        let parsed = Url::parse(url).map_err(|cause| TelemetryError::Url {
+            option,
+            url: plumb_wire::secret::masked(url, &plumb_wire::secret::in_commands(url)),
+            cause,
+        })?;
+        let parsed = match parsed.target() {
+            "/" => parsed.join(kind.path()).unwrap_or(parsed),
+            _ => parsed,
+        };
+        let authorization = credentials::header(kind.variables(), variable)
+            .map_err(|problem| TelemetryError::Credentials { option, problem })?;
+        let encryption = match parsed.scheme() {
+            Scheme::Https => Some(
+                Encryption::new(&TrustOptions::default(), parsed.host())
+                    .map_err(|cause| TelemetryError::Tls { option, cause: Box::new(cause) })?,
+            ),
+            Scheme::Http => None,
+        };
+        if authorization.is_some() && encryption.is_none() && !is_here(parsed.host()) {
+            let problem = format!(
+                "the credentials in {}_... would travel to {} unencrypted: write https://",
+                kind.variables(),
+                parsed.host()
+            );
+            return Err(TelemetryError::Credentials { option, problem });
+        }
+        Ok(Self { kind, url: parsed, encryption, authorization, patience: PATIENCE })
+    }
+
+    /// The same, which gives a request no more than `patience`.
+    #[cfg(test)]
+    pub(crate) fn impatient(self, patience: Span) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// What it speaks.
+    #[must_use]
+    pub fn kind(&self) -> ReceiverKind {
+        self.kind
+    }
+
+    /// How long a request may take.
+    pub(crate) fn patience(&self) -> Span {
+        self.patience
+    }
+
+    /// Its URL, without secrets.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.url.masked()
+    }
+
+    /// The way to it, over which nothing was sent yet.
+    pub(crate) fn links(&self) -> Links {
+        let links = Links::new(self.url.host_and_port(), self.patience, 1);
+        match self.encryption.clone() {
+            Some(encryption) => links.encrypted(encryption),
+            None => links,
+        }
+    }
+
+    /// Tells it `families` at `now_ns` of a run that began at `start_ns`, nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When it does not answer in time, or refuses, with what it said.
+    pub(crate) fn tell(
+        &self,
+        links: &Links,
+        families: &[Family],
+        identity: &Identity,
+        (start_ns, now_ns): (u64, u64),
+    ) -> io::Result<()> {
+        let body = match self.kind {
+            ReceiverKind::Otlp => otlp::encode(families, identity, (start_ns, now_ns)),
+            ReceiverKind::RemoteWrite => remote_write::encode(families, identity, now_ns),
+        };
+        let head = self.head(body.len());
+        let mut link = links.take().ok_or(io::ErrorKind::NotConnected)?;
+        let answer = link.ask_fresh(self.patience, |connection| {
+            connection.get_mut().write_all(head.as_bytes())?;
+            connection.get_mut().write_all(&body)?;
+            let mut answer = Vec::new();
+            connection.take(ANSWER_MAX).read_to_end(&mut answer)?;
+            Ok(answer)
+        });
+        link.discard();
+        judge(&answer?)
+    }
+
+    fn head(&self, length: usize) -> String {
+        let mut head = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: plumb\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n{}",
+            self.url.target(),
+            self.url.authority(),
+            self.kind.headers(),
+        );
+        if let Some(words) = &self.authorization {
+            head += &format!("Authorization: {words}\r\n");
+        }
+        head + "\r\n"
+    }
+}
+
+/// True for a name or number of this machine.
+fn is_here(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Whether an answer says that everything was taken.
+fn judge(answer: &[u8]) -> io::Result<()> {
+    let text = String::from_utf8_lossy(answer);
+    let status = text.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
+    let said = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let said: String = said
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(SAID_MAX)
+        .collect::<String>();
+    match status {
+        Some(200..=299) => Ok(()),
+        Some(status) => Err(io::Error::other(
+            format!("it answers {status}: {}", said.trim()).trim_end_matches(": ").to_owned(),
+        )),
+        None => Err(io::Error::other("it does not answer as HTTP")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn receiver(url: &str, token: Option<&str>) -> Result<Receiver, TelemetryError> {
+        let token = token.map(str::to_owned);
+        Receiver::named(ReceiverKind::Otlp, url, |name| {
+            token.clone().filter(|_| name == "PLUMB_OTLP_TOKEN")
+        })
+    }
+
+    #[test]
+    fn a_url_without_a_path_means_the_usual_one() {
+        let target = |url| receiver(url, None).expect("a receiver").url.target().to_owned();
+        assert_eq!(target("http://127.0.0.1:4318"), "/v1/metrics");
+        assert_eq!(target("http://127.0.0.1:4318/otlp/v1/metrics"), "/otlp/v1/metrics");
+        let receiver = receiver("http://127.0.0.1:4318", Some("abc")).expect("a receiver");
+        let head = receiver.head(7);
+        assert!(head.contains("\r\nAuthorization: Bearer abc\r\n"), "{head}");
+        assert!(head.contains("\r\nContent-Length: 7\r\n"), "{head}");
+        assert!(!format!("{receiver:?}").contains("abc"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        for (url, token, said) in [
+            ("collector:4318", None, "--otlp collector:4318: "),
+            ("http://a:b@collector:4318", None, "--otlp "),
+            ("http://collector:4318", Some("abc"), "write https://"),
+        ] {
+            let refused = receiver(url, token).expect_err("it cannot be used").to_string();
+            assert!(refused.contains(said) && !refused.contains("a:b"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_a_success_is_one() {
+        assert!(judge(b"HTTP/1.1 204 No Content\r\n\r\n").is_ok());
+        let said = |answer: &[u8]| judge(answer).expect_err("a refusal").to_string();
+        assert_eq!(said(b"HTTP/1.1 404 Not Found\r\n\r\n"), "it answers 404");
+        assert_eq!(
+            said(b"HTTP/1.1 400 Bad\r\nA: b\r\n\r\nout of\norder"),
+            "it answers 400: out of order"
+        );
+        assert_eq!(said(b"SSH-2.0"), "it does not answer as HTTP");
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_judged(bytes: Vec<u8>) {
+            let _ = judge(&bytes);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `plumb baseline check`: whether a run is worse than its baseline.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches as _};
+use plumb_folder::{Baseline, Baselines, RECORD, read_record};
+use plumb_lab::{Admission, Faults, SeparateRun};
+use plumb_measure::{Comparison, RunRecord, Share, signed};
+use plumb_pipeline::{Held, Verdict};
+use plumb_report::{comparison, terminal};
+
+use super::{RunsOptions, folder_of, latest, unknown};
+use crate::compare;
+use crate::exit::Exit;
+use crate::experiment::{self, AdmissionOptions};
+use crate::pipeline::{self, VerdictFiles};
+use plumb_options::{Form, FormOptions};
+
+#[derive(Args, Clone, Debug)]
+struct CheckOptions {
+    /// What the baseline is called
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The folder of the run [default: the last run of the baseline's plan in the folder of runs]
+    #[arg(value_name = "RUN")]
+    run: Option<PathBuf>,
+
+    /// The run may be worse than the baseline by so much [default: what plumb baseline set said]
+    #[arg(long, value_name = "PERCENT")]
+    tolerance: Option<Share>,
+
+    #[command(flatten)]
+    runs: RunsOptions,
+
+    #[command(flatten)]
+    admission: AdmissionOptions,
+
+    #[command(flatten)]
+    form: FormOptions,
+}
+
+/// The command line of `plumb baseline check`.
+pub(super) fn command() -> Command {
+    CheckOptions::augment_args(Command::new("check"))
+        .about("Compare a run with a baseline, and fail when it is worse")
+        .long_about(
+            "Compares a run with a baseline as plumb compare does. The primary figure, the median \
+             response time or the throughput, may be worse by --tolerance. That is a limit, no \
+             test: runs that were taken one after another hold whatever changed between them, too, \
+             so choose it wider than equal runs differ. Whether a change helped is for plumb ab to \
+             say.",
+        )
+        .after_help(
+            "Exit codes: 0 the run is within the tolerance; 1 it is worse, or its figures are not \
+             valid; 2 refused; 3 nobody can tell: no tolerance was given, or something was not \
+             checked.",
+        )
+}
+
+/// Compares what `words` name.
+pub(super) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
+    let options = CheckOptions::from_arg_matches(words)?;
+    let files = VerdictFiles::of(words)?;
+    let runs = &options.runs.folder;
+    let all = Baselines::read(runs)?;
+    let baseline = all.find(&options.name).ok_or_else(|| unknown(&all, &options.name, runs))?;
+    baseline.verify(runs)?;
+    let of_baseline = baseline.path(runs);
+    let (path, record) = match &options.run {
+        Some(path) => (folder_of(path), read_record(path)?),
+        None => latest::of_plan(runs, &read_record(&of_baseline)?, &of_baseline)?,
+    };
+    let faults = Faults::from(options.admission);
+    if let Some(exit) = spoiled(&record, faults) {
+        let sentence = plumb_report::sentence(&record);
+        files.write(|| pipeline::of_run(&record, &path))?;
+        writeln!(io::stderr(), "plumb: {} is not compared: {sentence}", path.display())?;
+        return Ok(exit);
+    }
+    // a baseline that was accepted when it was set stays one
+    let of_both = Faults { invalid: Admission::Accept, unchecked: Admission::Accept };
+    let first = SeparateRun { name: baseline.name.clone(), record: read_record(&of_baseline)? };
+    let second = SeparateRun { name: name_of(&path, &baseline.name), record };
+    let compared = compare::compared(&[first, second], of_both)?;
+    let tolerance = options.tolerance.map(Share::of_one).or(baseline.tolerance);
+    files.write(|| {
+        let title = format!("baseline {}: {}", baseline.name, baseline.plan);
+        let everything = comparison::markdown(&compared);
+        Verdict::of_baseline(&compared, tolerance, title, everything)
+            .recorded(path.join(RECORD).display().to_string())
+    })?;
+    let form = Form::from(options.form);
+    if form == Form::Text {
+        say(&compared, baseline, tolerance)?;
+    }
+    experiment::print(&compared, form, None)?;
+    Ok(exit(&compared, tolerance))
+}
+
+/// How the check ends when the run alone forbids a comparison.
+fn spoiled(record: &RunRecord, faults: Faults) -> Option<Exit> {
+    let validity = &record.validity;
+    match (validity.valid, validity.is_checked()) {
+        (true, _) => None,
+        (false, true) => matches!(faults.invalid, Admission::Refuse).then_some(Exit::Finding),
+        (false, false) => matches!(faults.unchecked, Admission::Refuse).then_some(Exit::Unanswered),
+    }
+}
+
+/// What a run is called in tables: as its folder, unless the baseline is called so.
+fn name_of(path: &Path, baseline: &str) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| name != baseline).unwrap_or_else(|| path.display().to_string())
+}
+
+/// How each figure stands to its tolerance: that comes first.
+fn say(compared: &Comparison, baseline: &Baseline, tolerance: Option<f64>) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    for contrast in &compared.contrasts {
+        let primary = contrast.endpoints.first();
+        let figure = primary.map_or("figures", |it| it.name.as_str());
+        let change = primary.and_then(|it| signed(it.improvement(it.ratio?)));
+        let change = change.unwrap_or_else(|| "-".into());
+        let limit = tolerance.unwrap_or_default() * 100.0;
+        let said = match Held::of(contrast, tolerance) {
+            Held::Within => format!("within the tolerance of {limit} %"),
+            Held::Beyond => format!("WORSE than the tolerance of {limit} %"),
+            Held::Unknown if tolerance.is_some() => "nothing can be compared".into(),
+            Held::Unknown => "no verdict: give --tolerance".into(),
+        };
+        let point = contrast.name();
+        let point = if point.is_empty() { String::new() } else { format!("{point}: ") };
+        let line = format!("baseline {}: {point}{figure} {change} %, {said}", baseline.name);
+        write!(out, "{}", terminal::paragraph(&line))?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+fn exit(compared: &Comparison, tolerance: Option<f64>) -> Exit {
+    let held: Vec<Held> = compared.contrasts.iter().map(|it| Held::of(it, tolerance)).collect();
+    if held.contains(&Held::Beyond) {
+        Exit::Finding
+    } else if held.is_empty() || held.contains(&Held::Unknown) {
+        Exit::Unanswered
+    } else {
+        Exit::Ran
+    }
+}

@@ -1,0 +1,137 @@
+//! Baselines with names: set, checked, listed and forgotten.
+
+use crate::kit;
+
+use std::fs;
+use std::path::Path;
+
+use kit::{Ended, Server, ping, plumb, read, runs};
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+/// A folder with a run, and the server that it asked.
+fn measured() -> (TempDir, Server) {
+    let (folder, server) = (tempdir().expect("a folder"), Server::start(&[]));
+    measure(&server, folder.path());
+    (folder, server)
+}
+
+fn measure(server: &Server, folder: &Path) {
+    ping(&server.address, &["--count=300", "--warmup=0s"], folder).with(0);
+}
+
+/// What it said, on one line.
+fn said(ended: &Ended) -> String {
+    ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn baseline(words: &[&str], folder: &Path) -> Ended {
+    plumb(&[&["baseline"], words].concat(), folder)
+}
+
+#[test]
+fn a_later_run_of_the_plan_is_held_against_its_baseline() {
+    let folder = tempdir().expect("a folder");
+    let at = folder.path();
+    // one that works for each answer is slower than one that does not, on any machine
+    let slow = Server::start(&["--service-time=20ms"]);
+    let address = slow.address.clone();
+    ping(&address, &["--count=20", "--warmup=0s"], at).with(0);
+    let set = baseline(&["set", "main", "--tolerance=1%"], at).with(0).stdout;
+    assert!(set.contains(&format!("(net ping {address})")), "{set}");
+    // nothing but itself was measured
+    let ended = baseline(&["check", "main"], at).with(2);
+    assert!(ended.stderr.contains("beside itself"), "{ended:?}");
+    slow.stop();
+    let fast = Server::listening(&address, &[]);
+    ping(&fast.address, &["--count=20", "--warmup=0s"], at).with(0);
+    // a later run of another plan is none of its
+    ping(&fast.address, &["--count=20", "--warmup=0s", "--size=1B"], at).with(0);
+    let ended = baseline(&["check", "main", "--junit=v.xml"], at).with(0);
+    assert!(said(&ended).contains("within the tolerance of 1 %"), "{ended:?}");
+    let xml = read(&at.join("v.xml"));
+    let second = runs(at)[1].file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(!xml.contains("<error") && xml.contains(&second), "{xml}");
+}
+
+#[test]
+fn worse_than_the_tolerance_fails_and_without_one_nobody_can_tell() {
+    let (folder, server) = measured();
+    let at = folder.path();
+    let first = runs(at)[0].display().to_string();
+    baseline(&["set", "fast", &first], at).with(0);
+    // a server that works for each answer is slower by far
+    drop(server);
+    let slow = Server::start(&["--service-time=20ms"]);
+    ping(&slow.address, &["--count=20", "--warmup=0s"], at).with(0);
+    let second = runs(at)[1].display().to_string();
+    let ended =
+        baseline(&["check", "fast", &second, "--tolerance=50%", "--junit=v.xml"], at).with(1);
+    assert!(said(&ended).contains("WORSE than the tolerance of 50 %"), "{ended:?}");
+    assert!(read(&at.join("v.xml")).contains("<failure type=\"tolerance-exceeded\""));
+    let ended = baseline(&["check", "fast", &second, "--junit=v.xml"], at).with(3);
+    assert!(said(&ended).contains("no verdict: give --tolerance"), "{ended:?}");
+    assert!(read(&at.join("v.xml")).contains("<error type=\"no-verdict\""));
+    let json =
+        baseline(&["check", "fast", &second, "--tolerance=50%", "--json"], at).with(1).json();
+    assert_eq!(json["schema"], "plumb.comparison/1");
+}
+
+#[test]
+fn a_run_that_is_not_valid_is_no_baseline_and_does_not_pass() {
+    let (folder, _server) = measured();
+    let at = folder.path();
+    baseline(&["set", "main", "--tolerance=10%"], at).with(0);
+    let site = kit::http::ReplyServer::start(kit::operations::page);
+    let words = ["--as-given", "--count=20", &site.url("/gone")];
+    plumb(&[&kit::operations::FIXED[..], &words].concat(), at).with(1);
+    let runs = runs(at);
+    let invalid = runs.iter().find(|run| run.display().to_string().ends_with("http-ping"));
+    let invalid = invalid.expect("a run").display().to_string();
+    let ended = baseline(&["set", "bad", &invalid], at).with(2);
+    assert!(ended.stderr.contains("its figures are not valid"), "{ended:?}");
+    let ended = baseline(&["check", "main", &invalid, "--junit=v.xml"], at).with(1);
+    assert!(ended.stderr.contains("is not compared"), "{ended:?}");
+    assert!(read(&at.join("v.xml")).contains("<failure "));
+}
+
+#[test]
+fn baselines_are_listed_replaced_and_forgotten() {
+    let (folder, server) = measured();
+    let at = folder.path();
+    assert!(baseline(&["list"], at).with(0).stdout.starts_with("no baselines"));
+    let first = runs(at)[0].display().to_string();
+    baseline(&["set", "main", &first, "--tolerance=5%"], at).with(0);
+    measure(&server, at);
+    let set = baseline(&["set", "main"], at).with(0).stdout;
+    assert!(set.contains("; before it was "), "{set}");
+    let all: Value = baseline(&["list", "--json"], at).with(0).json();
+    assert_eq!(all["schema"], "plumb.baselines/1");
+    let second = runs(at)[1].file_name().expect("a name").to_string_lossy().into_owned();
+    assert_eq!(all["baselines"][0]["run"], second.as_str());
+    assert!(baseline(&["list"], at).with(0).stdout.starts_with("main: "));
+    baseline(&["remove", "main"], at).with(0);
+    for words in [&["remove", "main"][..], &["check", "main"], &["set", "a b"]] {
+        baseline(words, at).with(2);
+    }
+    assert_eq!(runs(at).iter().filter(|run| run.is_dir()).count(), 2);
+}
+
+#[test]
+fn a_baseline_that_was_altered_is_refused() {
+    let (folder, server) = measured();
+    let at = folder.path();
+    baseline(&["set", "main", "--tolerance=5%"], at).with(0);
+    let record = runs(at)[0].join("run.json");
+    let text = read(&record).replace("\"status\"", " \"status\"");
+    fs::write(&record, text).expect("it can be written");
+    measure(&server, at);
+    let ended = baseline(&["check", "main"], at).with(2);
+    assert!(
+        ended.stderr.contains("is not the run that was set as the baseline `main`"),
+        "{ended:?}"
+    );
+    fs::write(at.join("plumb-runs/baselines.json"), "{").expect("it can be written");
+    let ended = baseline(&["list"], at).with(2);
+    assert!(ended.stderr.contains("baselines.json"), "{ended:?}");
+}
