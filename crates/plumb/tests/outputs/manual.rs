@@ -5,7 +5,7 @@ use crate::kit;
 use kit::golden;
 
 /// Every command, by its words.
-const COMMANDS: [&[&str]; 51] = [
+const COMMANDS: [&[&str]; 52] = [
     &[],
     &["checkup"],
     &["net", "ping"],
@@ -55,6 +55,7 @@ const COMMANDS: [&[&str]; 51] = [
     &["check"],
     &["size"],
     &["report"],
+    &["ui"],
     &["man"],
     &["complete"],
 ];
