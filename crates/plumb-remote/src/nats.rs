@@ -26,6 +26,8 @@ pub use stream::{NatsReader, NatsWriter};
 const SUBJECT: &str = "plumb.remote";
 /// How long remotes have to say that they are there.
 const CALL: Duration = Duration::from_secs(2);
+/// How long it is waited for another remote of a name that has answered.
+const SECOND_NAME: Duration = Duration::from_millis(200);
 /// How long a remote has to say whether it comes.
 const ANSWER: Duration = Duration::from_secs(5);
 /// The longest name of a conversation, bytes.
@@ -132,11 +134,12 @@ impl Nats {
         Ok(subscribed)
     }
 
-    /// Every remote that is there, by name.
+    /// The remotes that are there, by name: everybody who answers in time, or those that `query` names
+    /// and whoever else answers until then.
     ///
     /// # Errors
     /// [`NatsError::Refused`].
-    pub fn who_is_there(&self) -> Result<Vec<Presence>, NatsError> {
+    fn who_is_there(&self, query: &RemoteQuery) -> Result<Vec<Presence>, NatsError> {
         let inbox = self.client.new_inbox();
         let mut answers = self.subscribe(inbox.clone())?;
         let call =
@@ -144,24 +147,26 @@ impl Nats {
         self.threads.block_on(call).map_err(|error| self.refused(error))?;
         let mut there: Vec<Presence> = Vec::new();
         self.threads.block_on(async {
-            let hear = async {
-                while let Some(answer) = answers.next().await {
-                    let text = std::str::from_utf8(&answer.payload).unwrap_or_default();
-                    there.extend(read::<Presence>(text).ok());
-                }
-            };
-            let _ = timeout(CALL, hear).await; // nobody knows how many there are
+            let until = tokio::time::Instant::now() + CALL; // nobody knows how many there are
+            loop {
+                let left = until.saturating_duration_since(tokio::time::Instant::now());
+                // another one may be called the same
+                let patience = if are_named(query, &there) { left.min(SECOND_NAME) } else { left };
+                let Ok(Some(answer)) = timeout(patience, answers.next()).await else { break };
+                let text = std::str::from_utf8(&answer.payload).unwrap_or_default();
+                there.extend(read::<Presence>(text).ok());
+            }
         });
         there.sort_by(|one, two| one.hello.name.cmp(&two.hello.name));
         Ok(there)
     }
 
-    /// The names of those that `query` asks for.
+    /// Those that `query` asks for.
     ///
     /// # Errors
     /// [`NatsError::Nobody`] when one that is named is not there or busy, or nobody is free.
     pub fn there(&self, query: &RemoteQuery) -> Result<Vec<Hello>, NatsError> {
-        let there = self.who_is_there()?;
+        let there = self.who_is_there(query)?;
         let found = found(query, &there);
         let twice =
             found.iter().find(|name| there.iter().filter(|it| it.hello.name == **name).count() > 1);
@@ -303,6 +308,16 @@ fn options(target: &NatsTarget) -> Result<ConnectOptions, NatsError> {
 /// The subject on which the remote `name` is taken. Its points would be those of a subject.
 fn taking(name: &str) -> String {
     format!("{SUBJECT}.take.{}", name.replace('.', "%"))
+}
+
+/// True when `query` names its remotes, and all of them are there.
+fn are_named(query: &RemoteQuery, there: &[Presence]) -> bool {
+    match query {
+        RemoteQuery::Names(names) => {
+            names.iter().all(|name| there.iter().any(|it| it.hello.name == *name))
+        }
+        RemoteQuery::All | RemoteQuery::Labels(_) => false,
+    }
 }
 
 fn found(query: &RemoteQuery, there: &[Presence]) -> Vec<String> {

@@ -166,8 +166,8 @@ fn loads_of_different_plans_are_not_added() {
     let before = load.clone();
     let other = LoadResult { recorder: Recorder::new(3), ..before.clone() };
     assert!(load.merge(other).unwrap_err().to_string().contains("2 and 3 kinds"));
-    let other = LoadResult { crews: vec![CrewFigures::default(); 2], ..before.clone() };
-    assert_eq!(load.merge(other), Err(NotAlike::Crews(1, 0)));
+    let other = LoadResult { crews: vec![CrewFigures::default(); 5], ..before.clone() };
+    assert_eq!(load.merge(other), Err(NotAlike::Crews(1, 5)));
     assert_eq!(load, before);
 }
 
