@@ -220,7 +220,7 @@ fn a_checkup_is_started_from_the_page_and_ends_with_the_app() {
     let page = begun.header("location").to_owned();
     assert!(browser.get(&page).with(200).text().contains("plumb checkup --for="));
     browser.post("/work/checkup", "for=2s").with(409);
-    let mut events = app.events(&browser, &format!("{}", page.replace("/job", "/job/events")));
+    let mut events = app.events(&browser, &page.replace("/job", "/job/events"));
     let line = events.next("line");
     assert!(line.contains("measurements of this machine"), "{line}");
     let processes = || processes_with("checkup", &runs);
