@@ -13,19 +13,20 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Subscriber};
 use futures_util::StreamExt as _;
+use plumb_engine::clock::MonotonicClock;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::message::{Hello, read, written};
-use plumb_measure::RemoteQuery;
+use plumb_measure::{Clock as _, RemoteQuery};
 
 pub use stream::{NatsReader, NatsWriter};
 
 /// What all subjects begin with.
 const SUBJECT: &str = "plumb.remote";
-/// How long remotes have to say that they are there.
-const CALL: Duration = Duration::from_secs(2);
+/// How long remotes have to say that they are there, nanoseconds.
+const CALL_NS: u64 = 2_000_000_000;
 /// How long it is waited for another remote of a name that has answered.
 const SECOND_NAME: Duration = Duration::from_millis(200);
 /// How long a remote has to say whether it comes.
@@ -147,9 +148,11 @@ impl Nats {
         self.threads.block_on(call).map_err(|error| self.refused(error))?;
         let mut there: Vec<Presence> = Vec::new();
         self.threads.block_on(async {
-            let until = tokio::time::Instant::now() + CALL; // nobody knows how many there are
+            // nobody knows how many there are
+            let until_ns = MonotonicClock.now_ns() + CALL_NS;
             loop {
-                let left = until.saturating_duration_since(tokio::time::Instant::now());
+                let left_ns = until_ns.saturating_sub(MonotonicClock.now_ns());
+                let left = Duration::from_nanos(left_ns);
                 // another one may be called the same
                 let patience = if are_named(query, &there) { left.min(SECOND_NAME) } else { left };
                 let Ok(Some(answer)) = timeout(patience, answers.next()).await else { break };
