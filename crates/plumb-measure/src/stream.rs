@@ -73,6 +73,35 @@ impl OneWay {
     }
 }
 
+impl OneWay {
+    fn merge(&mut self, other: &Self) {
+        self.sent_bytes += other.sent_bytes;
+        self.received_bytes += other.received_bytes;
+        self.span_ns = self.span_ns.max(other.span_ns);
+        self.bits_per_s = bits_per_s(self.received_bytes, self.span_ns);
+        self.retransmits = match (self.retransmits, other.retransmits) {
+            (Some(mine), Some(theirs)) => Some(mine + theirs),
+            (known, None) | (None, known) => known,
+        };
+    }
+}
+
+impl Portion {
+    fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+    }
+}
+
+/// Adds one direction to another, of which nothing may be known.
+fn merge_way<T: Clone>(mine: &mut Option<T>, other: Option<&T>, merge: fn(&mut T, &T)) {
+    match (mine, other) {
+        (Some(mine), Some(other)) => merge(mine, other),
+        (mine @ None, Some(other)) => *mine = Some(other.clone()),
+        (_, None) => {}
+    }
+}
+
 /// Bits a second of `bytes` in `span_ns` nanoseconds; 0 in no time.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
@@ -81,6 +110,25 @@ pub fn bits_per_s(bytes: u64, span_ns: u64) -> f64 {
 }
 
 impl StreamFigures {
+    /// Adds the streams that another client carried at the same time. Bytes add up exactly; the span is
+    /// the longer one, because each begins when the first byte of its own came.
+    pub fn merge(&mut self, other: &Self) {
+        self.streams += other.streams;
+        self.client_cpu_ns = self.client_cpu_ns.saturating_add(other.client_cpu_ns);
+        self.server_cpu_ns = self.server_cpu_ns.saturating_add(other.server_cpu_ns);
+        merge_way(&mut self.to_server, other.to_server.as_ref(), OneWay::merge);
+        merge_way(&mut self.from_server, other.from_server.as_ref(), OneWay::merge);
+        for theirs in &other.intervals {
+            match self.intervals.iter_mut().find(|mine| mine.start_ns == theirs.start_ns) {
+                Some(mine) => {
+                    merge_way(&mut mine.to_server, theirs.to_server.as_ref(), Portion::merge);
+                    merge_way(&mut mine.from_server, theirs.from_server.as_ref(), Portion::merge);
+                }
+                None => self.intervals.push(*theirs),
+            }
+        }
+    }
+
     /// Bytes received in both directions.
     #[must_use]
     pub fn received_bytes(&self) -> u64 {
@@ -178,6 +226,35 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn streams_of_several_clients_add_up() {
+        let portion = |bytes| Some(Portion { bytes, duration_ns: 10 });
+        let part = |span_ns, bytes| StreamFigures {
+            streams: 2,
+            to_server: Some(OneWay { retransmits: Some(3), ..OneWay::new(bytes, bytes, span_ns) }),
+            client_cpu_ns: 5,
+            intervals: vec![StreamInterval {
+                start_ns: 0,
+                to_server: portion(bytes),
+                from_server: None,
+            }],
+            ..StreamFigures::default()
+        };
+        let mut all = StreamFigures::default();
+        all.merge(&part(1_000_000_000, 400));
+        all.merge(&part(2_000_000_000, 600));
+        let way = all.to_server.as_ref().expect("a way");
+        assert_eq!(
+            (way.sent_bytes, way.received_bytes, way.span_ns),
+            (1_000, 1_000, 2_000_000_000)
+        );
+        assert!((way.bits_per_s - 4_000.0).abs() < 1e-9);
+        assert_eq!((all.streams, all.client_cpu_ns, way.retransmits), (4, 10, Some(6)));
+        assert_eq!(all.intervals.len(), 1);
+        assert_eq!(all.intervals[0].to_server.map(|it| it.bytes), Some(1_000));
+        assert_eq!(all.from_server, None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use plumb_engine::clock::{self, MonotonicClock};
-use plumb_engine::{Endpoint, Sampler, Stop, ThreadContext};
+use plumb_engine::{Endpoint, Gate, Sampler, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
@@ -31,6 +31,8 @@ pub(crate) struct Carriage<'a> {
     pub(crate) patience: Span,
     /// Processors of the streams, one a stream in turn.
     pub(crate) pin: &'a [usize],
+    /// Where it waits for its controller, once all streams stand.
+    pub(crate) gate: Option<&'a Gate>,
 }
 
 /// What came of it.
@@ -61,6 +63,9 @@ impl Carriage<'_> {
     /// When they cannot begin. What breaks later is counted.
     pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
         let mut ready = self.connect()?;
+        if let Some(gate) = self.gate {
+            gate.pass(stop)?;
+        }
         sampler.begin(ready.transports.first());
         let gauges: Vec<Gauge> = ready.sockets.iter().map(|_| Gauge::default()).collect();
         let start = Barrier::new(ready.sockets.len() + 1);

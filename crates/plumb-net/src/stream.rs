@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use clap::Args;
-use plumb_engine::layer::{JobError, Measure, Outline, Watch};
-use plumb_engine::options::{OutputOptions, TransportOptions};
-use plumb_engine::{Endpoint, Stop, clock, reachable};
+use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
+use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions};
+use plumb_engine::{
+    Ending, Endpoint, Extent, Lengths, LoadPlan, LoadResult, Stop, clock, reachable,
+};
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    ByteSize, CpuUse, DriverFacts, FailureKind, Finding, FindingKind, ResultRecord, Scope, Span,
-    StreamFigures, Validity,
+    ByteSize, CpuUse, DriverFacts, FailureKind, Finding, FindingKind, Recorder, RemoteSelector,
+    ResultRecord, Scope, Slowest, Span, StreamFigures, Validity,
 };
 use plumb_wire::extension::Direction;
 use serde_json::json;
@@ -68,6 +70,10 @@ pub struct StreamOptions {
     #[command(flatten)]
     pub transport: TransportOptions,
 
+    /// Who carries them.
+    #[command(flatten)]
+    pub spread: SpreadOptions,
+
     /// Where results go.
     #[command(flatten)]
     pub output: OutputOptions,
@@ -115,9 +121,19 @@ impl Stream {
         let mut points: Vec<usize> = options.streams.iter().map(|streams| streams.get()).collect();
         points.sort_unstable();
         points.dedup();
+        for streams in &points {
+            options.spread.check(*streams as u64, "streams")?;
+        }
         SplitMix64::new(seed).shuffle(&mut points);
         let endpoints = options.transport.endpoints(&options.host, PORT)?;
         Ok(Self { options, endpoints, points, seed })
+    }
+
+    fn labels(&self, streams: usize) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("streams".to_owned(), streams.to_string()),
+            ("direction".to_owned(), self.options.direction().to_string()),
+        ])
     }
 
     fn measure(
@@ -128,21 +144,24 @@ impl Stream {
         stop: &Stop,
     ) -> Result<(), JobError> {
         let options = &self.options;
+        let gate = watch.gate();
+        let own = options.spread.part().count(streams as u64);
         let carriage = Carriage {
             endpoint,
             direction: options.direction(),
-            streams,
+            streams: usize::try_from(own)?,
             bytes: usize::try_from(options.size.bytes())?,
             length: options.for_time,
             interval: options.interval,
             patience: options.timeout,
             pin: &options.pin,
+            gate: gate.as_deref(),
         };
-        let labels = BTreeMap::from([
-            ("streams".to_owned(), streams.to_string()),
-            ("direction".to_owned(), options.direction().to_string()),
-        ]);
+        let labels = self.labels(streams);
         let delivery = carriage.run(watch.point(&labels), stop)?;
+        if gate.is_some() {
+            watch.loaded(&load_of(&delivery));
+        }
         if let Some(transport) = delivery.transports.first() {
             watch.reached(transport.clone());
         }
@@ -183,6 +202,14 @@ impl Measure for Stream {
         &self.options.output
     }
 
+    fn spread(&mut self) -> Result<&mut dyn Spread, JobError> {
+        Ok(self)
+    }
+
+    fn remotes(&self) -> Option<&RemoteSelector> {
+        self.options.spread.remotes.as_ref()
+    }
+
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let endpoint = reachable(&self.endpoints, self.options.timeout, stop)?;
         for streams in &self.points {
@@ -195,8 +222,59 @@ impl Measure for Stream {
     }
 }
 
-/// What is written down. An operation is a buffer of `size` that arrived.
-#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+impl Spread for Stream {
+    fn points(&self) -> Vec<SpreadPoint> {
+        let point = |streams: &usize| SpreadPoint {
+            labels: self.labels(*streams),
+            plan: LoadPlan {
+                connections: NonZeroUsize::new(*streams).unwrap_or(NonZeroUsize::MIN),
+                extent: Extent::For(self.options.for_time),
+                interval: self.options.interval,
+                ..LoadPlan::lone(1, self.options.timeout)
+            },
+            lengths: Lengths::Any,
+        };
+        self.points.iter().map(point).collect()
+    }
+
+    fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
+        let mut all = StreamFigures::default();
+        result.failures.clear();
+        for part in parts.results {
+            part.stream.iter().for_each(|stream| all.merge(stream));
+            for (kind, count) in &part.failures {
+                *result.failures.entry(kind.clone()).or_default() += count;
+            }
+        }
+        let nothing = (all.received_bytes() == 0).then(nothing_arrived);
+        result.validity = Validity::of(nothing);
+        result.overlap = None; // a stream has no messages
+        result.clients.clear();
+        add_figures(result, self.options.size, all);
+    }
+}
+
+/// The load of streams, for whoever puts those of several processes together: they have no rows.
+fn load_of(delivery: &Delivery) -> LoadResult<()> {
+    LoadResult {
+        recorder: Recorder::new(0),
+        crews: Vec::new(),
+        protocols: Vec::new(),
+        intervals: Vec::new(),
+        ending: Ending::Complete,
+        began_ns: delivery.began_ns,
+        duration_ns: delivery.figures.span_ns(),
+        connections: delivery.figures.streams,
+        warm_up_operations: 0,
+        cpu_ns: delivery.figures.client_cpu_ns,
+        transports: delivery.transports.clone(),
+        slowest: Slowest::default(),
+        tcp: None,
+        told_names: Vec::new(),
+    }
+}
+
+/// What is written down.
 fn result(
     labels: BTreeMap<String, String>,
     size: ByteSize,
@@ -206,40 +284,48 @@ fn result(
     let validity = Validity::of(findings(&delivery, stop))
         .with(delivery.transports.mixed())
         .with(delivery.transports.not_smc());
-    let figures = delivery.figures;
+    let broken =
+        (delivery.broken > 0).then(|| (FailureKind::Closed.name().to_owned(), delivery.broken));
+    let mut result = ResultRecord {
+        labels,
+        failures: broken.into_iter().collect(),
+        validity,
+        transports: delivery.transports.uses().to_vec(),
+        ..ResultRecord::default()
+    };
+    add_figures(&mut result, size, delivery.figures);
+    result
+}
+
+/// Adds what streams have carried. An operation is a buffer of `size` that arrived.
+#[expect(clippy::cast_precision_loss, reason = "a rate is a float")]
+fn add_figures(result: &mut ResultRecord, size: ByteSize, figures: StreamFigures) {
     let operations = figures.received_bytes() / size.bytes();
     let span_ns = figures.span_ns();
     let both = |of: fn(&plumb_measure::OneWay) -> u64| {
         let way = |way: &Option<plumb_measure::OneWay>| way.as_ref().map_or(0, of);
         (way(&figures.to_server), way(&figures.from_server))
     };
-    let (sent, received) = (both(|way| way.sent_bytes).0, both(|way| way.received_bytes).1);
     let directions =
         u64::from(figures.to_server.is_some()) + u64::from(figures.from_server.is_some());
-    ResultRecord {
-        labels,
-        operations,
-        failures: if delivery.broken > 0 {
-            BTreeMap::from([(FailureKind::Closed.name().to_owned(), delivery.broken)])
-        } else {
-            BTreeMap::new()
-        },
-        duration_ns: span_ns,
-        throughput_per_s: operations as f64 * 1e9 / span_ns.max(1) as f64,
-        bytes_sent: sent,
-        bytes_received: received,
-        cpu: cost(&figures, operations),
-        figures: figures.figures(),
-        validity,
-        driver: DriverFacts {
-            wait: "blocking send and receive".into(),
-            threads: figures.streams * directions.max(1),
-            ..DriverFacts::default()
-        },
-        transports: delivery.transports.uses().to_vec(),
-        stream: Some(figures),
-        ..ResultRecord::default()
-    }
+    result.operations = operations;
+    result.duration_ns = span_ns;
+    result.throughput_per_s = operations as f64 * 1e9 / span_ns.max(1) as f64;
+    result.bytes_sent = both(|way| way.sent_bytes).0;
+    result.bytes_received = both(|way| way.received_bytes).1;
+    result.cpu = cost(&figures, operations);
+    result.figures = figures.figures();
+    result.driver = DriverFacts {
+        wait: "blocking send and receive".into(),
+        threads: figures.streams * directions.max(1),
+        ..DriverFacts::default()
+    };
+    result.stream = Some(figures);
+}
+
+fn nothing_arrived() -> Finding {
+    let text = "no byte arrived".into();
+    Finding { kind: FindingKind::NoOperations, scope: Scope::Everything, text }
 }
 
 fn cost(figures: &StreamFigures, operations: u64) -> Option<CpuUse> {
@@ -253,8 +339,8 @@ fn cost(figures: &StreamFigures, operations: u64) -> Option<CpuUse> {
 fn findings(delivery: &Delivery, stop: &Stop) -> Vec<Finding> {
     let everything = |kind, text: String| Some(Finding { kind, scope: Scope::Everything, text });
     let figures = &delivery.figures;
-    let nothing = (figures.received_bytes() == 0 && delivery.broken == 0)
-        .then(|| everything(FindingKind::NoOperations, "no byte arrived".into()));
+    let nothing =
+        (figures.received_bytes() == 0 && delivery.broken == 0).then(|| Some(nothing_arrived()));
     let broken = (delivery.broken > 0).then(|| {
         let cause = delivery.trouble.as_deref().unwrap_or("see the log of the server");
         let text = format!("{} of {} streams broke: {cause}", delivery.broken, figures.streams);

@@ -146,8 +146,10 @@ fn a_stylesheet_is_in_force_once_it_is_compiled_and_its_processes_end_with_it() 
     serve(size, &files, |served| {
         let says = |name: &str| served.ask("POST", &format!("/runner/{name}"), "<b/>");
         assert!(says("one").ends_with("first") && says("two").ends_with("second"));
-        let mut before = children(memory);
-        assert_eq!(before.len(), 2, "each stylesheet has been compiled once");
+        // one that was forked for a moment may not have ended
+        let mut looks = std::iter::repeat_with(|| children(memory)).take(10_000);
+        let before = looks.find(|now| now.len() == 2);
+        let mut before = before.expect("each stylesheet has been compiled once");
         // one is right and the other is not: neither comes into force, and nothing is left of them
         served.write("two.xsl", &sheet("<xsl:template match='/'>\n<xsl:value-of/></xsl:template>"));
         served.write("one.xsl", &making("third"));

@@ -100,6 +100,7 @@ fn a_batch_that_cannot_be_understood_is_refused_as_a_whole() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn slow_readers_of_batches_hold_little_memory_and_no_work_process() {
     const READERS: usize = 8;
     const PARTS: usize = 40;

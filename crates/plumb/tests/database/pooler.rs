@@ -37,6 +37,7 @@ fn measured(url: &str, server: &Postgres, kind: &str) -> Value {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn it_is_measured_in_every_mode_and_leaves_nothing_behind() {
     let server = Postgres::start("");
     psql(&server.url(), WRITER);

@@ -84,6 +84,7 @@ fn a_firewall_that_forgets_and_one_that_resets_are_told_apart() {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn a_size_from_which_on_nothing_comes_back_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
     let address = listener.local_addr().expect("it is bound").to_string();

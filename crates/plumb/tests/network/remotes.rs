@@ -88,8 +88,8 @@ fn what_cannot_be_divided_or_reached_is_refused() {
         "2 operations (--count) cannot be divided among 3 remotes",
     );
     refused(&[&three[..], &["--clients", "2"]].concat(), "cannot be used with");
-    let of_streams = ["net", "stream", address, "--remotes", "local:2"];
-    refused(&of_streams, "unexpected argument '--remotes'");
+    let of_delay = ["net", "delay", address, "--remotes", "local:2"];
+    refused(&of_delay, "unexpected argument '--remotes'");
     refused(&["net", "ping", address, "--remotes", "far:2"], "expected local:N");
     let closed = Server::start(&["--quiet"]);
     let gone = closed.address.clone();

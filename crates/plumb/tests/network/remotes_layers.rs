@@ -10,7 +10,7 @@ use tempfile::tempdir;
 
 use crate::kit::http::{Reply, ReplyServer};
 use crate::kit::locks::Server as LockServer;
-use crate::kit::{plumb, record};
+use crate::kit::{Server, plumb, record};
 
 const CALM: [&str; 8] =
     ["--remotes", "local:3", "--lag", "50s", "--interval", "50s", "--foreign-limit", "100%"];
@@ -134,4 +134,38 @@ fn locks_are_taken_from_several_processes_under_names_of_their_own() {
     let figure = result["figures"].as_array().expect("figures").first().expect("one");
     assert_eq!(figure["name"], "pairs");
     assert_eq!(result["failures"], serde_json::json!({}), "nobody met anybody");
+}
+
+#[test]
+fn streams_are_divided_and_what_they_carried_is_one_sum() {
+    let server = Server::start(&["--quiet"]);
+    let at = tempdir().expect("a folder");
+    let words = ["net", "stream", &server.address, "--streams", "5", "--for", "300ms", "--both"];
+    let remotes = ["--remotes", "local:3", "--interval", "50s", "--foreign-limit", "100%"];
+    let ended = plumb(&[&words[..], &remotes, &["--out", "run"]].concat(), at.path());
+    assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
+    let run = record(&at.path().join("run"));
+    let result = only(&run);
+    let bytes = |result: &Value, way: &str, name: &str| {
+        result["stream"][way][name].as_u64().expect("bytes")
+    };
+    let mut streams = 0;
+    for (way, name) in [("to_server", "received_bytes"), ("from_server", "sent_bytes")] {
+        let parts = ["local-1", "local-2", "local-3"].map(|remote| {
+            let text = fs::read_to_string(at.path().join(format!("run/remotes/{remote}.json")));
+            let part: Value = serde_json::from_str(&text.expect("it is there")).expect("JSON");
+            streams += part["results"][0]["stream"]["streams"].as_u64().expect("a number");
+            bytes(&part["results"][0], way, name)
+        });
+        assert!(parts.iter().all(|bytes| *bytes > 0), "{parts:?}");
+        assert_eq!(bytes(result, way, name), parts.iter().sum::<u64>(), "{way}");
+    }
+    assert_eq!(
+        (streams, result["stream"]["streams"].as_u64()),
+        (10, Some(5)),
+        "each looked at twice"
+    );
+    let alone = ["net", "stream", &server.address, "--streams", "1", "--remotes", "local:2"];
+    let refused = plumb(&alone, at.path()).with(2);
+    assert!(refused.stderr.contains("1 streams cannot be divided among 2 remotes"), "{refused:?}");
 }

@@ -15,6 +15,8 @@ use super::{Call, ENVELOPE, Failure};
 pub(super) fn read(bytes: &[u8], namespace: &str) -> Result<Call, Failure> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Failure::bad_request("the envelope is not UTF-8"))?;
+    // a mark of the encoding is no text, and the reader does not count it
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut envelope = Envelope { reader: NsReader::from_str(text), text, around: Vec::new() };
     let start = envelope.next_start()?.ok_or_else(no_envelope)?;
     if !envelope.is(&start, ENVELOPE, "Envelope") {
@@ -236,6 +238,16 @@ mod tests {
         ] {
             let said = read(text.as_bytes(), OF).unwrap_err().message;
             assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn an_envelope_behind_a_mark_of_its_encoding_is_cut_at_the_same_places() {
+        for text in CALLS {
+            let plain = read(text.as_bytes(), OF).unwrap();
+            let marked = read(format!("\u{feff}{text}").as_bytes(), OF).unwrap();
+            assert_eq!(marked.document, plain.document);
+            assert!(marked.document.starts_with(b"<"), "{text}");
         }
     }
 
