@@ -16,6 +16,8 @@ use crate::SILENCE_NS;
 const NUMBER: &str = "Plumb-Number";
 /// Bytes of a piece: servers take a mebibyte by default.
 const PIECE: usize = 256 << 10;
+/// How long a server has to take the last piece.
+const TAKEN: Duration = Duration::from_millis(900);
 /// Pieces that have come and are not read.
 const WAITING_MAX: usize = 256;
 
@@ -67,6 +69,17 @@ impl Read for NatsReader {
             Err(mpsc::RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
             Err(mpsc::RecvTimeoutError::Disconnected) => Ok(0),
         }
+    }
+}
+
+/// Waits until the server has taken everything that was said: a process that ends while there is
+/// something for it to read resets its connection, and takes along what is still on its way.
+async fn taken(client: &Client) {
+    let inbox = client.new_inbox();
+    if let Ok(mut echo) = client.subscribe(inbox.clone()).await
+        && client.publish(inbox, Vec::new().into()).await.is_ok()
+    {
+        echo.next().await;
     }
 }
 
@@ -122,6 +135,6 @@ impl Write for NatsWriter {
 impl Drop for NatsWriter {
     fn drop(&mut self) {
         let _ = self.publish(&[]); // whoever hears nothing more takes us for gone
-        let _ = self.flush();
+        let _ = self.threads.block_on(async { timeout(TAKEN, taken(&self.client)).await });
     }
 }
