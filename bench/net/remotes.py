@@ -168,19 +168,25 @@ def quantile(values: Sequence[int], share: float) -> int:
 
 
 @contextmanager
-def seen_at_target() -> Iterator[subprocess.Popen[str]]:
-    """The packets with a whole request in them, as they come to the target."""
+def seen_at_target(kept: Path) -> Iterator[subprocess.Popen[str]]:
+    """Keeps the packets with a whole request in them, as they come to the target.
+
+    They go to a file: a pipe that is read at the end holds up tcpdump, which then sees no more.
+    """
     command = ["ip", "netns", "exec", HUB, "tcpdump", "-l", "-n", "-q", "-tt",
                "--time-stamp-precision=nano", "-i", "br0",
                f"tcp dst port {TARGET_PORT} and greater {REQUEST_BYTES}"]  # fmt: skip
-    with process.running(command, stderr=subprocess.DEVNULL) as running:
+    with kept.open("w") as out, process.running(
+        command, stdout=out, stderr=subprocess.DEVNULL
+    ) as running:
         time.sleep(1.0)  # it says on no stream of its own when it looks
         yield running
 
 
 def spreads(program: Path, folder: Path, remotes: int, loads: int, outcome: Outcome) -> None:
     """Begins one short load after the other."""
-    with seen_at_target() as dump:
+    kept = folder / "packets"
+    with seen_at_target(kept) as dump:
         ended_at = []
         for number in range(loads):
             words = ["--count", str(10 * remotes), "--warmup", "0s", "--seed", str(number + 1)]
@@ -192,7 +198,8 @@ def spreads(program: Path, folder: Path, remotes: int, loads: int, outcome: Outc
             outcome.uncertainties_ns.append(max(known))
         time.sleep(1.0)
         dump.terminate()
-        lines = dump.stdout.read().splitlines() if dump.stdout else []
+        dump.wait(10.0)
+    lines = kept.read_text().splitlines()
     words = [line.split(" ") for line in lines if line[:1].isdigit()]
     packets = [(int(word[0].replace(".", "")), word[2]) for word in words]
     began_at = [0, *ended_at]
