@@ -329,6 +329,10 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         }
         if !self.arrived {
             self.arrived = true;
+            // what is looked at in the beginning must not take the processor of whoever begins
+            if self.job.line.is_gated() && !P::SCRIPTED {
+                self.all_stand();
+            }
             self.job.line.arrive();
         }
         let Some(start) = self.job.line.start(self.now) else {
@@ -349,10 +353,17 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             let (per_s, offset_ns) = self.job.share.rate(rate);
             self.pacer = Some(Dues::Pacer(Pacer::new(start + offset_ns, per_s)));
         }
-        self.outlet.begin(self.proofs.transports().first().cloned());
+        if !self.job.line.is_gated() {
+            self.all_stand();
+        }
         for index in 0..self.conns.len() {
             self.ready_for_work(index);
         }
+    }
+
+    /// Says that every connection stands, and what the first of them uses.
+    fn all_stand(&mut self) {
+        self.outlet.begin(self.proofs.transports().first().cloned());
     }
 
     /// Whether, and how, the run is over.

@@ -133,6 +133,11 @@ impl<'a> StartLine<'a> {
         }
     }
 
+    /// True when somebody outside says when it begins.
+    pub(crate) fn is_gated(&self) -> bool {
+        self.gate.is_some()
+    }
+
     /// One thread more is ready. Called once by each.
     pub(crate) fn arrive(&self) {
         self.missing.fetch_sub(1, Ordering::AcqRel);
