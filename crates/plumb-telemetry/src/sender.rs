@@ -203,7 +203,7 @@ fn send_all(
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, Write as _};
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
 
     use plumb_measure::Span;
@@ -211,24 +211,38 @@ mod tests {
     use super::*;
     use crate::ReceiverKind;
 
-    fn sender(listener: &TcpListener) -> Sender {
+    fn sender(listener: &TcpListener, patience: Span) -> Sender {
         let address = listener.local_addr().expect("an address");
         let receiver = Receiver::new(ReceiverKind::RemoteWrite, &format!("http://{address}"));
-        let receiver = receiver.expect("a receiver").impatient(Span::from_ms(300));
+        let receiver = receiver.expect("a receiver").impatient(patience);
         Sender::start(&receiver, &Identity::default()).expect("a thread")
     }
 
-    fn answer(mut stream: TcpStream, status: &str) {
-        let mut bytes = [0; 4096];
-        let _ = stream.read(&mut bytes).expect("a request");
+    /// Answers a request once all of it is read: what is unread when a socket closes resets the
+    /// connection, and takes the answer along.
+    fn answer(stream: TcpStream, status: &str) {
+        let mut stream = BufReader::new(stream);
+        let mut body = 0;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).expect("a line of a request");
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(length) = line.strip_prefix("content-length:") {
+                body = length.trim().parse().expect("a length");
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        stream.read_exact(&mut vec![0; body]).expect("a body");
         let text = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nno");
-        stream.write_all(text.as_bytes()).expect("somebody reads it");
+        stream.get_mut().write_all(text.as_bytes()).expect("somebody reads it");
     }
 
     #[test]
     fn a_receiver_that_never_answers_holds_nobody_up_and_what_it_missed_is_counted() {
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let mut sender = sender(&silent);
+        let mut sender = sender(&silent, Span::from_ms(300));
         let nothing = Arc::new(Vec::new());
         let offered = 2 * WAITING_MAX as u64;
         (0..offered).for_each(|_| sender.offer(&nothing));
@@ -244,7 +258,7 @@ mod tests {
     #[test]
     fn what_a_receiver_refused_is_told_and_what_it_took_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let mut sender = sender(&listener);
+        let mut sender = sender(&listener, Span::from_ms(60_000));
         let nothing = Arc::new(Vec::new());
         assert!(sender.is_due());
         sender.offer(&nothing);

@@ -59,6 +59,8 @@ struct Places {
     idle: Vec<Running>,
     /// Processes, at work or idle, and those about to be started.
     taken: usize,
+    /// A process has compiled the stylesheet, so that each can.
+    is_compiled: bool,
 }
 
 /// A process that is counted.
@@ -97,12 +99,16 @@ impl Pool {
         Self { program, limits, counts, places: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Has a process compile the stylesheet, and keeps it.
+    /// Has a process compile the stylesheet, and keeps it; not again where one has, so that
+    /// whoever looks takes no process from those that have documents.
     pub(super) fn check(
         &self,
         stylesheet: &Stylesheet,
         deadline: &Deadline,
     ) -> Result<(), XsltError> {
+        if self.places().is_compiled {
+            return Ok(());
+        }
         let mut lease = self.lease(stylesheet, deadline)?;
         lease.running = Some(self.compiled(&mut lease, stylesheet, deadline)?);
         Ok(())
@@ -170,7 +176,10 @@ impl Pool {
         let text = stylesheet.text();
         let most = self.limits.result_bytes();
         match running.process.exchange(FrameKind::Stylesheet, text, most, deadline) {
-            Ok(_) => Ok(running),
+            Ok(_) => {
+                self.places().is_compiled = true;
+                Ok(running)
+            }
             Err(why) => Err(self.given_up(running, why, stylesheet)),
         }
     }
