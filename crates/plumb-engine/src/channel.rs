@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::link::Link;
 
 /// Bytes one read asks for. Larger buffers cost less on long bodies and more on everything else.
-pub(crate) const READ_BYTES: usize = 64 << 10;
+pub const READ_BYTES: usize = 64 << 10;
 /// A kept start longer than this is not copied.
 const TRADE_BYTES: usize = 2 << 10;
 /// Reads of one connection in one turn; then the others have theirs. Without a limit one greedy
 /// neighbour triples the tail of everybody else.
-pub(crate) const READS_A_TURN: usize = 16;
+pub const READS_A_TURN: usize = 16;
 
 /// A socket, its link, and what is held of either direction.
 #[derive(Debug)]

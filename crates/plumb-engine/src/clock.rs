@@ -33,6 +33,22 @@ pub fn wall_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Realtime))
 }
 
+/// One moment by both clocks, nanoseconds: the monotonic one and the wall clock. Whoever is
+/// interrupted between two readings would take them for one moment; of several pairs of readings
+/// this is the one that took the least time.
+#[must_use]
+pub fn both_ns() -> (u64, u64) {
+    const TRIES: u32 = 5;
+    let reading = || {
+        let before = MonotonicClock.now_ns();
+        let wall = wall_ns();
+        let took = MonotonicClock.now_ns() - before;
+        (took, before + took / 2, wall)
+    };
+    let best = (1..TRIES).fold(reading(), |best, _| best.min(reading()));
+    (best.1, best.2)
+}
+
 /// The wall clock as RFC 3339 in UTC, to the second.
 #[must_use]
 pub fn utc(wall_ns: u64) -> String {

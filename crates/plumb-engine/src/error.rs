@@ -82,7 +82,8 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    /// What a call of the system that failed was to do.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::System { what, cause }
     }
 

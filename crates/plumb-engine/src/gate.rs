@@ -45,7 +45,7 @@ impl Gate {
     /// Opens it at `wall_ns`, nanoseconds since 1970-01-01T00:00:00Z, as the wall clock stands now:
     /// whoever sets it meanwhile moves nothing. False when it was decided before.
     pub fn open_at_wall(&self, wall_ns: u64) -> bool {
-        let (now, wall) = (MonotonicClock.now_ns(), clock::wall_ns());
+        let (now, wall) = clock::both_ns();
         self.open_at(now.saturating_add(wall_ns).saturating_sub(wall))
     }
 

@@ -1,5 +1,5 @@
 //! When things happen: the clock, the transport, the reactor, the pacer, and the loops that drive
-//! ([`load`]), serve ([`serve()`]) and pass connections on, late ([`relay()`]).
+//! ([`load`]) and serve ([`serve()`]).
 //!
 //! A layer brings a [`Protocol`] (encode the next request, decode bytes into an outcome), a
 //! [`Service`] (answer bytes with bytes), or looks on as a [`Sampler`]. Sockets, time, due times,
@@ -13,6 +13,7 @@ mod connect;
 mod drive;
 mod error;
 mod gate;
+mod held;
 pub mod layer;
 mod link;
 mod listener;
@@ -28,7 +29,6 @@ mod proof;
 mod protocol;
 mod reach;
 mod reception;
-mod relay;
 mod result;
 pub mod serve;
 mod service;
@@ -42,10 +42,12 @@ mod timer;
 pub mod tls;
 
 pub use address::{Address, Endpoint, Family};
+pub use channel::{READ_BYTES, READS_A_TURN};
 pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_connect};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use gate::Gate;
+pub use held::HeldTime;
 pub use link::{Link, Plain, Received};
 pub use listener::Listener;
 pub use load::{Crew, CrewFigures, IntervalRecords, LoadResult, NotAlike, Sampler, Stage};
@@ -55,17 +57,15 @@ pub use outlet::Outlet;
 pub use place::ThreadContext;
 pub use plan::{Extent, LoadPlan, Nagle, Pace, Waiting};
 pub use plumb_wire::cidr::{Cidr, NoCidr};
-pub use poll::{Poll, Time};
+pub use poll::{Poll, Readiness, Time, Token};
 pub use proof::proven;
 pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then};
 pub use reach::restrict_targets;
-pub use relay::{
-    Idle, Limit, LossPlan, Parted, Passage, PathPlan, PathTotals, RelayEvent, RelayPlan,
-    RelayTotals, relay,
-};
+pub use reception::{ACCEPTS_A_TURN, Arrival, Reception};
 pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
 pub use serve::{ServePlan, serve};
 pub use service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};
+pub use timer::{Timers, Wake};
 pub use tls::{Tls, TlsAcceptor, TlsConnector, TlsError};

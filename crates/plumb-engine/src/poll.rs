@@ -22,20 +22,25 @@ const NOBODY: Token = Token { index: u32::MAX as usize, generation: u32::MAX };
 
 /// A connection or listener is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Readiness {
-    pub(crate) token: Token,
-    pub(crate) readable: bool,
-    pub(crate) writable: bool,
+pub struct Readiness {
+    /// Whom the event is for.
+    pub token: Token,
+    /// There is something to read, or an error to be read.
+    pub readable: bool,
+    /// There is room to write, or an error to be met.
+    pub writable: bool,
     /// The other side will send nothing more, or the connection broke.
-    pub(crate) hangup: bool,
+    pub hangup: bool,
 }
 
 /// Whom an event is for. The generation tells a connection from its predecessor at the same
 /// index, whose last events may still be under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
-    pub(crate) index: usize,
-    pub(crate) generation: u32,
+pub struct Token {
+    /// Of the connection or listener, below 2^32 - 1.
+    pub index: usize,
+    /// Which of those that were at this index.
+    pub generation: u32,
 }
 
 impl Token {
@@ -68,7 +73,10 @@ impl std::fmt::Debug for Poll {
 
 impl Poll {
     /// An empty set, whose waits end when `stop` is asked and do what `tick` says.
-    pub(crate) fn new(stop: &Stop, tick: Tick) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the kernel gives no descriptors for it.
+    pub fn new(stop: &Stop, tick: Tick) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let alarm = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -87,7 +95,10 @@ impl Poll {
 
     /// Adds a connection: edge-triggered, and for writing too, once and for all. Arming the
     /// writing side on demand is one system call more and one more thing to forget.
-    pub(crate) fn add_connection(&self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the kernel refuses, such as for one that is in the set.
+    pub fn add_connection(&self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         let flags = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
@@ -100,12 +111,20 @@ impl Poll {
         Ok(epoll::add(&self.epoll, socket, token.pack(), epoll::EventFlags::IN)?)
     }
 
-    pub(crate) fn remove(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+    /// Takes a socket out of the set.
+    ///
+    /// # Errors
+    /// When it is not in the set.
+    pub fn remove(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, socket)?)
     }
 
-    /// What the last wait found.
-    pub(crate) fn ready(&self, at: usize) -> Readiness {
+    /// What the last wait found, of [`found`](Self::found) events the one `at`, from 0.
+    ///
+    /// # Panics
+    /// When it found fewer.
+    #[must_use]
+    pub fn ready(&self, at: usize) -> Readiness {
         let event = self.events[at];
         let flags = event.flags;
         let hangup = flags
@@ -118,7 +137,9 @@ impl Poll {
         }
     }
 
-    pub(crate) fn found(&self) -> usize {
+    /// How many events the last wait found.
+    #[must_use]
+    pub fn found(&self) -> usize {
         self.events.len()
     }
 

@@ -10,14 +10,15 @@ use crate::poll::{Poll, Token};
 use crate::service::Peer;
 
 /// Connections taken in one turn.
-pub(crate) const ACCEPTS_A_TURN: usize = 64;
+pub const ACCEPTS_A_TURN: usize = 64;
 /// How long the listeners rest when the kernel hands over no more connections.
 const PAUSE_NS: u64 = 100_000_000;
 /// Indices from here on are listeners.
 const FIRST_LISTENER: usize = 1 << 31;
 
 /// What a listener has.
-pub(crate) enum Arrival {
+#[derive(Debug)]
+pub enum Arrival {
     /// A connection.
     Connection(OwnedFd, Peer),
     /// A client that gave up while it waited.
@@ -29,7 +30,8 @@ pub(crate) enum Arrival {
 }
 
 /// The listeners of a loop.
-pub(crate) struct Reception<'a> {
+#[derive(Debug)]
+pub struct Reception<'a> {
     listeners: &'a [Listener],
     /// When listeners that rest are waited for again.
     again_at: Option<u64>,
@@ -38,14 +40,18 @@ pub(crate) struct Reception<'a> {
 
 impl<'a> Reception<'a> {
     /// Listeners that are waited for with `poll`.
-    pub(crate) fn new(listeners: &'a [Listener], poll: &Poll) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When the kernel refuses to wait for one.
+    pub fn new(listeners: &'a [Listener], poll: &Poll) -> io::Result<Self> {
         let reception = Self { listeners, again_at: None, short_of_descriptors: false };
         reception.listen(poll)?;
         Ok(reception)
     }
 
     /// The listener that an event is for; `None`: it is for a connection.
-    pub(crate) fn listener(token: Token) -> Option<usize> {
+    #[must_use]
+    pub fn listener(token: Token) -> Option<usize> {
         token.index.checked_sub(FIRST_LISTENER)
     }
 
@@ -58,7 +64,7 @@ impl<'a> Reception<'a> {
     }
 
     /// The next connection at `listener`.
-    pub(crate) fn accept(&mut self, listener: usize, nagle: Nagle) -> Arrival {
+    pub fn accept(&mut self, listener: usize, nagle: Nagle) -> Arrival {
         match self.listeners[listener].accept(nagle) {
             Ok((socket, peer)) => {
                 self.short_of_descriptors = false;
@@ -74,7 +80,7 @@ impl<'a> Reception<'a> {
 
     /// Lets the listeners rest from `now` on, so that the loop does not spin; true when they could
     /// accept until now.
-    pub(crate) fn rest(&mut self, poll: &Poll, now: u64) -> bool {
+    pub fn rest(&mut self, poll: &Poll, now: u64) -> bool {
         for listener in self.listeners {
             // one that is not in the set needs no removal
             let _ = poll.remove(listener.socket());
@@ -84,12 +90,13 @@ impl<'a> Reception<'a> {
     }
 
     /// When the listeners have rested.
-    pub(crate) fn again_at(&self) -> Option<u64> {
+    #[must_use]
+    pub fn again_at(&self) -> Option<u64> {
         self.again_at
     }
 
     /// Waits for listeners again that have rested long enough by `now`.
-    pub(crate) fn resume(&mut self, poll: &Poll, now: u64) {
+    pub fn resume(&mut self, poll: &Poll, now: u64) {
         if self.again_at.is_some_and(|at| at <= now) && self.listen(poll).is_ok() {
             self.again_at = None;
         }

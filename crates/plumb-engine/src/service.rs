@@ -18,7 +18,8 @@ pub enum Peer {
 impl Peer {
     /// True when the peer is in one of the blocks of `allowed`, or that is empty. A process of
     /// this machine always is.
-    pub(crate) fn is_among(&self, allowed: &[Cidr]) -> bool {
+    #[must_use]
+    pub fn is_among(&self, allowed: &[Cidr]) -> bool {
         match self {
             Self::Unix => true,
             Self::Ip(peer) => {

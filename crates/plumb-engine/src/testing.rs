@@ -1,57 +1,16 @@
-//! Time held still, and peers that a test plays itself, on the same thread.
+//! Peers that a test plays itself, on the thread of the loop, under time held still.
 
-use std::cell::{Cell, RefCell};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::rc::Rc;
 
-use plumb_measure::{Answer, Clock};
+use plumb_measure::Answer;
 use tempfile::TempDir;
 
 use crate::Endpoint;
-use crate::poll::{Poll, Time};
+pub(crate) use crate::held::HeldTime;
 use crate::protocol::{Next, Op, Protocol, Step, Then};
 
 pub(crate) const MS: u64 = 1_000_000;
-
-/// A clock that moves only when everybody waits: then by as much as the first of them waits for.
-#[derive(Clone)]
-pub(crate) struct HeldTime {
-    now: Rc<Cell<u64>>,
-    /// Plays the other side; says when it wants to be called next.
-    peer: Rc<RefCell<dyn FnMut(u64) -> Option<u64>>>,
-}
-
-impl HeldTime {
-    pub(crate) fn with(peer: impl FnMut(u64) -> Option<u64> + 'static) -> Self {
-        Self { now: Rc::new(Cell::new(1_000 * MS)), peer: Rc::new(RefCell::new(peer)) }
-    }
-
-    pub(crate) fn now(&self) -> u64 {
-        self.now.get()
-    }
-}
-
-impl Clock for HeldTime {
-    fn now_ns(&self) -> u64 {
-        self.now.get()
-    }
-}
-
-impl Time for HeldTime {
-    fn wait(&mut self, poll: &mut Poll, deadline: Option<u64>) -> io::Result<()> {
-        let wants = (self.peer.borrow_mut())(self.now.get());
-        poll.look()?;
-        let now = self.now.get();
-        if poll.found() == 0 && deadline.is_none_or(|at| at > now) {
-            let next = [wants, deadline].into_iter().flatten().filter(|at| *at > now).min();
-            self.now.set(next.expect("a loop that waits for ever under a clock held still"));
-            (self.peer.borrow_mut())(self.now.get());
-            poll.look()?;
-        }
-        Ok(())
-    }
-}
 
 /// Sends its number in a line, and demands the same line back.
 #[derive(Clone, Copy, Debug, Default)]

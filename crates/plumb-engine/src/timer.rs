@@ -7,13 +7,13 @@ use std::collections::BinaryHeap;
 /// there is anything to do and asks for the next wake-up, so that a deadline that moves with every
 /// request costs nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
+pub struct Timers {
     heap: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 /// The wake-up a connection has asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wake {
+pub struct Wake {
     at: u64, // u64::MAX while nothing is asked for
 }
 
@@ -25,7 +25,7 @@ impl Default for Wake {
 
 impl Timers {
     /// Wakes connection `index` at `at` or before, unless it is woken earlier anyway.
-    pub(crate) fn ask(&mut self, wake: &mut Wake, index: usize, at: u64) {
+    pub fn ask(&mut self, wake: &mut Wake, index: usize, at: u64) {
         if at < wake.at {
             wake.at = at;
             self.heap.push(Reverse((at, index)));
@@ -33,12 +33,13 @@ impl Timers {
     }
 
     /// The next wake-up time.
-    pub(crate) fn next(&self) -> Option<u64> {
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes the next connection to wake at `now`. Its [`Wake`] must be reset by [`Wake::fired`].
-    pub(crate) fn pop(&mut self, now: u64) -> Option<(u64, usize)> {
+    pub fn pop(&mut self, now: u64) -> Option<(u64, usize)> {
         let Reverse((at, index)) = *self.heap.peek()?;
         (at <= now).then(|| {
             self.heap.pop();
@@ -50,7 +51,7 @@ impl Timers {
 impl Wake {
     /// True when the entry `at` is the one that was asked for last; the connection then has no
     /// entry left. Entries that an earlier one overtook answer false.
-    pub(crate) fn fired(&mut self, at: u64) -> bool {
+    pub fn fired(&mut self, at: u64) -> bool {
         let current = self.at == at;
         if current {
             self.at = u64::MAX;

@@ -43,6 +43,22 @@ pub struct Baseline {
     pub tolerance: Option<f64>,
 }
 
+/// Letters of a baseline's name at most.
+const NAME_MAX: usize = 80;
+
+/// A name for a baseline: a word of its own wherever it is shown.
+///
+/// # Errors
+/// What a name is, for one that is none.
+pub fn baseline_name(word: &str) -> Result<String, String> {
+    let sound = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let length = word.chars().count();
+    if (1..=NAME_MAX).contains(&length) && word.chars().all(sound) && !word.starts_with('-') {
+        return Ok(word.into());
+    }
+    Err(format!("a name has 1 to {NAME_MAX} letters, digits and . _ - /"))
+}
+
 impl Baselines {
     /// Reads those of the folder `runs`; none where nothing was ever set.
     ///
@@ -123,6 +139,16 @@ mod tests {
             set: "2026-11-21T08:30:48Z".into(),
             plan: "net ping db1".into(),
             tolerance: Some(0.05),
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_word() {
+        for good in ["main", "release/1.2", "net_ping-5"] {
+            assert_eq!(baseline_name(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "a b", "-x", "a\n", &"x".repeat(81)] {
+            assert!(baseline_name(bad).is_err(), "{bad}");
         }
     }
 

@@ -30,7 +30,7 @@ mod run;
 mod track;
 mod unread;
 
-pub use baseline::{BASELINES_SCHEMA, Baseline, Baselines};
+pub use baseline::{BASELINES_SCHEMA, Baseline, Baselines, baseline_name};
 pub use check::{Check, CheckFolder};
 pub use digest::record_digest;
 pub use error::FolderError;

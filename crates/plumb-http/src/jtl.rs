@@ -14,9 +14,9 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 
 use http::StatusCode;
-use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::clock;
 use plumb_engine::{IntervalRecords, Operation, Sampler, Tap};
-use plumb_measure::{Clock as _, FailureKind, Outcome};
+use plumb_measure::{FailureKind, Outcome};
 
 use crate::HttpError;
 
@@ -108,10 +108,11 @@ impl Sampler for Jtl {
     fn tap(&mut self) -> Option<Tap> {
         let out = self.out.take()?;
         let (tap, operations) = Tap::new();
+        let (now_ns, wall_ns) = clock::both_ns();
         let lines = Lines {
             rows: Arc::clone(&self.rows),
             groups: self.groups.clone(),
-            epoch_ns: clock::wall_ns().saturating_sub(MonotonicClock.now_ns()),
+            epoch_ns: wall_ns.saturating_sub(now_ns),
         };
         let thread = thread::spawn(move || lines.write(&operations, out));
         self.writing = Some(Writing { tap: tap.clone(), thread });

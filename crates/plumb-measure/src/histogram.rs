@@ -27,7 +27,7 @@ const COUNTERS: usize = (TOP_BIT - HALF_BITS) as usize * HALF + HALF;
 /// significant digits, so that its own tools read what [`crate::hdr`] writes.
 #[derive(Clone)]
 pub struct Histogram {
-    counts: Box<[u64]>, // COUNTERS long, or none before the first value
+    counts: Box<[u64]>, // as many of the COUNTERS as the values need, or all of them
     total: u64,         // the sum of `counts`
     sum: u128,
     min: u64, // u64::MAX while empty
@@ -38,8 +38,8 @@ impl Histogram {
     /// The highest value that has a bucket of its own, in the unit recorded (nanoseconds).
     pub const HIGHEST: u64 = (1 << TOP_BIT) - 1;
 
-    /// An empty histogram. It takes 264 KiB, allocated once with the first value: most of those
-    /// that travel stay empty.
+    /// An empty histogram. It takes 264 KiB, allocated once with the first value that is recorded;
+    /// one that is read or merged takes what its values need.
     #[must_use]
     pub fn new() -> Self {
         Self { counts: Box::default(), total: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -60,7 +60,7 @@ impl Histogram {
         let index = index_of(value.min(Self::HIGHEST));
         match self.counts.get_mut(index) {
             Some(count) => *count += n,
-            None => self.allocate()[index] = n,
+            None => self.widen(COUNTERS)[index] = n,
         }
         self.total += n;
         self.sum += u128::from(value) * u128::from(n);
@@ -68,9 +68,16 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Makes room for so many counters.
     #[cold]
-    fn allocate(&mut self) -> &mut [u64] {
-        self.counts = vec![0; COUNTERS].into();
+    fn widen(&mut self, counters: usize) -> &mut [u64] {
+        self.counts = if self.counts.is_empty() {
+            vec![0; counters].into()
+        } else {
+            let mut counts = std::mem::take(&mut self.counts).into_vec();
+            counts.resize(counters, 0);
+            counts.into()
+        };
         &mut self.counts
     }
 
@@ -79,8 +86,8 @@ impl Histogram {
         if other.total == 0 {
             return;
         }
-        if self.counts.is_empty() {
-            self.allocate();
+        if self.counts.len() < other.counts.len() {
+            self.widen(other.counts.len());
         }
         let touched = other.touched(); // the rest stays memory that was never asked for
         for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
@@ -203,6 +210,11 @@ impl Histogram {
     pub(crate) fn add_counter(&mut self, index: usize, n: u64) -> bool {
         if index >= COUNTERS || n > COUNT_MAX - self.total {
             return false;
+        }
+        if index >= self.counts.len() {
+            // counters come in ascending order
+            let wider = (index + 1).max(2 * self.counts.len()).next_multiple_of(HALF);
+            self.widen(wider.min(COUNTERS));
         }
         let middle = u64::midpoint(lowest_in(index), highest_in(index));
         self.record_n(middle, n);

@@ -2,11 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
-use plumb_engine::{
-    Address, Cidr, Endpoint, Family, Idle, Limit, Listener, LossPlan, PathPlan, PathTotals,
-    RelayEvent, RelayPlan, RelayTotals, Stop, clock, relay,
-};
+use plumb_engine::{Address, Cidr, Endpoint, Family, Listener, Stop, clock};
 use plumb_measure::{BitRate, ByteSize, Share, Span, show_ns};
+use plumb_relay::{
+    Idle, Limit, LossPlan, PathPlan, PathTotals, RelayEvent, RelayPlan, RelayTotals, relay,
+};
 
 use crate::NetError;
 

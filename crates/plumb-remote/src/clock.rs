@@ -3,8 +3,7 @@
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-use plumb_engine::clock::{MonotonicClock, wall_ns};
-use plumb_measure::Clock as _;
+use plumb_engine::clock::{both_ns, wall_ns};
 
 const BILLION: i128 = 1_000_000_000;
 
@@ -38,7 +37,7 @@ impl WallClock {
 
     /// What it shows at a moment of the monotonic clock.
     pub(crate) fn of_monotonic(self, at_ns: u64) -> u64 {
-        let (now_ns, wall_ns) = (MonotonicClock.now_ns(), wall_ns());
+        let (now_ns, wall_ns) = both_ns();
         self.shown(wall_ns.saturating_add(at_ns).saturating_sub(now_ns))
     }
 

@@ -36,7 +36,7 @@ pub use post::{Heard, Post};
 /// How long a remote has to say who it is, and to answer for its clock.
 const ANSWER_NS: u64 = 10_000_000_000;
 /// Between the order to begin and the beginning, at least, and for each nanosecond of a round trip.
-const LEAD_NS: u64 = 20_000_000;
+const LEAD_NS: u64 = 100_000_000;
 const LEAD_OF_ROUND_TRIP: u64 = 4;
 /// And for each remote: as long as it takes to order them one after the other.
 const LEAD_OF_REMOTE_NS: u64 = 20_000;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use plumb_engine::clock;
-use plumb_folder::{Baseline, Baselines, record_digest};
+use plumb_folder::{Baseline, Baselines, baseline_name, record_digest};
 use plumb_measure::Span;
 use plumb_serve::settings::kib;
 use plumb_serve::{
@@ -34,8 +34,6 @@ const STREAMS_MAX: u64 = 24;
 const REPORTS_MAX: u64 = 4;
 /// Runs that are compared at once.
 const COMPARED_MAX: usize = 12;
-/// Letters of a baseline's name.
-const NAME_MAX: usize = 80;
 
 /// The app behind its listeners.
 pub(crate) struct Site {
@@ -392,11 +390,8 @@ impl Shared {
     }
 
     fn set_baseline(&self, name: String, run: &str) -> Answer {
-        let sound = |c: char| c.is_alphanumeric() || "._-/".contains(c);
-        let length = name.chars().count();
-        if !(1..=NAME_MAX).contains(&length) || !name.chars().all(sound) || name.starts_with('-') {
-            let words = format!("A name has 1 to {NAME_MAX} letters, digits and . _ - /");
-            return Answer::refused(StatusCode::BAD_REQUEST, &words);
+        if let Err(what) = baseline_name(&name) {
+            return Answer::refused(StatusCode::BAD_REQUEST, &what);
         }
         let row = match self.index.find(run) {
             Ok(Some(row)) if row.kind == "run" => row,

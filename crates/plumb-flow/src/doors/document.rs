@@ -298,10 +298,13 @@ mod tests {
             // what another reader takes is taken, and what it does not take is not
             let theirs = roxmltree::Document::parse(&text);
             let ours = Document::check(Form::Xml, Bytes::from(text.clone()));
-            // the other one takes an empty prefix for none, and ends the name of an instruction anywhere
+            // the other one takes an empty prefix for none, ends the name of an instruction anywhere, and
+            // takes numbers that are no character
             let has_empty_prefix = text.contains("<:") || text.contains("</:");
             let is_no_name = ours.as_ref().is_err_and(|it| it.message.contains("an instruction"));
-            if theirs.is_ok() && !has_empty_prefix && !is_no_name {
+            let is_no_character =
+                ours.as_ref().is_err_and(|it| it.message.contains("not a valid codepoint"));
+            if theirs.is_ok() && !has_empty_prefix && !is_no_name && !is_no_character {
                 prop_assert!(ours.is_ok(), "{text}: {ours:?}");
             }
             let theirs = serde_json::from_str::<serde_json::Value>(&text);

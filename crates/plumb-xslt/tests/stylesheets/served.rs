@@ -51,8 +51,11 @@ struct Served<'a> {
 }
 
 impl Served<'_> {
+    /// Puts a file into the folder, whole: who looks meanwhile sees no half of it.
     fn write(&self, name: &str, text: &str) {
-        fs::write(self.folder.path().join("flows").join(name), text).unwrap();
+        let beside = self.folder.path().join("file.written");
+        fs::write(&beside, text).unwrap();
+        fs::rename(beside, self.folder.path().join("flows").join(name)).unwrap();
     }
 
     fn log(&self) -> String {

@@ -10,13 +10,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, ensure};
 use clap::{ArgMatches, Args, Command, FromArgMatches as _};
 use plumb_engine::clock;
-use plumb_folder::{Baseline, Baselines, read_record, record_digest};
+use plumb_folder::{Baseline, Baselines, baseline_name, read_record, record_digest};
 use plumb_measure::{RunRecord, Share, written};
 
 use crate::exit::Exit;
-
-/// Letters of a name at most.
-const NAME_MAX: usize = 80;
 
 /// The folder of runs.
 #[derive(Args, Clone, Debug)]
@@ -29,7 +26,7 @@ struct RunsOptions {
 #[derive(Args, Clone, Debug)]
 struct SetOptions {
     /// What the baseline is called
-    #[arg(value_name = "NAME", value_parser = name)]
+    #[arg(value_name = "NAME", value_parser = baseline_name)]
     name: String,
 
     /// The folder of the run [default: the last run in the folder of runs]
@@ -189,29 +186,4 @@ fn within(path: &Path, runs: &Path) -> String {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
     let (path, runs) = (whole(path), whole(runs));
     path.strip_prefix(&runs).unwrap_or(&path).display().to_string()
-}
-
-/// A name that is a word of its own wherever it is shown.
-fn name(word: &str) -> Result<String, String> {
-    let sound = |c: char| c.is_alphanumeric() || "._-/".contains(c);
-    let length = word.chars().count();
-    if (1..=NAME_MAX).contains(&length) && word.chars().all(sound) && !word.starts_with('-') {
-        return Ok(word.into());
-    }
-    Err(format!("a name has 1 to {NAME_MAX} letters, digits and . _ - /"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_a_word() {
-        for good in ["main", "release/1.2", "net_ping-5"] {
-            assert_eq!(name(good).as_deref(), Ok(good));
-        }
-        for bad in ["", "a b", "-x", "a\n", &"x".repeat(81)] {
-            assert!(name(bad).is_err(), "{bad}");
-        }
-    }
 }

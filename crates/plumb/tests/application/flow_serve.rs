@@ -83,8 +83,11 @@ impl Flow {
         })
     }
 
+    /// Puts a file into the folder of transactions, whole: who looks meanwhile sees no half of it.
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.folder.path().join("flows").join(name), text).expect("it can be written");
+        let beside = self.folder.path().join("file.written");
+        fs::write(&beside, text).expect("it can be written");
+        fs::rename(beside, self.folder.path().join("flows").join(name)).expect("it can be moved");
     }
 
     /// A verb of the command line for this server.

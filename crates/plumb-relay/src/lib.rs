@@ -16,25 +16,18 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use plumb_measure::Tick;
 
-use crate::clock::MonotonicClock;
-use crate::connect::{SocketOptions, start_connect};
-use crate::listener::Listener;
-use crate::plan::Nagle;
-use crate::poll::{Poll, Readiness, Time, Token};
-use crate::reception::{ACCEPTS_A_TURN, Arrival, Reception};
-use crate::service::{Peer, TurnedAway};
-use crate::stop::Stop;
-use crate::timer::{Timers, Wake};
-use crate::{Endpoint, EngineError};
 use admission::{Admission, Admissions};
 use line::{Line, Shaper};
 use overdue::{Overdue, overdue};
 use pair::{Common, FAR, NEAR, Pair, PairProgress, Side};
 pub use plan::{Idle, Limit, LossPlan, PathPlan, RelayPlan};
+use plumb_engine::clock::MonotonicClock;
+use plumb_engine::{
+    ACCEPTS_A_TURN, Arrival, Endpoint, EngineError, Listener, Nagle, Peer, Poll, READ_BYTES,
+    Readiness, Reception, SocketOptions, Stop, ThreadContext, Time, Timers, Token, TurnedAway,
+    Wake, start_connect,
+};
 pub use tally::{Parted, Passage, PathTotals, RelayEvent, RelayTotals};
-
-/// Bytes one read asks for.
-const READ_BYTES: usize = crate::channel::READ_BYTES;
 
 /// Passes connections of `listeners` on to the first of `target` that takes them, until `stop` is
 /// asked or the plan's time is over. `tell` hears who comes and goes.
@@ -50,7 +43,7 @@ pub fn relay(
     stop: &Stop,
 ) -> Result<RelayTotals, EngineError> {
     plan.check()?;
-    crate::ThreadContext::default().settle()?;
+    ThreadContext::default().settle()?;
     Relay::new(plan, Ends { listeners, target }, tell, MonotonicClock, stop)?.run()
 }
 

@@ -1,18 +1,18 @@
 //! The limits of a connection's life.
 
-use super::pair::{FAR, Pair};
-use super::plan::{Idle, Limit, RelayPlan};
+use crate::pair::{FAR, Pair};
+use crate::plan::{Idle, Limit, RelayPlan};
 
 /// Which limit of a connection's life comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Overdue {
+pub(crate) enum Overdue {
     Connect,
     Cut,
     Idle(Idle),
 }
 
 /// The limit that comes next, and when.
-pub(super) fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
+pub(crate) fn overdue(plan: &RelayPlan, pair: &Pair) -> Option<(u64, Overdue)> {
     let connect = pair.sides[FAR]
         .connected_at
         .is_none()

@@ -3,11 +3,11 @@
 use plumb_measure::Share;
 use plumb_measure::statistics::SplitMix64;
 
-use super::plan::{Limit, LossPlan};
+use crate::plan::{Limit, LossPlan};
 
 /// What is going to happen to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(crate) enum Admission {
     /// It is reset at once.
     Refused,
     /// It passes, until the limit if there is one.
@@ -16,19 +16,19 @@ pub(super) enum Admission {
 
 /// Draws one admission after another.
 #[derive(Debug)]
-pub(super) struct Admissions {
+pub(crate) struct Admissions {
     plan: LossPlan,
     random: SplitMix64,
 }
 
 impl Admissions {
-    pub(super) fn new(plan: LossPlan, seed: u64) -> Self {
+    pub(crate) fn new(plan: LossPlan, seed: u64) -> Self {
         Self { plan, random: SplitMix64::new(seed) }
     }
 
     /// The admission of the next connection, and a seed for its jitter. A seed draws the same numbers
     /// whatever the plan makes of them.
-    pub(super) fn next(&mut self) -> (Admission, u64) {
+    pub(crate) fn next(&mut self) -> (Admission, u64) {
         let (refused, cut) = (self.random.uniform(), self.random.uniform());
         let jitter_seed = self.random.next_u64();
         let within = |share: Option<Share>, drawn: f64| share.is_some_and(|it| drawn < it.of_one());

@@ -7,25 +7,22 @@ use std::time::Duration;
 use plumb_measure::Clock;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown, sockopt};
 
-use super::line::{End, Line, Shaper};
-use super::plan::Limit;
-use super::tally::{Parted, Passage, PathTotals};
-use crate::channel::READS_A_TURN;
-use crate::link::{Link as _, Plain};
-use crate::poll::Readiness;
-use crate::timer::Wake;
+use crate::line::{End, Line, Shaper};
+use crate::plan::Limit;
+use crate::tally::{Parted, Passage, PathTotals};
+use plumb_engine::{Link as _, Plain, READS_A_TURN, Readiness, Wake};
 
 /// The side of the client, and the direction that begins there.
-pub(super) const NEAR: usize = 0;
+pub(crate) const NEAR: usize = 0;
 /// The side of the target, and the direction that begins there.
-pub(super) const FAR: usize = 1;
+pub(crate) const FAR: usize = 1;
 
 /// One end of a connection.
 #[derive(Debug)]
-pub(super) struct Side {
-    pub(super) socket: OwnedFd,
+pub(crate) struct Side {
+    pub(crate) socket: OwnedFd,
     /// When it was connected; `None` while it is not.
-    pub(super) connected_at: Option<u64>,
+    pub(crate) connected_at: Option<u64>,
     readable: bool,
     writable: bool,
     /// It will send nothing more, so that a short read does not mean that nothing is left.
@@ -39,7 +36,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn new(socket: OwnedFd, connected_at: Option<u64>) -> Self {
+    pub(crate) fn new(socket: OwnedFd, connected_at: Option<u64>) -> Self {
         Self {
             socket,
             connected_at,
@@ -52,27 +49,27 @@ impl Side {
         }
     }
 
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
     /// Ends it so that the other end learns of a reset, not of an end.
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         reset(self.socket());
     }
 }
 
 /// Lets the close of `socket` be a reset. A unix socket knows no such thing and is just closed.
-pub(super) fn reset(socket: BorrowedFd<'_>) {
+pub(crate) fn reset(socket: BorrowedFd<'_>) {
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
 /// What all connections share while one is attended to.
-pub(super) struct Common<'a, T> {
-    pub(super) time: &'a T,
-    pub(super) shapers: &'a mut [Shaper; 2],
-    pub(super) totals: [&'a mut PathTotals; 2],
-    pub(super) buffer: &'a mut [u8],
+pub(crate) struct Common<'a, T> {
+    pub(crate) time: &'a T,
+    pub(crate) shapers: &'a mut [Shaper; 2],
+    pub(crate) totals: [&'a mut PathTotals; 2],
+    pub(crate) buffer: &'a mut [u8],
 }
 
 impl Passage {
@@ -84,7 +81,7 @@ impl Passage {
 
 /// Whether there is more to do at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PairProgress {
+pub(crate) enum PairProgress {
     /// Nothing, until something happens.
     Done,
     /// One side has more to read than its turn allows.
@@ -95,27 +92,27 @@ pub(super) enum PairProgress {
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) sides: [Side; 2],
-    pub(super) lines: [Line; 2],
-    pub(super) passage: Passage,
-    pub(super) since: u64,
-    pub(super) last_heard: u64,
-    pub(super) cut: Option<Limit>,
+pub(crate) struct Pair {
+    pub(crate) sides: [Side; 2],
+    pub(crate) lines: [Line; 2],
+    pub(crate) passage: Passage,
+    pub(crate) since: u64,
+    pub(crate) last_heard: u64,
+    pub(crate) cut: Option<Limit>,
     /// Nothing passes any more.
-    pub(super) forgotten: bool,
+    pub(crate) forgotten: bool,
     /// The address of the target that is tried, and since when.
-    pub(super) attempt: usize,
-    pub(super) attempt_since: u64,
+    pub(crate) attempt: usize,
+    pub(crate) attempt_since: u64,
     /// For bytes that become due.
-    pub(super) wake: Wake,
+    pub(crate) wake: Wake,
     /// For the limits on its life.
-    pub(super) limit_wake: Wake,
+    pub(crate) limit_wake: Wake,
 }
 
 impl Pair {
     /// Notes what an event said of side `at`.
-    pub(super) fn note(&mut self, at: usize, ready: Readiness) {
+    pub(crate) fn note(&mut self, at: usize, ready: Readiness) {
         let side = &mut self.sides[at];
         side.readable |= ready.readable;
         side.writable |= ready.writable && side.connected_at.is_some();
@@ -127,12 +124,12 @@ impl Pair {
     }
 
     /// True when one side has sent its last byte.
-    pub(super) fn half_over(&self) -> bool {
+    pub(crate) fn half_over(&self) -> bool {
         self.sides.iter().any(|side| side.heard)
     }
 
     /// Reads, lets go what is due, and passes ends on.
-    pub(super) fn turn<T: Clock>(&mut self, common: &mut Common<'_, T>) -> PairProgress {
+    pub(crate) fn turn<T: Clock>(&mut self, common: &mut Common<'_, T>) -> PairProgress {
         if self.forgotten {
             return self.ignore(common.buffer);
         }
@@ -266,7 +263,7 @@ impl Pair {
     }
 
     /// When bytes are due, or a full window opens.
-    pub(super) fn next_due(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         if self.forgotten {
             return None;
         }
@@ -283,14 +280,14 @@ impl Pair {
     }
 
     /// The far side is replaced by an attempt at another address.
-    pub(super) fn try_far(&mut self, socket: OwnedFd, now: u64) {
+    pub(crate) fn try_far(&mut self, socket: OwnedFd, now: u64) {
         self.sides[FAR] = Side::new(socket, None);
         self.attempt += 1;
         self.attempt_since = now;
     }
 
     /// The far side stands.
-    pub(super) fn reached(&mut self, now: u64) {
+    pub(crate) fn reached(&mut self, now: u64) {
         let far = &mut self.sides[FAR];
         far.connected_at = Some(now);
         far.writable = true;
@@ -298,7 +295,7 @@ impl Pair {
     }
 
     /// How the far side's connect ended.
-    pub(super) fn far_result(&self) -> io::Result<()> {
-        crate::connect::finish_connect(self.sides[FAR].socket())
+    pub(crate) fn far_result(&self) -> io::Result<()> {
+        plumb_engine::finish_connect(self.sides[FAR].socket())
     }
 }

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use plumb_measure::{ByteSize, Clock as _, Span};
 
 use super::{Ends, Idle, Limit, LossPlan, PathPlan, Relay, RelayPlan, RelayTotals};
-use crate::testing::{HeldTime, MS};
-use crate::{Endpoint, Listener, Stop};
+use plumb_engine::{Endpoint, HeldTime, Listener, Stop};
 
+const MS: u64 = 1_000_000;
 const DELAY: u64 = 20 * MS;
 
 fn plan() -> RelayPlan {

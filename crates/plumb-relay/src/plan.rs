@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use plumb_measure::{BitRate, ByteSize, Share, Span};
 
-use crate::{Cidr, EngineError};
+use plumb_engine::{Cidr, EngineError};
 
 /// One direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl RelayPlan {
     }
 
     /// The window as memory counts.
-    pub(super) fn window_bytes(&self) -> usize {
+    pub(crate) fn window_bytes(&self) -> usize {
         usize::try_from(self.window.bytes()).unwrap_or(usize::MAX)
     }
 }

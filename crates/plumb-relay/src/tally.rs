@@ -5,8 +5,8 @@ use std::io;
 
 use plumb_measure::{Histogram, show_ns};
 
-use super::plan::PathPlan;
-use crate::service::{Peer, TurnedAway};
+use crate::plan::PathPlan;
+use plumb_engine::{Peer, TurnedAway};
 
 /// One connection through the relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub struct PathTotals {
 }
 
 impl PathTotals {
-    pub(super) fn new(path: PathPlan) -> Self {
+    pub(crate) fn new(path: PathPlan) -> Self {
         Self { path, received: 0, sent: 0, late: Histogram::new() }
     }
 }

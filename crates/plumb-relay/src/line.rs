@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{BitRate, Histogram};
 
-use super::plan::PathPlan;
+use crate::plan::PathPlan;
 
 /// Bytes that cross a line of limited rate in one piece, at least: the payload of a usual packet.
 const PIECE_BYTES: u64 = 1_448;
@@ -17,13 +17,13 @@ const SPARE_BYTES: usize = 256 << 10;
 
 /// The rate of one direction, shared by all connections: they stand in one queue.
 #[derive(Debug)]
-pub(super) struct Shaper {
+pub(crate) struct Shaper {
     rate: Option<BitRate>,
     free_at: u64,
 }
 
 impl Shaper {
-    pub(super) fn new(rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(rate: Option<BitRate>) -> Self {
         Self { rate, free_at: 0 }
     }
 
@@ -49,7 +49,7 @@ impl Shaper {
 
 /// How the bytes of one direction end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Nothing more will be sent.
     Finish,
     /// The connection was reset.
@@ -58,7 +58,7 @@ pub(super) enum End {
 
 /// The bytes under way in one direction of one connection. They keep their order.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     path: PathPlan,
     /// Time until the sender learns that bytes have arrived: the way back.
     ack_ns: u64,
@@ -80,7 +80,7 @@ pub(super) struct Line {
 impl Line {
     /// An empty line over `path` that holds at most `window` bytes which are not acknowledged;
     /// an acknowledgement takes `ack_ns`.
-    pub(super) fn new(path: PathPlan, ack_ns: u64, window: usize, seed: u64) -> Self {
+    pub(crate) fn new(path: PathPlan, ack_ns: u64, window: usize, seed: u64) -> Self {
         Self {
             path,
             ack_ns,
@@ -97,7 +97,7 @@ impl Line {
     }
 
     /// Bytes that the line takes at `now`.
-    pub(super) fn room(&mut self, now: u64) -> usize {
+    pub(crate) fn room(&mut self, now: u64) -> usize {
         while let Some((_, bytes)) = take_by(&mut self.acks, now) {
             self.unacknowledged -= bytes;
         }
@@ -105,12 +105,12 @@ impl Line {
     }
 
     /// When a full line takes bytes again; `None` while none have arrived.
-    pub(super) fn room_at(&self) -> Option<u64> {
+    pub(crate) fn room_at(&self) -> Option<u64> {
         self.acks.front().map(|(at, _)| *at)
     }
 
     /// Takes `bytes` that came at `now`, no more than there is room for.
-    pub(super) fn push(&mut self, now: u64, bytes: &[u8], shaper: &mut Shaper) {
+    pub(crate) fn push(&mut self, now: u64, bytes: &[u8], shaper: &mut Shaper) {
         let delay_ns = self.delay_ns();
         let mut left = bytes.len();
         while left > 0 {
@@ -125,7 +125,7 @@ impl Line {
     }
 
     /// Takes the end, which came at `now`: it stays behind all bytes.
-    pub(super) fn push_end(&mut self, now: u64, end: End) {
+    pub(crate) fn push_end(&mut self, now: u64, end: End) {
         let due = self.last_due.max(now.saturating_add(self.delay_ns()));
         self.end.get_or_insert((due, end));
     }
@@ -138,7 +138,7 @@ impl Line {
 
     /// Lets go what is due at `now`. How much later than due goes into `late`, unless earlier
     /// bytes still wait for a receiver that is slow, or was not there before `receiver_since`.
-    pub(super) fn release(&mut self, now: u64, receiver_since: u64, late: &mut Histogram) {
+    pub(crate) fn release(&mut self, now: u64, receiver_since: u64, late: &mut Histogram) {
         let prompt = self.due == 0;
         while let Some((due, bytes)) = take_by(&mut self.pieces, now) {
             self.due += bytes;
@@ -149,13 +149,13 @@ impl Line {
     }
 
     /// Bytes that may leave now.
-    pub(super) fn ready(&self) -> &[u8] {
+    pub(crate) fn ready(&self) -> &[u8] {
         let (front, _) = self.bytes.as_slices();
         &front[..front.len().min(self.due)]
     }
 
     /// So many of the bytes that were ready have left at `now`.
-    pub(super) fn left(&mut self, bytes: usize, now: u64) {
+    pub(crate) fn left(&mut self, bytes: usize, now: u64) {
         self.bytes.drain(..bytes);
         self.due -= bytes;
         let known_at = now.saturating_add(self.ack_ns);
@@ -169,13 +169,13 @@ impl Line {
     }
 
     /// The end, once all bytes have left and it is due.
-    pub(super) fn ended(&self, now: u64) -> Option<End> {
+    pub(crate) fn ended(&self, now: u64) -> Option<End> {
         let (due, end) = self.end?;
         (self.bytes.is_empty() && due <= now).then_some(end)
     }
 
     /// When the next bytes, or the end, are due; `None` while nothing waits for its time.
-    pub(super) fn next_due(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         match self.pieces.front() {
             Some((due, _)) => Some(*due),
             None if self.bytes.is_empty() => self.end.map(|(due, _)| due),
