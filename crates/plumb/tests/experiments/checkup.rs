@@ -61,6 +61,7 @@ fn until_gone(address: &str) {
 }
 
 #[test]
+#[ignore = "takes tens of seconds: a part of ./test --full"]
 fn a_checkup_measures_a_landscape_of_its_own_and_names_the_slowest_layer() {
     let (at, temporary) = (folder(), folder());
     let told = [("TMPDIR", temporary.path().to_str().expect("UTF-8"))];
