@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plumb_engine::layer::RemoteLoad;
-use plumb_measure::{ResultRecord, Span};
+use plumb_measure::{ResultRecord, show_ns};
 use serde_json::Value;
 
 use super::Drivers;
@@ -36,6 +36,9 @@ impl CommonStart {
     pub(crate) fn testify(self, result: &mut ResultRecord, options: &mut BTreeMap<String, Value>) {
         let most_ns = options.get(SPREAD).and_then(Value::as_u64).unwrap_or(0);
         options.insert(SPREAD.into(), most_ns.max(self.spread_ns).into());
+        if self.remotes < 2 {
+            return; // there is nobody to begin together with
+        }
         let interval_ns = result.intervals.iter().map(|it| it.duration_ns).max().unwrap_or(0);
         let too_far = self.is_too_far(interval_ns);
         let validity = std::mem::take(&mut result.validity);
@@ -44,7 +47,7 @@ impl CommonStart {
 
     fn said(self) -> String {
         let Self { remotes, spread_ns, uncertainty_ns } = self;
-        let (spread, off) = (Span::from_ns(spread_ns), Span::from_ns(uncertainty_ns));
+        let (spread, off) = (show_ns(spread_ns), show_ns(uncertainty_ns));
         format!("{remotes} remotes began within {spread} of each other, by clocks known to {off}")
     }
 
@@ -66,7 +69,7 @@ mod tests {
         assert!(!start.is_too_far(0), "there are no intervals");
         let unknown = CommonStart { uncertainty_ns: 20 * ms, ..start };
         assert!(unknown.is_too_far(100 * ms));
-        let said = "8 remotes began within 90ms of each other, by clocks known to 20ms";
+        let said = "8 remotes began within 90.0 ms of each other, by clocks known to 20.0 ms";
         assert_eq!(unknown.said(), said);
     }
 }

@@ -1,14 +1,13 @@
 //! What `deploy/nats` makes is what a NATS server takes.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::{ran, sources, text};
 use crate::kit::foreign::installed;
 use crate::kit::namespace::allowed;
-use crate::kit::{Ended, PLUMB, Program, Server};
+use crate::kit::{Ended, PLUMB, Program, Server, free_address};
 
 /// A program that `./test` makes of a Go module; `Err` says why it is not there.
 pub(super) fn of_go(name: &str) -> Result<String, String> {
@@ -93,9 +92,7 @@ fn a_controller_and_a_remote_meet_there() {
     let Some(made) = allowed(make(&secrets, &["localhost", "127.0.0.1"])) else { return };
     made.with(0);
     let Some(()) = allowed(installed("nats-server", "nats-server")) else { return };
-    let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = port.local_addr().expect("it is bound").to_string();
-    drop(port);
+    let address = free_address();
     let configuration = text("deploy/nats/nats.conf")
         .replace("/etc/nats/", &format!("{}/", secrets.display()))
         .replace("0.0.0.0:4222", &address)

@@ -27,8 +27,10 @@ pub(crate) mod web;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -42,6 +44,21 @@ use serde_json::Value;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The built program.
 pub(crate) const PLUMB: &str = env!("CARGO_BIN_EXE_plumb");
+
+/// An address of this machine at which nobody listens, for a server that does not pick one itself:
+/// below the ports that the kernel gives to whoever asks for any.
+pub(crate) fn free_address() -> String {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    const PORTS: std::ops::Range<u32> = 20_000..32_000;
+    let first = std::process::id().wrapping_mul(97);
+    let free = (0..PORTS.end - PORTS.start).find_map(|_| {
+        let at = first.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + at % (PORTS.end - PORTS.start);
+        let address = format!("127.0.0.1:{port}");
+        TcpListener::bind(&address).is_ok().then_some(address)
+    });
+    free.expect("one of twelve thousand ports is free")
+}
 
 /// How a program ended, and all it said that was not taken before.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! A NATS server of the test's own, with a folder that goes with it.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -54,9 +53,7 @@ impl Nats {
     }
 
     fn started(server: PathBuf, folder: TempDir, lines: &str) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = port.local_addr().expect("it is bound").to_string();
-        drop(port);
+        let address = super::free_address();
         let config = format!("listen: \"{address}\"\n{lines}");
         fs::write(folder.path().join("server.conf"), config).expect("a file");
         let program = Some(serve(&server, folder.path()));

@@ -6,12 +6,11 @@ use crate::kit;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use kit::namespace::allowed;
 use kit::web::Web;
-use kit::{PLUMB, Program, Server, only_run, ping, plumb, record, until};
+use kit::{PLUMB, Program, Server, free_address, only_run, ping, plumb, record, until};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -79,10 +78,7 @@ fn prometheus(folder: &Path) -> Result<(Program, String), String> {
         return Err("no prometheus in the packages here".into());
     }
     fs::write(folder.join("p.yml"), "global: {scrape_interval: 1h}\n").expect("a file");
-    // it takes a port that nobody has now
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = free.local_addr().expect("an address").to_string();
-    drop(free);
+    let address = free_address();
     let data = folder.join("data").display().to_string();
     let words = [
         "--config.file=p.yml",
@@ -186,9 +182,7 @@ fn every_query_of_the_dashboard_finds_what_is_sent() {
 #[test]
 fn a_receiver_that_is_not_there_takes_nothing_from_the_run() {
     let (folder, server) = (tempdir().expect("a folder"), Server::start(&[]));
-    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", nobody.local_addr().expect("an address"));
-    drop(nobody);
+    let url = format!("http://{}", free_address());
     let words = [&["--remote-write", &url, "--otlp", &url], &SHORT[..]].concat();
     let ended = ping(&server.address, &words, folder.path()).with(0);
     for option in ["--remote-write", "--otlp"] {
