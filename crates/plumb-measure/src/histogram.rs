@@ -180,28 +180,28 @@ impl Histogram {
 
     /// The occupied buckets in ascending order: upper end and count.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, count)| (highest_in(index).min(self.max), *count))
+        self.occupied().map(|(index, count)| (highest_in(index).min(self.max), count))
+    }
+
+    /// The occupied counters in ascending order: index and count.
+    fn occupied(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let first = index_of(self.min.min(Self::HIGHEST));
+        let counted = self.counters().iter().enumerate().skip(first);
+        counted.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 
     /// The occupied buckets in ascending order: middle, within the exact minimum and maximum, and
     /// count.
     pub(crate) fn middles(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let first = index_of(self.min.min(Self::HIGHEST));
-        let counted = self.counters().iter().enumerate().skip(first);
-        counted.filter(|(_, count)| **count > 0).map(|(index, count)| {
+        self.occupied().map(|(index, count)| {
             let middle = u64::midpoint(lowest_in(index), highest_in(index));
-            (middle.clamp(self.min(), self.max), *count)
+            (middle.clamp(self.min(), self.max), count)
         })
     }
 
     /// The counters up to the last occupied one, for the encoder.
     pub(crate) fn counters(&self) -> &[u64] {
-        let used = self.counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-        &self.counts[..used]
+        if self.total == 0 { &[] } else { &self.counts[..=*self.touched().end()] }
     }
 
     /// Adds `n` values to the counter `index`, as a decoder finds them: only the bucket is known,

@@ -88,13 +88,12 @@ impl Written {
 
     /// The least and the largest sum of values in these buckets.
     fn sums(&self, histogram: &Histogram) -> std::ops::RangeInclusive<u128> {
-        let occupied = histogram.counters().iter().enumerate().filter(|(_, count)| **count > 0);
         let (mut least, mut most) = (0, 0);
-        for (index, count) in occupied {
+        for (index, count) in histogram.occupied() {
             // beyond the last bucket there is only the maximum
             let highest = if index + 1 == COUNTERS { self.max } else { highest_in(index) };
-            least += u128::from(*count) * u128::from(lowest_in(index).max(self.min));
-            most += u128::from(*count) * u128::from(highest.min(self.max));
+            least += u128::from(count) * u128::from(lowest_in(index).max(self.min));
+            most += u128::from(count) * u128::from(highest.min(self.max));
         }
         least..=most
     }
