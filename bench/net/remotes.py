@@ -191,7 +191,8 @@ def spreads(program: Path, folder: Path, remotes: int, loads: int, outcome: Outc
     with seen_at_target(kept) as dump:
         ended_at = []
         for number in range(loads):
-            words = ["--count", str(10 * remotes), "--warmup", "0s", "--seed", str(number + 1)]
+            # long enough that nobody is done, and evaluates, before the last has begun
+            words = ["--for", "300ms", "--warmup", "0s", "--seed", str(number + 1)]
             record = load(program, folder, remotes, words)
             ended_at.append(time.time_ns())
             options = record["plan"]["options"]  # type: ignore[index]

@@ -144,8 +144,10 @@ where
     let planned = crews.iter().enumerate().flat_map(|(number, crew)| {
         (0..crew.plan.threads.get()).map(move |index| (number, crew, index))
     });
-    let threads = crews.iter().map(|crew| crew.plan.threads.get()).sum();
-    let line = StartLine::new(threads, stage.gate);
+    let threads: usize = crews.iter().map(|crew| crew.plan.threads.get()).sum();
+    // whoever looks on from a gate on is done with the first look before it opens
+    let looked_first = stage.gate.is_some() && !P::SCRIPTED;
+    let line = StartLine::new(threads + usize::from(looked_first), stage.gate);
     let (full, messages) = mpsc::channel();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -172,7 +174,12 @@ where
         }
         drop(full);
         let mut consumer = Consumer::new(interval_ns, shape, threads);
-        consumer.consume(&messages, stage.samplers);
+        let looked = || {
+            if looked_first {
+                line.arrive();
+            }
+        };
+        consumer.consume(&messages, stage.samplers, looked);
         if let Some(cause) = line.failure() {
             return Err(EngineError::NotStarted { cause: cause.to_owned() });
         }
@@ -209,7 +216,7 @@ where
         });
         let mut consumer =
             Consumer::new(plan.interval.ns(), labels.into(), vec![Thread::new(0, empty)]);
-        consumer.consume(&messages, samplers);
+        consumer.consume(&messages, samplers, || {});
         consumer.conclude(plan.connections.get() as u64, vec![handle])
     })
 }
@@ -288,15 +295,22 @@ impl Consumer {
         }
     }
 
-    fn consume(&mut self, messages: &Receiver<Message>, samplers: &mut [&mut dyn Sampler]) {
-        let mut began = false;
+    /// Takes what the threads say to its end; `looked` is called when the samplers know of the beginning.
+    fn consume(
+        &mut self,
+        messages: &Receiver<Message>,
+        samplers: &mut [&mut dyn Sampler],
+        looked: impl FnOnce(),
+    ) {
+        let mut looked = Some(looked);
         loop {
             match messages.recv_timeout(Duration::from_nanos(self.every_ns)) {
                 Ok(Message::Slice(slice)) => self.take(*slice, samplers),
                 Ok(Message::Began(transport)) => {
-                    if !std::mem::replace(&mut began, true) {
+                    if let Some(looked) = looked.take() {
                         let transport = transport.as_deref();
                         samplers.iter_mut().for_each(|sampler| sampler.begin(transport));
+                        looked();
                     }
                     continue;
                 }

@@ -6,10 +6,15 @@ use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
+use std::time::Duration;
 
+use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Stop, wait_for};
-use plumb_measure::Span;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use plumb_measure::{Clock as _, Span};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
+use wait4::{ResUse, Wait4 as _};
 
 /// Bytes that are kept of what a command says.
 const SAID_MAX: u64 = 1 << 20;
@@ -41,24 +46,95 @@ pub fn of(command: &str) -> Result<Command, ShellError> {
 /// When it cannot be started, fails, or does not end within `timeout`; when it says that it could
 /// not measure now ([`ShellError::Disturbed`]); when `stop` is asked for.
 pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellError> {
-    let mut child = of(command)?
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+    Ok(carried_out(&mut of(command)?, Stdio::piped(), command, timeout, stop)?.printed)
+}
+
+/// Runs `command` to its end as [`run`] does, and says what that took. A shell is started only for
+/// a command that needs one; what it prints goes nowhere.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn timed(command: &str, timeout: Span, stop: &Stop) -> Result<CommandCost, ShellError> {
+    let program = without_shell(command);
+    let mut program = program.map_or_else(|| of(command), Ok)?;
+    Ok(carried_out(&mut program, Stdio::null(), command, timeout, stop)?.cost)
+}
+
+/// What a command took, with all the processes that it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandCost {
+    /// From its start to its end, nanoseconds.
+    pub wall_ns: u64,
+    /// Processor time in its own code, nanoseconds.
+    pub user_ns: u64,
+    /// Processor time in the kernel, nanoseconds.
+    pub system_ns: u64,
+    /// The most memory that one of its processes had, bytes; `None` where that was no more than this
+    /// program has itself: the kernel counts the memory of whoever starts a process, until it has
+    /// become another program.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What came of a command that succeeded.
+struct Success {
+    printed: String,
+    cost: CommandCost,
+}
+
+/// The program of `command` and its words; `None` where a shell would do more than to tell words apart,
+/// or knows the program itself only.
+fn without_shell(command: &str) -> Option<Command> {
+    const OF_SHELL: &str = "|&;<>()$`*?[]#~={}!%^\n";
+    if command.contains(|c| OF_SHELL.contains(c)) {
+        return None;
+    }
+    let words = shlex::split(command)?;
+    let (name, rest) = words.split_first()?;
+    let found = if name.contains('/') {
+        std::path::Path::new(name).is_file()
+    } else {
+        let path = env::var_os("PATH")?;
+        env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    };
+    found.then(|| {
+        let mut program = Command::new(name);
+        program.args(rest);
+        program
+    })
+}
+
+/// The most memory that this process has had, bytes; `None` where the system does not say it.
+fn own_peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+}
+
+fn carried_out(
+    program: &mut Command,
+    out: Stdio,
+    command: &str,
+    timeout: Span,
+    stop: &Stop,
+) -> Result<Success, ShellError> {
+    let program = program.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
+    let began_ns = MonotonicClock.now_ns();
+    let mut child = program
         .process_group(0) // so that it and all it starts can be ended together
         .spawn()
         .map_err(|source| ShellError::NotStarted { command: command.to_owned(), source })?;
     let out = child.stdout.take().map(collect);
     let err = child.stderr.take().map(collect);
     let ended = wait(&mut child, command, timeout, stop);
+    let wall_ns = MonotonicClock.now_ns() - began_ns;
     if ended.is_err() {
         end_group(&mut child, FAREWELL);
     }
     let said = |reader: Option<thread::JoinHandle<String>>| {
         reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
     };
-    let (out, err) = (said(out), said(err));
-    let status = ended?;
+    let (printed, err) = (said(out), said(err));
+    let ResUse { status, rusage } = ended?;
     if status.code() == Some(TEMPORARY) {
         return Err(ShellError::Disturbed(last_words(&err)));
     }
@@ -66,7 +142,14 @@ pub fn run(command: &str, timeout: Span, stop: &Stop) -> Result<String, ShellErr
         let (command, said) = (command.to_owned(), last_words(&err));
         return Err(ShellError::Failed { command, status, said });
     }
-    Ok(out)
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let cost = CommandCost {
+        wall_ns,
+        user_ns: ns(rusage.utime),
+        system_ns: ns(rusage.stime),
+        memory_bytes: Some(rusage.maxrss).filter(|most| own_peak().is_some_and(|own| *most > own)),
+    };
+    Ok(Success { printed, cost })
 }
 
 /// Why a shell command has no figure.
@@ -118,6 +201,15 @@ pub enum ShellError {
         /// The number.
         figure: f64,
     },
+    /// The memory that it took is not told.
+    #[error(
+        "what `{command}` takes of memory cannot be told: it is no more than plumb itself takes; \
+         name another figure"
+    )]
+    SmallerThanOurs {
+        /// The command.
+        command: String,
+    },
     /// It printed no number.
     #[error("`{command}` must print a number at the end of its last line, not `{line}`")]
     NoNumber {
@@ -153,11 +245,14 @@ fn wait(
     command: &str,
     timeout: Span,
     stop: &Stop,
-) -> Result<ExitStatus, ShellError> {
+) -> Result<ResUse, ShellError> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).map_err(io::Error::from)?;
     stop.wait_for(ended.as_fd(), timeout)?;
-    match child.try_wait()? {
-        Some(status) => Ok(status),
+    // looked at without taking its end away, which only one call gets, with what it took
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let over = waitid(WaitId::Pid(Pid::from_child(child)), options).map_err(io::Error::from)?;
+    match over {
+        Some(_) => Ok(child.wait4()?),
         None if stop.asked() => Err(ShellError::Interrupted),
         None => Err(ShellError::Late { command: command.to_owned(), timeout }),
     }
@@ -198,6 +293,28 @@ mod tests {
         for printed in ["", "fast\n", "12 ms\n", "0\n", "-1\n", "NaN\n", "inf\n"] {
             assert!(figure("x", printed).is_err(), "{printed:?}");
         }
+    }
+
+    #[test]
+    fn what_a_command_took_is_told_whether_or_not_it_needs_a_shell() {
+        let stop = Stop::new().unwrap();
+        let minute: Span = "1m".parse().unwrap();
+        for command in ["sleep 0.05", "sleep 0.05; true"] {
+            assert_eq!(without_shell(command).is_none(), command.contains(';'));
+            let cost = timed(command, minute, &stop).unwrap();
+            assert!(cost.wall_ns >= 50_000_000, "{command}: {cost:?}");
+            assert!(cost.user_ns + cost.system_ns < cost.wall_ns, "{cost:?}");
+            assert_eq!(cost.memory_bytes, None, "it has less than this test");
+        }
+        let large = "head -c 300000000 /dev/zero | tail -c 200000000";
+        let most = timed(large, minute, &stop).unwrap().memory_bytes;
+        assert!(most.is_some_and(|most| (200_000_000..600_000_000).contains(&most)), "{most:?}");
+        let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let cost = timed(busy, minute, &stop).unwrap();
+        assert!(cost.user_ns > 0 && cost.user_ns <= cost.wall_ns + 20_000_000, "{cost:?}");
+        assert!(without_shell("cd 'a b'").is_none() && without_shell("ls 'a b'").is_some());
+        let failed = timed("ls /there/is/no/such", minute, &stop).unwrap_err().to_string();
+        assert!(failed.contains("exit status: 2"), "{failed}");
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Point {
     pub server_cpu_ns: Option<f64>,
     /// The figure that a command of the user printed.
     pub figure: Option<f64>,
+    /// What such a command took, in the order and units of [`crate::COST`].
+    pub cost: [Option<f64>; 4],
     /// Share of the operations that was cut off as warm-up, from 0 to 1.
     pub warm_up: f64,
     /// Whether response times came to a steady state.
@@ -188,6 +190,8 @@ impl Point {
             }
             _ => None,
         };
+        let figure =
+            |name: &str| result.figures.iter().find(|it| it.name == name).map(|it| it.value);
         Ok(Self {
             labels: result.labels.clone(),
             response,
@@ -196,7 +200,8 @@ impl Point {
             rows_per_s: result.delivery.as_ref().and_then(Delivery::rows_per_s),
             client_cpu_ns: result.cpu.map(|cpu| cpu.client_ns_per_op as f64),
             server_cpu_ns: result.cpu.and_then(|cpu| cpu.server_ns_per_op).map(|ns| ns as f64),
-            figure: result.figures.iter().find(|it| it.name == crate::FIGURE).map(|it| it.value),
+            figure: figure(crate::FIGURE),
+            cost: crate::COST.map(figure),
             warm_up,
             settling,
             order,

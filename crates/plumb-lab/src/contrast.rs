@@ -180,6 +180,7 @@ mod tests {
             client_cpu_ns: None,
             server_cpu_ns: None,
             figure: None,
+            cost: [None; 4],
             warm_up: 0.0,
             settling: Settling::Settled,
             order: None,

@@ -37,6 +37,15 @@ pub(crate) const THROUGHPUT: &str = "throughput";
 /// The key of the figure that a command of the user printed.
 pub(crate) const PRINTED: &str = "figure";
 
+/// The keys of what a command of the user took, in the order of [`crate::COST`].
+pub const COST_KEYS: [&str; 4] = ["wall", "user", "system", "memory"];
+
+/// True for the key of a figure that only commands of the user have.
+#[must_use]
+pub fn is_of_command(key: &str) -> bool {
+    key == PRINTED || COST_KEYS.contains(&key)
+}
+
 /// The keys of the figures that can decide a comparison: those with an exact test.
 pub fn deciding() -> impl Iterator<Item = &'static str> {
     FIGURES.iter().map(|figure| figure.key).filter(|key| *key != TAIL)
@@ -50,6 +59,11 @@ pub(crate) fn in_order(wanted: Option<&str>) -> Vec<Figure> {
         figures[..=at].rotate_right(1);
     }
     figures
+}
+
+/// What a command took, nanoseconds of the seconds in its record.
+fn cost_ns(point: &Point, at: usize) -> Option<f64> {
+    Some(point.cost[at]? * 1e9)
 }
 
 /// Every figure; the first of those that a run has is the primary one.
@@ -67,6 +81,16 @@ pub(crate) const FIGURES: &[Figure] = &[
         latency: false,
         of: |point| point.figure,
         ..TIME
+    },
+    Figure { key: COST_KEYS[0], name: crate::COST[0], of: |point| cost_ns(point, 0), ..CPU },
+    Figure { key: COST_KEYS[1], name: crate::COST[1], of: |point| cost_ns(point, 1), ..CPU },
+    Figure { key: COST_KEYS[2], name: crate::COST[2], of: |point| cost_ns(point, 2), ..CPU },
+    Figure {
+        key: COST_KEYS[3],
+        name: crate::COST[3],
+        unit: FigureUnit::Bytes,
+        of: |point| point.cost[3],
+        ..CPU
     },
     Figure {
         key: "bits",

@@ -29,13 +29,16 @@ pub use experiment::{
     PRECISION_ROUNDS_MAX, PRECISION_ROUNDS_MIN, Progress, ROUNDS_A_PAIR_MAX, Surroundings,
     VariantRecord,
 };
-pub use figures::deciding;
+pub use figures::{COST_KEYS, deciding, is_of_command};
 pub use order::{Order, Turn};
 pub use schedule::{BlockStatus, CROWDED_MAX, FAILURES_MAX, Schedule};
 pub use sentence::{Around, sentence};
 
 /// Name, in a run record, of the figure that a command of the user printed.
 pub const FIGURE: &str = "printed figure";
+/// The names of what a command took: seconds from its start to its end, seconds of processor time in
+/// its own code and in the kernel, and the most memory that one of its processes had, bytes.
+pub const COST: [&str; 4] = ["wall time", "user time", "system time", "peak memory"];
 
 /// What becomes of blocks and runs whose figures may not be used as they are: none counts unless
 /// somebody wants it.

@@ -131,8 +131,8 @@ fn place_of(endpoint: &Endpoint) -> String {
 
 fn word(endpoint: &Endpoint, change: f64) -> &'static str {
     match (endpoint.key.as_str(), endpoint.better, change > 0.0) {
-        ("p50" | "p95" | "mean" | "av2", _, true) => "faster",
-        ("p50" | "p95" | "mean" | "av2", _, false) => "slower",
+        ("p50" | "p95" | "mean" | "av2" | "wall", _, true) => "faster",
+        ("p50" | "p95" | "mean" | "av2" | "wall", _, false) => "slower",
         (_, Better::Higher, true) | (_, Better::Lower, false) => "higher",
         (_, Better::Higher, false) | (_, Better::Lower, true) => "lower",
     }

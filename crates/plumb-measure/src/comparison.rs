@@ -215,6 +215,8 @@ pub enum FigureUnit {
     PerSecond,
     /// kB/s of 1,024 bytes, both directions.
     KbPerSecond,
+    /// Bytes of memory.
+    Bytes,
     /// As the command printed it.
     Plain,
 }
@@ -223,7 +225,7 @@ pub enum FigureUnit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// For machines: `p50`, `mean`, `av2`, `tr2`, `p95`, `p99`, `throughput`, `client-cpu`,
-    /// `server-cpu`, `figure`.
+    /// `server-cpu`, `figure`, and of commands `wall`, `user`, `system`, `memory`.
     pub key: String,
     /// For people, for example `median response time`.
     pub name: String,

@@ -134,6 +134,7 @@ fn against(endpoint: &Endpoint) -> String {
         FigureUnit::Ns => milliseconds(value / 1e6),
         FigureUnit::PerSecond => per_second(value),
         FigureUnit::KbPerSecond => with_unit(value, "kB/s"),
+        FigureUnit::Bytes => with_unit(value, "B"),
         FigureUnit::Plain => with_unit(value, ""),
     };
     let change = endpoint.ratio.and_then(|ratio| signed(endpoint.improvement(ratio)));

@@ -175,7 +175,7 @@ fn endpoint(sides: &Sides, noise: &[(f64, f64)], outline: Outline) -> Endpoint {
     let base = match unit {
         FigureUnit::PerSecond => 1e9 / sides.base_ns,
         FigureUnit::KbPerSecond => 2e12 / sides.base_ns / 1024.0,
-        FigureUnit::Ns | FigureUnit::Plain => sides.base_ns * size,
+        FigureUnit::Ns | FigureUnit::Bytes | FigureUnit::Plain => sides.base_ns * size,
     };
     let sign = if better == Better::Higher { -1.0 } else { 1.0 };
     let blocks: Vec<BlockFigures> = (1..)

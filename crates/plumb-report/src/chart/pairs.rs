@@ -89,7 +89,7 @@ fn values(endpoint: &Endpoint, blocks: &[BlockFigures], paired: bool, x: Axis) -
     let title = unit_title(&endpoint.unit);
     let y = match endpoint.unit {
         FigureUnit::Ns => Axis::times_around(title, range, BOTTOM, TOP),
-        FigureUnit::PerSecond | FigureUnit::KbPerSecond | FigureUnit::Plain => {
+        FigureUnit::PerSecond | FigureUnit::KbPerSecond | FigureUnit::Bytes | FigureUnit::Plain => {
             Axis::figures_around(title, range, BOTTOM, TOP)
         }
     };
@@ -122,6 +122,7 @@ fn unit_title(unit: &FigureUnit) -> &'static str {
         FigureUnit::Ns => "time",
         FigureUnit::PerSecond => "a second",
         FigureUnit::KbPerSecond => "kB/s",
+        FigureUnit::Bytes => "bytes",
         FigureUnit::Plain => "figure",
     }
 }

@@ -1,6 +1,9 @@
 //! `plumb ab`: did the change help? Variants in interleaved pairs, and one sentence.
 
+mod export;
 mod options;
+mod parameter;
+mod rehearsal;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
@@ -25,6 +28,8 @@ pub(crate) fn command() -> Command {
             "Examples:\n  \
              plumb ab \"net ping db1\" \"net ping db1 --transport unix:/run/echo\"\n  \
              plumb ab --exec --pairs 12 \"./old.sh\" \"./new.sh\"\n  \
+             plumb ab --exec --warmup 2 \"gzip -k9 f\" \"zstd -kf f\" --prepare \"rm -f f.gz\"\n  \
+             plumb ab --exec \"sort -S 1M f\" \"sort -S ${size} f\" --parameter size=4M,64M\n  \
              plumb ab --before-a ./off.sh --before-b ./on.sh \"net ping db1\" \"net ping db1\"\n\n\
              A shell command that exits with 75 could not measure now: its pair is taken again.\n\n\
              Exit codes: 0 it ran and there is a verdict; 1 --fail-on was met; 2 it did not run; 3 \
@@ -35,14 +40,21 @@ pub(crate) fn command() -> Command {
 /// Compares what `words` name.
 pub(crate) fn run(words: &ArgMatches) -> anyhow::Result<Exit> {
     let options = AbOptions::from_arg_matches(words)?;
-    let (file, files) = (options.file()?, VerdictFiles::of(words)?);
+    let files = VerdictFiles::of(words)?;
+    options.file(options.figure)?; // what is wrong in it is told before anything runs
     let stop = signals::stop()?;
+    let figure = rehearsal::figure(&options, &stop)?;
+    let file = options.file(figure)?;
+    rehearsal::warm_up(&options, &stop)?;
     let place = (options.output.out.as_deref(), "ab");
     let (compared, folder) = experiment::take(&file, options.overrides(), place, &stop)?;
     files.write(|| {
         let verdict = experiment::verdict(&compared, Some(folder.path()));
         if stop.asked() { verdict.interrupted() } else { verdict }
     })?;
+    if let Some(path) = &options.export_json {
+        export::write(&compared, &options, path)?;
+    }
     experiment::print(
         &compared,
         Form::of(options.output.json, options.output.markdown),

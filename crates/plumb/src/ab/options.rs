@@ -1,18 +1,48 @@
 //! The words of `plumb ab`, and the experiment they are.
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::ensure;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plumb_engine::clock;
 use plumb_engine::options::OutputOptions;
 use plumb_experiment::{ExperimentFile, ProbeSection, Scalar, VariantSection, unplaced};
 use plumb_measure::{Share, Span};
 
-use crate::experiment::{AdmissionOptions, FailOn, Overrides, ROUNDS_MAX};
+use super::parameter::{self, Choice, Parameter};
+use crate::experiment::{AdmissionOptions, COMMAND_TIMEOUT, FailOn, Overrides, ROUNDS_MAX};
 
 /// The value of a variant that is its command.
 const COMMAND: &str = "command";
+
+/// What decides about shell commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommandFigure {
+    /// The last number that each prints
+    Printed,
+    /// Time from start to end
+    Wall,
+    /// Processor time in its own code
+    User,
+    /// Processor time in the kernel
+    System,
+    /// The most memory that one of its processes had
+    Memory,
+}
+
+impl CommandFigure {
+    /// The key in an experiment file.
+    fn key(self) -> &'static str {
+        let [wall, user, system, memory] = plumb_lab::COST_KEYS;
+        match self {
+            Self::Printed => "figure",
+            Self::Wall => wall,
+            Self::User => user,
+            Self::System => system,
+            Self::Memory => memory,
+        }
+    }
+}
 
 /// What is compared, how often, under which rules.
 #[derive(Args, Clone, Debug)]
@@ -21,13 +51,35 @@ pub(crate) struct AbOptions {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     commands: Vec<String>,
 
-    /// The commands are shell commands; the last number each prints is its figure
+    /// The commands are shell commands: the last number that each prints is its figure, or else what it
+    /// takes is (wall, user and system time, memory)
     #[arg(long)]
-    exec: bool,
+    pub(super) exec: bool,
+
+    /// What decides about shell commands [default: printed where the first command prints one line with
+    /// a number at its end, or else wall]
+    #[arg(long, value_name = "WHAT", requires = "exec")]
+    pub(super) figure: Option<CommandFigure>,
 
     /// The figure is a rate: more is better
     #[arg(long, requires = "exec")]
     higher_is_better: bool,
+
+    /// Run each shell command so many times before the first pair; what these take is not kept
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "exec")]
+    pub(super) warmup: u64,
+
+    /// Shell command before each run of each command, for example to empty a cache; it is not timed
+    #[arg(long, value_name = "CMD", conflicts_with_all = ["before_a", "before_b"])]
+    pub(super) prepare: Option<String>,
+
+    /// Compare the shell commands for each of these values, which stand in them as ${NAME}; repeatable
+    #[arg(long, value_name = "NAME=VALUE,...", requires = "exec")]
+    parameter: Vec<Parameter>,
+
+    /// Also write what the runs took as hyperfine does
+    #[arg(long, value_name = "FILE", requires = "exec")]
+    pub(super) export_json: Option<PathBuf>,
 
     /// Names of the variants [default: baseline, candidate, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
@@ -87,8 +139,9 @@ pub(crate) struct AbOptions {
 }
 
 impl AbOptions {
-    /// The experiment that these words are: one probe, whose command each variant has of its own.
-    pub(super) fn file(&self) -> anyhow::Result<ExperimentFile> {
+    /// The experiment that these words are: one probe for each choice of parameters, whose command each
+    /// variant has of its own. `figure` decides about shell commands.
+    pub(super) fn file(&self, figure: Option<CommandFigure>) -> anyhow::Result<ExperimentFile> {
         let variants = self.commands.len();
         ensure!(
             self.names.is_empty() || self.names.len() == variants,
@@ -106,9 +159,15 @@ impl AbOptions {
             );
         }
         let seed = self.seed.unwrap_or_else(clock::seed);
-        let command = unplaced(format!("${{{COMMAND}}}"));
-        let (run, exec) = if self.exec { (None, Some(command)) } else { (Some(command), None) };
-        let higher_is_better = self.higher_is_better.then(|| unplaced(true));
+        let choices = parameter::choices(&self.parameter)?;
+        ensure!(
+            self.export_json.is_none() || figure != Some(CommandFigure::Printed),
+            "--export-json tells what commands take, and --figure printed does not measure that"
+        );
+        ensure!(
+            !self.higher_is_better || figure.is_none_or(|it| it == CommandFigure::Printed),
+            "--higher-is-better is for a figure that is printed: of what a command takes, less is better"
+        );
         Ok(ExperimentFile {
             seed: Some(seed),
             rounds: self.pairs.map(unplaced),
@@ -122,24 +181,68 @@ impl AbOptions {
                 .commands
                 .iter()
                 .enumerate()
-                .map(|(at, command)| self.variant(at, command))
+                .map(|(at, command)| self.variant(at, command, &choices))
                 .collect(),
-            probe: vec![ProbeSection { run, exec, higher_is_better, ..ProbeSection::default() }],
+            probe: choices.iter().enumerate().map(|(at, it)| self.probe(at, it, figure)).collect(),
             ..ExperimentFile::default()
         })
     }
 
-    fn variant(&self, at: usize, command: &str) -> VariantSection {
-        let before = match at {
+    fn probe(&self, at: usize, choice: &Choice, figure: Option<CommandFigure>) -> ProbeSection {
+        let command = unplaced(format!("${{{}}}", key(at)));
+        let (run, exec) = if self.exec { (None, Some(command)) } else { (Some(command), None) };
+        let name = choice.name();
+        ProbeSection {
+            name: (!name.is_empty()).then(|| unplaced(name)),
+            run,
+            exec,
+            figure: figure.map(|figure| unplaced(figure.key().to_owned())),
+            higher_is_better: self.higher_is_better.then(|| unplaced(true)),
+            ..ProbeSection::default()
+        }
+    }
+
+    /// The command of the variant `at`, from 0, for the choice of parameters called `choice`.
+    pub(super) fn command(&self, at: usize, choice: &str) -> anyhow::Result<String> {
+        let choices = parameter::choices(&self.parameter)?;
+        let command = self.commands.get(at).map_or("", String::as_str);
+        let chosen = choices.iter().find(|it| it.name() == choice);
+        Ok(chosen.map_or_else(|| command.to_owned(), |it| it.fill(command)))
+    }
+
+    /// All commands, each with the place of its variant, the first of each choice of parameters first.
+    pub(super) fn all_commands(&self) -> anyhow::Result<Vec<(usize, String)>> {
+        let choices = parameter::choices(&self.parameter)?;
+        let of = |choice: &Choice| -> Vec<(usize, String)> {
+            self.commands.iter().map(|command| choice.fill(command)).enumerate().collect()
+        };
+        Ok(choices.iter().flat_map(of).collect())
+    }
+
+    /// A shell command must end within this.
+    pub(super) fn patience(&self) -> Span {
+        self.command_timeout.unwrap_or(COMMAND_TIMEOUT)
+    }
+
+    /// What prepares each run of the variant `at`.
+    pub(super) fn before(&self, at: usize) -> Option<&String> {
+        let own = match at {
             0 => self.before_a.as_ref(),
             1 => self.before_b.as_ref(),
             _ => None,
         };
+        own.or(self.prepare.as_ref())
+    }
+
+    fn variant(&self, at: usize, command: &str, choices: &[Choice]) -> VariantSection {
+        let before = self.before(at).cloned();
         // what the shell means by `${NAME}` stays its own
         let before = before.map(|before| unplaced(before.replace("${", "$${")));
         let name = self.names.get(at).cloned().unwrap_or_else(|| default_name(at));
-        let set =
-            BTreeMap::from([(COMMAND.to_owned(), unplaced(Scalar::Text(command.to_owned())))]);
+        let filled = choices.iter().enumerate();
+        let set = filled
+            .map(|(at, choice)| (key(at), unplaced(Scalar::Text(choice.fill(command)))))
+            .collect();
         VariantSection { before, set, ..VariantSection::called(&name) }
     }
 
@@ -152,6 +255,11 @@ impl AbOptions {
             host: self.output.host.clone(),
         }
     }
+}
+
+/// The value of a variant that is its command for the choice `at`.
+fn key(at: usize) -> String {
+    if at == 0 { COMMAND.into() } else { format!("{COMMAND}{}", at + 1) }
 }
 
 fn default_name(at: usize) -> String {

@@ -11,7 +11,7 @@ pub(super) const BLOCKS_MAX: usize = 2_000;
 /// Length of a block when neither the file nor its command says one.
 pub(super) const BLOCK: Span = Span::from_ms(2_000);
 /// How long a shell command may take when the file says nothing.
-const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
+pub(crate) const COMMAND_TIMEOUT: Span = Span::from_ms(300_000);
 
 /// One of the things compared.
 #[derive(Clone, Debug)]

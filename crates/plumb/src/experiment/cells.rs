@@ -166,7 +166,10 @@ impl Drafted {
         let probe = match (&section.run, &section.exec) {
             (Some(run), _) => Probe::plumb(&command, &open, block)
                 .map_err(|error| Fault::at(run, format!("{error:#}")))?,
-            (None, _) => Probe::shell(command, timeout),
+            (None, _) => {
+                let figure = section.figure.as_ref().map(|key| key.get_ref().as_str());
+                Probe::shell(command, timeout, figure)
+            }
         };
         Ok(BlockPlan {
             before: self.before.as_ref().map(fill),

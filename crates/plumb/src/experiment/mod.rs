@@ -7,8 +7,8 @@
 mod admission;
 mod block_plan;
 mod cells;
+mod of_shell;
 mod plan;
-mod printed;
 mod probe;
 mod rounds;
 mod rounds_needed;
@@ -28,7 +28,7 @@ use plumb_measure::{Comparison, Program, Verdict};
 use plumb_report::comparison;
 
 pub(crate) use admission::AdmissionOptions;
-pub(crate) use block_plan::Variant;
+pub(crate) use block_plan::{COMMAND_TIMEOUT, Variant};
 pub(crate) use plan::{Overrides, Plan, ROUNDS_MAX};
 #[cfg(test)]
 pub(crate) use plan::{TWO_VARIANTS, plan_of};

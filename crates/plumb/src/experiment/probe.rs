@@ -17,7 +17,7 @@ use plumb_measure::Span;
 use plumb_wire::document::nearest;
 use toml::Spanned;
 
-use super::printed;
+use super::of_shell::{self, ShellFigure};
 use super::words::{depth, known, leaf, split, with_options};
 use crate::job::{measurement, parse, receivers, watching};
 use crate::measure::{measure, plain};
@@ -32,8 +32,6 @@ const OURS: [&str; 7] =
     ["out", "json", "markdown", "junit", "sarif", "summary", plumb_options::PRINT];
 /// What a block takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = 50_000_000;
-/// The key of the figure that a shell command prints.
-const PRINTED: &str = "figure";
 
 /// How one block is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,17 +53,21 @@ enum ProbeCommand {
     /// in it by its stand-ins. Options are added behind the first `depth` words, since positional
     /// arguments may end them.
     Plumb { words: Vec<String>, depth: usize, open: Vec<String> },
-    /// A shell command that prints a figure; servers stand in it by their names.
-    Shell { command: Template, timeout: Span },
+    /// A shell command that prints a figure, or is timed; servers stand in it by their names.
+    Shell { command: Template, timeout: Span, taken: ShellFigure },
 }
 
 impl Probe {
-    /// A shell command that prints a figure.
-    pub(crate) fn shell(command: Template, timeout: Span) -> Self {
+    /// A shell command whose figure is the one with this key.
+    pub(crate) fn shell(command: Template, timeout: Span, figure: Option<&str>) -> Self {
         let inputs = inputs::of_shell(&command.text());
-        let what = "the figure of a shell command".into();
+        let taken = ShellFigure::of_key(figure);
+        let what = match taken {
+            ShellFigure::Printed => "the figure of a shell command".into(),
+            ShellFigure::Cost | ShellFigure::Memory => "what a shell command takes".into(),
+        };
         Self {
-            kind: ProbeCommand::Shell { command, timeout },
+            kind: ProbeCommand::Shell { command, timeout, taken },
             takes_ns: None,
             inputs,
             what,
@@ -154,10 +156,10 @@ impl Probe {
                     std::iter::once("plumb".to_owned()).chain(words).collect();
                 measure(job.as_mut(), &command, title, &receivers, stop).map(drop)
             }
-            ProbeCommand::Shell { command, timeout } => {
+            ProbeCommand::Shell { command, timeout, taken } => {
                 let command = command.fill(|name| known.get(name).cloned()).text();
                 progress::say(&format!("{title}{command}"));
-                let asked = printed::measure(&command, *timeout, folder, host, stop);
+                let asked = of_shell::measure((&command, *taken), *timeout, folder, host, stop);
                 progress::clear();
                 asked
             }
@@ -319,7 +321,7 @@ pub(super) fn figure(section: &ProbeSection) -> Result<Option<String>, Fault> {
     }
     let Some(figure) = &section.figure else { return Ok(None) };
     let key = figure.get_ref().as_str();
-    let fits = |known: &&str| (*known == PRINTED) == section.exec.is_some();
+    let fits = |known: &&str| plumb_lab::is_of_command(known) == section.exec.is_some();
     let known: Vec<&str> = plumb_lab::deciding().filter(fits).collect();
     if known.contains(&key) {
         return Ok(Some(key.to_owned()));

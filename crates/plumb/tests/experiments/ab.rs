@@ -88,8 +88,8 @@ fn every_round_holds_each_variant_once_and_the_seed_is_the_order() {
 #[test]
 fn a_block_that_fails_is_marked_its_pair_dropped_and_another_taken() {
     let at = folder();
-    // fails the third time
-    let flaky = "echo x >> count; test $(wc -l < count) -ne 3 || { echo no luck >&2; exit 7; }; \
+    // it is run once before the rounds, and fails in the third
+    let flaky = "echo x >> count; test $(wc -l < count) -ne 4 || { echo no luck >&2; exit 7; }; \
                  echo 10";
     let document = exec(&["--pairs", "6"], &[flaky, "echo 11"], at.path()).with(0).json();
     assert_eq!(document["design"]["rounds"], 7);
@@ -161,6 +161,80 @@ fn the_system_is_switched_before_every_block() {
         exec(&[&switches[..], &["--pairs", "6"]].concat(), &["cat figure"; 2], at.path()).with(0);
     let ratio = primary(&document.json())["ratio"].as_f64().expect("a number");
     assert!((ratio - 1.5).abs() < 1e-12, "{ratio}");
+}
+
+#[test]
+fn a_command_that_prints_no_figure_is_timed() {
+    let at = folder();
+    let words = ["--pairs", "6", "--foreign-limit", "100%"];
+    let ended = exec(&words, &["sleep 0.02", "sleep 0.2"], at.path()).with(0);
+    assert!(ended.stderr.contains("`sleep 0.02` prints no figure"), "{ended:?}");
+    let document = ended.json();
+    let figure = primary(&document);
+    assert_eq!((&figure["key"], &figure["verdict"]), (&"wall".into(), &"worse".into()));
+    let blocks = figure["blocks"].as_array().expect("blocks");
+    // a sleep is never shorter than it was told to be
+    for (side, at_least) in [("baseline", 0.02e9), ("candidate", 0.2e9)] {
+        assert!(
+            blocks.iter().all(|it| it[side].as_f64().is_some_and(|ns| ns >= at_least)),
+            "{figure}"
+        );
+    }
+    let sentence = document["contrasts"][0]["sentence"].to_string();
+    assert!(sentence.contains("slower in wall time"), "{sentence}");
+    let endpoints = document["contrasts"][0]["endpoints"].as_array().expect("endpoints");
+    let keys: Vec<&str> = endpoints.iter().filter_map(|it| it["key"].as_str()).collect();
+    assert_eq!(keys[..3], ["wall", "user", "system"]);
+}
+
+#[test]
+fn commands_are_prepared_warmed_up_and_tried_with_every_value_and_written_as_hyperfine_does() {
+    let at = folder();
+    let each = ["--warmup", "2", "--prepare", "echo x >> prepared", "--parameter", "n=1,2"];
+    let how = ["--pairs", "6", "--export-json", "out.json", "--foreign-limit", "100%"];
+    let commands = ["test -s prepared; echo a${n} >> ran", "sleep 0.0${n}; echo b${n} >> ran"];
+    let document = exec(&[each, how].concat(), &commands, at.path()).json();
+    assert_eq!(document["contrasts"].as_array().map(Vec::len), Some(2), "{document}");
+    let written = |name: &str| fs::read_to_string(at.path().join(name)).expect("a file");
+    let (ran, prepared) = (written("ran"), written("prepared"));
+    let count = |what: &str| ran.lines().filter(|line| *line == what).count() as u64;
+    let rounds = document["design"]["rounds"].as_u64().expect("rounds");
+    assert!(rounds >= 6);
+    for what in ["a1", "a2", "b1", "b2"] {
+        assert_eq!(count(what), 2 + rounds, "{what}: twice before, and once a round: {ran}");
+    }
+    assert_eq!(prepared.lines().count(), ran.lines().count());
+    let export: Value = serde_json::from_str(&written("out.json")).expect("JSON");
+    let results = export["results"].as_array().expect("results");
+    assert_eq!(results.len(), 4);
+    for result in results {
+        let times = result["times"].as_array().expect("times");
+        assert!(
+            times.len() >= 6 && result["exit_codes"].as_array().map(Vec::len) == Some(times.len())
+        );
+        let least = times.iter().filter_map(Value::as_f64).fold(f64::INFINITY, f64::min);
+        assert!((result["min"].as_f64().expect("a number") - least).abs() < 1e-12, "{result}");
+        let n = result["parameters"]["n"].as_str().expect("the value");
+        assert!(result["command"].as_str().is_some_and(|it| it.contains(&format!("{n} >> ran"))));
+    }
+}
+
+#[test]
+fn what_cannot_be_said_of_a_command_is_refused() {
+    let at = folder();
+    let twice = ["sleep 0.01"; 2];
+    let memory = exec(&["--figure", "memory", "--pairs", "6"], &twice, at.path());
+    assert!(memory.with(2).stderr.contains("name another figure"));
+    for (words, said) in [
+        (&["--figure", "printed", "--export-json", "x.json"][..], "--export-json"),
+        (&["--parameter", "n=1", "--parameter", "n=2"], "one parameter twice"),
+        (&["--parameter", "n"], "NAME=VALUE"),
+        (&["--figure", "wall", "--higher-is-better"], "--higher-is-better"),
+    ] {
+        let ended = exec(words, &twice, at.path()).with(2);
+        assert!(ended.stderr.contains(said), "{words:?}: {ended:?}");
+    }
+    assert!(!at.path().join("x.json").exists());
 }
 
 #[test]
