@@ -17,6 +17,38 @@ pub struct Axis {
     /// What it shows, with its unit.
     pub title: String,
     pub(crate) scale: Scale,
+    pub(crate) naming: Naming,
+}
+
+/// How the figures of an axis are named, for a script that names others than were drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Naming {
+    /// Nanoseconds, each with the unit that suits.
+    Time,
+    /// Numbers with a prefix that suits.
+    Count,
+    /// Nanoseconds in one unit that has so many of them.
+    Since(f64),
+    /// By a clock.
+    Clock,
+    /// By names that stand for no others.
+    Fixed,
+}
+
+impl Naming {
+    fn words(self) -> String {
+        match self {
+            Self::Time => "time".into(),
+            Self::Count => "count".into(),
+            Self::Since(unit_ns) => format!("since:{unit_ns}"),
+            Self::Clock => "clock".into(),
+            Self::Fixed => "fixed".into(),
+        }
+    }
+
+    fn units(self) -> &'static [Unit] {
+        if self == Self::Time { &TIME } else { &RATE }
+    }
 }
 
 /// Spread from which figures need a logarithmic axis to be told apart.
@@ -30,7 +62,7 @@ impl Axis {
     /// Times from `low` to `high` nanoseconds: logarithmic when they spread wide, else from zero.
     #[must_use]
     pub fn times(title: &str, (low, high): (u64, u64), start: f64, end: f64) -> Self {
-        Self::quantity(title, (real(low.max(1)), real(high.max(1))), (start, end), &TIME)
+        Self::quantity(title, (real(low.max(1)), real(high.max(1))), (start, end), Naming::Time)
     }
 
     /// The same on a logarithmic axis however close they lie: for what differs by factors.
@@ -38,13 +70,13 @@ impl Axis {
     pub fn times_over_decades(title: &str, (low, high): (u64, u64), start: f64, end: f64) -> Self {
         let low = real(low.max(1)).min(FAR);
         let high = real(high).clamp(2.0 * low, 2.0 * FAR);
-        Self::logarithmic(title, (low, high), (start, end), &TIME)
+        Self::logarithmic(title, (low, high), (start, end), Naming::Time)
     }
 
     /// The same of times that are figures of statistics, and need not be whole.
     #[must_use]
     pub fn times_between(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
-        Self::quantity(title, (range.0.max(1.0), range.1.max(1.0)), (start, end), &TIME)
+        Self::quantity(title, (range.0.max(1.0), range.1.max(1.0)), (start, end), Naming::Time)
     }
 
     /// The same axis under another title.
@@ -56,7 +88,7 @@ impl Axis {
     /// Rates from `low` to `high` a second, on the same rule.
     #[must_use]
     pub fn rates(title: &str, (low, high): (f64, f64), start: f64, end: f64) -> Self {
-        Self::quantity(title, (low, high), (start, end), &RATE)
+        Self::quantity(title, (low, high), (start, end), Naming::Count)
     }
 
     /// Time since the start of a run, from zero to `end_ns`.
@@ -76,7 +108,8 @@ impl Axis {
             .map(|value| Tick { at: scale.at(value), label: trimmed(value) })
             .collect();
         let scale = Scale { high: high * unit_ns, ..scale };
-        Self { scale, ticks: thinned(ticks), title: format!("{unit} since the start") }
+        let naming = Naming::Since(unit_ns);
+        Self { scale, naming, ticks: thinned(ticks), title: format!("{unit} since the start") }
     }
 
     /// Shares below 1 as decades of `1 / (1 - q)`, from zero to `decades`.
@@ -101,7 +134,8 @@ impl Axis {
             .filter(|(value, _)| *value <= high)
             .map(|(value, label)| Tick { at: scale.at(value), label: label.into() })
             .collect();
-        Self { scale, ticks: thinned(ticks), title: "percentile of the samples".into() }
+        let title = "percentile of the samples".into();
+        Self { scale, naming: Naming::Fixed, ticks: thinned(ticks), title }
     }
 
     /// The values of a label at the places of their `numbers`, which ascend.
@@ -123,7 +157,7 @@ impl Axis {
             .map(|(name, number)| Tick { at: scale.at(*number), label: (*name).to_owned() })
             .collect();
         let title = if log { format!("{title} (log scale)") } else { title.into() };
-        Self { scale, ticks: thinned(ticks), title }
+        Self { scale, naming: Naming::Fixed, ticks: thinned(ticks), title }
     }
 
     /// Places in time, counted from one: rounds or intervals, `first < last` or a single one.
@@ -144,25 +178,25 @@ impl Axis {
             .take_while(|value| *value <= last.max(first))
             .map(|value| Tick { at: scale.at(value), label: trimmed(value) })
             .collect();
-        Self { scale, ticks: thinned(ticks), title: title.into() }
+        Self { scale, naming: Naming::Count, ticks: thinned(ticks), title: title.into() }
     }
 
     /// Times from `low` to `high` nanoseconds, close around them so that small changes show.
     #[must_use]
     pub fn times_around(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
-        Self::around(title, range, (start, end), &TIME)
+        Self::around(title, range, (start, end), Naming::Time)
     }
 
     /// Rates or plain figures from `low` to `high`, likewise.
     #[must_use]
     pub fn figures_around(title: &str, range: (f64, f64), start: f64, end: f64) -> Self {
-        Self::around(title, range, (start, end), &RATE)
+        Self::around(title, range, (start, end), Naming::Count)
     }
 
-    fn around(title: &str, range: (f64, f64), (start, end): (f64, f64), units: &[Unit]) -> Self {
+    fn around(title: &str, range: (f64, f64), (start, end): (f64, f64), naming: Naming) -> Self {
         let (low, high) = (range.0.clamp(-FAR, FAR), range.1.clamp(-FAR, FAR));
         if low > 1.0 / FAR && high / low >= LOG_FROM {
-            return Self::logarithmic(title, (low, high), (start, end), units);
+            return Self::logarithmic(title, (low, high), (start, end), naming);
         }
         let size = high.abs().max(low.abs()).max(1.0 / FAR);
         let step = step_for((high - low).max(size * CLOSEST) / 4.5);
@@ -170,7 +204,7 @@ impl Axis {
         let above = above.max(below + 1.0);
         let scale =
             Scale { shape: Shape::Linear, low: below * step, high: above * step, start, end };
-        let unit = unit_for(size, units);
+        let unit = unit_for(size, naming.units());
         let ticks = (0..16u32)
             .map(|at| below + f64::from(at))
             .take_while(|count| *count <= above)
@@ -181,7 +215,12 @@ impl Axis {
             })
             .collect();
         let title = if below > 0.0 { format!("{title} (not from zero)") } else { title.to_owned() };
-        Self { scale, ticks, title }
+        Self { scale, naming, ticks, title }
+    }
+
+    /// Its scale and how its figures are named, as the script of the page reads them.
+    pub(crate) fn words(&self) -> String {
+        format!("{} {}", self.scale.words(), self.naming.words())
     }
 
     /// The coordinate of a figure; a figure outside the axis stands at its end.
@@ -202,26 +241,26 @@ impl Axis {
         self.scale.at(real(value))
     }
 
-    fn quantity(title: &str, range: (f64, f64), (start, end): (f64, f64), units: &[Unit]) -> Self {
+    fn quantity(title: &str, range: (f64, f64), (start, end): (f64, f64), naming: Naming) -> Self {
         let (low, high) = (range.0.min(FAR), range.1.min(FAR));
         if low > 0.0 && high / low >= LOG_FROM {
-            return Self::logarithmic(title, (low, high), (start, end), units);
+            return Self::logarithmic(title, (low, high), (start, end), naming);
         }
         let step = step_for((high / 4.5).max(1e-3));
         let top = (high / step).ceil().max(1.0) * step;
         let scale = Scale { shape: Shape::Linear, low: 0.0, high: top, start, end };
-        let unit = unit_for(top, units);
+        let unit = unit_for(top, naming.units());
         let ticks = multiples(step, top)
             .map(|value| Tick { at: scale.at(value), label: named(value, unit) })
             .collect();
-        Self { scale, ticks, title: title.into() }
+        Self { scale, naming, ticks, title: title.into() }
     }
 
     fn logarithmic(
         title: &str,
         (low, high): (f64, f64),
         (start, end): (f64, f64),
-        units: &[Unit],
+        naming: Naming,
     ) -> Self {
         let (low, high) = (round_down(low), round_up(high));
         let scale = Scale { shape: Shape::Log, low, high, start, end };
@@ -236,14 +275,14 @@ impl Axis {
                     && value >= low * 0.999
                     && value <= high * 1.001
                 {
-                    let label = named(value, unit_for(value * 1.001, units));
+                    let label = named(value, unit_for(value * 1.001, naming.units()));
                     ticks.push(Tick { at: scale.at(value), label });
                 }
             }
             decade *= 10.0;
             passed += 1;
         }
-        Self { scale, ticks, title: format!("{title} (log scale)") }
+        Self { scale, naming, ticks, title: format!("{title} (log scale)") }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plumb_measure::real;
 
-use crate::axis::Axis;
+use crate::axis::{Axis, Naming};
 use crate::scale::{Scale, Shape, place};
 use crate::tick::{CHARACTER, Tick, thinned};
 
@@ -72,7 +72,7 @@ impl Axis {
             true => format!("clock of the host, {from}"),
             false => format!("clock of the host, {from} to {to}"),
         };
-        Some(Self { scale, ticks: thinned(ticks), title })
+        Some(Self { scale, naming: Naming::Clock, ticks: thinned(ticks), title })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plumb_measure::{Better, Endpoint};
 
-use crate::axis::Axis;
+use crate::axis::{Axis, Naming};
 use crate::scale::{Scale, Shape};
 use crate::tick::{Tick, factor_named, round_down, round_up, step_for, thinned, trimmed};
 
@@ -148,6 +148,7 @@ fn percents(effects: &[Effect], (start, end): (f64, f64)) -> Axis {
         count += 1.0;
     }
     Axis {
+        naming: Naming::Fixed,
         scale,
         ticks: outward(ticks, scale.at(0.0)),
         title: "improvement in % of the baseline".into(),
@@ -181,6 +182,7 @@ fn factors(effects: &[Effect], (start, end): (f64, f64)) -> Axis {
         }
     }
     Axis {
+        naming: Naming::Fixed,
         scale,
         ticks: outward(ticks, scale.at(1.0)),
         title: "times better or worse (log scale)".into(),

@@ -1,4 +1,4 @@
-//! Charts as inline SVG: one size, one look, no script.
+//! Charts as inline SVG: one size, one look, whole without a script.
 //!
 //! What is drawn, and of which record, is the report's; here is what charts share, and those that know
 //! no record.

@@ -9,6 +9,16 @@ pub(crate) enum Shape {
     Log,
 }
 
+impl Shape {
+    /// As the script of the page knows it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Log => "log",
+        }
+    }
+}
+
 /// From a figure to a coordinate; `low < high`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
@@ -28,6 +38,12 @@ impl Scale {
             Shape::Log => (value / self.low).log10() / (self.high / self.low).log10(),
         };
         self.start + share * (self.end - self.start)
+    }
+
+    /// All of it in words that the script of the page reads.
+    pub(crate) fn words(&self) -> String {
+        let Self { shape, low, high, start, end } = self;
+        format!("{} {low} {high} {start} {end}", shape.word())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The sheet of user units on which a chart is drawn, scaled by its view box, so that two stand side
-//! by side on a desk and one fills a phone. Colours and font sizes are the page's.
+//! by side on a desk and one fills a phone. Colours and font sizes are the page's, and so is the
+//! script that draws a part of a chart, or the same on another axis: `chart.js` of `plumb-page`.
 
 use std::fmt::Write as _;
 
@@ -76,10 +77,11 @@ impl Chart {
                         }
                     }
                 }
-                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(spoken) {
-                    (horizontal(&self.y))
-                    (vertical(&self.x))
-                    (self.marks)
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(spoken)
+                    data-x=(self.x.words()) data-y=(self.y.words()) {
+                    g class="axis y" { (horizontal(&self.y)) }
+                    g class="axis x" { (vertical(&self.x)) }
+                    g class="marks" { (self.marks) }
                 }
                 div { @for note in &self.notes { p class="note" { (note) } } }
             }
@@ -119,13 +121,7 @@ pub fn line(points: &[(f64, f64)]) -> String {
     }
     for (at, (x, y)) in points.iter().enumerate() {
         // writing to a String does not fail
-        let _ = write!(
-            path,
-            "{}{} {}",
-            if at == 0 { "M" } else { "L" },
-            coordinate(*x),
-            coordinate(*y)
-        );
+        let _ = write!(path, "{}{} {}", if at == 0 { "M" } else { "L" }, fine(*x), fine(*y));
     }
     path
 }
@@ -135,6 +131,12 @@ pub fn line(points: &[(f64, f64)]) -> String {
 pub fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// A coordinate to a hundredth of a unit, for what may be drawn again on another axis.
+fn fine(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// How a figure is marked.

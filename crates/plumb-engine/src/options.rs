@@ -98,7 +98,7 @@ impl LoadOptions {
         };
         let extent = match self.count {
             Some(count) => Extent::Count(count),
-            None => Extent::For(self.for_time.unwrap_or(Span::from_ms(5_000))),
+            None => Extent::For(self.lasting()),
         };
         let waiting = if self.spin {
             Waiting::Spin
@@ -119,10 +119,20 @@ impl LoadOptions {
             waiting,
             pin: self.driver.pin.clone(),
             netns: self.netns.clone(),
-            interval: self.driver.interval,
+            interval: self.driver.interval_of(self.length()),
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
         }
+    }
+
+    /// How long a load lasts that has no count.
+    fn lasting(&self) -> Span {
+        self.for_time.unwrap_or(Span::from_ms(5_000))
+    }
+
+    /// How long the load lasts; `None` for one that counts operations.
+    fn length(&self) -> Option<Span> {
+        self.count.is_none().then(|| self.lasting())
     }
 
     /// Checks what no single option can know of a load of `connections`.
@@ -144,7 +154,7 @@ impl LoadOptions {
         let mut put = |name: &str, value: Value| options.insert(name.into(), value);
         match self.count {
             Some(count) => put("count", json!(count)),
-            None => put("for", json!(self.for_time.unwrap_or(Span::from_ms(5_000)))),
+            None => put("for", json!(self.lasting())),
         };
         if let Some(delay) = self.delay {
             put("delay", json!(delay));
@@ -162,7 +172,7 @@ impl LoadOptions {
         put("timeout", json!(self.timeout));
         put("connect-timeout", json!(self.connect_timeout));
         put("seed", json!(seed));
-        options.extend(self.driver.in_force());
+        options.extend(self.driver.in_force(self.length()));
         options
     }
 }
@@ -179,9 +189,10 @@ pub struct DriverOptions {
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     pub lag: Span,
 
-    /// Length of the intervals in which the run is written down
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: Span,
+    /// Length of the intervals in which the run is written down [default: a fiftieth of the run, 100ms
+    /// to 10s; 1s where its length is not known]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Span>,
 
     /// Let the kernel hold back small segments (Nagle's algorithm) instead of sending each at once
     #[arg(long, help_heading = "Transport")]
@@ -211,14 +222,32 @@ pub enum HoldTick {
     Client,
 }
 
+/// Intervals of a run whose length is known, where nobody asked for others.
+const INTERVALS: u64 = 50;
+
+/// The length of the intervals of a run that lasts for `length`, where that is known and nobody asked
+/// for another.
+#[must_use]
+pub fn usual_interval(length: Option<Span>) -> Span {
+    let (least, most) = (Span::from_ms(100), Span::from_ms(10_000));
+    let of = |length: Span| Span::from_ms(length.ns() / 1_000_000 / INTERVALS);
+    length.map_or(Span::from_ms(1_000), |length| of(length).clamp(least, most))
+}
+
 impl DriverOptions {
-    /// Every option with the value in force, for the run record.
+    /// The length of the intervals of a run that lasts for `length`, where that is known.
     #[must_use]
-    pub fn in_force(&self) -> Map<String, Value> {
+    pub fn interval_of(&self, length: Option<Span>) -> Span {
+        self.interval.unwrap_or_else(|| usual_interval(length))
+    }
+
+    /// Every option with the value in force for a run that lasts for `length`, for the run record.
+    #[must_use]
+    pub fn in_force(&self, length: Option<Span>) -> Map<String, Value> {
         let mut options = Map::new();
         options.insert("pin".into(), json!(self.pin));
         options.insert("lag".into(), json!(self.lag));
-        options.insert("interval".into(), json!(self.interval));
+        options.insert("interval".into(), json!(self.interval_of(length)));
         options.insert("nagle".into(), json!(self.nagle));
         if let Some(sides) = self.hold_tick {
             let name = sides.to_possible_value().map(|value| value.get_name().to_owned());
@@ -387,10 +416,20 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_a_fiftieth_of_the_run_unless_somebody_asks_for_others() {
+        let of = |text: &str| usual_interval(Some(text.parse().unwrap())).to_string();
+        let all = ["1s", "5s", "60s", "2m", "10m", "2h"].map(of);
+        assert_eq!(all, ["100ms", "100ms", "1200ms", "2400ms", "10s", "10s"]);
+        assert_eq!(usual_interval(None).to_string(), "1s");
+        let asked = driver(&["--interval", "3s"]).unwrap();
+        assert_eq!(asked.interval_of("5s".parse().ok()).to_string(), "3s");
+    }
+
+    #[test]
     fn the_tick_is_held_by_nobody_by_both_or_by_the_client() {
         let of = |words: &[&str]| driver(words).unwrap();
         assert_eq!((of(&[]).hold_tick, of(&[]).tick()), (None, Tick::Free));
-        assert!(!of(&[]).in_force().contains_key("hold-tick"));
+        assert!(!of(&[]).in_force(None).contains_key("hold-tick"));
         for (word, sides, name) in [
             ("--hold-tick", HoldTick::Both, "both"),
             ("--hold-tick=both", HoldTick::Both, "both"),
@@ -398,7 +437,7 @@ mod tests {
         ] {
             let options = of(&[word]);
             assert_eq!((options.hold_tick, options.tick()), (Some(sides), Tick::Held), "{word}");
-            assert_eq!(options.in_force()["hold-tick"], json!(name));
+            assert_eq!(options.in_force(None)["hold-tick"], json!(name));
         }
         assert!(driver(&["--hold-tick=server"]).is_err());
         // a word of its own is never taken for its value

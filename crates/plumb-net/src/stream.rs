@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
-use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions};
+use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions, usual_interval};
 use plumb_engine::{
     Ending, Endpoint, Extent, Lengths, LoadPlan, LoadResult, Stop, clock, reachable,
 };
@@ -46,9 +46,10 @@ pub struct StreamOptions {
     #[arg(long = "for", id = "for_time", value_name = "TIME", default_value = "5s")]
     pub for_time: Span,
 
-    /// Length of the intervals in which the run is written down
-    #[arg(long, value_name = "TIME", default_value = "1s")]
-    pub interval: Span,
+    /// Length of the intervals in which the run is written down [default: a fiftieth of the run, 100ms
+    /// to 10s]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Span>,
 
     /// Bytes that the client hands to the kernel at once
     #[arg(long, value_name = "SIZE", default_value = "256KiB")]
@@ -80,6 +81,10 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
+    fn interval(&self) -> Span {
+        self.interval.unwrap_or_else(|| usual_interval(Some(self.for_time)))
+    }
+
     fn direction(&self) -> Direction {
         match (self.reverse, self.both) {
             (_, true) => Direction::Both,
@@ -110,7 +115,7 @@ impl Stream {
         }
         for (span, name) in [
             (options.for_time, "--for"),
-            (options.interval, "--interval"),
+            (options.interval(), "--interval"),
             (options.timeout, "--timeout"),
         ] {
             if span.ns() == 0 {
@@ -152,7 +157,7 @@ impl Stream {
             streams: usize::try_from(own)?,
             bytes: usize::try_from(options.size.bytes())?,
             length: options.for_time,
-            interval: options.interval,
+            interval: options.interval(),
             patience: options.timeout,
             pin: &options.pin,
             gate: gate.as_deref(),
@@ -178,7 +183,7 @@ impl Measure for Stream {
         put("streams", json!(options.streams));
         put("direction", json!(options.direction().to_string()));
         put("for", json!(options.for_time));
-        put("interval", json!(options.interval));
+        put("interval", json!(options.interval()));
         put("size", json!(options.size));
         put("pin", json!(options.pin));
         put("timeout", json!(options.timeout));
@@ -229,7 +234,7 @@ impl Spread for Stream {
             plan: LoadPlan {
                 connections: NonZeroUsize::new(*streams).unwrap_or(NonZeroUsize::MIN),
                 extent: Extent::For(self.options.for_time),
-                interval: self.options.interval,
+                interval: self.options.interval(),
                 ..LoadPlan::lone(1, self.options.timeout)
             },
             lengths: Lengths::Any,

@@ -1,13 +1,36 @@
-//! The document around a report: its styles, and what it may load, which is nothing.
+//! The document around a report: its styles, its one script, and what it may load, which is nothing.
 
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Definition;
 
 /// The styles of every page.
 pub const STYLE: &str = include_str!("style.css");
-/// Nothing may be loaded or run, whatever a record contains.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The script of the charts as a page carries it: without its margins and remarks.
+pub fn script() -> &'static str {
+    static SCRIPT: OnceLock<String> = OnceLock::new();
+    SCRIPT.get_or_init(|| {
+        let lines = include_str!("chart.js").lines().map(str::trim_start);
+        lines
+            .filter(|line| !line.starts_with("//"))
+            .fold(String::new(), |all, line| all + line + "\n")
+    })
+}
+
+/// Nothing may be loaded, and nothing but that script run, whatever a record contains.
+fn policy() -> &'static str {
+    static POLICY: OnceLock<String> = OnceLock::new();
+    POLICY.get_or_init(|| {
+        let digest = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());
+        let digest = BASE64_STANDARD.encode(digest);
+        format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'")
+    })
+}
 
 /// The whole document; `tone` is the class that carries the colours of a verdict.
 pub fn document(title: &str, tone: &str, content: &Markup) -> String {
@@ -23,11 +46,14 @@ pub fn styled(title: &str, tone: &str, own: &'static str, content: &Markup) -> S
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 title { (title) }
                 style { (PreEscaped(STYLE)) (PreEscaped(own)) }
             }
-            body class=(tone) { (content) }
+            body class=(tone) {
+                (content)
+                script { (PreEscaped(script())) }
+            }
         }
     };
     page.into_string()

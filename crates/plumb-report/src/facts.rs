@@ -51,10 +51,16 @@ pub(crate) fn repeat(record: &RunRecord) -> Vec<Fact> {
     facts.push(Fact::new("host", &record.host.name));
     facts.push(Fact::new("kernel", &record.host.kernel));
     facts.push(Fact::new("processors", grouped(record.host.cpus)));
-    let known = record.host.facts.iter();
-    facts.extend(known.map(|(name, value)| Fact::new(name.clone(), value)));
-    facts.extend(record.far.iter().flat_map(far));
     facts.extend(setting(record));
+    facts.retain(|fact| !fact.value.is_empty());
+    facts
+}
+
+/// What is known of the machines: long, and rarely what somebody looks for.
+pub(crate) fn machines(record: &RunRecord) -> Vec<Fact> {
+    let known = record.host.facts.iter();
+    let known = known.map(|(name, value)| Fact::new(name.clone(), value));
+    let mut facts: Vec<Fact> = known.chain(record.far.iter().flat_map(far)).collect();
     facts.retain(|fact| !fact.value.is_empty());
     facts
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`terminal`] | plain text, 80 columns for one result and 100 for several |
 //! | [`markdown`] | tables to paste into a ticket |
-//! | [`html`] | one self-contained page with charts, no script |
+//! | [`html`] | one self-contained page with charts |
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
 //! | [`collection`] | many runs and experiments on one page |

@@ -145,7 +145,7 @@ fn whereabouts(record: &RunRecord) -> String {
 fn repeat(record: &RunRecord) -> String {
     let mut out = format!("### To repeat it\n\n{}\n", fenced(&facts::command(record)));
     let mut table = Table::new(vec![Column::words("what"), Column::words("value")]);
-    for known in facts::repeat(record) {
+    for known in facts::repeat(record).into_iter().chain(facts::machines(record)) {
         table.push(vec![known.name.into_owned(), known.value]);
     }
     for (name, value) in facts::options(record) {

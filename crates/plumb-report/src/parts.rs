@@ -3,6 +3,7 @@
 mod name;
 pub(crate) mod pair;
 mod table;
+pub(crate) mod waterfall;
 
 use plumb_measure::{Distribution, PartRecord, RunRecord, show_ns};
 
@@ -22,6 +23,15 @@ use crate::trust::Trust;
 /// Parts named in one note; more are counted.
 const NAMED_MAX: usize = 3;
 
+/// What the pages as they come tell, too.
+const STAGES: &str = "Where the time goes";
+const FIRST_HIT: &str = "First hit";
+
+/// True of a section that says what is drawn, where pages are.
+pub(crate) fn is_drawn(record: &RunRecord, section: &Section) -> bool {
+    [STAGES, FIRST_HIT].contains(&section.title) && waterfall::is_for(record)
+}
+
 /// The time by which the parts of a load are judged, and what it is called: of pages the first
 /// byte, of kinds of operations the whole.
 fn judged_by(record: &RunRecord) -> (&'static str, fn(&PartRecord) -> Option<&Distribution>) {
@@ -33,7 +43,6 @@ fn judged_by(record: &RunRecord) -> (&'static str, fn(&PartRecord) -> Option<&Di
 
 /// Every table of the parts, as far as there is something to show.
 pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
-    let open = record.plan.load == "open";
     if record.plan.layer != "http" {
         return of_kinds(record);
     }
@@ -43,14 +52,9 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             title: "Time to first and last byte",
             about: "From the send to the first byte of the answer: the network and the server's \
                     work, where it answers with complete pages. To the last byte: the round trip \
-                    of the page.",
+                    of the page. From due time: whether or not a connection was free, what a \
+                    user waits for.",
             table: bytes(record),
-        },
-        Section {
-            title: "Response time from the due time",
-            about: "From the moment the request was due, whether or not a connection was free: \
-                    what a user waits for.",
-            table: times(record, |part| part.response_ns.as_ref().filter(|_| open)),
         },
         Section {
             title: "Groups",
@@ -64,14 +68,14 @@ pub(crate) fn sections(record: &RunRecord) -> Vec<Section> {
             table: hits(record),
         },
         Section {
-            title: "Where the time goes",
+            title: STAGES,
             about: "Means. Connect and TLS are of a connection, the others of a correct answer. \
                     Wait: from the send, the sending included, to the first byte. Receive: from \
                     the first byte to the last; none when one read brought both.",
             table: split(record),
         },
         Section {
-            title: "First hit",
+            title: FIRST_HIT,
             about: "The very first answer, on a fresh connection before the warm-up, beside the \
                     median of the warm ones; it stands in no other figure.",
             table: first_hits(record),

@@ -115,7 +115,8 @@ fn portion(portion: Option<Portion>) -> String {
     )
 }
 
-fn again(stream: &StreamFigures) -> String {
+/// Segments that were sent again, of both directions.
+pub(crate) fn again(stream: &StreamFigures) -> String {
     let ways = stream.to_server.iter().chain(&stream.from_server);
     let counts: Vec<u64> = ways.filter_map(|way| way.retransmits).collect();
     if counts.is_empty() {
@@ -125,7 +126,8 @@ fn again(stream: &StreamFigures) -> String {
     }
 }
 
-fn cost(cpu_ns: u64, stream: &StreamFigures) -> String {
+/// Processor time for each gigabyte received.
+pub(crate) fn cost(cpu_ns: u64, stream: &StreamFigures) -> String {
     match stream.received_bytes() {
         0 => ABSENT.into(),
         // nanoseconds a byte are seconds a gigabyte

@@ -126,7 +126,7 @@ impl DriveOptions {
             waiting: Waiting::Epoll,
             pin: self.driver.pin.clone(),
             netns: Vec::new(),
-            interval: self.driver.interval,
+            interval: self.driver.interval_of(self.length(file)),
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
         }
@@ -153,7 +153,7 @@ impl DriveOptions {
             ("connect-timeout".into(), json!(plan.connect_timeout)),
             ("seed".into(), json!(seed)),
         ]);
-        options.extend(self.driver.in_force());
+        options.extend(self.driver.in_force(self.length(file)));
         options
     }
 }

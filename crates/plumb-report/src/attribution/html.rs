@@ -5,6 +5,7 @@ use plumb_measure::{PartKind, RunRecord};
 
 use super::{findings, name, parts, readings, sentences, stack, steps, tables, times};
 use crate::figures::typeset;
+use crate::parts::waterfall;
 use crate::points::Points;
 use crate::sheet;
 use crate::trust::Trust;
@@ -12,7 +13,7 @@ use crate::trust::Trust;
 /// The styles of the bars, for a page that has some.
 pub(crate) fn styles(record: &RunRecord) -> &'static str {
     let any = record.results.iter().any(|result| result.attribution.is_some());
-    if any || steps::are_in(record) { stack::STYLES } else { "" }
+    if any || steps::are_in(record) || waterfall::is_for(record) { stack::STYLES } else { "" }
 }
 
 /// Everything about where the time went; nothing when nothing was looked into.

@@ -1,4 +1,4 @@
-//! The page as one self-contained document: styles and charts inline, no script, nothing fetched.
+//! The page as one self-contained document: styles, charts and their script inline, nothing fetched.
 
 use maud::{Markup, html};
 

@@ -8,6 +8,7 @@ mod machine;
 mod pairs;
 mod percentile;
 mod spans;
+mod streams;
 mod sweep;
 mod timeline;
 
@@ -19,6 +20,7 @@ pub(crate) use machine::charts as machine;
 pub(crate) use pairs::charts as pairs;
 pub(crate) use percentile::{Curve, Panel, charts as percentiles, draw as curves};
 pub(crate) use spans::{Mark, Quantity, Spans, Strand, draw as spans};
+pub(crate) use streams::chart as streams;
 pub(crate) use sweep::charts as sweeps;
 pub(crate) use timeline::{charts as timelines, end_ns, within as timelines_within};
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use plumb_chart::{Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line};
-use plumb_measure::{Interval, RunRecord, show_ns};
+use plumb_measure::{Interval, ResultRecord, RunRecord, Span, show_ns};
 
 use crate::figures::{grouped, per_second, real, total, typeset};
 use crate::noun::Noun;
@@ -18,6 +18,8 @@ type Pick = fn(&Interval) -> u64;
 struct Track {
     name: String,
     intervals: Vec<Interval>,
+    /// How long the load ran before them, nanoseconds.
+    warmup_ns: u64,
 }
 
 /// Throughput and response time over time; nothing when no result kept two intervals.
@@ -38,13 +40,14 @@ pub(crate) fn within(record: &RunRecord, places: usize) -> Vec<Markup> {
         record.results.iter().map(|result| without_stub(&result.intervals)).collect();
     let all: usize = wholes.iter().map(Vec::len).sum();
     let joined = all.div_ceil(places).max(1);
-    let tracks: Vec<Track> = record
-        .results
-        .iter()
-        .zip(&wholes)
-        .filter(|(_, whole)| !whole.is_empty())
-        .map(|(result, whole)| Track { name: points.name(result), intervals: join(whole, joined) })
-        .collect();
+    let warmup_ns = warmup_ns(record);
+    let of = |(result, whole): (&ResultRecord, &Vec<Interval>)| Track {
+        name: points.name(result),
+        intervals: join(whole, joined),
+        warmup_ns,
+    };
+    let measured = record.results.iter().zip(&wholes).filter(|(_, whole)| !whole.is_empty());
+    let tracks: Vec<Track> = measured.map(of).collect();
     if tracks.iter().all(|track| track.intervals.len() < 2) {
         return Vec::new();
     }
@@ -162,10 +165,38 @@ fn failed(interval: &Interval, x: &Axis) -> Markup {
     }
 }
 
-/// A stroke where one result ends and the next begins.
+/// How long each load ran before what counts, nanoseconds.
+fn warmup_ns(record: &RunRecord) -> u64 {
+    let said = record.plan.options.get("warmup").and_then(|value| value.as_str());
+    said.and_then(|said| said.parse::<Span>().ok()).map_or(0, Span::ns)
+}
+
+/// Width of a warm-up from which it has its name in it, user units.
+const NAMED_FROM: f64 = 52.0;
+
+/// The warm-ups, of which nothing is drawn.
+fn warm_ups(tracks: &[Track], x: &Axis) -> Markup {
+    let firsts = tracks.iter().filter_map(|track| Some((track.intervals.first()?.start_ns, track)));
+    let parts =
+        firsts.map(|(start_ns, track)| (start_ns.saturating_sub(track.warmup_ns), start_ns));
+    html! {
+        @for (from_ns, to_ns) in parts.filter(|(from_ns, to_ns)| from_ns < to_ns) {
+            @let (from, to) = (x.at_int(from_ns), x.at_int(to_ns));
+            rect class="warm-up" x=(n(from)) y=(n(TOP)) width=(n(to - from)) height=(n(BOTTOM - TOP)) {
+                title { "warm-up: not counted" }
+            }
+            @if to - from > NAMED_FROM {
+                text class="mid" x=(n(f64::midpoint(from, to))) y=(n(TOP + 14.0)) { "warm-up" }
+            }
+        }
+    }
+}
+
+/// A stroke where one result ends and the next begins, and what was not counted before each.
 fn borders(tracks: &[Track], apart: bool, x: &Axis) -> Markup {
     let starts = tracks.iter().skip(1).filter_map(|track| track.intervals.first());
     html! {
+        (warm_ups(if apart { tracks } else { &tracks[..tracks.len().min(1)] }, x))
         @if apart {
             @for first in starts {
                 @let at = n(x.at_int(first.start_ns));
@@ -316,8 +347,11 @@ mod tests {
 
     #[test]
     fn results_that_ran_at_once_are_told_from_those_in_turn() {
-        let track =
-            |from: u64| Track { name: String::new(), intervals: vec![interval(from, 1, 1)] };
+        let track = |from: u64| Track {
+            name: String::new(),
+            intervals: vec![interval(from, 1, 1)],
+            warmup_ns: 0,
+        };
         assert!(one_after_another(&[track(0), track(10), track(30)]));
         assert!(!one_after_another(&[track(0), track(5)]));
     }

@@ -1,4 +1,4 @@
-//! A checkup as one self-contained page: styles inline, no script, nothing fetched. It links the
+//! A checkup as one self-contained page: styles inline, nothing fetched. It links the
 //! pages of its runs, which lie below it, or holds them.
 
 use maud::{Markup, html};

@@ -2,7 +2,7 @@
 //!
 //! | function | what it makes |
 //! |---|---|
-//! | [`html`] | one self-contained page with charts, no script |
+//! | [`html`] | one self-contained page with charts |
 //! | [`markdown`] | tables to paste into a ticket |
 //! | [`terminal`] | plain text, 80 columns |
 //! | [`json`] | one JSON document |

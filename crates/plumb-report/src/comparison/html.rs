@@ -1,4 +1,4 @@
-//! A comparison as one self-contained page: styles and charts inline, no script, nothing fetched.
+//! A comparison as one self-contained page: styles, charts and their script inline, nothing fetched.
 
 use maud::{Markup, html};
 use plumb_measure::{Comparison, Contrast, DesignKind, Endpoint, Role, Verdict};

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`terminal`] | plain text, 80 columns |
 //! | [`markdown`] | tables to paste into a ticket |
-//! | [`html`] | one self-contained page with charts, no script |
+//! | [`html`] | one self-contained page with charts |
 //!
 //! Every form begins with the answer in words, then says what the reader must know before the
 //! figures. A change is always an improvement in percent of the baseline: `+` is better, for times

@@ -135,14 +135,26 @@ fn of_streams(points: &Points<'_>) -> Vec<Tile> {
         });
         ways.filter_map(move |(name, way)| way.as_ref().map(|way| (*result, name, way)))
     });
-    ways.take(STREAM_TILES_MAX)
-        .map(|(result, name, way)| {
-            let trust = Trust::of(&result.validity);
-            let about = unbroken(&points.name(result));
-            Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about)
-                .doubted(trust, Trust::leaves_any)
-        })
-        .collect()
+    let ways = ways.take(STREAM_TILES_MAX).map(|(result, name, way)| {
+        let trust = Trust::of(&result.validity);
+        let about = unbroken(&points.name(result));
+        Tile::new(name, with_unit(way.bits_per_s, "bit/s"), about).doubted(trust, Trust::leaves_any)
+    });
+    ways.chain(costs(points)).collect()
+}
+
+/// What the only result took beside its rate; nothing of several, which a table has.
+fn costs(points: &Points<'_>) -> Vec<Tile> {
+    let [only] = points.results[..] else { return Vec::new() };
+    let Some(stream) = &only.stream else { return Vec::new() };
+    let trust = Trust::of(&only.validity);
+    [
+        ("sent again", streams::again(stream), "segments of the sender"),
+        ("client CPU", streams::cost(stream.client_cpu_ns, stream), "a gigabyte received"),
+        ("server CPU", streams::cost(stream.server_cpu_ns, stream), "a gigabyte received"),
+    ]
+    .map(|(name, value, about)| Tile::new(name, value, about).doubted(trust, Trust::leaves_any))
+    .into()
 }
 
 fn rate_of(result: &ResultRecord) -> String {

@@ -1,4 +1,4 @@
-//! A run as one self-contained page: styles and charts inline, no script, nothing fetched.
+//! A run as one self-contained page: styles, charts and their script inline, nothing fetched.
 
 mod front;
 
@@ -49,15 +49,18 @@ pub(crate) fn within(id: &str, record: &RunRecord, tracks: &[HostTrack]) -> Mark
 fn sections(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
     // what was demanded comes before what was found
     let all = parts::sections(record).into_iter();
+    let all = all.filter(|section| !parts::is_drawn(record, section));
     let (demands, further): (Vec<Section>, Vec<Section>) =
         all.partition(|section| section.title == scenarios::THRESHOLDS);
     html! {
         (front::verdict(record))
         (front::keys(record))
+        @for section in &demands { (titled(section)) }
+        (drawn(&[("How it scales", chart::sweeps(record))], &[]))
         (delivery::section(record))
         (attribution::section(record))
         (attribution::steps::section(record))
-        @for section in &demands { (titled(section)) }
+        (parts::waterfall::section(record))
         (charts(record, tracks))
         (results(record))
         (pages(record, &further))
@@ -70,6 +73,7 @@ fn sections(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
 fn results(record: &RunRecord) -> Markup {
     if let [only] = &record.results[..]
         && verdict::is_figure(only)
+        && !streams::are_in(record)
     {
         return html! {}; // it has no times, and stands at the top
     }
@@ -86,9 +90,11 @@ fn results(record: &RunRecord) -> Markup {
                         }
                         (sheet::table("Streams, one row a result", &tables::results(record)))
                         @if let Some((intervals, more)) = streams::intervals(record) {
-                            h3 { "By interval" }
-                            (sheet::table("What was received when", &intervals))
-                            @if !more.is_empty() { p class="about" { (more) } }
+                            details class="more" {
+                                summary { "By interval" }
+                                (sheet::table("What was received when", &intervals))
+                                @if !more.is_empty() { p class="about" { (more) } }
+                            }
                         }
                     },
                     [only] => { (sheet::table("Every time measured", &tables::times(record, only))) },
@@ -119,9 +125,7 @@ fn pages(record: &RunRecord, sections: &[Section]) -> Markup {
         @if !facts.is_empty() {
             section {
                 h2 { "Before the measurement" }
-                dl class="facts" {
-                    @for known in &facts { dt { (known.name) } dd { (typeset(&known.value)) } }
-                }
+                (facts_list(&facts))
             }
         }
     }
@@ -154,19 +158,19 @@ fn charts(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
         });
     }
     let (load, notes) = over_time(record, tracks);
-    let sections = [
-        ("How it scales", chart::sweeps(record)),
-        ("Over time", load),
-        ("Distribution", distributions),
-    ];
+    drawn(&[("Over time", load), ("Distribution", distributions)], &notes)
+}
+
+/// Charts under their titles, with what is to be said of those over time.
+fn drawn(sections: &[(&str, Vec<Markup>)], notes: &[String]) -> Markup {
     html! {
-        @for (title, figures) in &sections {
+        @for (title, figures) in sections {
             @if !figures.is_empty() {
                 section {
                     h2 { (title) }
                     div class="charts" { @for figure in figures { (figure) } }
                     @if *title == "Over time" && !notes.is_empty() {
-                        ul class="notes" { @for note in &notes { li { (typeset(note)) } } }
+                        ul class="notes" { @for note in notes { li { (typeset(note)) } } }
                     }
                 }
             }
@@ -177,6 +181,7 @@ fn charts(record: &RunRecord, tracks: &[HostTrack]) -> Markup {
 /// The load over time, and under it what the machines did; what there is to say of them.
 fn over_time(record: &RunRecord, tracks: &[HostTrack]) -> (Vec<Markup>, Vec<String>) {
     let (mut charts, mut notes) = (chart::timelines(record), Vec::new());
+    charts.extend(chart::streams(record));
     let Some(end_ns) = chart::end_ns(record).filter(|_| !charts.is_empty()) else {
         return (charts, notes);
     };
@@ -275,6 +280,14 @@ fn details(record: &RunRecord) -> Markup {
     }
 }
 
+fn facts_list(list: &[facts::Fact]) -> Markup {
+    html! {
+        dl class="facts" {
+            @for known in list { dt { (known.name) } dd { (typeset(&known.value)) } }
+        }
+    }
+}
+
 fn repeat(record: &RunRecord) -> Markup {
     let options = facts::options(record);
     html! {
@@ -282,9 +295,11 @@ fn repeat(record: &RunRecord) -> Markup {
             h2 { "To repeat it" }
             pre class="command" { (facts::command(record)) }
             div class="columns wide" {
-                dl class="facts" {
-                    @for known in facts::repeat(record) {
-                        dt { (known.name) } dd { (typeset(&known.value)) }
+                div {
+                    (facts_list(&facts::repeat(record)))
+                    details class="more" {
+                        summary { "The machines" }
+                        (facts_list(&facts::machines(record)))
                     }
                 }
                 @if !options.is_empty() {

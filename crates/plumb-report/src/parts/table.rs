@@ -111,19 +111,27 @@ pub(super) fn times(
     })
 }
 
-/// The times to the first byte and to the last, one below the other.
+/// The times to the first byte and to the last, one below the other; where one read brought whole
+/// answers there is one. Where work is due at a time its response from then on stands above them.
 pub(super) fn bytes(record: &RunRecord) -> Table {
+    let open = record.plan.load == "open";
     let mut columns = vec![Column::words("until")];
     columns.extend(time_columns(record));
     rows(record, columns, |_, part| {
-        let ends = [("first byte", &part.first_byte_ns), ("last byte", &part.service_ns)];
-        let row = |(end, times): (&str, &Option<Distribution>)| {
-            let times = times.as_ref()?;
-            let mut cells = vec![end.to_owned()];
-            cells.extend(picks(record).map(|(_, pick, _)| time_of(Some(times), pick)));
-            Some(cells)
+        let due = part.response_ns.as_ref().filter(|_| open);
+        let ends = match (part.first_byte_ns.as_ref(), part.service_ns.as_ref()) {
+            (Some(first), Some(last)) if first == last => {
+                vec![("first, last", Some(last))]
+            }
+            (first, last) => vec![("first byte", first), ("last byte", last)],
         };
-        ends.into_iter().filter_map(row).collect::<Vec<_>>()
+        let row = |(end, times): (&str, Option<&Distribution>)| {
+            let mut cells = vec![end.to_owned()];
+            cells.extend(picks(record).map(|(_, pick, _)| time_of(times, pick)));
+            times.is_some().then_some(cells)
+        };
+        let all = std::iter::once(("from due time", due)).chain(ends);
+        all.filter_map(row).collect::<Vec<_>>()
     })
 }
 

@@ -1,9 +1,9 @@
-//! A check as one self-contained page: styles inline, no script, nothing fetched.
+//! A check as one self-contained page: styles inline, nothing fetched.
 
 use maud::{Markup, html};
-use plumb_measure::{Judgement, PathCheck, PathVerdict};
+use plumb_measure::{Judgement, PathCheck, PathPart, PathVerdict};
 
-use super::{heading, left, summary, tables};
+use super::{heading, left, sizes, summary, tables};
 use crate::definitions::Definition;
 use crate::figures::typeset;
 use crate::{page, sheet};
@@ -49,15 +49,21 @@ pub fn render(check: &PathCheck) -> String {
                 @for verdict in &check.verdicts() { (answer(verdict)) }
             }
             @if let Some(left) = left(check) { p class="note" { (left) } }
+            @if let Some(chart) = sizes::chart(check) {
+                section {
+                    h2 { "Time by size" }
+                    div class="charts" { (chart) }
+                }
+            }
             section {
                 h2 { "Parts" }
                 (sheet::table("Every part, with the folder of its run", &tables::parts(check)))
             }
             section {
-                h2 { "To repeat it" }
-                pre {
-                    @for part in &check.parts {
-                        "plumb net ping " (check.target) " " (part.words.join(" ")) "\n"
+                details {
+                    summary { "To repeat it, and the run of each part" }
+                    ol {
+                        @for part in &check.parts { li { (command(check, part)) } }
                     }
                 }
             }
@@ -66,6 +72,16 @@ pub fn render(check: &PathCheck) -> String {
         footer { "plumb " (check.plumb.version) ", " (check.schema) }
     };
     page::document(&format!("net check {}: {word}", check.target), tone(check.worst()), &content)
+}
+
+fn command(check: &PathCheck, part: &PathPart) -> Markup {
+    let run = part.outcome.as_ref().and_then(|outcome| outcome.folder.as_ref());
+    html! {
+        @if let Some(folder) = run {
+            a href=(format!("{folder}/report.html")) { (part.test.name()) " " (part.size_bytes) "B" } " "
+        }
+        code { "plumb net ping " (check.target) " " (part.words.join(" ")) }
+    }
 }
 
 fn answer(verdict: &PathVerdict) -> Markup {

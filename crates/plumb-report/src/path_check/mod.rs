@@ -1,6 +1,7 @@
 //! The check of a network path as people read it: a sentence for each test, then its figures.
 
 mod html;
+mod sizes;
 mod tables;
 
 use plumb_measure::{Judgement, PathCheck, PathVerdict};

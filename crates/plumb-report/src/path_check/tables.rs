@@ -59,6 +59,6 @@ fn place(part: &PathPart) -> &str {
     }
 }
 
-fn trust(outcome: &PartOutcome) -> Trust {
+pub(super) fn trust(outcome: &PartOutcome) -> Trust {
     if outcome.valid { Trust::Full } else { Trust::Nothing }
 }

@@ -1,4 +1,4 @@
-//! Recordings as one self-contained page: styles and charts inline, no script, nothing fetched.
+//! Recordings as one self-contained page: styles, charts and their script inline, nothing fetched.
 
 use maud::{Markup, html};
 

@@ -189,7 +189,7 @@ fn the_page_links_every_run_and_loads_nothing() {
     for folder in ["parts/21", "parts/45", "parts/1900", "parts/300"] {
         assert!(page.contains(&format!("href=\"{folder}/report.html\"")), "{folder}: {page}");
     }
-    assert!(!page.contains("<script") && !page.contains("src="), "{page}");
+    assert!(page.matches("<script").count() == 1 && !page.contains("src="), "{page}");
     assert!(page.contains("erp1") && page.contains("some processor"), "{page}");
 }
 

@@ -1,6 +1,7 @@
 //! Every format of every kind of run and comparison, as it stands. `UPDATE_GOLDEN=1` writes them anew.
 
 use crate::comparisons;
+use crate::page::without_script;
 use crate::records;
 
 use std::fs;
@@ -21,7 +22,7 @@ fn markdown() -> Result<(), String> {
 
 #[test]
 fn html() -> Result<(), String> {
-    runs("html", html::render)
+    runs("html", |record| without_script(&html::render(record)))
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn comparison_as_markdown() -> Result<(), String> {
 
 #[test]
 fn comparison_as_html() -> Result<(), String> {
-    comparisons("html", comparison::html)
+    comparisons("html", |record| without_script(&comparison::html(record)))
 }
 
 fn runs(extension: &str, render: fn(&RunRecord) -> String) -> Result<(), String> {

@@ -25,8 +25,6 @@ const SIZE_SHARE: u64 = 8;
 const STABILITY_DELAY: &str = "100ms";
 /// What a part takes beside its measurement: connecting, the tool's floor, writing.
 const AROUND_NS: u64 = SECOND / 3;
-/// Rows of an interval log.
-const INTERVALS: u64 = 60;
 
 /// How long everything takes.
 #[derive(Args, Clone, Debug)]
@@ -118,15 +116,10 @@ impl ScaleOptions {
         let scale = self.scale();
         let make = |test, size_bytes: u64, expected_ns: u64, own: &[String]| {
             let timeout = Span::from_ns(scale.timeout);
-            let interval = Span::from_ns((expected_ns / INTERVALS).clamp(SECOND / 10, 60 * SECOND));
             // without a warm-up, as niping: at least the first message counts, however slow it is
             let mut words = vec![format!("--size={size_bytes}B"), "--warmup=0s".into()];
             words.extend_from_slice(own);
-            words.extend([
-                format!("--timeout={timeout}"),
-                format!("--connect-timeout={timeout}"),
-                format!("--interval={interval}"),
-            ]);
+            words.extend([format!("--timeout={timeout}"), format!("--connect-timeout={timeout}")]);
             words.extend_from_slice(around);
             PathPart {
                 test,

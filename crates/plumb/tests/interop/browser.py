@@ -226,6 +226,19 @@ def use(browser, place, url):
     holds(browser.value("getComputedStyle(document.querySelector('.bar')).display") == "flex",
           "the bar of a report has its styles")
 
+    chart = "document.querySelector('figure.chart svg[data-x]')"
+    holds(browser.value(f"{chart}.tabIndex") == 0, "the script of a report runs, and may")
+    browser.value(f"{chart}.focus()")
+    browser.press("ArrowRight")
+    holds(browser.value("document.querySelector('.tip').textContent.length") > 0, "a chart tells its figures")
+    axis = f"{chart}.querySelector('g.axis.y').textContent"
+    drawn = browser.value(axis)
+    change = "document.querySelector('.tools button:not([hidden])').click()"
+    browser.value(change)
+    holds(browser.value(axis) != drawn, "another axis is shown")
+    browser.value(change)
+    holds(browser.value(axis) == drawn, "and the first one again")
+
     browser.open(base + "/trends")
     trend = browser.value("document.querySelector('td a').href")
     pages = {"list": base + "/", "trends": base + "/trends", "trend": trend,

@@ -325,7 +325,7 @@ fn the_capacity_report_is_one_page_that_loads_nothing() {
     let text = plumb(&words, at.path()).with(0).stdout;
     let page = std::fs::read_to_string(at.path().join("page.html")).expect("it was written");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("default-src 'none'"), "{page}");
-    assert!(!page.contains("<script") && !page.contains("src="), "{page}");
+    assert!(page.matches("<script").count() == 1 && !page.contains("src="), "{page}");
     // the answer stands on the page as in the terminal, with its charts
     assert!(page.contains("30 users who think for") && text.starts_with("30 users who think for"));
     assert_eq!(page.matches("<figure class=\"chart\"").count(), 2);

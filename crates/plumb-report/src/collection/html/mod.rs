@@ -1,4 +1,4 @@
-//! Many runs as one self-contained page: styles and charts inline, no script, nothing fetched.
+//! Many runs as one self-contained page: styles, charts and their script inline, nothing fetched.
 
 mod figures;
 mod repeat;
