@@ -1,7 +1,7 @@
 //! What would be: the model and the simulation beside each other.
 
+use crate::page::Page;
 use plumb_measure::counted;
-use plumb_report::capacity::Page;
 use plumb_size::Bounded;
 use plumb_size::simulation::{Load, Simulated};
 use plumb_size::what_if::WhatIf;

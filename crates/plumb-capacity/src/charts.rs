@@ -1,6 +1,8 @@
 //! The figures at the top of a capacity report, and its charts.
 
-use plumb_report::capacity::{CurveChart, CurvePoint, KeyFigure, MeasuredPoint, Quantity};
+use plumb_chart::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
+
+use crate::page::KeyFigure;
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;

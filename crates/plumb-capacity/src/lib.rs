@@ -8,6 +8,7 @@ mod charts;
 mod declared;
 mod figures;
 mod next;
+mod page;
 mod recorded;
 mod runs;
 mod sales;

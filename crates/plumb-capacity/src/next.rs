@@ -1,6 +1,6 @@
 //! The bottlenecks one after the other, and what would change the answer.
 
-use plumb_report::capacity::Page;
+use crate::page::Page;
 use plumb_size::sizing::{
     Answer, Enlarged, MEMORY, RANGE_MAX, SHIFT, Sensitivity, Sizing, Upgrade,
 };

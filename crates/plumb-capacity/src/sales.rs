@@ -1,8 +1,8 @@
 //! SAPS-like figures of the scenario of sales and distribution; they are not certified.
 
+use crate::page::Page;
 use anyhow::{Context as _, bail, ensure};
 use plumb_measure::{ResultRecord, RunRecord, grouped, real};
-use plumb_report::capacity::Page;
 use plumb_size::Bounded;
 use plumb_size::sizing::Target;
 use serde::Serialize;

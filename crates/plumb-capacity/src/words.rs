@@ -1,7 +1,7 @@
 //! What a sizing says, in words and tables.
 
+use crate::page::{Head, Outcome, Page};
 use plumb_measure::{counted, real};
-use plumb_report::capacity::{Head, Outcome, Page};
 use plumb_size::Bounded;
 use plumb_size::analysis::Figure;
 use plumb_size::ladder::Step;

@@ -10,6 +10,7 @@
 //! | [`Effect`], [`Effects`] | an axis on which better lies ahead |
 //! | [`Slots`], [`ThinnedPoint`] | fewer places than figures, peaks and gaps kept |
 //! | [`CurveChart`] | a model over users, with what was measured |
+//! | [`history()`], [`HistoryChart`] | lines over time, with their gaps and peaks |
 //! | [`ladder()`] | one row a thing, its times on one axis |
 //! | [`day`], [`time_of_day`] | moments by a calendar and a clock |
 
@@ -17,6 +18,7 @@ mod axis;
 mod clock;
 mod curve;
 mod effect;
+mod history;
 mod ladder;
 mod scale;
 mod sheet;
@@ -27,6 +29,7 @@ pub use axis::Axis;
 pub use clock::{day, time_of_day};
 pub use curve::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
 pub use effect::{Effect, Effects};
+pub use history::{ChartTime, HistoryChart, Series, View, history, joined};
 pub use ladder::{Rung, ladder};
 pub use sheet::{BOTTOM, Chart, Key, LEFT, LINES_MAX, Mark, RIGHT, TOP, coordinate, line, mark};
 pub use thin::{Slots, ThinnedPoint};

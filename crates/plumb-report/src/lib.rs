@@ -11,7 +11,6 @@
 //! | [`niping`] | the block of figures that niping prints |
 //! | [`comparison`] | the same three of a [`Comparison`](plumb_measure::Comparison) |
 //! | [`collection`] | many runs and experiments on one page |
-//! | [`capacity`] | terminal, Markdown and page of a sizing |
 //! | [`path_check`] | terminal, Markdown and page of the check of a network path |
 //! | [`checkup`] | the same three of the checkup of a landscape |
 //! | [`idle`] | terminal and Markdown of what idle processors cost a round trip |
@@ -20,7 +19,6 @@
 //! The JSON form is [`RunRecord::to_json`](plumb_measure::RunRecord::to_json).
 
 mod attribution;
-pub mod capacity;
 mod chart;
 pub mod checkup;
 mod clients;

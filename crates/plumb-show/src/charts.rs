@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plumb_nmon::{Column, Recording, Section};
-use plumb_report::recording::{Chart, Series};
+use plumb_report::recording::{HistoryChart, Series};
 
 use crate::moments::Moments;
 
@@ -69,7 +69,7 @@ pub(crate) fn left_out(recording: &Recording) -> Vec<&str> {
 }
 
 /// What a reader looks at first, and the titles of those charts that would be zero throughout.
-pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Vec<String>) {
+pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<HistoryChart>, Vec<String>) {
     let draw = Draw { recording, moments };
     let charts = vec![
         draw.shares(),
@@ -85,32 +85,32 @@ pub(crate) fn first(recording: &Recording, moments: &Moments) -> (Vec<Chart>, Ve
         draw.rdma(),
     ];
     let there = charts.into_iter().filter(|chart| !chart.series.is_empty());
-    let (drawn, idle): (Vec<Chart>, Vec<Chart>) = there.partition(moves);
+    let (drawn, idle): (Vec<HistoryChart>, Vec<HistoryChart>) = there.partition(moves);
     (drawn, idle.into_iter().map(|chart| chart.title).collect())
 }
 
 /// True for a chart with any figure other than zero.
-fn moves(chart: &Chart) -> bool {
+fn moves(chart: &HistoryChart) -> bool {
     chart.series.iter().flat_map(|line| &line.values).any(|value| *value > 0.0)
 }
 
 /// Every further section with few columns.
-pub(crate) fn further(recording: &Recording, moments: &Moments) -> Vec<Chart> {
+pub(crate) fn further(recording: &Recording, moments: &Moments) -> Vec<HistoryChart> {
     few(recording).map(|section| whole(recording, section, moments)).collect()
 }
 
-fn whole(recording: &Recording, section: &Section, moments: &Moments) -> Chart {
+fn whole(recording: &Recording, section: &Section, moments: &Moments) -> HistoryChart {
     let host = recording.facts.host().unwrap_or_default();
     let title = section.title.strip_suffix(host).unwrap_or(&section.title).trim();
     let series = section
         .columns
         .iter()
         .map(|column| Series { name: column.name.clone(), values: moments.values(&column.series) });
-    Chart {
+    HistoryChart {
         title: if title.is_empty() { section.name.clone() } else { title.to_owned() },
         axis: section.name.clone(),
         series: series.filter(known).collect(),
-        ..Chart::default()
+        ..HistoryChart::default()
     }
 }
 
@@ -153,7 +153,7 @@ impl Draw<'_> {
         self.joined(name, columns, |one, other| one + other)
     }
 
-    fn shares(&self) -> Chart {
+    fn shares(&self) -> HistoryChart {
         let mut lines = Vec::new();
         let free: Vec<&Column> = ["Idle%", "Wait%"]
             .iter()
@@ -173,7 +173,7 @@ impl Draw<'_> {
         chart("Processors", "% of all processors", "%", lines)
     }
 
-    fn partition(&self) -> Chart {
+    fn partition(&self) -> HistoryChart {
         let lines = [
             ("busy", "PhysicalCPU"),
             ("entitled", "entitled"),
@@ -183,13 +183,13 @@ impl Draw<'_> {
         chart("Processors of the partition", "processors", "", lines.collect())
     }
 
-    fn queue(&self) -> Chart {
+    fn queue(&self) -> HistoryChart {
         let lines = [("runnable", "Runnable"), ("blocked", "Blocked"), ("swapped in", "Swap-in")];
         let lines = lines.iter().filter_map(|(name, column)| self.line(name, "PROC", column));
         chart("Run queue", "processes", "", lines.collect())
     }
 
-    fn memory(&self) -> Chart {
+    fn memory(&self) -> HistoryChart {
         let linux = ["memfree", "cached", "buffers"];
         let available: Vec<&Column> =
             linux.iter().filter_map(|name| self.recording.column("MEM", name)).collect();
@@ -211,10 +211,10 @@ impl Draw<'_> {
             .find_map(|name| self.recording.column("MEM", name)?.stat.max());
         let (unit, factor) = scale("MB", &mut lines);
         let note = total.map(|total| format!("{:.1} {unit} of memory in all.", total / factor));
-        Chart { notes: note.into_iter().collect(), ..chart("Memory", &unit, &unit, lines) }
+        HistoryChart { notes: note.into_iter().collect(), ..chart("Memory", &unit, &unit, lines) }
     }
 
-    fn paging(&self) -> Chart {
+    fn paging(&self) -> HistoryChart {
         let stamps = self.recording.timeline.stamps();
         let mut lines = Vec::new();
         for (name, column) in
@@ -236,7 +236,7 @@ impl Draw<'_> {
         chart("Paging", "pages or faults a second", "1/s", lines)
     }
 
-    fn disk_traffic(&self) -> Chart {
+    fn disk_traffic(&self) -> HistoryChart {
         let counted = self.recording.disks().map(|disks| disks.counted).unwrap_or_default();
         let counts = |name: &str| counted.iter().any(|one| one == name);
         let mut lines = Vec::new();
@@ -245,7 +245,7 @@ impl Draw<'_> {
         traffic("Disks", lines)
     }
 
-    fn disks_busy(&self) -> Chart {
+    fn disks_busy(&self) -> HistoryChart {
         let counted = self.recording.disks().map(|disks| disks.counted);
         let counts = |name: &str| {
             counted.as_ref().is_none_or(|counted| counted.iter().any(|one| one == name))
@@ -262,14 +262,14 @@ impl Draw<'_> {
         chart("Disks busy", "% of the time", "%", lines)
     }
 
-    fn disk_queue(&self) -> Chart {
+    fn disk_queue(&self) -> HistoryChart {
         let counted = self.recording.disks().map(|disks| disks.counted).unwrap_or_default();
         let columns = self.columns("QUEUE", |name| counted.iter().any(|one| one == name));
         let lines = self.sum("all disks", &columns).into_iter().collect();
         chart("Disk queue", "requests under way", "", lines)
     }
 
-    fn network(&self) -> Chart {
+    fn network(&self) -> HistoryChart {
         let mut lines = Vec::new();
         for (name, ending) in [("received", "-read-KB/s"), ("sent", "-write-KB/s")] {
             lines.extend(self.sum(name, &self.interface_columns(ending)));
@@ -278,7 +278,7 @@ impl Draw<'_> {
     }
 
     /// Both ways of every interface that is counted, where more than one is.
-    fn interfaces(&self) -> Chart {
+    fn interfaces(&self) -> HistoryChart {
         let (read, write) =
             (self.interface_columns("-read-KB/s"), self.interface_columns("-write-KB/s"));
         let mut lines = Vec::new();
@@ -303,7 +303,7 @@ impl Draw<'_> {
         })
     }
 
-    fn rdma(&self) -> Chart {
+    fn rdma(&self) -> HistoryChart {
         let mut lines = Vec::new();
         lines.extend(self.sum("received", &self.columns("IBREAD", |_| true)));
         lines.extend(self.sum("sent", &self.columns("IBWRITE", |_| true)));
@@ -311,13 +311,13 @@ impl Draw<'_> {
     }
 }
 
-fn chart(title: &str, axis: &str, unit: &str, series: Vec<Series>) -> Chart {
+fn chart(title: &str, axis: &str, unit: &str, series: Vec<Series>) -> HistoryChart {
     let (title, axis, unit) = (title.to_owned(), axis.to_owned(), unit.to_owned());
-    Chart { title, axis, unit, series, notes: Vec::new() }
+    HistoryChart { title, axis, unit, series, notes: Vec::new() }
 }
 
 /// Lines of KB/s, or of a larger unit where that reads better.
-fn traffic(title: &str, mut lines: Vec<Series>) -> Chart {
+fn traffic(title: &str, mut lines: Vec<Series>) -> HistoryChart {
     let (unit, _) = scale("KB", &mut lines);
     let unit = format!("{unit}/s");
     chart(title, &unit, &unit, lines)
@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    fn drawn(file: &str) -> Vec<Chart> {
+    fn drawn(file: &str) -> Vec<HistoryChart> {
         let options = Options { series: plumb_nmon::Series::All, ..Options::default() };
         let read = plumb_nmon::read(file.as_bytes(), &options).unwrap();
         let recording = &read.recordings[0];

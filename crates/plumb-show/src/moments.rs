@@ -1,13 +1,13 @@
 //! When the figures of a recording were taken: on one line of time, whatever the clock did.
 
 use plumb_nmon::Timeline;
-use plumb_report::recording::Time;
+use plumb_report::recording::ChartTime;
 
 /// The moments of a recording, and which snapshot stands at each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Moments {
     /// The moments themselves.
-    pub(crate) time: Time,
+    pub(crate) time: ChartTime,
     /// Places in the timeline; `None` where snapshots are missing.
     places: Vec<Option<usize>>,
 }

@@ -70,11 +70,12 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "plumb-capacity",
         &[
+            "plumb-chart",
             "plumb-folder",
             "plumb-measure",
             "plumb-nmon",
             "plumb-options",
-            "plumb-report",
+            "plumb-page",
             "plumb-size",
         ],
     ),

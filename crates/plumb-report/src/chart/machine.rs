@@ -1,10 +1,8 @@
 //! What a machine did under a load, on the axis of time of that load.
 
 use maud::Markup;
+use plumb_chart::{ChartTime, HistoryChart, Series, View, history};
 use plumb_folder::{Counter, HostTrack, TrackPlace};
-
-use super::history::{View, chart};
-use crate::recording::{Chart, Series, Time};
 
 /// Strips that tell their figures: these charts stand many to a page.
 const STRIPS: usize = 60;
@@ -23,7 +21,7 @@ pub(crate) fn charts(track: &HostTrack, end_ns: u64) -> (Vec<Markup>, Vec<String
     if at_s.len() < 2 {
         return (Vec::new(), Vec::new());
     }
-    let time = Time { clock_s: None, at_s };
+    let time = ChartTime { clock_s: None, at_s };
     let count = time.at_s.len();
     let series = |name: &str, counter: Counter| {
         let values = track.of(counter).into_iter().take(count).collect();
@@ -32,8 +30,9 @@ pub(crate) fn charts(track: &HostTrack, end_ns: u64) -> (Vec<Markup>, Vec<String
     let view = View { end_s: Some(end_s), strips: STRIPS };
     let draw = |title: &str, axis: &str, unit: &str, series: Vec<Series>| {
         let title = format!("{title}, {}", track.name);
-        let all = Chart { title, axis: axis.into(), unit: unit.into(), series, notes: Vec::new() };
-        chart(&all, &time, view)
+        let all =
+            HistoryChart { title, axis: axis.into(), unit: unit.into(), series, notes: Vec::new() };
+        history(&all, &time, view)
     };
     let processors = vec![
         series("busy", Counter::Busy),

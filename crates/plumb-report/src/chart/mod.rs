@@ -3,7 +3,6 @@
 mod along;
 mod drift;
 mod forest;
-mod history;
 mod machine;
 mod pairs;
 mod percentile;
@@ -15,7 +14,6 @@ mod timeline;
 pub(crate) use along::draw as effects_along;
 pub(crate) use drift::{Moment, RunsOverTime, draw as drift};
 pub(crate) use forest::{Group, draw as forest};
-pub(crate) use history::{View, chart as history, joined};
 pub(crate) use machine::charts as machine;
 pub(crate) use pairs::charts as pairs;
 pub(crate) use percentile::{Curve, Panel, charts as percentiles, draw as curves};

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::{Chart, Recording, Recordings, Remark, SCHEMA, Time, counted, tables};
-use crate::chart::{self, View};
+use plumb_chart::{ChartTime, HistoryChart, View, history, joined};
+
+use super::{Recording, Recordings, Remark, SCHEMA, counted, tables};
 use crate::definitions::Definition;
 use crate::figures::typeset;
 use crate::tile::{self, Tile};
@@ -170,7 +171,7 @@ fn charts(recording: &Recording) -> Markup {
         @if !first.is_empty() || !recording.notes.is_empty() {
             section {
                 h2 { "Over time" }
-                @if let Some(words) = chart::joined(time) { p class="about" { (words) } }
+                @if let Some(words) = joined(time) { p class="about" { (words) } }
                 @if !first.is_empty() { div class="charts" { @for figure in &first { (figure) } } }
                 @if !recording.notes.is_empty() {
                     ul class="notes" { @for note in &recording.notes { li { (note) } } }
@@ -186,8 +187,8 @@ fn charts(recording: &Recording) -> Markup {
     }
 }
 
-fn drawn(charts: &[Chart], time: &Time) -> Vec<Markup> {
-    charts.iter().filter_map(|one| chart::history(one, time, View::default())).collect()
+fn drawn(charts: &[HistoryChart], time: &ChartTime) -> Vec<Markup> {
+    charts.iter().filter_map(|one| history(one, time, View::default())).collect()
 }
 
 fn commands(recording: &Recording) -> Markup {

@@ -9,6 +9,7 @@ mod tables;
 pub use html::render as html;
 pub use markdown::render as markdown;
 
+pub use plumb_chart::{ChartTime, HistoryChart, Series};
 use plumb_measure::counted;
 
 /// The name of the JSON form, which the page names, too.
@@ -41,11 +42,11 @@ pub struct Recording {
     /// Commands, the most processor time first.
     pub commands: Vec<Command>,
     /// When the figures of the charts were taken.
-    pub time: Time,
+    pub time: ChartTime,
     /// What a reader looks at first.
-    pub charts: Vec<Chart>,
+    pub charts: Vec<HistoryChart>,
     /// What else was recorded; folded away at first.
-    pub further: Vec<Chart>,
+    pub further: Vec<HistoryChart>,
     /// What a reader must know of the charts, and which sections have none.
     pub notes: Vec<String>,
     /// What is known of the host and the recording.
@@ -108,40 +109,6 @@ pub struct Command {
     pub cpu_max_percent: f64,
     /// The most memory one process held, KiB.
     pub resident_max_kib: Option<f64>,
-}
-
-/// The moments of a recording.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Time {
-    /// The host's own clock at zero, seconds since 1970 of the same clock; `None` where the clock
-    /// cannot name the moments, because it was set meanwhile.
-    pub clock_s: Option<i64>,
-    /// The moments, seconds since the first, ascending.
-    pub at_s: Vec<f64>,
-}
-
-/// Lines over time that share an axis.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Chart {
-    /// What it shows.
-    pub title: String,
-    /// The words above its axis.
-    pub axis: String,
-    /// The unit of its figures; empty for plain numbers.
-    pub unit: String,
-    /// The lines, the most important first; six are drawn.
-    pub series: Vec<Series>,
-    /// What a reader must know of it.
-    pub notes: Vec<String>,
-}
-
-/// One line of a chart.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
-    /// What it shows.
-    pub name: String,
-    /// A figure for every moment of [`Time::at_s`]; not a number where it is missing.
-    pub values: Vec<f64>,
 }
 
 /// Comparisons of figures that must agree.

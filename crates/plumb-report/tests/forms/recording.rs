@@ -4,7 +4,8 @@ use crate::page;
 
 use page::{assert_balanced, assert_self_contained};
 use plumb_report::recording::{
-    self, Chart, Check, Command, Counter, Fact, Key, Recording, Recordings, Remark, Series, Time,
+    self, ChartTime, Check, Command, Counter, Fact, HistoryChart, Key, Recording, Recordings,
+    Remark, Series,
 };
 
 const HOSTILE: &str = "</style></svg><script>alert(1)</script>\"'&|`";
@@ -24,7 +25,7 @@ fn full(words: &str, count: u32) -> Recording {
     let remark = || Remark { line: 7, text: words.into() };
     let values = |factor: f64| (0..count).map(|at| f64::from(at % 50) * factor).collect();
     let series = |name: &str, factor| Series { name: name.into(), values: values(factor) };
-    let chart = Chart {
+    let chart = HistoryChart {
         title: words.into(),
         axis: words.into(),
         unit: "%".into(),
@@ -52,7 +53,7 @@ fn full(words: &str, count: u32) -> Recording {
             cpu_max_percent: 99.0,
             resident_max_kib: Some(2_048.0),
         }],
-        time: Time {
+        time: ChartTime {
             clock_s: Some(1_795_219_200),
             at_s: (0..count).map(|at| f64::from(at) * 2.0).collect(),
         },

@@ -106,6 +106,15 @@ fn said(changes: usize, figures: usize) -> String {
     }
 }
 
+/// A change of level in percent; from tenfold on as a factor. Nothing where there was nothing before.
+fn grown(ratio: f64) -> String {
+    match ratio {
+        ratio if !ratio.is_finite() => String::new(),
+        ratio if ratio >= 9.0 => format!("{} times", show_count(1.0 + ratio)),
+        ratio => format!("{:+.1} %", 100.0 * ratio),
+    }
+}
+
 fn table(judged: &[(&Line<'_>, Vec<ChangePoint>, Vec<&SeriesPoint>)]) -> Markup {
     html! {
         div class="sheet" tabindex="0" role="region" aria-label="Change points" {
@@ -147,7 +156,7 @@ fn row(line: &Line<'_>, change: ChangePoint, usable: &[&SeriesPoint]) -> Markup 
             }
             td { (shown(change.before, line.unit)) }
             td { (shown(change.after, line.unit)) }
-            td { @if ratio.is_finite() { (format!("{:+.1} %", 100.0 * ratio)) } }
+            td { (grown(ratio)) }
             td { (format!("{:.4}", change.p)) }
             td class="words" { a href=(compare) { "side by side" } }
         }

@@ -119,7 +119,9 @@ class Browser:
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": scheme}])
-        holds(self.value("document.documentElement.scrollWidth") <= width, f"{name} fits {width} px")
+        beyond = self.value(f"[...document.querySelectorAll('body *')].filter((it) => "
+                            f"it.getBoundingClientRect().right > {width}).map((it) => it.outerHTML.slice(0, 80))")
+        holds(self.value("document.documentElement.scrollWidth") <= width, f"{name} fits {width} px: {beyond}")
         low = self.value(CONTRAST)
         holds(low == [], f"{name} can be read ({scheme}): {low}")
         picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)

@@ -3,21 +3,54 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use plumb_chart::{
-    Axis, BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, Slots, TOP, ThinnedPoint, coordinate as n,
-    day, line, time_of_day,
-};
+use plumb_page::figures::{ABSENT, typeset, with_unit};
 
-use crate::figures::{ABSENT, typeset, with_unit};
-use crate::recording::{self, Series, Time};
+use crate::axis::Axis;
+use crate::clock::{day, time_of_day};
+use crate::sheet::{BOTTOM, Chart, Key, LEFT, LINES_MAX, RIGHT, TOP, coordinate as n, line};
+use crate::thin::{Slots, ThinnedPoint};
+
+/// The moments of a recording.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChartTime {
+    /// The host's own clock at zero, seconds since 1970 of the same clock; `None` where the clock
+    /// cannot name the moments, because it was set meanwhile.
+    pub clock_s: Option<i64>,
+    /// The moments, seconds since the first, ascending.
+    pub at_s: Vec<f64>,
+}
+
+/// Lines over time that share an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HistoryChart {
+    /// What it shows.
+    pub title: String,
+    /// The words above its axis.
+    pub axis: String,
+    /// The unit of its figures; empty for plain numbers.
+    pub unit: String,
+    /// The lines, the most important first; six are drawn.
+    pub series: Vec<Series>,
+    /// What a reader must know of it.
+    pub notes: Vec<String>,
+}
+
+/// One line of a chart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// What it shows.
+    pub name: String,
+    /// A figure for every moment of [`ChartTime::at_s`]; not a number where it is missing.
+    pub values: Vec<f64>,
+}
 
 /// How a chart over time is drawn.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
+pub struct View {
     /// End of the axis, seconds; `None` for the last moment.
-    pub(crate) end_s: Option<f64>,
+    pub end_s: Option<f64>,
     /// Strips that tell their figures when they are pointed at.
-    pub(crate) strips: usize,
+    pub strips: usize,
 }
 
 impl Default for View {
@@ -27,7 +60,8 @@ impl Default for View {
 }
 
 /// The chart of a recording; nothing without two moments or without any figure.
-pub(crate) fn chart(chart: &recording::Chart, time: &Time, view: View) -> Option<Markup> {
+#[must_use]
+pub fn history(chart: &HistoryChart, time: &ChartTime, view: View) -> Option<Markup> {
     let last_s = time.at_s.last().copied().filter(|last| *last > 0.0)?;
     let last_s = view.end_s.unwrap_or(last_s);
     let there: Vec<&Series> = chart.series.iter().filter(|one| largest(one).is_some()).collect();
@@ -74,7 +108,8 @@ pub(crate) fn chart(chart: &recording::Chart, time: &Time, view: View) -> Option
 }
 
 /// What a reader must know of figures that were joined; `None` when every one is drawn.
-pub(crate) fn joined(time: &Time) -> Option<String> {
+#[must_use]
+pub fn joined(time: &ChartTime) -> Option<String> {
     let width_s = Slots::of_line(&time.at_s).width_s()?;
     let width = if width_s < 100.0 {
         format!("{width_s:.1} s")
@@ -93,7 +128,7 @@ fn largest(series: &Series) -> Option<f64> {
 }
 
 /// The axis of time; its places are nanoseconds.
-fn moments(time: &Time, last_s: f64) -> Axis {
+fn moments(time: &ChartTime, last_s: f64) -> Axis {
     let last_ns = nanoseconds(last_s);
     let clock = time.clock_s.and_then(|start| Axis::clock(start, last_ns, LEFT, RIGHT));
     clock.unwrap_or_else(|| Axis::since_start(last_ns, LEFT, RIGHT))
@@ -140,9 +175,9 @@ fn spread(places: &[ThinnedPoint], colour: usize, x: &Axis, y: &Axis) -> Markup 
 
 /// Strips over the chart that tell their figures when they are pointed at.
 fn strips(
-    chart: &recording::Chart,
+    chart: &HistoryChart,
     drawn: &[&Series],
-    time: &Time,
+    time: &ChartTime,
     x: &Axis,
     most: usize,
 ) -> Markup {
@@ -166,10 +201,10 @@ fn strips(
 }
 
 fn said(
-    chart: &recording::Chart,
+    chart: &HistoryChart,
     drawn: &[&Series],
     lines: &[Vec<ThinnedPoint>],
-    time: &Time,
+    time: &ChartTime,
     moment: &ThinnedPoint,
 ) -> String {
     let mut words = span(time, moment);
@@ -195,7 +230,7 @@ fn said(
 }
 
 /// The moments of a place in words, with a colon behind.
-fn span(time: &Time, moment: &ThinnedPoint) -> String {
+fn span(time: &ChartTime, moment: &ThinnedPoint) -> String {
     let whole = |seconds: f64| i64::try_from(nanoseconds(seconds) / 1_000_000_000).unwrap_or(0);
     let named = |seconds: f64| match time.clock_s {
         Some(start) => {
@@ -226,9 +261,9 @@ mod tests {
             .zip(["one", "two", "three"])
             .map(|(values, name)| Series { name: name.into(), values: values.to_vec() })
             .collect();
-        let chart = recording::Chart { unit: "%".into(), series, ..recording::Chart::default() };
-        let time = Time { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
-        super::chart(&chart, &time, View::default()).map(Markup::into_string)
+        let chart = HistoryChart { unit: "%".into(), series, ..HistoryChart::default() };
+        let time = ChartTime { clock_s: None, at_s: vec![0.0, 10.0, 20.0, 30.0] };
+        super::history(&chart, &time, View::default()).map(Markup::into_string)
     }
 
     #[test]
@@ -252,7 +287,7 @@ mod tests {
     fn without_figures_there_is_no_chart() {
         assert!(drawn(&[&[f64::NAN; 4]]).is_none());
         assert!(drawn(&[]).is_none());
-        let chart = recording::Chart::default();
-        assert!(super::chart(&chart, &Time::default(), View::default()).is_none());
+        let chart = HistoryChart::default();
+        assert!(super::history(&chart, &ChartTime::default(), View::default()).is_none());
     }
 }

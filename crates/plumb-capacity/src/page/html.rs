@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
+use plumb_page::figures::typeset;
+use plumb_page::tile::{Tile, tiles};
+use plumb_page::{Definition, page, sheet};
+
 use super::{Block, Outcome, Page};
-use crate::definitions::Definition;
-use crate::figures::typeset;
-use crate::tile::{Tile, tiles};
-use crate::{page, sheet};
 
 const DEFINITIONS: [Definition; 5] = [
     Definition {

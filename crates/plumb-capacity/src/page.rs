@@ -5,14 +5,13 @@
 
 mod html;
 
-pub use plumb_chart::{CurveChart, CurvePoint, MeasuredPoint, Quantity};
-
-use crate::table::{Column, Table, escaped};
-use crate::wrap::{WIDTH, harmless, paragraph};
+use plumb_chart::CurveChart;
+use plumb_page::table::{Column, Table, escaped};
+use plumb_page::wrap::{WIDTH, harmless, paragraph};
 
 /// How good the news at the top of the page are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Answered, and the target is kept.
     #[default]
     Kept,
@@ -24,22 +23,22 @@ pub enum Outcome {
 
 /// What a page is of.
 #[derive(Clone, Debug, Default)]
-pub struct Head {
+pub(crate) struct Head {
     /// What was sized, in a few words.
-    pub target: String,
+    pub(crate) target: String,
     /// What it was sized from, below the title.
-    pub about: String,
+    pub(crate) about: String,
     /// How good the news are.
-    pub outcome: Outcome,
+    pub(crate) outcome: Outcome,
     /// The command that makes the page again.
-    pub command: String,
+    pub(crate) command: String,
     /// Version and schema, at the end.
-    pub foot: String,
+    pub(crate) foot: String,
 }
 
 /// What stands on a page, from top to bottom.
 #[derive(Debug, Default)]
-pub struct Page {
+pub(crate) struct Page {
     head: Head,
     blocks: Vec<Block>,
 }
@@ -55,35 +54,35 @@ enum Block {
 
 /// A figure to be seen first.
 #[derive(Clone, Debug)]
-pub struct KeyFigure {
+pub(crate) struct KeyFigure {
     /// What it is.
-    pub name: String,
+    pub(crate) name: String,
     /// The figure with its unit.
-    pub value: String,
+    pub(crate) value: String,
     /// Its interval, or what else there is to say.
-    pub about: String,
+    pub(crate) about: String,
 }
 
 impl Page {
     /// A page on which nothing stands yet.
     #[must_use]
-    pub fn new(head: Head) -> Self {
+    pub(crate) fn new(head: Head) -> Self {
         Self { head, blocks: Vec::new() }
     }
 
     /// A heading.
-    pub fn title(&mut self, text: impl Into<String>) {
+    pub(crate) fn title(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Title(text.into()));
     }
 
     /// A sentence or several; the first of a page is its answer.
-    pub fn sentence(&mut self, text: impl Into<String>) {
+    pub(crate) fn sentence(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Sentence(text.into()));
     }
 
     /// A table that shows `what`, its first column words and the others figures; nothing where it
     /// has no row. A row has a cell for every column.
-    pub fn table(&mut self, what: &str, head: &[&str], rows: Vec<Vec<String>>) {
+    pub(crate) fn table(&mut self, what: &str, head: &[&str], rows: Vec<Vec<String>>) {
         let column = |(at, title): (usize, &&str)| {
             if at == 0 { Column::words(*title) } else { Column::figure(*title) }
         };
@@ -98,18 +97,18 @@ impl Page {
     }
 
     /// Figures side by side; only the HTML form shows them, the sentences say the same.
-    pub fn figures(&mut self, figures: Vec<KeyFigure>) {
+    pub(crate) fn figures(&mut self, figures: Vec<KeyFigure>) {
         self.blocks.push(Block::Figures(figures));
     }
 
     /// Charts side by side; only the HTML form shows them.
-    pub fn charts(&mut self, charts: Vec<CurveChart>) {
+    pub(crate) fn charts(&mut self, charts: Vec<CurveChart>) {
         self.blocks.push(Block::Charts(charts));
     }
 
     /// As text of 80 columns. Ends with a line end.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let mut after_title = true;
         for block in &self.blocks {
@@ -130,7 +129,7 @@ impl Page {
 
     /// As Markdown, to paste into a ticket.
     #[must_use]
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let block = |block: &Block| match block {
             Block::Title(text) => format!("## {}\n\n", escaped(text)),
             Block::Sentence(text) => format!("{}\n\n", escaped(text)),
@@ -142,7 +141,7 @@ impl Page {
 
     /// As one self-contained HTML document.
     #[must_use]
-    pub fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         html::render(self)
     }
 }
