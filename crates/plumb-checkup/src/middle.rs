@@ -132,6 +132,7 @@ mod tests {
             times.iter().for_each(|ns| histogram.record(*ns));
             whole.merge(&histogram);
             record.intervals.push(Interval {
+                users: 0,
                 start_ns: 0,
                 duration_ns: 1,
                 operations: histogram.count(),

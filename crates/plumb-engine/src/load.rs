@@ -27,6 +27,9 @@ use crate::{Endpoint, EngineError};
 pub use interval::IntervalRecords;
 pub use outcome::{CrewFigures, LoadResult, NotAlike};
 
+/// Whoever looks on is asked to look again at least that often, nanoseconds.
+const TICK_NS: u64 = 1_000_000_000;
+
 /// Something that looks on while a load runs: progress, an interval log, a monitor of the host.
 /// It is called on the consumer's thread and by the consumer's clock; nothing it does is seen by
 /// the threads that measure.
@@ -43,7 +46,7 @@ pub trait Sampler {
         let _ = transport;
     }
 
-    /// One interval's time has passed, whether or not anything was recorded.
+    /// An interval's time has passed, or a second of it, whether or not anything was recorded.
     fn tick(&mut self) {}
 
     /// One interval is complete.
@@ -304,7 +307,7 @@ impl Consumer {
     ) {
         let mut looked = Some(looked);
         loop {
-            match messages.recv_timeout(Duration::from_nanos(self.every_ns)) {
+            match messages.recv_timeout(Duration::from_nanos(self.every_ns.min(TICK_NS))) {
                 Ok(Message::Slice(slice)) => self.take(*slice, samplers),
                 Ok(Message::Began(transport)) => {
                     if let Some(looked) = looked.take() {

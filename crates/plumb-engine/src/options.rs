@@ -24,11 +24,17 @@ pub use remotes::SpreadOptions;
 #[command(next_help_heading = "Load")]
 pub struct LoadOptions {
     /// Operations of one measurement, over all its connections
-    #[arg(long, value_name = "N", conflicts_with = "for_time")]
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "for_time")]
     pub count: Option<u64>,
 
     /// Length of one measurement [default: 5s]
-    #[arg(long = "for", id = "for_time", value_name = "TIME")]
+    #[arg(
+        short = 'd',
+        long = "for",
+        visible_alias = "duration",
+        id = "for_time",
+        value_name = "TIME"
+    )]
     pub for_time: Option<Span>,
 
     /// Wait so long between an answer and the next request
@@ -38,7 +44,7 @@ pub struct LoadOptions {
     /// Begin operations at this rate over all connections, whatever the target does
     ///
     /// Response times then count from the moment an operation was due.
-    #[arg(long, value_name = "N/s")]
+    #[arg(short = 'r', long, value_name = "N/s")]
     pub rate: Option<Rate>,
 
     /// Operations under way on one connection
@@ -388,7 +394,7 @@ impl FromStr for TransportKind {
 #[command(next_help_heading = "Output")]
 pub struct OutputOptions {
     /// Folder for the run [default: plumb-runs/TIME-LAYER-VERB]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
     /// Print the run record as one JSON document, and nothing else

@@ -29,7 +29,7 @@ pub struct PingOptions {
     pub pair: Vec<String>,
 
     /// Connections, each with requests of its own; a list makes a sweep
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
     /// The statuses of a correct answer: codes, and classes such as 2xx

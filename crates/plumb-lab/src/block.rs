@@ -339,6 +339,7 @@ mod tests {
         let mut all = Histogram::new();
         times.iter().for_each(|ns| all.record_n(*ns, 100));
         let interval = |(at, ns): (usize, &u64)| Interval {
+            users: 0,
             start_ns: at as u64 * 1_000_000_000,
             duration_ns: 1_000_000_000,
             operations: 100,

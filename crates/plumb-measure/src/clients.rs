@@ -153,10 +153,7 @@ mod tests {
                 start_ns,
                 duration_ns: S,
                 operations: *operations,
-                failures: 0,
-                p50: 0,
-                p99: 0,
-                max: 0,
+                ..Interval::default()
             };
             start_ns += S;
             interval

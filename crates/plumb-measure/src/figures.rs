@@ -96,6 +96,14 @@ pub struct Interval {
     pub p99: u64,
     /// Longest response time, nanoseconds; 0 without operations.
     pub max: u64,
+    /// Users of scripts that took part at its end; 0 of other loads.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub users: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A figure of one layer.

@@ -43,7 +43,14 @@ pub struct StreamOptions {
     pub both: bool,
 
     /// Length of one measurement
-    #[arg(long = "for", id = "for_time", value_name = "TIME", default_value = "5s")]
+    #[arg(
+        short = 'd',
+        long = "for",
+        visible_alias = "duration",
+        id = "for_time",
+        value_name = "TIME",
+        default_value = "5s"
+    )]
     pub for_time: Span,
 
     /// Length of the intervals in which the run is written down [default: a fiftieth of the run, 100ms

@@ -31,10 +31,14 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected a time or a size above zero, for example 30s or 1MiB".into();
+        if text.ends_with(|last: char| last.is_ascii_digit()) {
+            return Err(expected()); // seconds or bytes: only its unit tells
+        }
         match (text.parse::<Span>(), text.parse::<ByteSize>()) {
             (Ok(time), _) if time.ns() > 0 => Ok(Self::After(time)),
             (_, Ok(size)) => Ok(Self::Bytes(size)),
-            _ => Err("expected a time or a size above zero, for example 30s or 1MiB".into()),
+            _ => Err(expected()),
         }
     }
 }

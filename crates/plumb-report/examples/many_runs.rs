@@ -181,6 +181,7 @@ fn distribution(random: &mut SplitMix64, base_ns: u64, count: u64) -> Option<Dis
 fn interval(at: u64, base_ns: u64) -> Interval {
     let breath = (at % 5) * base_ns / 100;
     Interval {
+        users: 0,
         start_ns: at * INTERVAL_NS,
         duration_ns: INTERVAL_NS,
         operations: OPERATIONS / INTERVALS - at % 3,

@@ -235,6 +235,7 @@ mod tests {
         recorder.bytes_sent = 100;
         recorder.connect_failures.count(FailureKind::ConnectRefused);
         let figures = Interval {
+            users: 0,
             start_ns: 0,
             duration_ns: 1,
             operations: 0,

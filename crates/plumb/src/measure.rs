@@ -24,7 +24,7 @@ use crate::far::FarHostWatch;
 use crate::host_watch::{HostWatch, Unwatched};
 use crate::metrics::{Metrics, Receivers};
 use crate::pipeline::{self, VerdictFiles};
-use crate::progress::{self, Onlooker};
+use crate::progress::Onlooker;
 use crate::remote::{CommonStart, Conductor, Drivers, lead};
 use crate::report::page_of;
 use crate::{host, layers, signals};
@@ -130,14 +130,15 @@ pub(crate) fn measure_with(
         record.host.facts.insert("not watched".into(), lacking.join("; "));
     }
     let began_ns = MonotonicClock.now_ns();
-    let onlooker = Onlooker::new(&mut folder, title, outline.points, began_ns);
+    let title = format!("{title}{} {} {} ", outline.layer, outline.verb, outline.target);
+    let onlooker = Onlooker::new(&mut folder, &title, (outline.points, outline.takes), began_ns);
     let mut keeper =
         Keeper { record, onlooker, host_watch, metrics, began_ns, drivers, start: None };
     let ran = match keeper.drivers {
         Drivers::Remotes(_) => job.spread().and_then(|job| lead(job, &mut keeper, stop)),
         Drivers::Here | Drivers::Led { .. } => job.run(&mut keeper, stop),
     };
-    progress::clear();
+    keeper.onlooker.over();
     let Keeper { mut record, onlooker, host_watch, drivers, metrics, .. } = keeper;
     let watched = host_watch.map_or_else(|_| Vec::new(), HostWatch::stop);
     if let Some(trouble) = onlooker.trouble {

@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_kind_is_placed() {
-        let said = complaint("[front]\nkeep-alive = \"10\"\n");
-        assert!(said.starts_with("2:14: `10` has no unit"), "{said}");
+        let said = complaint("[front]\nkeep-alive = \"10x\"\n");
+        assert!(said.starts_with("2:14: `x` is no unit here"), "{said}");
         let said = complaint("[front]\nthreads = 0\n");
         assert!(said.contains("front.threads is 0"), "{said}");
         let said = complaint("[front\n");

@@ -26,15 +26,7 @@ impl IntervalRecords {
     /// An interval of a load that began at `began_ns`, from `start_ns` after that on, in which
     /// nobody has recorded anything yet.
     pub(super) fn empty(began_ns: u64, start_ns: u64, shape: Shape) -> Self {
-        let figures = Interval {
-            start_ns,
-            duration_ns: 0,
-            operations: 0,
-            failures: 0,
-            p50: 0,
-            p99: 0,
-            max: 0,
-        };
+        let figures = Interval { start_ns, ..Interval::default() };
         let recorder = Recorder::new(shape);
         Self { began_ns, figures, recorder, drivers: Vec::new(), users: 0 }
     }
@@ -90,6 +82,7 @@ impl IntervalRecords {
         self.figures.p50 = response.quantile(0.5);
         self.figures.p99 = response.quantile(0.99);
         self.figures.max = response.max();
+        self.figures.users = self.users;
     }
 }
 
@@ -119,7 +112,8 @@ mod tests {
         let parts = [of(0..100, 900), of(100..500, 1_000), of(500..505, 400)];
         let both = IntervalRecords::together(parts.iter().map(sent)).unwrap().unwrap();
         let whole = of(0..505, 1_000);
-        assert_eq!(both.figures, whole.figures);
+        let users = both.users; // each part has its own
+        assert_eq!(both.figures, Interval { users, ..whole.figures });
         assert_eq!(both.recorder, whole.recorder);
         assert_eq!((both.drivers.len(), both.users, both.began_ns), (3, 6, 7));
         assert_eq!(IntervalRecords::together([]), Ok(None));

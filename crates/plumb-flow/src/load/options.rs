@@ -30,7 +30,7 @@ pub struct MessageLoadOptions {
     pub parameters: Vec<String>,
 
     /// Connections, each with messages of its own; a list makes a sweep
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
     /// What is sent.

@@ -236,6 +236,7 @@ impl Load {
                 let max = self.shape.base_ns * (190 + wave * 60) / 100;
                 Interval {
                     start_ns: self.start_ns + at * length,
+                    users: 0,
                     duration_ns: length,
                     operations: if still {
                         0

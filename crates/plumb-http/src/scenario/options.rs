@@ -77,7 +77,13 @@ pub struct ScenarioOptions {
 #[command(next_help_heading = "Load")]
 pub struct DriveOptions {
     /// Length of the recorded part, in place of the file's; no scenario goes on longer
-    #[arg(long = "for", id = "for_time", value_name = "TIME")]
+    #[arg(
+        short = 'd',
+        long = "for",
+        visible_alias = "duration",
+        id = "for_time",
+        value_name = "TIME"
+    )]
     pub for_time: Option<Span>,
 
     /// Load before the recorded part, in place of the file's [default: 0s]

@@ -53,7 +53,7 @@ pub struct PairsOptions {
     pub unlock: Unlock,
 
     /// Connections, each an owner with locks of its own; a list makes a sweep
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
     /// How much load, and where results go.
@@ -81,7 +81,7 @@ pub struct SalesOptions {
     pub target: TargetOptions,
 
     /// Connections, each a user with keys of its own; a list makes a sweep
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
+    #[arg(short = 'c', long, value_name = "N,...", value_delimiter = ',', default_value = "1")]
     pub connections: Vec<NonZeroUsize>,
 
     /// How much load, and where results go.

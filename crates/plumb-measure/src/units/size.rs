@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{UnitError, factor_of, scaled, split};
 
-/// A number of bytes above zero, written with a unit: `500B`, `64KiB`, `1MB`.
+/// A number of bytes above zero: `500`, `500B`, `1k` and `1KB` of 1,000, `1KiB` of 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(u64);
@@ -36,19 +36,18 @@ const SIZES: [(&str, u64); 7] = [
     ("GiB", 1 << 30),
 ];
 
+/// Other ways to write them: the units of 1,000 are not 1,024 in any.
+const OTHERS: [(&str, u64); 6] =
+    [("", 1), ("k", 1_000), ("K", 1_000), ("KB", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+
 impl FromStr for ByteSize {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split(text, "64KiB")?;
-        if unit.is_empty() {
-            return Err(if number.trim_matches(['0', '.']).is_empty() {
-                UnitError::Zero { text: text.into() }
-            } else {
-                UnitError::Missing { text: text.into(), unit: "B" }
-            });
-        }
-        let factor = factor_of(unit, &SIZES, "B, kB, KiB, MB, MiB, GB, GiB")?;
+        let other = OTHERS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+        let known = "B, kB, KiB, MB, MiB, GB, GiB";
+        let factor = other.map_or_else(|| factor_of(unit, &SIZES, known), Ok)?;
         let bytes = scaled(text, number, factor, "bytes")?;
         Self::new(bytes).ok_or_else(|| UnitError::Zero { text: text.into() })
     }
@@ -76,14 +75,14 @@ mod tests {
         assert_eq!(bytes("500B"), Ok(500));
         assert_eq!(bytes("1.5KiB"), Ok(1536));
         assert_eq!(bytes("2 MB"), Ok(2_000_000));
+        assert_eq!(["1k", "1K", "1KB", "1kB"].map(bytes), [1_000; 4].map(Ok));
+        assert_eq!(
+            ["1000", "1M", "1MiB", "2G"].map(bytes),
+            [1_000, 1_000_000, 1 << 20, 2_000_000_000].map(Ok)
+        );
+        assert!(matches!(bytes("1kiB"), Err(UnitError::Unknown { .. })));
         assert!(matches!(bytes("0.3B"), Err(UnitError::Range { .. })));
         assert!(matches!(bytes("99999999999GiB"), Err(UnitError::Range { .. })));
-    }
-
-    #[test]
-    fn a_size_without_a_unit_says_how_to_write_it() {
-        let error = "1000".parse::<ByteSize>().unwrap_err();
-        assert_eq!(error.to_string(), "`1000` has no unit; write for example 1000B");
     }
 
     #[test]

@@ -50,9 +50,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split(text, "2s")?;
-        if unit.is_empty() {
-            return Err(UnitError::Missing { text: text.into(), unit: "s" });
-        }
+        let unit = if unit.is_empty() { "s" } else { unit };
         let factor = factor_of(unit, &SPANS, "ns, us, ms, s, m, h")?;
         match scaled(text, number, factor, "nanoseconds")? {
             ns if ns > Self::LONGEST_NS => Err(UnitError::Long { text: text.into() }),
@@ -77,12 +75,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_exactly_and_need_a_unit() {
+    fn spans_are_read_exactly_and_are_seconds_without_a_unit() {
         let ns = |text: &str| text.parse::<Span>().map(Span::ns);
         assert_eq!(ns("1.5s"), Ok(1_500_000_000));
         assert_eq!(ns("250us"), Ok(250_000));
         assert_eq!(ns("0s"), Ok(0));
-        assert!(matches!(ns("10"), Err(UnitError::Missing { .. })));
+        assert_eq!([ns("10"), ns("0"), ns("1.5")], [Ok(10_000_000_000), Ok(0), Ok(1_500_000_000)]);
         assert!(matches!(ns("10sec"), Err(UnitError::Unknown { .. })));
         assert!(matches!(ns("-1s"), Err(UnitError::Number { .. })));
         assert!(matches!(ns("8785h"), Err(UnitError::Long { .. })));

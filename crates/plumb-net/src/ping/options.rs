@@ -24,6 +24,7 @@ pub struct PingOptions {
 
     /// Connections, each with messages of its own; a list makes a sweep
     #[arg(
+        short = 'c',
         long,
         value_name = "N,...",
         value_delimiter = ',',

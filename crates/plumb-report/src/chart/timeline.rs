@@ -53,7 +53,8 @@ pub(crate) fn within(record: &RunRecord, places: usize) -> Vec<Markup> {
     }
     let x = Axis::since_start(end_ns(record).unwrap_or(1), LEFT, RIGHT);
     let apart = one_after_another(&tracks);
-    let mut charts = vec![throughput(record, &tracks, apart, x.clone())];
+    let mut charts: Vec<Chart> = users(&tracks, apart, x.clone()).into_iter().collect();
+    charts.push(throughput(record, &tracks, apart, x.clone()));
     charts.extend(latency(&tracks, apart, x));
     if joined > 1 {
         let note = format!(
@@ -62,6 +63,33 @@ pub(crate) fn within(record: &RunRecord, places: usize) -> Vec<Markup> {
         charts.iter_mut().for_each(|chart| chart.notes.push(note.clone()));
     }
     charts.iter().map(Chart::draw).collect()
+}
+
+/// How many users took part; nothing of a load without any.
+fn users(tracks: &[Track], apart: bool, x: Axis) -> Option<Chart> {
+    let all = || tracks.iter().flat_map(|track| &track.intervals);
+    let high = all().map(|interval| interval.users).max().filter(|most| *most > 0)?;
+    let y = Axis::rates("users", (0.0, real(high)), BOTTOM, TOP);
+    let chosen = drawn(tracks, apart);
+    let marks = html! {
+        (borders(tracks, apart, &x))
+        @for (colour, at) in chosen.iter().enumerate() {
+            @let class = if apart { "s0".to_owned() } else { format!("s{colour}") };
+            @let ends = tracks[*at].intervals.iter();
+            @let points = ends.map(|it| (x.at_int(end_of(it)), y.at_int(it.users))).collect();
+            (trail(&[points], &class))
+        }
+        (hover(tracks, &x))
+    };
+    let (title, notes) = ("Users over time".into(), limits(tracks, &chosen));
+    let keys = if apart { Vec::new() } else { named(tracks, &chosen) };
+    Some(Chart { title, keys, x, y, marks, notes })
+}
+
+/// A colour for each of the `chosen` tracks.
+fn named(tracks: &[Track], chosen: &[usize]) -> Vec<Key> {
+    let keyed = chosen.iter().enumerate();
+    keyed.map(|(colour, at)| Key::new(format!("s{colour}"), tracks[*at].name.clone())).collect()
 }
 
 fn throughput(record: &RunRecord, tracks: &[Track], apart: bool, x: Axis) -> Chart {
@@ -83,12 +111,8 @@ fn throughput(record: &RunRecord, tracks: &[Track], apart: bool, x: Axis) -> Cha
         }
         (hover(tracks, &x))
     };
-    let mut keys: Vec<Key> = if apart {
-        vec![Key::new("s0", "correct answers")]
-    } else {
-        let keyed = chosen.iter().enumerate();
-        keyed.map(|(colour, at)| Key::new(format!("s{colour}"), tracks[*at].name.clone())).collect()
-    };
+    let mut keys: Vec<Key> =
+        if apart { vec![Key::new("s0", "correct answers")] } else { named(tracks, &chosen) };
     if failures {
         keys.push(Key::new("failed", "failures in this interval"));
     }
@@ -222,6 +246,9 @@ fn hover(tracks: &[Track], x: &Axis) -> Markup {
 fn said(track: &Track, interval: &Interval) -> String {
     let name = if track.name.is_empty() { String::new() } else { format!("{}, ", track.name) };
     let mut words = format!("{name}{}: {}", span(interval), per_second(rate_of(interval)));
+    if interval.users > 0 {
+        words += &format!(", {} users", grouped(interval.users));
+    }
     if interval.operations > 0 {
         words += &format!(
             ", p50 {}, p99 {}, max {}",
@@ -294,6 +321,7 @@ fn as_one(part: &[Interval]) -> Option<Interval> {
         p50: medians.get(medians.len() / 2).copied().unwrap_or(0),
         p99: part.iter().map(|interval| interval.p99).max().unwrap_or(0),
         max: part.iter().map(|interval| interval.max).max().unwrap_or(0),
+        users: last.users,
     })
 }
 
@@ -323,6 +351,7 @@ mod tests {
             p50,
             p99: p50 * 2,
             max: p50 * 3,
+            users: 0,
         }
     }
 

@@ -334,7 +334,7 @@ prop_compose! {
 prop_compose! {
     fn interval()(n in any::<[u64; 7]>()) -> Interval {
         let [start_ns, duration_ns, operations, failures, p50, p99, max] = n;
-        Interval { start_ns, duration_ns, operations, failures, p50, p99, max }
+        Interval { start_ns, duration_ns, operations, failures, p50, p99, max, users: p50 % 9 }
     }
 }
 

@@ -103,8 +103,9 @@ fn the_queue_of_a_pool_is_attributed_to_the_pool() {
     assert_eq!(largest(&found), "queue", "{found:#}");
     let whole = found["client"]["mean_ns"].as_i64().expect("a time");
     assert!(2 * part(&found, "queue") > whole, "{found:#}");
-    let next = found["advice"][0]["next"].as_str().expect("a finding");
-    assert!(next.starts_with("8 callers share a pool of 1"), "{next}");
+    let advice = found["advice"].as_array().expect("findings");
+    let mut next = advice.iter().filter_map(|it| it["next"].as_str());
+    assert!(next.any(|it| it.starts_with("8 callers share a pool of 1")), "{found:#}");
 }
 
 #[test]

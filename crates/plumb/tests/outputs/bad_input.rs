@@ -147,9 +147,18 @@ fn a_message_larger_than_a_frame_may_be_is_refused() {
 }
 
 #[test]
-fn a_size_without_its_unit_says_how_to_write_it() {
-    let (cause, _) = misread_ping(&["--size", "1000"]);
-    assert!(cause.contains("--size") && cause.contains("write for example 1000B"), "{cause}");
+fn a_size_without_a_unit_is_bytes_and_a_time_seconds_in_the_words_of_other_tools() {
+    let server = Server::start(&[]);
+    let folder = folder();
+    let words = ["net", "ping", &server.address, "--size", "500", "-c", "2", "-n", "20"];
+    let more = ["--warmup", "0", "--timeout", "7", "-o", "run", "--json"];
+    let ended = plumb(&[&words[..], &more].concat(), folder.path());
+    assert!(ended.code.is_some_and(|code| code != 2), "{ended:#?}");
+    let record = ended.json();
+    let options = &record["plan"]["options"];
+    assert_eq!((&options["size"][0], &options["timeout"]), (&"500B".into(), &"7s".into()));
+    assert_eq!(record["results"][0]["labels"]["connections"], "2");
+    assert!(folder.path().join("run/run.json").exists());
 }
 
 #[test]

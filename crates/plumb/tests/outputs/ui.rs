@@ -213,7 +213,7 @@ fn a_checkup_is_started_from_the_page_and_ends_with_the_app() {
     let (_folder, runs) = runs();
     let app = UiServer::start(&runs, &[]);
     let browser = app.browser();
-    browser.post("/work/checkup", "for=1").with(400);
+    browser.post("/work/checkup", "for=1x").with(400);
     browser.post("/work/checkup", "for=2s&landscape=..%2Fx.toml").with(400);
     browser.post("/work/experiment", "file=%3B+touch+x").with(400);
     let begun = browser.post("/work/checkup", "for=600s").with(303);

@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused_with_its_place_before_anything_is_asked() {
         (with_step("get = \"/\"\nheaders = { \"a b\" = \"x\" }"), "no name of a header"),
         (with_step("path = \"/\"\nmethod = \"get\""), "no method"),
         (with_step("path = \"/\"\nbody-file = \"nowhere\""), "cannot read"),
-        (with_step("get = \"/\"\nthink = \"10\""), "a think time is"),
+        (with_step("get = \"/\"\nthink = \"10x\""), "a think time is"),
         (with_step("repeat = 2\nname = \"x\"\n[[scenario.step.step]]\nget = \"/\""), "no row to name"),
         (scenario_with(""), "has no end"),
         (scenario_with("users = 0\nfor = \"1s\""), "users"),

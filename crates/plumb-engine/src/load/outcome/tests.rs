@@ -64,6 +64,7 @@ fn load(began_ns: u64, connections: u64, which: Range<u64>) -> LoadResult<u64> {
             p50: 5,
             p99: 9,
             max: 11,
+            users: 0,
         }],
         ending: Ending::Complete,
         began_ns,

@@ -47,7 +47,7 @@ fn what_is_wrong_is_told_with_its_place_before_anything_is_measured() {
         assert!(ended.stderr.contains("x.toml, line"), "{ended:?}");
     }
     let run = [
-        ("--size ${size}", "--size 5", "line 19", "has no unit"),
+        ("--size ${size}", "--size 5x", "line 19", "is no unit here"),
         ("--size ${size}", "--size ${size} --json", "line 19", "belongs to the experiment"),
         ("--service-time ${time}", "--service-tim ${time}", "line 6", "--service-time"),
         ("figure = \"p95\"", "figure = \"thruput\"", "line 23", "did you mean `throughput`?"),

@@ -1,17 +1,21 @@
-//! What looks on at a load: the interval log, and a line on the terminal for whoever waits.
+//! What looks on at a load: the interval log, and what is shown to whoever waits.
+
+mod live;
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plumb_engine::{IntervalRecords, Sampler};
 use plumb_folder::{FolderError, RunFolder};
-use plumb_measure::{Transport, hdr, show_count, show_ns};
+use plumb_measure::{Span, Transport, hdr, show_ns};
 use rustix::termios::tcgetwinsize;
+
+use live::Live;
 
 /// Writes each interval into the run folder, and shows it.
 pub(crate) struct Onlooker<'a> {
     folder: &'a mut RunFolder,
-    title: &'a str,
+    live: Live,
     points: usize,
     /// The point that is measured, from one.
     point: usize,
@@ -23,23 +27,28 @@ pub(crate) struct Onlooker<'a> {
 }
 
 impl<'a> Onlooker<'a> {
-    /// Looks on at `points` points in a row; shows progress behind `title` if standard error is a
-    /// terminal.
+    /// Looks on at `points` points in a row, which take as long as `takes` says where that is known;
+    /// shows progress behind `title`.
     pub(crate) fn new(
         folder: &'a mut RunFolder,
-        title: &'a str,
-        points: usize,
+        title: &str,
+        (points, takes): (usize, Option<Span>),
         began_ns: u64,
     ) -> Self {
-        let labels = BTreeMap::new();
-        Self { folder, title, points, point: 0, labels, began_ns, trouble: None }
+        let (labels, live) = (BTreeMap::new(), Live::new(title, takes, began_ns));
+        Self { folder, live, points, point: 0, labels, began_ns, trouble: None }
     }
 
     /// The point with these labels begins.
     pub(crate) fn point(&mut self, labels: &BTreeMap<String, String>) {
         self.point += 1;
         self.labels.clone_from(labels);
-        self.line("connecting");
+        let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        let number = match self.points {
+            1 => String::new(),
+            points => format!("[{}/{points}] ", self.point),
+        };
+        self.live.point(format!("{number}{}", words.join(", ")));
     }
 
     /// The folder, between two points.
@@ -47,10 +56,9 @@ impl<'a> Onlooker<'a> {
         self.folder
     }
 
-    fn line(&self, text: &str) {
-        let words: Vec<String> = self.labels.iter().map(|(k, v)| format!("{k} {v}")).collect();
-        let place = format!("{}[{}/{}] {}", self.title, self.point, self.points, words.join(", "));
-        say(&format!("{place}: {text}"));
+    /// The run is over: leaves the terminal as it was.
+    pub(crate) fn over(&mut self) {
+        self.live.clear();
     }
 }
 
@@ -79,7 +87,11 @@ pub(crate) fn clear() {
 
 impl Sampler for Onlooker<'_> {
     fn begin(&mut self, _: Option<&Transport>) {
-        self.line("warming up");
+        self.live.state("warming up");
+    }
+
+    fn tick(&mut self) {
+        self.live.tick();
     }
 
     fn interval(&mut self, records: &IntervalRecords) {
@@ -95,23 +107,7 @@ impl Sampler for Onlooker<'_> {
         if let Err(error) = self.folder.append_intervals(&lines) {
             self.trouble.get_or_insert(error);
         }
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        let per_s = figures.operations as f64 * 1e9 / figures.duration_ns.max(1) as f64;
-        let failures = match figures.failures {
-            0 => String::new(),
-            n => format!(", {n} failed"),
-        };
-        let users = match records.users {
-            0 => String::new(),
-            n => format!("{n} users, "),
-        };
-        self.line(&format!(
-            "{} s, {users}{}/s, p50 {}, p99 {}{failures}",
-            (figures.start_ns + figures.duration_ns) / 1_000_000_000,
-            show_count(per_s),
-            show_ns(figures.p50),
-            show_ns(figures.p99),
-        ));
+        self.live.interval(records);
     }
 }
 
