@@ -152,9 +152,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_what_can() {
-        for think in
-            ["\"10\"", "{ uniform = [\"5s\", \"1s\"] }", "{ normal = \"1s\" }", "{ mean = \"1s\" }"]
-        {
+        for think in [
+            "\"10x\"",
+            "{ uniform = [\"5s\", \"1s\"] }",
+            "{ normal = \"1s\" }",
+            "{ mean = \"1s\" }",
+        ] {
             let text = format!("think = {think}\npick = 1\n");
             let error = toml::from_str::<Line>(&text).unwrap_err().to_string();
             assert!(error.contains("a think time is"), "{error}");

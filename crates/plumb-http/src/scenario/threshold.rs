@@ -270,6 +270,10 @@ fn bound(figure: Figure, value: &str) -> Result<(f64, bool), String> {
             count.ok_or_else(|| format!("`{value}` is no number"))
         }
         _ => {
+            if value.ends_with(|last: char| last.is_ascii_digit()) {
+                // other tools mean milliseconds: a threshold that nobody meant is always met
+                return Err(format!("`{value}` has no unit; write for example {value}ms"));
+            }
             let span: Span = value.parse().map_err(|error| format!("{error}"))?;
             Ok((real(span.ns()), false))
         }
