@@ -241,6 +241,8 @@ fn target(text: &str) -> anyhow::Result<Target> {
         "mean" => Figure::Mean,
         _ => return Err(wrong()),
     };
+    // other tools mean milliseconds: a target that nobody meant is always kept
+    ensure!(!most.trim().ends_with(|last: char| last.is_ascii_digit()), wrong());
     let most_s = seconds(most.trim().parse()?);
     ensure!(most_s > 0.0, "a target of no time is kept by nobody");
     Ok(Target { figure, most_s })

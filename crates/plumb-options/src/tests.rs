@@ -202,7 +202,7 @@ fn a_value_of_the_wrong_type_is_shown() {
 #[test]
 fn a_value_that_the_option_does_not_take_is_shown() {
     for (text, said) in [
-        ("size = [\"1B\", \"2\"]", "15: `size` cannot be `2`: "),
+        ("size = [\"1B\", \"2x\"]", "15: `size` cannot be `2x`: "),
         ("count = -1", "9: `count` cannot be `-1`: "),
         ("count = 1.5", "9: `count` cannot be `1.5`: "),
         ("count = 99999999999999999999", "9: `count` cannot be `99999999999999999999`: "),

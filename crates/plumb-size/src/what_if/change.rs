@@ -214,7 +214,7 @@ mod tests {
             "cores=-1",
             "db.service/0",
             "=3",
-            "think=5",
+            "think=5x",
             "users=0",
             "users=2000000",
             "arrivals=200",
