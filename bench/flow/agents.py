@@ -27,7 +27,7 @@ from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, names, positive  # noqa: E402
 from lib.table import mebibytes, table  # noqa: E402
-from lib.verdict import Verdict, exit_status  # noqa: E402
+from lib.verdict import exit_status  # noqa: E402
 
 CELLS = ("spool", "spool-single", "deliver", "deliver-single", "many", "waiting")
 SPOOL_RATE, BUNDLED_RATE, SINGLE_RATE = 50_000, 20_000, 5_000
@@ -70,15 +70,10 @@ interval = "1s"
 
 
 @dataclass
-class Outcome(results.Outcome):
+class Outcome(results.Judged):
     """All that was measured so far."""
 
     rows: list[list[str]] = field(default_factory=list)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-    def judge(self, text: str, holds: bool) -> None:
-        """Takes note of a target that a figure meets or misses."""
-        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from lib import build, cluster, console, experiment, machine, process, results  
 from lib.console import say  # noqa: E402
 from lib.options import add_shared, names, positive, seed_of  # noqa: E402
 from lib.table import figure, mebibytes, ratio, table  # noqa: E402
-from lib.verdict import Verdict, at_least, exit_status  # noqa: E402
+from lib.verdict import at_least, exit_status  # noqa: E402
 
 CELLS = ("sync", "accept", "drain", "flood", "count", "pieces", "rows", "documents")
 CONNECTIONS = 64
@@ -46,18 +46,13 @@ PATIENCE_SECONDS = 600.0
 
 
 @dataclass
-class Outcome(results.Outcome):
+class Outcome(results.Judged):
     """All that was measured so far."""
 
     flush_us: float = 0.0
     effects: dict[str, experiment.Effect | None] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     counts: dict[str, str] = field(default_factory=dict)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-    def judge(self, text: str, holds: bool) -> None:
-        """Takes note of a target that a figure meets or misses."""
-        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 
+from lib.verdict import Verdict
+
 FOLDER = Path(__file__).resolve().parents[1] / "results"
 
 
@@ -18,6 +20,17 @@ class Outcome:
     machine: dict[str, object]
     options: dict[str, object]
     complete: bool = False
+
+
+@dataclasses.dataclass
+class Judged(Outcome):
+    """The same of a bench that judges its figures one by one."""
+
+    targets: list[tuple[str, Verdict]] = dataclasses.field(default_factory=list)
+
+    def judge(self, text: str, holds: bool) -> None:
+        """Takes note of a target that a figure meets or misses."""
+        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
 
 
 def write(bench: str, document: object) -> Path:

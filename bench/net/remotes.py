@@ -34,7 +34,7 @@ from lib.console import say  # noqa: E402
 from lib.failure import BenchFailure  # noqa: E402
 from lib.options import add_shared, positive  # noqa: E402
 from lib.table import table  # noqa: E402
-from lib.verdict import Verdict, exit_status  # noqa: E402
+from lib.verdict import exit_status  # noqa: E402
 
 HUB = "plumb-bench-hub"
 HUB_ADDRESS, TARGET_PORT, NATS_PORT, MONITOR_PORT = "10.87.0.1", 4444, 4222, 8222
@@ -46,18 +46,13 @@ REQUEST_BYTES = 900  # less than a request, more than anything before it
 
 
 @dataclass
-class Outcome(results.Outcome):
+class Outcome(results.Judged):
     """All that was measured so far."""
 
     spreads_ns: list[int] = field(default_factory=list)
     told_ns: list[int] = field(default_factory=list)
     uncertainties_ns: list[int] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
-    targets: list[tuple[str, Verdict]] = field(default_factory=list)
-
-    def judge(self, text: str, holds: bool) -> None:
-        """Takes note of a target that a figure meets or misses."""
-        self.targets.append((text, Verdict.MET if holds else Verdict.MISSED))
 
 
 def main(arguments: Sequence[str]) -> int:

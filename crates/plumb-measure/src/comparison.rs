@@ -99,6 +99,23 @@ pub struct Design {
     pub margin: Option<f64>,
 }
 
+impl Design {
+    /// That of runs taken one after another, which were planned as no experiment.
+    #[must_use]
+    pub fn separate() -> Self {
+        Self {
+            kind: DesignKind::Separate,
+            seed: None,
+            rounds: 0,
+            complete_rounds: 0,
+            tests: None,
+            rounds_needed: None,
+            cut_short: None,
+            margin: None,
+        }
+    }
+}
+
 /// Whether a change of the machine over time falls on all variants alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -39,6 +39,22 @@ pub fn document(title: &str, tone: &str, content: &Markup) -> String {
 
 /// The same with styles of its own behind those of every page.
 pub fn styled(title: &str, tone: &str, own: &'static str, content: &Markup) -> String {
+    let head = html! {
+        meta http-equiv="Content-Security-Policy" content=(policy());
+        title { (title) }
+        style { (PreEscaped(STYLE)) (PreEscaped(own)) }
+    };
+    let body = html! {
+        body class=(tone) {
+            (content)
+            script { (PreEscaped(script())) }
+        }
+    };
+    bare(&head, &body)
+}
+
+/// A document of what its head says, title and styles, and of its `body` element.
+pub fn bare(head: &Markup, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -46,14 +62,9 @@ pub fn styled(title: &str, tone: &str, own: &'static str, content: &Markup) -> S
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(own)) }
+                (head)
             }
-            body class=(tone) {
-                (content)
-                script { (PreEscaped(script())) }
-            }
+            (body)
         }
     };
     page.into_string()

@@ -2,8 +2,8 @@
 
 use plumb_measure::statistics::{Interval, median, shift, shift_interval};
 use plumb_measure::{
-    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, DesignKind,
-    Endpoint, FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Variant, Verdict,
+    Better, BlockFigures, COMPARISON_SCHEMA, Checks, Comparison, Contrast, Design, Endpoint,
+    FigureUnit, Program, ResultRecord, Role, RunRecord, Scope, Variant, Verdict,
 };
 
 use super::differences::{differences, same_kind, shared};
@@ -63,16 +63,7 @@ pub fn separate(
         schema: COMPARISON_SCHEMA.into(),
         plumb: plumb.clone(),
         compared,
-        design: Design {
-            kind: DesignKind::Separate,
-            seed: None,
-            rounds: 0,
-            complete_rounds: 0,
-            tests: None,
-            rounds_needed: None,
-            cut_short: None,
-            margin: None,
-        },
+        design: Design::separate(),
         variants: runs
             .iter()
             .map(|run| Variant {

@@ -1,7 +1,7 @@
 //! What stands around every page.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plumb_page::page::STYLE;
+use maud::{Markup, PreEscaped, html};
+use plumb_page::page::{STYLE, bare};
 
 /// The styles of pages and reports, and ours behind them.
 pub(crate) const OWN_STYLE: &str = include_str!("../assets/ui.css");
@@ -21,26 +21,24 @@ pub(crate) fn style() -> String {
 
 /// A whole page of ours.
 pub(crate) fn document(title: &str, content: &Markup) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " - plumb" }
-                link rel="stylesheet" href="/ui.css";
-                link rel="icon" href="data:,";
-                script src="/ui.js" defer {}
-            }
-            body {
-                a class="skip" href="#main" { "To the content" }
-                (navigation(title, &html! {}))
-                main id="main" { h1 { (title) } (content) }
-            }
+    let body = html! {
+        body {
+            a class="skip" href="#main" { "To the content" }
+            (navigation(title, &html! {}))
+            main id="main" { h1 { (title) } (content) }
         }
     };
-    page.into_string()
+    bare(&head(&format!("{title} - plumb"), Some("/ui.js")), &body)
+}
+
+/// The title of a page of ours, and what it loads: our styles, and a `script` where it has one.
+pub(crate) fn head(title: &str, script: Option<&str>) -> Markup {
+    html! {
+        title { (title) }
+        link rel="stylesheet" href="/ui.css";
+        link rel="icon" href="data:,";
+        @if let Some(script) = script { script src=(script) defer {} }
+    }
 }
 
 /// The bar with the places, and with `more` about what is shown.
