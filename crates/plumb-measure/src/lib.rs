@@ -30,7 +30,6 @@ mod lengths;
 mod load_part;
 mod moments;
 mod niping;
-mod number;
 mod outcome;
 mod pacer;
 mod part;
@@ -44,7 +43,6 @@ mod scenario;
 mod series;
 mod split;
 mod stalls;
-pub mod statistics;
 mod step;
 mod stream;
 mod tcp;
@@ -84,7 +82,6 @@ pub use lengths::Lengths;
 pub use load_part::LoadPart;
 pub use moments::Moments;
 pub use niping::NipingFigures;
-pub use number::{real, rounded, signed_real, truncated};
 pub use outcome::{FailureKind, Failures, Outcome};
 pub use pacer::Pacer;
 pub use part::{FirstHit, PairDifference, PairRecord, PartRecord, SpanAccount, StepRecord};
@@ -116,3 +113,6 @@ pub use units::{
     show_ns, show_plain,
 };
 pub use validity::{LoadFacts, Validity};
+
+pub use plumb_statistics as statistics;
+pub use plumb_statistics::{real, rounded, signed_real, truncated};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// Each crate and the crates of ours that it may import. A new edge is a commit of its own, with
 /// its reason.
 const TABLE: &[(&str, &[&str])] = &[
-    ("plumb-measure", &[]),
+    ("plumb-measure", &["plumb-statistics"]),
+    ("plumb-statistics", &[]),
     ("plumb-wire", &[]),
     ("plumb-netlink", &["plumb-measure"]),
     ("plumb-options", &["plumb-measure", "plumb-wire"]),

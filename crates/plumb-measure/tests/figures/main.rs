@@ -1,5 +1,3 @@
-//! Figures against those of others, and what the design of an experiment promises.
+//! Figures against those of others.
 
-mod design;
 mod hdrhistogram;
-mod scipy;

@@ -1,7 +1,7 @@
 //! The rank-sum test of two separate samples, its estimate and its interval.
 
-use super::rank::{Interval, TestResult, doubled_midranks, order_interval, two_sided};
-use super::series::median_of_sorted;
+use crate::rank::{Interval, TestResult, doubled_midranks, order_interval, two_sided};
+use crate::series::median_of_sorted;
 
 /// Values of both samples together beyond this are refused: the exact distribution grows with
 /// the fourth power of their number when values are tied.

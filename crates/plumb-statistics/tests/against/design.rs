@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a simulated block always has a median")]
 #![allow(clippy::cast_precision_loss, reason = "numbers of blocks and experiments")]
 
-use plumb_measure::statistics::{SplitMix64, interval, median, wilcoxon};
+use plumb_statistics::{SplitMix64, interval, median, wilcoxon};
 
 const EXPERIMENTS: u64 = 2_000;
 const SAMPLES: usize = 60;

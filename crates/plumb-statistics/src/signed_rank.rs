@@ -1,7 +1,7 @@
 //! The signed-rank test of pairs, its estimate and its interval.
 
-use super::rank::{Interval, TestResult, doubled_midranks, order_interval, two_sided};
-use super::series::median_of_sorted;
+use crate::rank::{Interval, TestResult, doubled_midranks, order_interval, two_sided};
+use crate::series::median_of_sorted;
 
 /// Pairs beyond this are refused by the tests: the exact distribution grows with their cube.
 const PAIRS_MAX: usize = 1_000;

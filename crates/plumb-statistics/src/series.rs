@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::random::SplitMix64;
-use super::rank::doubled_midranks;
+use crate::random::SplitMix64;
+use crate::rank::doubled_midranks;
 
 /// Shuffles behind the p of a drift.
 const SHUFFLES: u32 = 9_999;

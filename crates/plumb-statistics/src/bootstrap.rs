@@ -1,7 +1,7 @@
 //! Intervals for figures without rank theory.
 
-use super::random::SplitMix64;
-use super::rank::Interval;
+use crate::random::SplitMix64;
+use crate::rank::Interval;
 
 /// The percentile interval of `figure` over `resamples` draws, with replacement, of `n` whole
 /// items; `figure` is given the indices drawn. Approximate: with ten items an interval of 95 %

@@ -2,7 +2,7 @@
 //! `vectors/make.py` wrote.
 #![allow(clippy::unwrap_used, reason = "a vector that is not there should end the test")]
 
-use plumb_measure::statistics::{drift, hodges_lehmann, interval, mann_whitney, wilcoxon};
+use plumb_statistics::{drift, hodges_lehmann, interval, mann_whitney, wilcoxon};
 use serde_json::Value;
 
 const TOLERANCE: f64 = 1e-9;

@@ -1,6 +1,6 @@
 //! How well a mean is known.
 
-use super::series::{mean, standard_deviation};
+use crate::series::{mean, standard_deviation};
 
 /// Groups of neighbours that a long series is put into: enough for the quantile of Student, few
 /// enough that each is longer than the memory of most series.
@@ -31,7 +31,8 @@ pub fn half_width(values: &[f64]) -> Option<f64> {
 /// The standard error of the mean of `values`, which stand in the order in which they were measured,
 /// and its degrees of freedom; `None` for fewer than two. Groups as in [`half_width`].
 #[expect(clippy::cast_precision_loss, reason = "a count of values is small")]
-pub(crate) fn standard_error(values: &[f64]) -> Option<(f64, usize)> {
+#[must_use]
+pub fn standard_error(values: &[f64]) -> Option<(f64, usize)> {
     let size = values.len() / GROUPS;
     let groups: Vec<f64> = if size < 2 {
         values.to_vec()

@@ -1,9 +1,9 @@
 //! Where a series of figures changes its level.
 
-use super::SplitMix64;
-use super::rank::doubled_midranks;
-use super::series::median;
+use crate::SplitMix64;
 use crate::number::real;
+use crate::rank::doubled_midranks;
+use crate::series::median;
 
 /// Probability with which a series in which nothing changes shows any change point, at most.
 pub const CHANGE_LEVEL: f64 = 0.01;

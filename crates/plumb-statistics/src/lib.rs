@@ -8,6 +8,7 @@ mod bootstrap;
 mod change_point;
 mod holm;
 mod mean;
+mod number;
 mod random;
 mod rank;
 mod rank_sum;
@@ -20,8 +21,8 @@ pub use change_point::{
     CHANGE_LEVEL, CHANGE_SIDE_MIN, CHANGE_VALUES_MAX, ChangePoint, change_points,
 };
 pub use holm::holm;
-pub(crate) use mean::standard_error;
-pub use mean::{half_width, student};
+pub use mean::{half_width, standard_error, student};
+pub use number::{real, rounded, signed_real, truncated};
 pub use random::SplitMix64;
 pub use rank::{Interval, TestResult};
 pub use rank_sum::{mann_whitney, shift, shift_interval};
