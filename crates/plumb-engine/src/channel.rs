@@ -69,7 +69,7 @@ impl<L: Link> Channel<L> {
     }
 
     pub(crate) fn encrypted(&self) -> bool {
-        L::ENCRYPTED
+        self.link.encrypted()
     }
 
     pub(crate) fn link(&self) -> &L {

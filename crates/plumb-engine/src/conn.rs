@@ -1,6 +1,7 @@
 //! One connection of a load: its channel, its user, and the operations under way.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 
 use plumb_measure::Moments;
 
@@ -91,7 +92,12 @@ impl<L> Phase<L> {
 /// One connection of a load, through all its lives.
 #[derive(Debug)]
 pub(crate) struct Conn<P: Protocol, L> {
-    pub(crate) user: P::User,
+    /// The number of its user, which is that of the user's own connection too.
+    pub(crate) owner: usize,
+    /// Where it leads.
+    pub(crate) route: u16,
+    /// The next connection of the same user.
+    pub(crate) beside: Option<NonZeroUsize>,
     pub(crate) wire: P::Wire,
     pub(crate) phase: Phase<L>,
     pub(crate) flights: VecDeque<Flight>,
@@ -130,9 +136,12 @@ const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_MAX_NS: u64 = 1_000_000_000;
 
 impl<P: Protocol, L> Conn<P, L> {
-    pub(crate) fn new(user: P::User) -> Self {
+    /// The connection of user `owner` over `route`, which is not there yet.
+    pub(crate) fn new(owner: usize, route: u16) -> Self {
         Self {
-            user,
+            owner,
+            route,
+            beside: None,
             wire: P::Wire::default(),
             phase: Phase::Down { retry_at: 0 },
             flights: VecDeque::new(),

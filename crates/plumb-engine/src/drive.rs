@@ -4,6 +4,9 @@
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
 //! load of scripts.
 
+mod aside;
+#[cfg(test)]
+mod aside_tests;
 mod connect;
 mod driven;
 mod due;
@@ -57,8 +60,10 @@ pub(crate) struct Job<'a, L> {
     pub(crate) user_schedule: Option<&'a UserSchedule>,
     pub(crate) share: Share,
     pub(crate) endpoint: &'a Endpoint,
-    /// Makes the link of a new connection.
-    pub(crate) link: &'a (dyn Fn() -> L + Sync),
+    /// Where the routes from 1 on lead.
+    pub(crate) others: &'a [Endpoint],
+    /// Makes the link of a new connection over a route.
+    pub(crate) link: &'a (dyn Fn(u16) -> L + Sync),
     pub(crate) line: &'a StartLine<'a>,
     pub(crate) stop: &'a Stop,
     pub(crate) shape: Shape,
@@ -79,6 +84,8 @@ pub(crate) struct Drive<'a, P: Protocol, L, T> {
     time: T,
     now: u64,
     poll: Poll,
+    users: Vec<P::User>,
+    /// One of each user, in the same order; behind them further ones of users that have several.
     conns: Vec<Conn<P, L>>,
     timers: Timers,
     /// Connections whose turn ended before their bytes did.
@@ -127,9 +134,10 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         time: T,
         outlet: Outlet,
     ) -> Result<Self, EngineError> {
-        let users = 0..job.share.connections;
-        let numbers = users.map(|index| script::number::<P>(job.share, index));
-        let conns: Vec<_> = numbers.map(|number| Conn::new(protocol.user(number))).collect();
+        let all = 0..job.share.connections;
+        let numbers = all.clone().map(|index| script::number::<P>(job.share, index));
+        let users: Vec<_> = numbers.map(|number| protocol.user(number)).collect();
+        let conns: Vec<_> = all.map(|index| Conn::new(index, 0)).collect();
         Ok(Self {
             protocol,
             now: time.now_ns(),
@@ -137,6 +145,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
             poll: Poll::new(job.stop, job.plan.tick)
                 .map_err(EngineError::system("create an epoll set"))?,
             watch: Watch::new(conns.len()),
+            users,
             conns,
             timers: Timers::default(),
             again: VecDeque::new(),
@@ -379,7 +388,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
         if let Some(over) = self.scripts_are_over(window) {
             return over.then_some(Ending::Complete);
         }
-        let finished = self.finished == self.conns.len();
+        let finished = self.finished == self.users.len();
         let next = self.pacer.as_ref().map_or(self.now, Dues::next_due);
         let done = self.in_flight == 0 && self.backlog.is_empty() && !self.may_begin(next);
         (self.recording && done || finished).then_some(Ending::Complete)
@@ -388,7 +397,7 @@ impl<'a, P: Protocol, L: Link, T: Time> Drive<'a, P, L, T> {
     /// Whether all users were done before the time was over: such a load has not used it. Users
     /// whom the end of the plan sends away have.
     fn done_early(&self, window: Window) -> bool {
-        self.finished == self.conns.len() && window.until.is_none_or(|until| self.now < until)
+        self.finished == self.users.len() && window.until.is_none_or(|until| self.now < until)
     }
 
     fn finish(mut self, ending: Ending) -> Driven<P> {

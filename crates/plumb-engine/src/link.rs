@@ -32,6 +32,11 @@ pub trait Link {
         Ok(())
     }
 
+    /// [`ENCRYPTED`](Self::ENCRYPTED) of this link, where links of one load differ.
+    fn encrypted(&self) -> bool {
+        Self::ENCRYPTED
+    }
+
     /// What a complete handshake agreed on, for example `TLSv1.3 TLS13_AES_128_GCM_SHA256`.
     fn proof(&self) -> Option<String> {
         None

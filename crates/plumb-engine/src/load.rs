@@ -99,29 +99,32 @@ where
     P: Protocol + Send,
     L: Link,
 {
-    run_crews(&[Crew { plan, user_schedule: None }], stage, labels.into(), |_| protocol(), link)
+    let crew = [Crew { plan, user_schedule: None }];
+    run_crews(&crew, stage, &[], labels.into(), |_| protocol(), |_| link())
 }
 
 /// Drives the plans of all `crews` at the same time, as one load: they start together, record into
 /// the same rows, of `shape`, and are written down in the intervals of the first.
 ///
-/// `protocol` makes the protocol of one thread of the crew with that number, `link` the link of
-/// one connection. The protocols of the result are in the order of the crews.
+/// Users of scripts may ask at `others` too, each over a connection of its own that is made when it
+/// first does: the routes from 1 on. `protocol` makes the protocol of one thread of the crew with
+/// that number, `link` the link of one connection over the route with that number. The protocols of the result are in the order of the crews.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_crews<P, L>(
     crews: &[Crew<'_>],
     stage: &mut Stage<'_>,
+    others: &[Endpoint],
     shape: Shape,
     protocol: impl Fn(usize) -> P,
-    link: impl Fn() -> L + Sync,
+    link: impl Fn(u16) -> L + Sync,
 ) -> Result<LoadResult<P>, EngineError>
 where
     P: Protocol + Send,
     L: Link,
 {
-    drive_crews(crews, stage, shape, &protocol, &link)
+    drive_crews(crews, stage, others, shape, &protocol, &link)
 }
 
 /// The same for all closures that make the protocols and the links: what is compiled for each kind
@@ -129,9 +132,10 @@ where
 fn drive_crews<P, L>(
     crews: &[Crew<'_>],
     stage: &mut Stage<'_>,
+    others: &[Endpoint],
     shape: Shape,
     protocol: &dyn Fn(usize) -> P,
-    link: &(dyn Fn() -> L + Sync),
+    link: &(dyn Fn(u16) -> L + Sync),
 ) -> Result<LoadResult<P>, EngineError>
 where
     P: Protocol + Send,
@@ -165,6 +169,7 @@ where
                 user_schedule: crew.user_schedule,
                 share: plan.share(index),
                 endpoint: stage.endpoint,
+                others,
                 link,
                 line: &line,
                 stop: stage.stop,

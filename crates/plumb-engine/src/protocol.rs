@@ -16,6 +16,21 @@ pub struct Op {
 pub enum Next {
     /// The request was appended to the buffer.
     Send(Op),
+    /// The request was appended to the buffer, and goes over a connection of its own, which is made
+    /// where there is none that is free. Only of a protocol that is
+    /// [`SCRIPTED`](Protocol::SCRIPTED).
+    SendOver {
+        /// The place it goes to: 0 is that of the load, others as
+        /// [`run_crews`](crate::load::run_crews) numbers them.
+        route: u16,
+        /// The operation.
+        op: Op,
+        /// The user has another one to ask for beside it: ask at once.
+        more: bool,
+    },
+    /// Nothing before an operation under way has ended. Only of a protocol that is
+    /// [`SCRIPTED`](Protocol::SCRIPTED).
+    Wait,
     /// Nothing for so many nanoseconds, then ask again.
     Pause(u64),
     /// The script is at its end: ask again when the next one is to begin. Only of a protocol that
@@ -33,6 +48,8 @@ pub enum Next {
 pub enum After {
     /// The next request, at once.
     Go,
+    /// Nothing before another operation under way has ended.
+    Wait,
     /// Nothing for so many nanoseconds, then the next request: it is due then.
     Pause(u64),
     /// The script is at its end.
@@ -44,7 +61,7 @@ pub enum After {
 /// An operation of a script that has ended, however it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpEnd {
-    /// The operation.
+    /// The operation; the protocol may have it recorded in another row now that it has ended.
     pub op: Op,
     /// How it ended; the protocol may change its mind now that it knows how long it took.
     pub answer: Answer,

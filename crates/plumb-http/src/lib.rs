@@ -6,6 +6,7 @@
 //! that what happens to a user once is not measured continuously. [`Http`] is the layer as the
 //! program sees it.
 
+mod any_link;
 mod credentials;
 mod error;
 mod heard;

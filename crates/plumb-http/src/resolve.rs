@@ -2,7 +2,6 @@
 //! measured, and shown.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use plumb_engine::options::LoadOptions;
 use plumb_engine::{Extent, LoadPlan, LoadResult, Pace, Stop, Waiting, clock};
@@ -117,7 +116,7 @@ impl Resolver<'_> {
     pub(crate) fn bytes(&self, url: &Url) -> Vec<u8> {
         let jar = self.jars.iter().find(|(origin, _)| origin.same_origin(url));
         let mut cookies = Vec::new();
-        let any = jar.is_some_and(|(_, jar)| jar.write(url.target(), NOW_NS, &mut cookies));
+        let any = jar.is_some_and(|(_, jar)| jar.write(0, url.target(), NOW_NS, &mut cookies));
         let cookies = std::str::from_utf8(&cookies).ok().filter(|_| any);
         self.request.bytes(url, self.authorization(url), cookies)
     }
@@ -214,13 +213,13 @@ impl Resolver<'_> {
         let place = match self.jars.iter().position(|(origin, _)| origin.same_origin(at)) {
             Some(place) => place,
             None => {
-                self.jars.push((at.clone(), Jar::new(Arc::new(site(at)))));
+                self.jars.push((at.clone(), Jar::new([site(at)].into())));
                 self.jars.len() - 1
             }
         };
         let jar = &mut self.jars[place].1;
         for line in head.values("set-cookie") {
-            jar.take(line, at.target(), NOW_NS);
+            jar.take(0, line, at.target(), NOW_NS);
         }
         let names: Vec<&str> = jar.names().collect();
         if names.is_empty() { String::new() } else { format!(", cookies {}", names.join(", ")) }

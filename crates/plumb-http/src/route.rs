@@ -11,6 +11,7 @@ use plumb_engine::{
 use plumb_measure::{Shape, Span};
 use plumb_wire::http::{Scheme, Url};
 
+use crate::any_link::AnyLink;
 use crate::proxy::Proxy;
 use crate::tunnel::{Opening, Tunnel};
 use crate::{HttpError, Probe};
@@ -54,14 +55,17 @@ impl<'a> Supervision<'a> {
     }
 }
 
-/// The route to one server.
+/// The route to one server, or to the servers of a scenario.
 pub(crate) struct Route {
     endpoint: Endpoint,
     links: Links,
+    /// Those to further servers.
+    others: Vec<Endpoint>,
+    other_links: Vec<Links>,
 }
 
 /// What makes the links of connections.
-enum Links {
+pub(crate) enum Links {
     Plain,
     Tls(TlsConnector),
     /// TLS through a proxy.
@@ -98,14 +102,54 @@ impl Routes {
         one.same_origin(other) || self.proxy.is_some() && plain(one) && plain(other)
     }
 
+    /// Refuses what would keep one of `urls` from being reached.
+    ///
+    /// # Errors
+    /// [`EngineError::Tls`] when an option of TLS does not serve.
+    pub(crate) fn check<'a>(&self, urls: impl Iterator<Item = &'a Url>) -> Result<(), HttpError> {
+        let mut encrypted = urls.filter(|url| url.scheme() == Scheme::Https);
+        encrypted.try_for_each(|url| self.connector(url).map(drop))
+    }
+
+    /// The route to the server of `url`, and to those of `others`.
+    ///
+    /// # Errors
+    /// As [`to`](Self::to).
+    pub(crate) fn to_all<'a>(
+        &self,
+        url: &Url,
+        others: impl Iterator<Item = &'a Url>,
+        stop: &Stop,
+    ) -> Result<Route, HttpError> {
+        let mut route = self.to(url, stop)?;
+        for other in others {
+            let (endpoint, links) = self.way(other, stop, false)?;
+            route.others.push(endpoint);
+            route.other_links.push(links);
+        }
+        Ok(route)
+    }
+
     /// The route to the server of `url`.
     ///
     /// # Errors
     /// [`HttpError::Engine`] when it has no address, or TLS cannot be prepared.
     pub(crate) fn to(&self, url: &Url, stop: &Stop) -> Result<Route, HttpError> {
+        let (endpoint, links) = self.way(url, stop, true)?;
+        Ok(Route { endpoint, links, others: Vec::new(), other_links: Vec::new() })
+    }
+
+    /// Where the server of `url` is, and how its bytes travel. Of several addresses it is the first
+    /// that takes a connection; where none does, and it need not be there yet, the first.
+    fn way(&self, url: &Url, stop: &Stop, now: bool) -> Result<(Endpoint, Links), HttpError> {
         let place = self.proxy.as_ref().map_or(url, Proxy::url);
         let endpoints = self.transport.endpoints(&place.authority(), place.scheme().port())?;
-        let endpoint = reachable(&endpoints, self.connect_timeout, stop)?;
+        let endpoint = match (reachable(&endpoints, self.connect_timeout, stop), endpoints.first())
+        {
+            (Ok(endpoint), _) => endpoint,
+            (Err(_), Some(first)) if !now => first.clone(),
+            (Err(error), _) => return Err(error.into()),
+        };
         let links = match (url.scheme(), &self.proxy) {
             (Scheme::Http, _) => Links::Plain,
             (Scheme::Https, None) => Links::Tls(self.connector(url)?),
@@ -113,7 +157,7 @@ impl Routes {
                 Links::Tunnel(Arc::new(proxy.opening(url)), self.connector(url)?)
             }
         };
-        Ok(Route { endpoint, links })
+        Ok((endpoint, links))
     }
 
     /// What belongs to the servers that were named, a name and a certificate of ours, is not told
@@ -156,13 +200,25 @@ impl Route {
     ) -> Result<LoadResult<P>, EngineError> {
         let Supervision { samplers, stop, gate } = by;
         let stage = &mut Stage { endpoint: &self.endpoint, stop, samplers, gate };
+        let others = &self.others[..];
+        if !others.is_empty() {
+            let link = |route: u16| AnyLink::of(self.links_of(route));
+            return load::run_crews(crews, stage, others, shape, protocol, link);
+        }
         match &self.links {
-            Links::Plain => load::run_crews(crews, stage, shape, protocol, Plain::default),
-            Links::Tls(tls) => load::run_crews(crews, stage, shape, protocol, || tls.link()),
+            Links::Plain => load::run_crews(crews, stage, others, shape, protocol, |_| Plain),
+            Links::Tls(tls) => {
+                load::run_crews(crews, stage, others, shape, protocol, |_| tls.link())
+            }
             Links::Tunnel(opening, tls) => {
-                let link = || Tunnel::new(Arc::clone(opening), tls.link());
-                load::run_crews(crews, stage, shape, protocol, link)
+                let link = |_| Tunnel::new(Arc::clone(opening), tls.link());
+                load::run_crews(crews, stage, others, shape, protocol, link)
             }
         }
+    }
+
+    fn links_of(&self, route: u16) -> &Links {
+        let other = usize::from(route).checked_sub(1);
+        other.and_then(|at| self.other_links.get(at)).unwrap_or(&self.links)
     }
 }

@@ -16,7 +16,7 @@ const LINES: [&str; 4] = ["thresholds", "stages", "data", "extract"];
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
 const MAPS: [&str; 2] = ["headers", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 61] = [
+const ORDER: [&str; 65] = [
     "name",
     "group",
     "repeat",
@@ -28,6 +28,8 @@ const ORDER: [&str; 61] = [
     "method",
     "path",
     "base",
+    "hosts",
+    "redirects",
     "seed",
     "over",
     "users",
@@ -71,6 +73,8 @@ const ORDER: [&str; 61] = [
     "between",
     "regex",
     "template",
+    "html",
+    "address",
     "pick",
     "default",
     "extract",

@@ -87,6 +87,12 @@ pub enum CheckFailed {
 }
 
 impl Checker {
+    /// True when an answer with `status` may be right.
+    #[must_use]
+    pub fn expects(&self, status: u16) -> bool {
+        self.status.has(status)
+    }
+
     /// Prepares a check.
     ///
     /// # Errors

@@ -1,14 +1,16 @@
-//! The cookies of one user at one server.
+//! The cookies of one user at the servers of a load.
 
 use std::sync::Arc;
 
 use plumb_wire::http::{SetCookie, cookie_date, path_matches};
 
-/// Cookies that a user keeps at most.
+/// Servers that one jar is for at most.
+pub const SITES_MAX: usize = 64;
+/// Cookies that a user keeps at most, for each server.
 const COOKIES_MAX: usize = 50;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// The server that all cookies are for, and when time began.
+/// A server that cookies are for, and when time began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Name or address, in lower case.
@@ -58,13 +60,15 @@ impl Site {
     }
 }
 
-/// The cookies of one user. Times are nanoseconds since the beginning of the [`Site`].
+/// The cookies of one user at all its servers, which are numbered from 0. Times are nanoseconds
+/// since the beginning of the [`Site`]s. A cookie goes to the host that gave it, whatever the port,
+/// or to all servers of the domain that it names.
 ///
 /// # Source
-/// RFC 6265, sections 5.3 and 5.4.
+/// RFC 6265, sections 5.3 and 5.4; 8.5 of the port.
 #[derive(Clone, Debug)]
 pub struct Jar {
-    site: Arc<Site>,
+    sites: Arc<[Site]>,
     /// Longer paths first, then older cookies: the order in which they are sent.
     cookies: Vec<Cookie>,
 }
@@ -74,8 +78,10 @@ struct Cookie {
     name: Box<str>,
     value: Box<str>,
     path: Box<str>,
-    /// Empty: none was named.
+    /// Where none was named, the host that gave it.
     domain: Box<str>,
+    /// The servers it goes to, one a bit, the first lowest.
+    goes_to: u64,
     end_ns: Option<u64>,
 }
 
@@ -90,28 +96,35 @@ impl Cookie {
 }
 
 impl Jar {
-    /// A user without cookies.
+    /// A user without cookies, of [`SITES_MAX`] servers at most: what is beyond gets none.
     #[must_use]
-    pub fn new(site: Arc<Site>) -> Self {
-        Self { site, cookies: Vec::new() }
+    pub fn new(sites: Arc<[Site]>) -> Self {
+        Self { sites, cookies: Vec::new() }
     }
 
-    /// Takes the value of a `Set-Cookie` line of the answer to a request for `path` (its query may
-    /// follow). False when nothing came of it: no cookie, one for another domain, one that is only
-    /// for TLS where there is none, or one more than are kept.
-    pub fn take(&mut self, line: &str, path: &str, now_ns: u64) -> bool {
-        let Some(set) = SetCookie::parse(line) else { return false };
-        if set.domain.is_some_and(|domain| !self.site.belongs_to(domain))
-            || set.secure && !self.site.secure
-        {
+    /// Takes the value of a `Set-Cookie` line of the answer of server `site` to a request for `path`
+    /// (its query may follow). False when nothing came of it: no cookie, one for another domain, one
+    /// that is only for TLS where there is none, or one more than are kept.
+    pub fn take(&mut self, site: usize, line: &str, path: &str, now_ns: u64) -> bool {
+        let (Some(set), Some(from)) = (SetCookie::parse(line), self.sites.get(site)) else {
+            return false;
+        };
+        if set.domain.is_some_and(|domain| !from.belongs_to(domain)) || set.secure && !from.secure {
             return false;
         }
+        let takes = |to: &Site| {
+            let in_domain = set.domain.map_or(to.host == from.host, |it| to.belongs_to(it));
+            in_domain && (to.secure || !set.secure)
+        };
+        let all = self.sites.iter().take(SITES_MAX).zip(0..);
+        let goes_to = all.filter(|(to, _)| takes(to)).fold(0, |bits, (_, bit)| bits | 1 << bit);
         let cookie = Cookie {
             name: set.name.into(),
             value: set.value.into(),
             path: set.path_within(path).into(),
-            domain: set.domain.unwrap_or_default().to_ascii_lowercase().into(),
-            end_ns: self.site.end_ns(&set, now_ns),
+            domain: set.domain.unwrap_or(&from.host).to_ascii_lowercase().into(),
+            goes_to,
+            end_ns: from.end_ns(&set, now_ns),
         };
         self.keep(cookie, now_ns)
     }
@@ -124,7 +137,7 @@ impl Jar {
             (Some(at), false) => {
                 self.cookies.remove(at);
             }
-            (None, true) if self.cookies.len() < COOKIES_MAX => {
+            (None, true) if self.cookies.len() < COOKIES_MAX * self.sites.len() => {
                 let longer = |known: &Cookie| known.path.len() >= cookie.path.len();
                 self.cookies.insert(self.cookies.partition_point(longer), cookie);
             }
@@ -134,13 +147,14 @@ impl Jar {
         true
     }
 
-    /// Appends the value of the `Cookie` line of a request for `path` (its query may follow) to
-    /// `out`; false when there is no cookie for it.
-    pub fn write(&self, path: &str, now_ns: u64, out: &mut Vec<u8>) -> bool {
+    /// Appends the value of the `Cookie` line of a request for `path` (its query may follow) of
+    /// server `site` to `out`; false when there is no cookie for it.
+    pub fn write(&self, site: usize, path: &str, now_ns: u64, out: &mut Vec<u8>) -> bool {
+        let goes = |cookie: &Cookie| site < SITES_MAX && cookie.goes_to >> site & 1 == 1;
         let path = path.split('?').next().unwrap_or_default();
         let mut joint = "";
         for cookie in &self.cookies {
-            if cookie.lives(now_ns) && path_matches(&cookie.path, path) {
+            if goes(cookie) && cookie.lives(now_ns) && path_matches(&cookie.path, path) {
                 for part in [joint, &cookie.name, "=", &cookie.value] {
                     out.extend_from_slice(part.as_bytes());
                 }
@@ -170,24 +184,24 @@ mod tests {
     const BEGAN_UNIX_S: i64 = 784_111_777; // Sun, 06 Nov 1994 08:49:37 GMT
 
     fn jar(host: &str) -> Jar {
-        Jar::new(Arc::new(Site::plain(host, BEGAN_UNIX_S)))
+        Jar::new([Site::plain(host, BEGAN_UNIX_S)].into())
     }
 
     fn sent(jar: &Jar, path: &str, now_s: u64) -> String {
         let mut out = Vec::new();
-        assert_eq!(jar.write(path, now_s * NS_PER_S, &mut out), !out.is_empty());
+        assert_eq!(jar.write(0, path, now_s * NS_PER_S, &mut out), !out.is_empty());
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn cookies_go_back_longer_paths_first() {
         let mut jar = jar("a.org");
-        assert!(jar.take("root=1; Path=/", "/x/y", 0));
-        assert!(jar.take("folder=2", "/x/y?q", 0));
-        assert!(jar.take("other=3; Path=/", "/", 0));
+        assert!(jar.take(0, "root=1; Path=/", "/x/y", 0));
+        assert!(jar.take(0, "folder=2", "/x/y?q", 0));
+        assert!(jar.take(0, "other=3; Path=/", "/", 0));
         assert_eq!(sent(&jar, "/x/z?q=/y", 0), "folder=2; root=1; other=3");
         assert_eq!(sent(&jar, "/xy", 0), "root=1; other=3");
-        assert!(jar.take("root=4; Path=/", "/", 0));
+        assert!(jar.take(0, "root=4; Path=/", "/", 0));
         assert_eq!(sent(&jar, "/", 0), "root=4; other=3");
         assert_eq!(jar.names().collect::<Vec<_>>(), ["folder", "root", "other"]);
         jar.clear();
@@ -198,60 +212,88 @@ mod tests {
     fn cookies_end_when_they_should() {
         let mut jar = jar("a.org");
         assert!(jar.take(
+            0,
             "age=1; Max-Age=10; Expires=Sun, 06 Nov 1994 08:49:38 GMT",
             "/",
             5 * NS_PER_S
         ));
-        assert!(jar.take("date=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT", "/", 5 * NS_PER_S));
-        assert!(jar.take("stays=1; Expires=someday", "/", 0));
+        assert!(jar.take(0, "date=1; Expires=Sun, 06 Nov 1994 08:49:57 GMT", "/", 5 * NS_PER_S));
+        assert!(jar.take(0, "stays=1; Expires=someday", "/", 0));
         assert_eq!(sent(&jar, "/", 14), "age=1; date=1; stays=1");
         assert_eq!(sent(&jar, "/", 15), "date=1; stays=1");
         assert_eq!(sent(&jar, "/", 20), "stays=1");
-        assert!(jar.take("stays=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "/", 0));
-        assert!(jar.take("date=; Max-Age=0", "/", 0));
-        assert!(jar.take("never=; Max-Age=-1", "/", 0));
+        assert!(jar.take(0, "stays=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "/", 0));
+        assert!(jar.take(0, "date=; Max-Age=0", "/", 0));
+        assert!(jar.take(0, "never=; Max-Age=-1", "/", 0));
         assert_eq!(jar.names().collect::<Vec<_>>(), ["age"]);
-        assert!(jar.take("long=1; Max-Age=99999999999999999999", "/", 20 * NS_PER_S));
+        assert!(jar.take(0, "long=1; Max-Age=99999999999999999999", "/", 20 * NS_PER_S));
         assert_eq!(sent(&jar, "/", u64::MAX / NS_PER_S - 1), "long=1");
     }
 
     #[test]
     fn cookies_of_others_are_not_kept() {
         let mut name = jar("App.Example.org");
-        assert!(name.take("a=1; Domain=example.org", "/", 0));
-        assert!(name.take("b=2; Domain=.APP.example.org", "/", 0));
-        assert!(name.take("a=3", "/", 0));
+        assert!(name.take(0, "a=1; Domain=example.org", "/", 0));
+        assert!(name.take(0, "b=2; Domain=.APP.example.org", "/", 0));
+        assert!(name.take(0, "a=3", "/", 0));
         for domain in ["other.org", "ample.org", "x.app.example.org"] {
-            assert!(!name.take(&format!("c=4; Domain={domain}"), "/", 0), "{domain}");
+            assert!(!name.take(0, &format!("c=4; Domain={domain}"), "/", 0), "{domain}");
         }
         assert_eq!(sent(&name, "/", 0), "a=1; b=2; a=3");
         for domain in ["org", ".org", "com"] {
-            assert!(!name.take(&format!("d=5; Domain={domain}"), "/", 0), "{domain}");
+            assert!(!name.take(0, &format!("d=5; Domain={domain}"), "/", 0), "{domain}");
         }
-        assert!(jar("localhost").take("a=1; Domain=localhost", "/", 0), "the host itself");
+        assert!(jar("localhost").take(0, "a=1; Domain=localhost", "/", 0), "the host itself");
         let mut address = jar("10.0.0.1");
-        assert!(address.take("a=1; Domain=10.0.0.1", "/", 0));
-        assert!(!address.take("a=1; Domain=0.0.1", "/", 0));
+        assert!(address.take(0, "a=1; Domain=10.0.0.1", "/", 0));
+        assert!(!address.take(0, "a=1; Domain=0.0.1", "/", 0));
     }
 
     #[test]
     fn secure_cookies_need_tls() {
-        assert!(!jar("a").take("a=1; Secure", "/", 0));
-        let mut jar = Jar::new(Arc::new(Site::secure("a", BEGAN_UNIX_S)));
-        assert!(jar.take("a=1; Secure", "/", 0));
+        assert!(!jar("a").take(0, "a=1; Secure", "/", 0));
+        let mut jar = Jar::new([Site::secure("a", BEGAN_UNIX_S)].into());
+        assert!(jar.take(0, "a=1; Secure", "/", 0));
         assert_eq!(sent(&jar, "/", 0), "a=1");
         let mut plain = self::jar("a");
-        assert!(!plain.take("a=1; secure; Path=/", "/", 0));
+        assert!(!plain.take(0, "a=1; secure; Path=/", "/", 0));
         assert_eq!(sent(&plain, "/", 0), "");
+    }
+
+    #[test]
+    fn cookies_go_to_their_host_whatever_the_port_or_to_all_of_a_domain() {
+        let sites = [
+            Site::plain("app.example.org", BEGAN_UNIX_S),
+            Site::secure("id.example.org", BEGAN_UNIX_S),
+            Site::plain("other.net", BEGAN_UNIX_S),
+            Site::plain("app.example.org", BEGAN_UNIX_S), // at another port
+        ];
+        let mut jar = Jar::new(sites.into());
+        assert!(jar.take(0, "own=1", "/", 0));
+        assert!(jar.take(1, "all=2; Domain=example.org", "/", 0));
+        assert!(jar.take(1, "tls=3; Domain=example.org; Secure", "/", 0));
+        assert!(!jar.take(2, "not=4; Domain=example.org", "/", 0));
+        assert!(!jar.take(9, "no=5", "/", 0), "no such server");
+        let at = |site: usize| {
+            let mut out = Vec::new();
+            jar.write(site, "/", 0, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            [0, 1, 2, 3, 9].map(at),
+            ["own=1; all=2", "all=2; tls=3", "", "own=1; all=2", ""]
+        );
+        assert!(jar.take(3, "own=6; Domain=app.example.org", "/", 0), "the same cookie");
+        assert_eq!(jar.names().count(), 3);
     }
 
     #[test]
     fn a_server_cannot_fill_the_jar() {
         let mut jar = jar("a");
-        let kept = (0..100).filter(|n| jar.take(&format!("c{n}=1; Max-Age=9"), "/", 0)).count();
+        let kept = (0..100).filter(|n| jar.take(0, &format!("c{n}=1; Max-Age=9"), "/", 0)).count();
         assert_eq!(kept, COOKIES_MAX);
-        assert!(jar.take("c0=2; Max-Age=9", "/", 0), "one that is known is replaced");
-        assert!(jar.take("new=1", "/", 9 * NS_PER_S), "what ended makes room");
+        assert!(jar.take(0, "c0=2; Max-Age=9", "/", 0), "one that is known is replaced");
+        assert!(jar.take(0, "new=1", "/", 9 * NS_PER_S), "what ended makes room");
         assert_eq!(jar.names().collect::<Vec<_>>(), ["new"]);
     }
 
@@ -266,10 +308,10 @@ mod tests {
         ) {
             let mut jar = jar("b.a");
             for line in &lines {
-                jar.take(line, &path, now_ns);
+                jar.take(0, line, &path, now_ns);
             }
             let mut out = Vec::new();
-            jar.write(&path, now_ns, &mut out);
+            jar.write(0, &path, now_ns, &mut out);
             prop_assert!(!out.contains(&b'\n') && std::str::from_utf8(&out).is_ok());
         }
     }

@@ -9,6 +9,7 @@ use regex::bytes::Regex;
 use crate::answer::Answer;
 use crate::draw::Draw;
 use crate::file::{self, Pick};
+use crate::html_text;
 use crate::pattern::{self, Form, PatternError};
 use crate::variables::{Names, NoName, Slot, Value};
 
@@ -27,7 +28,18 @@ pub struct Extractor {
     slot: Slot,
     way: Extraction,
     pick: Pick,
+    html: bool,
+    address: Option<Address>,
     default: Option<Value>,
+}
+
+/// Which values are addresses, relative to that of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Those that are a whole `Location`.
+    Location,
+    /// All.
+    Any,
 }
 
 /// How values are found.
@@ -124,7 +136,13 @@ impl Extractor {
             Pick::First | Pick::Random | Pick::Number(_) => Value::text(text),
         });
         let slot = names.slot(&extract.name)?;
-        Ok(Self { slot, way: Extraction::new(extract)?, pick: extract.pick, default })
+        let address = match (extract.address, takes_location(extract)) {
+            (true, _) => Some(Address::Any),
+            (false, true) => Some(Address::Location),
+            (false, false) => None,
+        };
+        let way = Extraction::new(extract)?;
+        Ok(Self { slot, way, pick: extract.pick, html: extract.html, address, default })
     }
 
     /// The variable.
@@ -145,11 +163,16 @@ impl Extractor {
         !matches!(self.way, Extraction::Header(..))
     }
 
-    /// True when it takes where a redirect leads: a whole value of it is an address, relative to that
-    /// of the request.
+    /// True when it takes where a redirect leads.
     #[must_use]
     pub fn takes_location(&self) -> bool {
         matches!(&self.way, Extraction::Header(name, _) if name.eq_ignore_ascii_case(LOCATION))
+    }
+
+    /// Which of its values are addresses.
+    #[must_use]
+    pub fn address(&self) -> Option<Address> {
+        self.address
     }
 
     /// The value of the variable: with `pick = "all"` a list, otherwise a text. `draw` is asked
@@ -160,10 +183,18 @@ impl Extractor {
     pub fn value(&self, answer: &Answer<'_>, draw: &mut Draw) -> Result<Value, NothingFound> {
         // a part of a list would be taken for all of it
         let too_many = NothingFound::NotSearched(FindError::TooManyMatches);
-        match self.way.find(answer, self.most()).and_then(|found| self.picked(found, draw)) {
+        match self.found(answer).and_then(|found| self.picked(found, draw)) {
             Err(nothing) if nothing != too_many => self.default.clone().ok_or(nothing),
             value => value,
         }
+    }
+
+    fn found(&self, answer: &Answer<'_>) -> Result<Vec<String>, NothingFound> {
+        let mut found = self.way.find(answer, self.most())?;
+        if self.html {
+            found.iter_mut().for_each(|text| *text = html_text::decoded(text).into_owned());
+        }
+        Ok(found)
     }
 
     /// Matches that have to be found, at most.

@@ -8,6 +8,8 @@ use plumb_measure::{Rate, RateOrNone, Span};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+pub use crate::redirects::Redirects;
+
 /// Names and values in the order of the names.
 pub type Pairs = BTreeMap<String, String>;
 
@@ -25,6 +27,10 @@ pub struct ScenarioFile {
     /// The command line may name another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<Spanned<String>>,
+    /// Further servers that steps and redirects may lead to, each `http://HOST[:PORT]` or
+    /// `https://HOST[:PORT]`; whatever leads elsewhere is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Spanned<String>>,
     /// Where randomness begins; drawn and recorded when it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -40,6 +46,9 @@ pub struct ScenarioFile {
     /// A connection must stand within this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Span>,
+    /// Redirects that each request follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// Headers of every request.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
@@ -112,6 +121,9 @@ pub struct Scenario {
     /// What a user does after a step that failed.
     #[serde(default, skip_serializing_if = "OnFailure::is_default")]
     pub on_failure: OnFailure,
+    /// Redirects that each request of these users follows; absent: as the file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// Headers of every request of these users.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
@@ -247,7 +259,7 @@ pub struct Step {
     /// The row that records it; absent: method and path as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Spanned<String>>,
-    /// The path of a GET, or an address of the same server.
+    /// The path of a GET, or an address of a server that the file names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub get: Option<Spanned<String>>,
     /// The path, where there is a method.
@@ -256,6 +268,9 @@ pub struct Step {
     /// The method of `path`; absent: GET, with a body POST.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Spanned<String>>,
+    /// Redirects that it follows; absent: as the scenario says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// Headers of this request.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
@@ -321,6 +336,7 @@ pub enum Turns {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Check {
     /// Codes and classes such as `200,3xx`; absent: 2xx, and 3xx where the step extracts `Location`.
+    /// A redirect whose status stands here is not followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Content of exactly so many bytes.
@@ -373,6 +389,12 @@ pub struct Extract {
     /// A header of the answer; with `regex`: that is looked for in its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
+    /// It is written in HTML: its character references (`&amp;`) are decoded.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub html: bool,
+    /// It is an address: relative to that of the page it stands on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub address: bool,
     /// Which of the matches.
     #[serde(default, skip_serializing_if = "Pick::is_default")]
     pub pick: Pick,
@@ -393,6 +415,11 @@ pub enum Pick {
     Random,
     /// The one with this number, from 1.
     Number(u64),
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 macro_rules! left_out_when_default {

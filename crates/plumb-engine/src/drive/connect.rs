@@ -21,8 +21,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let since = self.time.now_ns();
         self.now = since;
         let options = SocketOptions { nagle: self.job.plan.nagle, ..SocketOptions::default() };
-        let started = connect::start_connect(self.job.endpoint, &options).and_then(|socket| {
-            let channel = Channel::new(socket, (self.job.link)());
+        let route = self.conns[index].route;
+        let started = connect::start_connect(self.endpoint(route), &options).and_then(|socket| {
+            let channel = Channel::new(socket, (self.job.link)(route));
             let generation = self.conns[index].generation;
             self.poll.add_connection(channel.socket(), Token { index, generation })?;
             Ok(channel)
@@ -74,7 +75,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
         self.now = self.time.now_ns();
         self.recorder.connect.record(self.now - since);
-        self.outlet.connected(super::script::number::<P>(self.job.share, index), self.now - since);
+        self.outlet.connected(self.number(index), self.now - since);
         self.watch.connected(index, channel.socket(), self.now);
         self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
         self.shake_hands(index)
@@ -97,10 +98,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 self.now = self.time.now_ns();
                 if channel.encrypted() {
                     self.recorder.handshake.record(self.now - since);
-                    self.outlet.shaken(
-                        super::script::number::<P>(self.job.share, index),
-                        self.now - since,
-                    );
+                    self.outlet.shaken(self.number(index), self.now - since);
                     self.recorder.resumed += u64::from(channel.link().resumed());
                 }
                 let first = self.proofs.transports().first().is_none();
@@ -118,7 +116,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if !matches!(conn.phase, Phase::Greeting { .. }) {
             return Ok(());
         }
-        match self.protocol.hello(&mut conn.user, &mut conn.wire, &mut self.requests) {
+        let user = &mut self.users[conn.owner];
+        match self.protocol.hello(user, &mut conn.wire, &mut self.requests) {
             Some(op) => {
                 conn.flights.push_back(Flight::new(op, false, None));
                 self.in_flight += 1;
@@ -155,6 +154,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.stood = true;
         self.down_since = None;
         self.stands(index);
+        if self.is_aside(index) {
+            self.send(index); // what waited for it
+            return Ok(());
+        }
         if self.window.is_some() {
             self.ready_for_work(index);
         }
@@ -210,8 +213,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let limit = self.job.plan.connect_timeout;
             return Err(EngineError::connect_within(self.job.endpoint.to_string(), error, limit));
         }
-        self.recorder.connect_failures.count(connect_failure(error));
-        self.drop_connection(index);
+        self.not_connected(index, connect_failure(error));
         Ok(())
     }
 
@@ -225,9 +227,18 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let address = self.job.endpoint.to_string();
             return Err(EngineError::Greeting { address, complaint, kind });
         }
+        self.not_connected(index, kind);
+        Ok(())
+    }
+
+    /// A connection could not be made. What waits for one beside a user's own fails with it; a
+    /// user's own is tried again, and the failure is that of the connection.
+    fn not_connected(&mut self, index: usize, kind: FailureKind) {
+        if self.is_aside(index) {
+            return self.fail_waiting(index, kind);
+        }
         self.recorder.connect_failures.count(kind);
         self.drop_connection(index);
-        Ok(())
     }
 
     /// True as long as nothing was measured: what fails then leaves no record.

@@ -34,12 +34,12 @@ fn record_groups<P: Protocol>(protocol: &mut P, recorder: &mut Recorder) {
     }
 }
 
-/// Tells the protocol of a script that an operation has ended with an answer, which it may change:
-/// what its user does next.
+/// Tells the protocol of a script that an operation has ended with an answer, which it may change
+/// with its row: what its user does next.
 pub(super) fn settled<P: Protocol>(
     (protocol, recorder): (&mut P, &mut Recorder),
     user: &mut P::User,
-    flight: &Flight,
+    flight: &mut Flight,
     moments: Moments,
     answer: &mut Answer,
 ) -> Option<After> {
@@ -50,6 +50,7 @@ pub(super) fn settled<P: Protocol>(
     let after = protocol.settle(user, &mut end);
     record_groups(protocol, recorder);
     *answer = end.answer;
+    flight.op = end.op;
     Some(after)
 }
 
@@ -113,13 +114,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         P::SCRIPTED && stood
     }
 
-    /// Before when user `index` needs no connection: it pauses or rests.
+    /// Before when connection `index` is not needed: its user pauses or rests, or has others.
     pub(super) fn needs_none_before(&self, index: usize) -> u64 {
         if !P::SCRIPTED {
             return 0;
         }
         let conn = &self.conns[index];
-        match conn.script.resting {
+        match conn.script.resting || conn.owner != index {
             true => u64::MAX,
             false => conn.resume_at.get().unwrap_or(0),
         }
@@ -155,7 +156,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn left_after(&mut self, index: usize, after: Option<After>) -> bool {
         match after {
             Some(after) if P::SCRIPTED => {
-                self.follow(index, after);
+                self.follow(self.conns[index].owner, after);
                 self.conns[index].phase.channel().is_none()
             }
             _ => false,
@@ -212,10 +213,14 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// Whether user `index`, who has begun and has no connection, has something to ask.
     fn resumes(&mut self, index: usize) -> bool {
         for _ in 0..2 {
-            let after = self.protocol.resume(&mut self.conns[index].user);
+            let after = self.protocol.resume(&mut self.users[index]);
             record_groups(&mut self.protocol, &mut self.recorder);
             match after {
                 After::Go => return true,
+                After::Wait => {
+                    self.conns[index].phase = Phase::Down { retry_at: u64::MAX };
+                    return false;
+                }
                 After::Pause(ns) => {
                     self.sleep(index, ns);
                     return false;
@@ -247,6 +252,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return;
         }
         let conn = &mut self.conns[index];
+        if conn.owner != index {
+            return;
+        }
         conn.script.waited = true;
         if let Some(begins) = std::mem::replace(&mut conn.script.begins, Moment::NONE).get() {
             self.recorder.start_up.record(self.now.saturating_sub(begins));
@@ -282,12 +290,14 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     fn play_on(&mut self, index: usize, due: Option<u64>, counts: bool) -> bool {
-        for _ in 0..2 {
+        let mut turns = 0;
+        while turns < 2 {
             let conn = &mut self.conns[index];
             if !conn.open() || conn.script.resting {
                 return false;
             }
-            let next = self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests);
+            let user = &mut self.users[index];
+            let next = self.protocol.encode(user, &mut conn.wire, &mut self.requests);
             record_groups(&mut self.protocol, &mut self.recorder);
             match next {
                 Next::Send(op) => {
@@ -295,11 +305,21 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     self.in_flight += 1;
                     return true;
                 }
+                Next::SendOver { route, op, more } => {
+                    self.send_over(index, route, Flight::new(op, counts, due));
+                    if !more {
+                        return false;
+                    }
+                }
+                Next::Wait => return false,
                 Next::Pause(ns) => {
                     self.pause(index, ns);
                     return false;
                 }
-                Next::Turn => self.follow(index, After::Turn), // and the next script, if it is due
+                Next::Turn => {
+                    turns += 1;
+                    self.follow(index, After::Turn); // and the next script, if it is due
+                }
                 Next::Fail(op, kind) => {
                     self.requests.clear();
                     self.fail_unsent(index, Flight::new(op, counts, due), kind);
@@ -321,7 +341,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     /// An operation that could not even be asked for.
-    fn fail_unsent(&mut self, index: usize, flight: Flight, kind: FailureKind) {
+    pub(super) fn fail_unsent(&mut self, index: usize, flight: Flight, kind: FailureKind) {
         self.book(index, flight, Answer::failed(kind));
         let conn = &self.conns[index];
         if conn.open() && !conn.script.resting {
@@ -331,22 +351,23 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     }
 
     /// Tells the protocol that an operation has ended without an answer.
-    pub(super) fn settle(&mut self, index: usize, flight: &Flight, answer: Answer) -> Answer {
+    pub(super) fn settle(&mut self, index: usize, flight: &mut Flight, answer: Answer) -> Answer {
         if !P::SCRIPTED {
             return answer;
         }
         let mut end = OpEnd::of(flight, flight.moments(self.now), answer);
-        let user = &mut self.conns[index].user;
-        let after = self.protocol.settle(user, &mut end);
+        let owner = self.conns[index].owner;
+        let after = self.protocol.settle(&mut self.users[owner], &mut end);
         record_groups(&mut self.protocol, &mut self.recorder);
-        self.follow(index, after);
+        self.follow(owner, after);
+        flight.op = end.op;
         end.answer
     }
 
     /// Does what a user does after an operation.
     fn follow(&mut self, index: usize, after: After) {
         match after {
-            After::Go => {}
+            After::Go | After::Wait => {}
             After::Pause(ns) => {
                 self.conns[index].resume_at = Moment::at(self.now.saturating_add(ns));
             }
@@ -376,6 +397,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// User `index` takes part no longer.
     fn leave(&mut self, index: usize) {
         self.close(index);
+        self.close_others(index);
         let conn = &mut self.conns[index];
         conn.script.here = false;
         conn.resume_at = Moment::NONE;
@@ -391,7 +413,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     /// Whether all scripts are over; `None` when there are none.
     pub(super) fn scripts_are_over(&self, window: Window) -> Option<bool> {
-        P::SCRIPTED.then(|| self.finished == self.conns.len() || self.played_out(window))
+        P::SCRIPTED.then(|| self.finished == self.users.len() || self.played_out(window))
     }
 
     /// True when the time of the plan is over and nothing is under way any more.

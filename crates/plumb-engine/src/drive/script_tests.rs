@@ -82,7 +82,7 @@ impl Protocol for Play {
             _ => match self.after(actor) {
                 After::Pause(ns) => Next::Pause(ns),
                 After::Finish => Next::Finish,
-                After::Go | After::Turn => Next::Turn,
+                After::Go | After::Wait | After::Turn => Next::Turn,
             },
         }
     }
@@ -150,7 +150,8 @@ fn drive(
         user_schedule,
         share: plan.share(0),
         endpoint: &endpoint,
-        link: &Plain::default,
+        others: &[],
+        link: &|_| Plain,
         line: &line,
         stop: &stop,
         shape,

@@ -57,6 +57,11 @@ impl Watch {
         }
     }
 
+    /// There is one connection more.
+    pub(super) fn add(&mut self) {
+        self.lives.push(Life::default());
+    }
+
     /// A connection stands.
     pub(super) fn connected(&mut self, index: usize, socket: BorrowedFd<'_>, now: u64) {
         let read = tcp_info::read(socket).map(|tcp| Read { at: now, tcp });

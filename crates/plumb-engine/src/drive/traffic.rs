@@ -91,7 +91,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
 
     fn decode(&mut self, index: usize) -> Digest {
         let mut digest = Digest::default();
+        let owner = self.owner(index);
         let conn = &mut self.conns[index];
+        let user = &mut self.users[owner];
         let greeting = matches!(conn.phase, Phase::Greeting { .. });
         let Some(channel) = conn.phase.channel() else {
             return digest;
@@ -101,7 +103,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let mut at = 0;
         while at < bytes.len() && !digest.close {
             let op = conn.flights.front().map(|flight| flight.op);
-            match self.protocol.decode(&mut conn.user, &mut conn.wire, op, &bytes[at..], out) {
+            match self.protocol.decode(user, &mut conn.wire, op, &bytes[at..], out) {
                 Step::Need { consumed } => {
                     at += consumed;
                     if let Some(flight) = conn.flights.front_mut()
@@ -118,7 +120,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 Step::Aside { consumed } => at += consumed,
                 Step::Done { consumed, mut answer, then } => {
                     at += consumed;
-                    let Some(flight) = conn.flights.pop_front() else {
+                    let Some(mut flight) = conn.flights.pop_front() else {
                         digest.trouble = Some(FailureKind::Garbled);
                         break;
                     };
@@ -137,21 +139,21 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     let moments = flight.moments(self.now);
                     digest.after = script::settled(
                         (&mut self.protocol, &mut self.recorder),
-                        &mut conn.user,
-                        &flight,
+                        user,
+                        &mut flight,
                         moments,
                         &mut answer,
                     );
-                    let user = script::number::<P>(self.job.share, index);
+                    let number = script::number::<P>(self.job.share, owner);
                     let (row, counts) = (flight.op.label, flight.counts);
-                    self.outlet.tell(user, || Ended { row, counts, moments, answer });
+                    self.outlet.tell(number, || Ended { row, counts, moments, answer });
                     if counts {
                         self.recorder.record(row, moments, answer);
                         let response_ns = moments.last.saturating_sub(moments.due);
                         if self.watch.among_the_slowest(response_ns)
                             && answer.outcome == Outcome::Ok
                         {
-                            let op = SlowOp { index, user: user as u64, row };
+                            let op = SlowOp { index, user: number as u64, row };
                             self.watch.keep(op, channel.socket(), moments);
                         }
                     } else {
@@ -170,6 +172,9 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     /// A connection that stands and has room looks for work. One that the other side has finished
     /// with takes none: its end is about to be read.
     pub(super) fn ready_for_work(&mut self, index: usize) {
+        if self.is_aside(index) {
+            return self.go_on(self.conns[index].owner);
+        }
         if self.conns[index].phase.channel().is_some_and(|channel| channel.hung_up()) {
             return;
         }
@@ -268,7 +273,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if !conn.open() {
             return false;
         }
-        match self.protocol.encode(&mut conn.user, &mut conn.wire, &mut self.requests) {
+        let user = &mut self.users[index];
+        match self.protocol.encode(user, &mut conn.wire, &mut self.requests) {
             Next::Send(op) => {
                 conn.flights.push_back(Flight::new(op, counts, due));
                 self.in_flight += 1;
@@ -279,7 +285,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 self.ask_wake(index);
                 false
             }
-            Next::Turn | Next::Fail(..) => false, // of scripts only
+            Next::SendOver { .. } | Next::Wait | Next::Turn | Next::Fail(..) => false, // of scripts
             Next::Finish => {
                 if conn.flights.is_empty() {
                     conn.phase = Phase::Finished;
@@ -331,7 +337,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return Ok(());
         };
         self.in_flight -= 1;
-        let answer = self.protocol.eof(&mut conn.user, &mut conn.wire, flight.op);
+        let user = &mut self.users[conn.owner];
+        let answer = self.protocol.eof(user, &mut conn.wire, flight.op);
         if answer.outcome == Outcome::Ok {
             conn.attempts = 0;
         }
@@ -397,16 +404,19 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         if self.conns[index].phase.channel().is_some() {
             self.drop_connection(index); // its user may have left already
         }
+        if self.is_aside(index) {
+            self.go_on(self.conns[index].owner);
+        }
     }
 
     /// Records an operation that ended without an answer.
-    pub(super) fn book(&mut self, index: usize, flight: Flight, answer: Answer) {
+    pub(super) fn book(&mut self, index: usize, mut flight: Flight, answer: Answer) {
         self.last_done = self.now;
         let moments = flight.moments(self.now);
-        let answer = self.settle(index, &flight, answer);
+        let answer = self.settle(index, &mut flight, answer);
         let (row, counts) = (flight.op.label, flight.counts);
-        let user = script::number::<P>(self.job.share, index);
-        self.outlet.tell(user, || Ended { row, counts, moments, answer });
+        let number = self.number(index);
+        self.outlet.tell(number, || Ended { row, counts, moments, answer });
         if counts {
             self.recorder.record(row, moments, answer);
         }

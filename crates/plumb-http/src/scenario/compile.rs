@@ -9,13 +9,13 @@ use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::condition::Condition;
 use plumb_scenario::extract::Extractor;
-use plumb_scenario::file::{self, Pairs, Think};
+use plumb_scenario::file::{self, Pairs, Redirects, Think};
 use plumb_scenario::variables::{Names, Slot};
 use plumb_scenario::{ScenarioSource, place_of};
 use plumb_wire::document::nearest;
 
-use super::program::{Instruction, InstructionIndex, Program, Step, Turns};
-use super::request_template::Origin;
+use super::origin::Origins;
+use super::program::{HOP_ROWS, HopRows, Instruction, InstructionIndex, Program, Step, Turns};
 
 pub(crate) use request::{header_problem, last_of_each, usual_method};
 
@@ -36,12 +36,14 @@ pub(crate) struct Row {
 #[derive(Debug)]
 pub(crate) struct Compiler<'a> {
     source: &'a ScenarioSource,
-    origin: &'a Origin,
+    origins: &'a Origins,
     exclude: &'a Patterns,
     pub(crate) names: Names,
     pub(crate) steps: Vec<Step>,
     pub(crate) rows: Vec<Row>,
     pub(crate) groups: Vec<Row>,
+    /// The rows of steps that follow redirects.
+    redirected: Vec<u16>,
     /// Lists whose turns all users of the scenario share.
     pub(crate) lists: usize,
     /// Steps that `exclude` names.
@@ -61,22 +63,24 @@ pub(crate) struct Manner<'a> {
     /// The value of an `Authorization` line.
     pub(crate) authorization: Option<&'a str>,
     pub(crate) think: Option<Think>,
+    pub(crate) redirects: Redirects,
 }
 
 impl<'a> Compiler<'a> {
     pub(crate) fn new(
         source: &'a ScenarioSource,
-        origin: &'a Origin,
+        origins: &'a Origins,
         exclude: &'a Patterns,
     ) -> Self {
         Self {
             source,
-            origin,
+            origins,
             exclude,
             names: Names::default(),
             steps: Vec::new(),
             rows: Vec::new(),
             groups: Vec::new(),
+            redirected: Vec::new(),
             lists: 0,
             excluded: 0,
             used: Vec::new(),
@@ -131,6 +135,28 @@ impl<'a> Compiler<'a> {
             }
         }
         slots
+    }
+
+    /// Adds the rows of redirects behind those of all steps, and those of steps with their redirects
+    /// behind the groups. Says how many rows and groups there were before.
+    pub(crate) fn add_hop_rows(&mut self) -> (usize, usize) {
+        let before = (self.rows.len(), self.groups.len());
+        for (at, row) in self.redirected.iter().enumerate() {
+            let step = self.rows[usize::from(*row)].clone();
+            let called =
+                |words: &str| Row { name: format!("{} ({words})", step.name), ..step.clone() };
+            let hop = |hop: u16| match hop {
+                HOP_ROWS => called(&format!("redirect {hop} and later")),
+                _ => called(&format!("redirect {hop}")),
+            };
+            let first = number(before.0 + at * usize::from(HOP_ROWS));
+            let rows = HopRows { first, whole: number(before.1 + at) };
+            self.rows.extend((1..=HOP_ROWS).map(hop));
+            self.groups.push(called("with redirects"));
+            let steps = self.steps.iter_mut().filter(|step| step.redirects > 0);
+            steps.filter(|step| step.row == *row).for_each(|step| step.hop_rows = Some(rows));
+        }
+        before
     }
 
     /// Appends one step, with everything in it.
@@ -254,6 +280,7 @@ impl<'a> Compiler<'a> {
         let keys = [
             ("method", step.method.is_some(), request && step.get.is_none()),
             ("headers", !step.headers.is_empty(), request),
+            ("redirects", step.redirects.is_some(), request),
             ("body", step.body.is_some(), request && step.get.is_none()),
             ("body-file", step.body_file.is_some(), request && step.get.is_none()),
             ("check", step.check.is_some(), request),

@@ -16,8 +16,8 @@ use plumb_engine::{
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, Row as Figures, ScenarioFigures,
-    Shape, Span, ToldNames,
+    Distribution, LoadPart, PartRecord, Rate, RemoteSelector, ResultRecord, Row as Figures,
+    ScenarioFigures, Shape, Span, ToldNames,
 };
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
@@ -29,9 +29,10 @@ use serde_json::json;
 
 use super::compile::{PREPARATION, Row};
 use super::options::ScenarioOptions;
+use super::origin::Origins;
 use super::player::{Player, Script};
-use super::request_template::Origin;
-use super::script::{CompiledScenario, Overrides, compile, origin, seed_of};
+use super::program::HOP_ROWS;
+use super::script::{CompiledScenario, Overrides, compile, seed_of};
 use super::timeline::{PlannedScenario, Times, dealt, part};
 use crate::HttpError;
 use crate::heard::account_all;
@@ -50,7 +51,7 @@ const COMPLAINTS_MAX: usize = 5;
 pub struct ScenarioLoad {
     options: ScenarioOptions,
     source: ScenarioSource,
-    origin: Origin,
+    origins: Arc<Origins>,
     routes: Routes,
     overrides: Overrides,
     seed: u64,
@@ -77,8 +78,9 @@ impl ScenarioLoad {
         };
         // the route is known when the server is, and the server when the proxy is
         let proxy = means.proxy.map(crate::proxy::Proxy::new).transpose()?;
-        let origin = origin(&source, options.base.as_deref(), proxy.as_ref())?;
-        let routes = Routes::new(means, std::slice::from_ref(origin.url()))?;
+        let origins = Origins::new(&source, options.base.as_deref(), proxy.as_ref())?;
+        let routes = Routes::new(means, std::slice::from_ref(origins.base()))?;
+        routes.check(origins.others())?;
         let overrides = Overrides {
             headers: Overrides::headers(&options.exchange.header)?,
             exclude: Patterns::new(&options.exclude),
@@ -96,7 +98,16 @@ impl ScenarioLoad {
             points.push(None);
         }
         let tracing = Tracing::new(&options.exchange.traces, &options.exchange.header)?;
-        let load = Self { options, source, origin, routes, overrides, seed, points, tracing };
+        let load = Self {
+            options,
+            source,
+            origins: origins.into(),
+            routes,
+            overrides,
+            seed,
+            points,
+            tracing,
+        };
         load.compile(&[])?; // what is wrong is said before anything is asked
         for point in &load.points {
             load.parts(*point)?.iter().try_for_each(|part| part.plan.check())?;
@@ -106,7 +117,7 @@ impl ScenarioLoad {
     }
 
     fn compile(&self, extracted: &[(Slot, Value)]) -> Result<CompiledScenario, HttpError> {
-        compile(&self.source, &self.origin, &self.overrides, self.seed, extracted)
+        compile(&self.source, &self.origins, &self.overrides, self.seed, extracted)
     }
 
     /// Who takes part in each scenario, with `users` in all those without a rate.
@@ -215,6 +226,7 @@ impl ScenarioLoad {
         result.groups = records("group", &compiled.groups[groups..], &group_rows[groups..], &load);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
         result.scenarios = scenarios(&parts, &compiled.scripts, &load);
+        mark_redirects(&mut result, &compiled);
         if self.options.drive.spread.part.is_none() {
             judge(&mut result, &compiled.thresholds, &load); // those of all parts are the controller's
         }
@@ -224,6 +236,9 @@ impl ScenarioLoad {
             let of = (&mut result.parts[..], &rows[steps..]);
             tracing.add_to(of, &mut result.validity, &load, stop)
         });
+        if self.options.drive.spread.part.is_none() {
+            leave_out_idle_redirects(&mut result);
+        }
         if let Some(transport) = load.transports.first() {
             watch.reached(transport.clone());
         }
@@ -237,7 +252,7 @@ impl ScenarioLoad {
     /// request to request, so all have the address of the server.
     fn jtl(&self, rows: &[Row]) -> Result<Option<Jtl>, HttpError> {
         let Some(path) = &self.options.export.jtl else { return Ok(None) };
-        let base = self.origin.url().to_string();
+        let base = self.origins.base().to_string();
         let scenarios = &self.source.file().scenario;
         let group = |row: &Row| scenarios.iter().position(|scenario| scenario.name == row.scenario);
         let rows = rows.iter().map(|row| JtlRow {
@@ -257,7 +272,7 @@ impl Measure for ScenarioLoad {
         let mut in_force = options.drive.in_force(file, self.seed);
         in_force.insert("scenario".into(), json!(self.source.path()));
         in_force.insert("scenario-text".into(), json!(masked::text(file)));
-        in_force.insert("base".into(), json!(self.origin.url().to_string()));
+        in_force.insert("base".into(), json!(self.origins.base().to_string()));
         in_force.insert("exclude".into(), json!(options.exclude));
         in_force.insert("files-from".into(), json!(options.files_from));
         in_force.insert("users".into(), json!(options.users));
@@ -266,7 +281,8 @@ impl Measure for ScenarioLoad {
         in_force.extend(options.export.in_force());
         in_force.extend(options.exchange.traces.in_force());
         in_force.extend(options.measurement.transport.in_force());
-        if self.origin.url().scheme() == Scheme::Https
+        let mut servers = std::iter::once(self.origins.base()).chain(self.origins.others());
+        if servers.any(|url| url.scheme() == Scheme::Https)
             || options.measurement.trust.unused().is_err()
         {
             in_force.extend(options.measurement.trust.in_force());
@@ -278,7 +294,7 @@ impl Measure for ScenarioLoad {
             options: in_force,
             open,
             seed: self.seed,
-            target: target(&self.origin, file.name.as_deref()),
+            target: target(&self.origins, file.name.as_deref()),
             pin: options.drive.driver.pin.clone(),
             points: self.points.len(),
             takes: self.takes(),
@@ -304,7 +320,7 @@ impl Measure for ScenarioLoad {
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::listen)?;
-        let route = self.routes.to(self.origin.url(), stop)?;
+        let route = self.routes.to_all(self.origins.base(), self.origins.others(), stop)?;
         let Some(extracted) = self.prepare(&route, stop)? else { return Ok(()) };
         let rows = self.compile(&extracted)?.rows;
         let mut jtl = self.jtl(&rows)?;
@@ -332,8 +348,8 @@ fn names(rows: &[Row]) -> Vec<String> {
 }
 
 /// The target in a heading.
-fn target(origin: &Origin, name: Option<&str>) -> String {
-    let base = origin.url().to_string();
+fn target(origins: &Origins, name: Option<&str>) -> String {
+    let base = origins.base().to_string();
     match name {
         Some(name) => format!("{base} ({name})"),
         None => base,
@@ -388,6 +404,31 @@ fn records<P>(
             ..part_record(row.name.clone(), figures, load)
         })
         .collect()
+}
+
+/// The label of rows of redirects, and of steps with their redirects.
+const REDIRECT: &str = "redirect";
+
+/// Labels the rows of redirects.
+fn mark_redirects(result: &mut ResultRecord, compiled: &CompiledScenario) {
+    let (steps, groups) = compiled.prepared;
+    let hops = result.parts.iter_mut().skip(compiled.own.0 - steps);
+    for (part, number) in hops.zip((1..=HOP_ROWS).cycle()) {
+        part.labels.insert(REDIRECT.into(), number.to_string());
+    }
+    for group in result.groups.iter_mut().skip(compiled.own.1 - groups) {
+        group.labels.insert(REDIRECT.into(), "followed".into());
+    }
+}
+
+/// Leaves out the rows of redirects of which there were none.
+fn leave_out_idle_redirects(result: &mut ResultRecord) {
+    let kept = |part: &PartRecord| {
+        let idle = part.operations == 0 && part.failures.is_empty();
+        !(idle && part.labels.contains_key(REDIRECT))
+    };
+    result.parts.retain(kept);
+    result.groups.retain(kept);
 }
 
 /// What became of the users of each scenario, those of all its threads together.

@@ -5,6 +5,7 @@ mod compile;
 mod cursor;
 mod load;
 mod options;
+mod origin;
 mod player;
 mod program;
 mod request_template;

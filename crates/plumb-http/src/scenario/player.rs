@@ -1,5 +1,6 @@
 //! Users of a scenario as a [`Protocol`]: what each asks for next, and whether the answer was right.
 
+mod exchange;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -8,9 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading};
-use plumb_measure::{
-    Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames, TraceId,
-};
+use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames};
 use plumb_scenario::cookies::{Jar, Site};
 use plumb_scenario::data::{Lines, OwnLine};
 use plumb_scenario::draw::Draw;
@@ -19,9 +18,10 @@ use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
 use super::cursor::{Around, Cursor, Halt, SharedTurns};
+use super::origin::Origins;
 use super::program::{Program, Step};
-use super::request_template::Origin;
 use crate::heard::Heard;
+use exchange::Exchange;
 use plumb_trace::{Traces, insert_parent, traced_answer, traced_step};
 use reading::Wire;
 
@@ -35,7 +35,7 @@ pub(crate) struct Script {
     pub(crate) name: String,
     pub(crate) steps: Arc<[Step]>,
     pub(crate) names: Arc<Names>,
-    pub(crate) origin: Origin,
+    pub(crate) origins: Arc<Origins>,
     pub(crate) login: Program,
     pub(crate) program: Program,
     pub(crate) common: Arc<Common>,
@@ -44,7 +44,7 @@ pub(crate) struct Script {
     pub(crate) iterations: Option<u64>,
     pub(crate) pause: Option<Think>,
     pub(crate) cookies: Cookies,
-    pub(crate) site: Arc<Site>,
+    pub(crate) sites: Arc<[Site]>,
     pub(crate) on_failure: OnFailure,
     pub(crate) seed: u64,
     pub(crate) body_bytes_max: u64,
@@ -94,11 +94,7 @@ struct Counts {
 pub(crate) struct User {
     variables: Variables,
     jar: Jar,
-    /// The target of its last request, for the cookies and the redirect that come with the
-    /// answer.
-    target: String,
-    /// The trace of its last request.
-    trace: Option<TraceId>,
+    exchange: Exchange,
     draw: Draw,
     cursor: Cursor,
     stage: Stage,
@@ -294,6 +290,80 @@ impl Player {
         }
     }
 
+    /// Appends the request of step `number`, or of the redirect behind it.
+    fn write(&mut self, user: &mut User, number: u16, out: &mut Vec<u8>) -> Next {
+        let begins = out.len();
+        let Self { script, spare, .. } = self;
+        let step = &script.steps[usize::from(number)];
+        let op = Op { label: step.row, tag: number };
+        let jar = &user.jar;
+        let cookies = |route: u16, target: &str, line: &mut Vec<u8>| {
+            script.cookies != Cookies::Off && jar.write(usize::from(route), target, NOW_NS, line)
+        };
+        let written = step.request_template.write(
+            &script.origins,
+            user.exchange.pending(),
+            &user.variables,
+            cookies,
+            (out, spare),
+        );
+        let exchange = &mut user.exchange;
+        exchange.tag = number;
+        if let Some(chain) = &mut exchange.chain {
+            chain.pending = false;
+        }
+        match written {
+            Ok(sent) => {
+                exchange.under_way = true;
+                exchange.route = sent.route;
+                exchange.target.clear();
+                exchange.target.push_str(std::str::from_utf8(&out[sent.target]).unwrap_or("/"));
+                exchange.trace = self.traces.as_ref().and_then(Traces::next);
+                if let Some(trace) = exchange.trace {
+                    insert_parent(trace, begins, out);
+                }
+                match sent.route {
+                    0 => Next::Send(op),
+                    route => Next::SendOver { route, op, more: false },
+                }
+            }
+            Err(unsent) => {
+                let words = unsent.words(&script.names);
+                self.complain(number, || words);
+                Next::Fail(op, FailureKind::NotSent)
+            }
+        }
+    }
+
+    /// What only the end of an operation tells: that it came too late, or that there was no
+    /// connection for it.
+    fn judge_end(&mut self, user: &User, end: &mut OpEnd) {
+        let within_ns = self.script.steps[usize::from(end.op.tag)].within_ns;
+        let took_ns = end.response_ns + user.exchange.before_ns();
+        match end.answer.outcome {
+            Outcome::Ok if took_ns > within_ns && user.exchange.pending().is_none() => {
+                end.answer.outcome = Outcome::Failed(FailureKind::Late);
+                self.complain(end.op.tag, || {
+                    format!(
+                        "the answer took {}, expected at most {}",
+                        plumb_measure::show_ns(took_ns),
+                        plumb_measure::show_ns(within_ns)
+                    )
+                });
+            }
+            Outcome::Failed(
+                kind @ (FailureKind::ConnectRefused
+                | FailureKind::ConnectTimedOut
+                | FailureKind::ConnectFailed
+                | FailureKind::HandshakeFailed),
+            ) => {
+                let server = self.script.origins.name(user.exchange.route);
+                self.complain(end.op.tag, || format!("no connection to {server}: {}", kind.name()));
+            }
+            _ => {}
+        }
+    }
+
     fn complain(&mut self, number: u16, words: impl FnOnce() -> String) {
         let (Some(step), Some(complaint)) = (
             self.script.steps.get(usize::from(number)),
@@ -336,9 +406,8 @@ impl Protocol for Player {
     fn user(&mut self, n: usize) -> User {
         User {
             variables: Variables::new(Arc::clone(&self.script.common)),
-            jar: Jar::new(Arc::clone(&self.script.site)),
-            target: String::new(),
-            trace: None,
+            jar: Jar::new(Arc::clone(&self.script.sites)),
+            exchange: Exchange::default(),
             draw: Draw::of_user(self.script.seed, n as u64),
             cursor: Cursor::default(),
             stage: Stage::New,
@@ -350,7 +419,14 @@ impl Protocol for Player {
     }
 
     fn encode(&mut self, user: &mut User, _: &mut Wire, out: &mut Vec<u8>) -> Next {
-        let number = match self.next(user) {
+        if user.exchange.under_way {
+            return Next::Wait;
+        }
+        let next = match user.exchange.pending() {
+            Some(_) => Halted::Request(user.exchange.tag),
+            None => self.next(user),
+        };
+        let number = match next {
             Halted::Request(number) => number,
             Halted::Undecided(number) => {
                 user.asked = true;
@@ -362,34 +438,7 @@ impl Protocol for Player {
             Halted::Finish => return Next::Finish,
         };
         user.asked = true;
-        let begins = out.len();
-        let Self { script, spare, .. } = self;
-        let step = &script.steps[usize::from(number)];
-        let op = Op { label: step.row, tag: number };
-        let jar = &user.jar;
-        let cookies = |target: &str, line: &mut Vec<u8>| {
-            script.cookies != Cookies::Off && jar.write(target, NOW_NS, line)
-        };
-        let written =
-            step.request_template.write(&script.origin, &user.variables, cookies, (out, spare));
-        match written {
-            Ok(target) => {
-                if script.cookies != Cookies::Off || step.takes_location() {
-                    user.target.clear();
-                    user.target.push_str(std::str::from_utf8(&out[target]).unwrap_or("/"));
-                }
-                user.trace = self.traces.as_ref().and_then(Traces::next);
-                if let Some(trace) = user.trace {
-                    insert_parent(trace, begins, out);
-                }
-                Next::Send(op)
-            }
-            Err(unsent) => {
-                let words = unsent.words(&script.names);
-                self.complain(number, || words);
-                Next::Fail(op, FailureKind::NotSent)
-            }
-        }
+        self.write(user, number, out)
     }
 
     fn decode(
@@ -401,40 +450,40 @@ impl Protocol for Player {
         _: &mut Vec<u8>,
     ) -> Reading {
         let step = self.read(user, wire, op, bytes);
-        traced_step(step, user.trace)
+        traced_step(step, user.exchange.trace)
     }
 
     fn eof(&mut self, user: &mut User, wire: &mut Wire, op: Op) -> Answer {
         let answer = self.end(user, wire, op);
-        traced_answer(answer, user.trace)
+        traced_answer(answer, user.exchange.trace)
     }
 
     fn settle(&mut self, user: &mut User, end: &mut OpEnd) -> After {
-        let within_ns = self.script.steps[usize::from(end.op.tag)].within_ns;
-        if end.answer.outcome == Outcome::Ok && end.response_ns > within_ns {
-            end.answer.outcome = Outcome::Failed(FailureKind::Late);
-            let (took, most) = (end.response_ns, within_ns);
-            self.complain(end.op.tag, || {
-                format!(
-                    "the answer took {}, expected at most {}",
-                    plumb_measure::show_ns(took),
-                    plumb_measure::show_ns(most)
-                )
-            });
-        }
+        let tag = usize::from(end.op.tag);
+        self.judge_end(user, end);
+        let Some((took_ns, counts)) = user.exchange.ended(&self.script.steps[tag], end) else {
+            return After::Go; // to where the redirect leads
+        };
         let failed = match end.answer.outcome {
             Outcome::Ok => None,
             Outcome::Failed(kind) => Some(kind),
             Outcome::Refused => Some(FailureKind::Refused),
         };
-        user.cursor.count(end.took_ns, end.counts, failed);
+        self.complete.extend(user.exchange.whole(&self.script.steps[tag], failed));
+        user.cursor.count(took_ns, counts, failed);
         user.cursor.pass();
         let broken = failed.and_then(|_| self.failed(user));
         broken.unwrap_or_else(|| self.next(user)).into()
     }
 
     fn resume(&mut self, user: &mut User) -> After {
-        self.next(user).into()
+        if user.exchange.under_way {
+            return After::Wait;
+        }
+        match user.exchange.pending() {
+            Some(_) => After::Go,
+            None => self.next(user).into(),
+        }
     }
 
     fn complete(&mut self) -> Option<OperationGroup> {

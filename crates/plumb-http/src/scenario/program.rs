@@ -55,10 +55,33 @@ pub(crate) struct Step {
     /// The row that records it.
     pub(crate) row: u16,
     pub(crate) request_template: RequestTemplate,
+    /// Redirects that are followed at most; 0: none.
+    pub(crate) redirects: u8,
+    /// Who records the answers that were redirects; `None` where nothing is recorded.
+    pub(crate) hop_rows: Option<HopRows>,
     pub(crate) checker: Checker,
     /// The answer must be complete within this, from the due time.
     pub(crate) within_ns: u64,
     pub(crate) extracts: Vec<Extractor>,
+}
+
+/// The rows of the redirects that a step follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HopRows {
+    /// The row of the first; the others follow, up to [`HOP_ROWS`].
+    pub(crate) first: u16,
+    /// The row of the groups that has the step with all its redirects.
+    pub(crate) whole: u16,
+}
+
+/// Rows of redirects that a step has; the last is of all further ones.
+pub(crate) const HOP_ROWS: u16 = 5;
+
+impl HopRows {
+    /// The row of redirect `number`, from 1.
+    pub(crate) fn row(self, number: u8) -> u16 {
+        self.first + u16::from(number).clamp(1, HOP_ROWS) - 1
+    }
 }
 
 impl Step {
@@ -67,9 +90,15 @@ impl Step {
         self.checker.needs_content() || self.extracts.iter().any(Extractor::needs_content)
     }
 
-    /// True when a redirect is followed by whoever takes its address.
-    pub(crate) fn takes_location(&self) -> bool {
-        self.extracts.iter().any(Extractor::takes_location)
+    /// True when it follows the redirect that an answer with `status` is: one that nobody expects, and
+    /// whose address nobody takes.
+    ///
+    /// # Source
+    /// RFC 9110, section 15.4: the others let the client choose, or say that nothing changed.
+    pub(crate) fn follows(&self, status: u16) -> bool {
+        matches!(status, 301..=303 | 307 | 308)
+            && self.redirects > 0
+            && !self.checker.expects(status)
     }
 
     /// True when a header is looked for after the content came.

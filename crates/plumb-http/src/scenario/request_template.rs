@@ -6,46 +6,10 @@ use std::sync::Arc;
 
 use plumb_scenario::template::{Missing, Template};
 use plumb_scenario::variables::{Names, Slot, Variables};
-use plumb_wire::http::{Ask, Scheme, Url};
+use plumb_wire::http::{Ask, Url};
 
-use crate::proxy::Proxy;
+use super::origin::{Origins, Place};
 use crate::request::{NO_CONTENT, usually_has_content};
-
-/// Where all requests of a load go.
-#[derive(Clone, Debug)]
-pub(crate) struct Origin {
-    url: Url,
-    /// What stands before the target in the request line, and its header line: a proxy wants the
-    /// whole URL, and to know who asks.
-    prefix: String,
-    proxy_line: String,
-}
-
-impl Origin {
-    /// The server of `url`, through `proxy`.
-    pub(crate) fn new(url: Url, proxy: Option<&Proxy>) -> Self {
-        let seen_by = proxy.filter(|_| url.scheme() == Scheme::Http);
-        let prefix =
-            if seen_by.is_some() { format!("http://{}", url.authority()) } else { String::new() };
-        let proxy_line = seen_by.map(Proxy::line).unwrap_or_default();
-        Self { url, prefix, proxy_line }
-    }
-
-    /// The address of the server.
-    pub(crate) fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// What is asked of this server for `text`: a path, or an address of it.
-    fn target(&self, text: &str) -> Result<String, Unsent> {
-        let url = self.url.join(text).map_err(|error| Unsent::NoUrl(error.to_string()))?;
-        if url.same_origin(&self.url) {
-            Ok(url.target().into())
-        } else {
-            Err(Unsent::Elsewhere(url.masked()))
-        }
-    }
-}
 
 /// Why a request cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +30,17 @@ impl Unsent {
         match self {
             Self::Missing(missing) => missing.words(names),
             Self::NoUrl(problem) => problem.clone(),
-            Self::Elsewhere(url) => format!("{url} is on another server: a load goes to one"),
+            Self::Elsewhere(url) => format!("{url} is on another server: {}", name_it(url)),
             Self::Header(name) => format!("the value of {name} holds the end of a line"),
         }
     }
+}
+
+/// How a scenario allows for the server of `url`.
+pub(crate) fn name_it(url: &str) -> String {
+    let origin = Url::parse(url).ok().and_then(|url| url.join("/").ok());
+    let origin = origin.map_or(String::new(), |it| it.to_string());
+    format!("where it may go there, write hosts = [\"{}\"]", origin.trim_end_matches('/'))
 }
 
 /// The content of a request.
@@ -83,63 +54,119 @@ pub(crate) enum Content {
     Bytes(Arc<[u8]>),
 }
 
+/// A header line of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct HeaderLine {
+    pub(crate) name: Box<str>,
+    pub(crate) value: Template,
+    pub(crate) goes_to: GoesTo,
+}
+
+/// To which servers a header line goes: one that is secret only to the one it was given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoesTo {
+    /// All.
+    Any,
+    /// The base.
+    Base,
+    /// The one that the step names, and not the one that a redirect leads to.
+    First,
+}
+
 /// A request that lacks only what belongs to its user.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestTemplate {
     method: String,
     target: Target,
-    /// Header lines that are the same for everybody.
+    /// Header lines that are the same for everybody and everywhere.
     lines: String,
-    /// Names and values of the others.
-    made: Vec<(Box<str>, Template)>,
+    /// The same of those that say what the content is.
+    content_lines: String,
+    /// The others.
+    made: Vec<HeaderLine>,
     content: Content,
 }
 
 #[derive(Clone, Debug)]
 enum Target {
-    /// Begins with a slash and can be sent as it is.
-    Fixed(String),
+    /// Can be sent as it is.
+    Fixed(Place),
     Made(Template),
 }
 
+/// What a redirect makes of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Hop {
+    /// Where it leads.
+    pub(crate) place: Place,
+    /// The server that the step asked first.
+    pub(crate) first: u16,
+    /// It became a GET without content.
+    pub(crate) gets: bool,
+}
+
+/// Where a request went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) route: u16,
+    /// Where its target stands.
+    pub(crate) target: Range<usize>,
+}
+
 impl RequestTemplate {
-    /// A request for `target` with header lines, each a name and a value.
+    /// A request for `target` with header lines.
     ///
     /// # Errors
     /// [`Unsent`] when its path is the same for everybody and cannot be asked for.
     pub(crate) fn new(
         method: &str,
         target: Template,
-        headers: Vec<(Box<str>, Template)>,
+        headers: Vec<HeaderLine>,
         content: Content,
-        origin: &Origin,
+        origins: &Origins,
     ) -> Result<Self, Unsent> {
         let target = match target.constant() {
-            Some(text) => Target::Fixed(origin.target(text)?),
+            Some(text) => Target::Fixed(origins.place(text)?),
             None => Target::Made(target),
         };
-        let mut lines = format!("Host: {}\r\n{}", origin.url.authority(), origin.proxy_line);
-        let named = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        let mut lines = String::new();
+        let named = |name: &str| headers.iter().any(|known| known.name.eq_ignore_ascii_case(name));
         if !named("user-agent") {
             lines += concat!("User-Agent: plumb/", env!("CARGO_PKG_VERSION"), "\r\n");
         }
         if !named("accept") {
             lines += "Accept: */*\r\n";
         }
-        let mut made = Vec::new();
-        for (name, value) in headers {
-            match value.constant() {
-                Some(text) if text.contains(['\r', '\n']) => return Err(Unsent::Header(name)),
-                Some(text) => lines += &format!("{name}: {text}\r\n"),
-                None => made.push((name, value)),
+        let (mut content_lines, mut made) = (String::new(), Vec::new());
+        for line in headers {
+            let of_content = line.is_of_content();
+            match line.value.constant() {
+                Some(text) if text.contains(['\r', '\n']) => return Err(Unsent::Header(line.name)),
+                Some(text) if line.goes_to == GoesTo::Any => {
+                    let place = if of_content { &mut content_lines } else { &mut lines };
+                    *place += &format!("{}: {text}\r\n", line.name);
+                }
+                _ => made.push(line),
             }
         }
-        Ok(Self { method: method.into(), target, lines, made, content })
+        Ok(Self { method: method.into(), target, lines, content_lines, made, content })
     }
 
     /// What decides whether a body comes back.
     pub(crate) fn ask(&self) -> Ask {
         if self.method == "HEAD" { Ask::Head } else { Ask::Content }
+    }
+
+    /// Whether a redirect with `status` turns it into a GET without content.
+    ///
+    /// # Source
+    /// RFC 9110, sections 15.4.2 to 15.4.4, and what browsers do (Fetch, HTTP-redirect fetch).
+    pub(crate) fn is_turned_by(&self, status: u16) -> bool {
+        match status {
+            301 | 302 => self.method == "POST",
+            303 => !matches!(self.method.as_str(), "GET" | "HEAD"),
+            _ => false,
+        }
     }
 
     /// The variables it needs.
@@ -152,53 +179,84 @@ impl RequestTemplate {
             Content::Text(template) => Some(template),
             Content::Nothing | Content::Bytes(_) => None,
         };
-        let made = self.made.iter().map(|(_, value)| value);
+        let made = self.made.iter().map(|line| &line.value);
         target.into_iter().chain(content).chain(made).flat_map(Template::slots)
     }
 
-    /// Appends the request of a user to `out`, and says where in it the target stands; `cookies`
-    /// appends the cookies for a target, and says whether there are any. `spare` is written over.
+    /// Appends the request of a user to `out`, or what `hop` makes of it, and says where it goes;
+    /// `cookies` appends the cookies for a target of a server, and says whether there are any.
+    /// `spare` is written over.
     ///
     /// # Errors
     /// [`Unsent`]; what was appended is then to be thrown away.
     pub(crate) fn write(
         &self,
-        origin: &Origin,
+        origins: &Origins,
+        hop: Option<&Hop>,
         variables: &Variables,
-        cookies: impl Fn(&str, &mut Vec<u8>) -> bool,
+        cookies: impl Fn(u16, &str, &mut Vec<u8>) -> bool,
         (out, spare): (&mut Vec<u8>, &mut Vec<u8>),
-    ) -> Result<Range<usize>, Unsent> {
-        out.extend_from_slice(self.method.as_bytes());
+    ) -> Result<Sent, Unsent> {
+        let gets = hop.is_some_and(|hop| hop.gets);
+        out.extend_from_slice(if gets { b"GET" } else { self.method.as_bytes() });
         out.push(b' ');
-        out.extend_from_slice(origin.prefix.as_bytes());
-        let from = out.len();
-        match &self.target {
-            Target::Fixed(target) => out.extend_from_slice(target.as_bytes()),
-            Target::Made(template) => write_target(template, origin, variables, (out, spare))?,
-        }
-        let target = from..out.len();
+        let (route, target) = self.write_target(origins, hop, variables, (out, spare))?;
         spare.clear();
         let path = std::str::from_utf8(&out[target.clone()]).unwrap_or("/");
-        let remembered = cookies(path, spare);
+        let remembered = cookies(route, path, spare);
         out.extend_from_slice(b" HTTP/1.1\r\n");
         if remembered {
             out.extend_from_slice(b"Cookie: ");
             out.extend_from_slice(spare);
             out.extend_from_slice(b"\r\n");
         }
+        out.extend_from_slice(origins.of(route).lines.as_bytes());
         out.extend_from_slice(self.lines.as_bytes());
-        for (name, value) in &self.made {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b": ");
-            let at = out.len();
-            value.write(variables, out).map_err(Unsent::Missing)?;
-            if out[at..].iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-                return Err(Unsent::Header(name.clone()));
-            }
-            out.extend_from_slice(b"\r\n");
+        if !gets {
+            out.extend_from_slice(self.content_lines.as_bytes());
         }
-        self.write_content(variables, (out, spare))?;
-        Ok(target)
+        let first = hop.map_or(route, |hop| hop.first);
+        for line in &self.made {
+            if line.goes_to.includes(route, first) && !(gets && line.is_of_content()) {
+                line.write(variables, out)?;
+            }
+        }
+        match gets {
+            true => out.extend_from_slice(b"\r\n"),
+            false => self.write_content(variables, (out, spare))?,
+        }
+        Ok(Sent { route, target })
+    }
+
+    /// Appends the target, and says where it leads and where it stands.
+    fn write_target(
+        &self,
+        origins: &Origins,
+        hop: Option<&Hop>,
+        variables: &Variables,
+        (out, spare): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Result<(u16, Range<usize>), Unsent> {
+        let made;
+        let (route, target) = match (hop, &self.target) {
+            (Some(hop), _) => (hop.place.route, hop.place.target.as_bytes()),
+            (None, Target::Fixed(place)) => (place.route, place.target.as_bytes()),
+            (None, Target::Made(template)) => {
+                spare.clear();
+                template.write(variables, spare).map_err(Unsent::Missing)?;
+                let ready = |byte: &u8| byte.is_ascii_graphic() && *byte != b'#';
+                let path = spare.starts_with(b"/") && !spare.starts_with(b"//");
+                if path && spare.iter().all(ready) {
+                    (0, spare.as_slice())
+                } else {
+                    made = origins.place(&String::from_utf8_lossy(spare))?;
+                    (made.route, made.target.as_bytes())
+                }
+            }
+        };
+        out.extend_from_slice(origins.of(route).prefix.as_bytes());
+        let from = out.len();
+        out.extend_from_slice(target);
+        Ok((route, from..out.len()))
     }
 
     fn write_content(
@@ -229,23 +287,35 @@ impl RequestTemplate {
     }
 }
 
-/// Appends a target that is made anew each time.
-fn write_target(
-    template: &Template,
-    origin: &Origin,
-    variables: &Variables,
-    (out, spare): (&mut Vec<u8>, &mut Vec<u8>),
-) -> Result<(), Unsent> {
-    spare.clear();
-    template.write(variables, spare).map_err(Unsent::Missing)?;
-    let ready = |byte: &u8| byte.is_ascii_graphic() && *byte != b'#';
-    if spare.starts_with(b"/") && !spare.starts_with(b"//") && spare.iter().all(ready) {
-        out.extend_from_slice(spare);
-        return Ok(());
+impl HeaderLine {
+    /// True when it says what the content is, and goes with it.
+    fn is_of_content(&self) -> bool {
+        let names = ["content-type", "content-encoding", "content-language", "content-location"];
+        names.iter().any(|name| self.name.eq_ignore_ascii_case(name))
     }
-    let text = String::from_utf8_lossy(spare);
-    out.extend_from_slice(origin.target(&text)?.as_bytes());
-    Ok(())
+
+    fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> Result<(), Unsent> {
+        out.extend_from_slice(self.name.as_bytes());
+        out.extend_from_slice(b": ");
+        let at = out.len();
+        self.value.write(variables, out).map_err(Unsent::Missing)?;
+        if out[at..].iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+            return Err(Unsent::Header(self.name.clone()));
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+impl GoesTo {
+    /// Whether `route` is one of them, of a step that asked `first` first.
+    fn includes(self, route: u16, first: u16) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Base => route == 0,
+            Self::First => route == first,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -254,33 +324,47 @@ mod tests {
 
     use super::*;
 
-    fn origin() -> Origin {
-        Origin::new(Url::parse("http://db1:8000").unwrap(), None)
+    fn origins() -> Origins {
+        let text = "base = \"http://db1:8000\"\nhosts = [\"https://id\"]\nscenario = []".into();
+        let source =
+            plumb_scenario::ScenarioSource::parse(std::path::Path::new("s"), text).unwrap();
+        Origins::new(&source, None, None).unwrap()
     }
 
     fn request_template(target: &str, names: &mut Names) -> Result<RequestTemplate, Unsent> {
+        let mut line = |name: &str, value: &str, goes_to| {
+            let value = Template::parse(value, names).unwrap();
+            HeaderLine { name: name.into(), value, goes_to }
+        };
         let headers = vec![
-            ("Accept".into(), Template::parse("text/html", names).unwrap()),
-            ("X-Id".into(), Template::parse("${id}", names).unwrap()),
+            line("Accept", "text/html", GoesTo::Any),
+            line("X-Id", "${id}", GoesTo::Any),
+            line("Content-Type", "text/xml", GoesTo::Any),
+            line("Authorization", "Basic b", GoesTo::Base),
+            line("X-Token", "t", GoesTo::First),
         ];
         let target = Template::parse(target, names).unwrap();
         let content = Content::Text(Template::parse("<a>${id}</a>", names).unwrap());
-        RequestTemplate::new("POST", target, headers, content, &origin())
+        RequestTemplate::new("POST", target, headers, content, &origins())
     }
 
     fn sent(target: &str, id: &str) -> Result<String, Unsent> {
+        hopped(target, id, None)
+    }
+
+    fn hopped(target: &str, id: &str, hop: Option<&Hop>) -> Result<String, Unsent> {
         let mut names = Names::default();
         let request_template = request_template(target, &mut names)?;
         let mut variables = Variables::new(Common::default().share());
         variables.set(names.slot("id").unwrap(), Value::text(id));
         let (mut out, mut spare) = (Vec::new(), Vec::new());
-        let cookies = |path: &str, line: &mut Vec<u8>| {
-            line.extend_from_slice(b"at=");
-            line.extend_from_slice(path.as_bytes());
+        let cookies = |route: u16, path: &str, line: &mut Vec<u8>| {
+            line.extend_from_slice(format!("at{route}={path}").as_bytes());
             true
         };
-        let at = request_template.write(&origin(), &variables, cookies, (&mut out, &mut spare))?;
-        assert!(out[at].starts_with(b"/"));
+        let buffers = (&mut out, &mut spare);
+        let sent = request_template.write(&origins(), hop, &variables, cookies, buffers)?;
+        assert!(out[sent.target].starts_with(b"/"));
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -290,24 +374,72 @@ mod tests {
         assert_eq!(
             sent("/a/${id}?b", "7").unwrap(),
             format!(
-                "POST /a/7?b HTTP/1.1\r\nCookie: at=/a/7?b\r\nHost: db1:8000\r\n\
-                 User-Agent: plumb/{version}\r\nAccept: text/html\r\nX-Id: 7\r\nContent-Length: 8\r\n\r\n\
+                "POST /a/7?b HTTP/1.1\r\nCookie: at0=/a/7?b\r\nHost: db1:8000\r\n\
+                 User-Agent: plumb/{version}\r\nAccept: text/html\r\nContent-Type: text/xml\r\n\
+                 X-Id: 7\r\nAuthorization: Basic b\r\nX-Token: t\r\nContent-Length: 8\r\n\r\n\
                  <a>7</a>"
             )
         );
     }
 
     #[test]
-    fn an_address_of_the_same_server_is_a_path_and_any_other_is_refused() {
+    fn a_redirect_takes_the_content_or_leaves_it_and_no_credentials_to_another_server() {
+        let version = env!("CARGO_PKG_VERSION");
+        let place = Place { route: 1, target: "/in?x=y".into() };
+        let mut hop = Hop { place, first: 0, gets: true };
+        assert_eq!(
+            hopped("/a", "7", Some(&hop)).unwrap(),
+            format!(
+                "GET /in?x=y HTTP/1.1\r\nCookie: at1=/in?x=y\r\nHost: id\r\n\
+                 User-Agent: plumb/{version}\r\nAccept: text/html\r\nX-Id: 7\r\n\r\n"
+            )
+        );
+        hop.gets = false;
+        let kept = hopped("/a", "7", Some(&hop)).unwrap();
+        assert!(kept.starts_with("POST /in?x=y HTTP") && kept.ends_with("\r\n\r\n<a>7</a>"));
+        assert!(
+            kept.contains("Content-Type") && !kept.contains("Basic") && !kept.contains("X-Tok")
+        );
+        // what the step itself gives belongs to the server it asks first, the rest to the base
+        let first = sent("https://id/in", "7").unwrap();
+        assert!(first.contains("X-Token: t") && !first.contains("Basic"), "{first}");
+        (hop.first, hop.place.route) = (1, 0);
+        let back = hopped("https://id/in", "7", Some(&hop)).unwrap();
+        assert!(!back.contains("X-Token") && back.contains("Basic b"), "{back}");
+    }
+
+    #[test]
+    fn methods_change_as_browsers_change_them() {
+        let turned = |method: &str| {
+            let target = Template::parse("/", &mut Names::default()).unwrap();
+            let request =
+                RequestTemplate::new(method, target, vec![], Content::Nothing, &origins());
+            let request = request.unwrap();
+            [301, 302, 303, 307, 308].map(|status| request.is_turned_by(status))
+        };
+        assert_eq!(turned("GET"), [false; 5]);
+        assert_eq!(turned("HEAD"), [false; 5]);
+        assert_eq!(turned("POST"), [true, true, true, false, false]);
+        assert_eq!(turned("PUT"), [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn an_address_of_a_named_server_is_asked_there_and_any_other_is_refused() {
         for target in ["http://db1:8000/x", "http://DB1:8000/x#top", "x", "/x"] {
             assert!(sent(target, "7").unwrap().starts_with("POST /x HTTP"), "{target}");
         }
         assert!(sent("${id}", "http://db1:8000/deep").unwrap().starts_with("POST /deep HTTP"));
+        assert!(sent("${id}", "https://id/deep").unwrap().contains("\r\nHost: id\r\n"));
         assert!(sent("/${id}", "a b").unwrap().starts_with("POST /a%20b HTTP"));
         for (target, id) in
             [("http://other/x", "7"), ("${id}", "//other/x"), ("${id}", "https://db1:8000/")]
         {
-            assert!(matches!(sent(target, id), Err(Unsent::Elsewhere(_))), "{target} {id}");
+            let Err(unsent) = sent(target, id) else { panic!("{target} {id}") };
+            let words = unsent.words(&Names::default());
+            assert!(
+                words.contains("another server") && words.contains("write hosts = ["),
+                "{words}"
+            );
         }
     }
 

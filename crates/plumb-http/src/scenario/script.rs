@@ -9,23 +9,21 @@ use plumb_measure::statistics::SplitMix64;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::ScenarioSource;
+use plumb_scenario::cookies::Site;
 use plumb_scenario::data::Lines;
 use plumb_scenario::file::{Cookies, OnFailure, Pairs, Scenario};
 use plumb_scenario::variables::{Common, Slot, Value};
-use plumb_wire::http::Url;
 use toml::Spanned;
 
 use super::compile::{Compiler, Manner, PREPARATION, Row, header_problem};
 use super::cursor::SharedTurns;
+use super::origin::Origins;
 use super::player::Script;
 use super::program::{Instruction, Program, Step};
-use super::request_template::Origin;
 use super::threshold::Threshold;
 use crate::HttpError;
 use crate::credentials::{Credentials, Source};
-use crate::proxy::Proxy;
 use crate::request::split;
-use crate::resolve::site;
 
 /// What the command line says of what is asked.
 #[derive(Debug)]
@@ -60,37 +58,10 @@ pub(crate) struct CompiledScenario {
     pub(crate) groups: Vec<Row>,
     /// The first of both belong to the preparation, which is not recorded.
     pub(crate) prepared: (usize, usize),
+    /// How many of both are steps and groups of the file; behind them are redirects, and steps with
+    /// their redirects.
+    pub(crate) own: (usize, usize),
     pub(crate) thresholds: Vec<Threshold>,
-}
-
-/// The server of a load.
-///
-/// # Errors
-/// When neither `base` nor the file names one, or it has a path.
-pub(crate) fn origin(
-    source: &ScenarioSource,
-    base: Option<&str>,
-    proxy: Option<&Proxy>,
-) -> Result<Origin, HttpError> {
-    let written = source.file().base.as_ref();
-    let refused = |problem: String| match (base, written) {
-        (None, Some(written)) => source.wrong(&written.span(), problem).into(),
-        _ => HttpError::Base { problem },
-    };
-    let Some(text) = base.or(written.map(|base| base.get_ref().as_str())) else {
-        return Err(HttpError::Base {
-            problem: "no server is named: write base = \"http://HOST:PORT\" in the file, or give \
-                      --base"
-                .into(),
-        });
-    };
-    let url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
-    if url.target() != "/" {
-        let problem =
-            format!("`{text}` has a path: a base is http://HOST:PORT alone, steps have paths");
-        return Err(refused(problem));
-    }
-    Ok(Origin::new(url, proxy))
 }
 
 /// The scripts of `source`. What a preparation `extracted` is known to all users.
@@ -100,18 +71,18 @@ pub(crate) fn origin(
 /// a file that the scenario names.
 pub(crate) fn compile(
     source: &ScenarioSource,
-    origin: &Origin,
+    origins: &Arc<Origins>,
     overrides: &Overrides,
     seed: u64,
     extracted: &[(Slot, Value)],
 ) -> Result<CompiledScenario, HttpError> {
-    let scenarios = ScenarioCompiler { source, origin, overrides, seed, extracted };
+    let scenarios = ScenarioCompiler { source, origins, overrides, seed, extracted };
     scenarios.compile()
 }
 
 struct ScenarioCompiler<'a> {
     source: &'a ScenarioSource,
-    origin: &'a Origin,
+    origins: &'a Arc<Origins>,
     overrides: &'a Overrides,
     seed: u64,
     extracted: &'a [(Slot, Value)],
@@ -130,7 +101,7 @@ struct Draft<'a> {
 impl ScenarioCompiler<'_> {
     fn compile(&self) -> Result<CompiledScenario, HttpError> {
         self.check_names()?;
-        let mut compiler = Compiler::new(self.source, self.origin, &self.overrides.exclude);
+        let mut compiler = Compiler::new(self.source, self.origins, &self.overrides.exclude);
         let file = self.source.file();
         let (common, mut known) = self.common(&mut compiler, &file.variables)?;
         let who = self.credentials(file.credentials.as_deref())?;
@@ -151,16 +122,17 @@ impl ScenarioCompiler<'_> {
         for scenario in &file.scenario {
             drafts.push(self.draft(scenario, &known, &mut compiler)?);
         }
-        let thresholds = self.thresholds(&compiler)?;
+        let own = compiler.add_hop_rows();
+        let thresholds = self.thresholds(&compiler.rows, &compiler.groups)?;
         let (steps, names): (Arc<[Step]>, _) = (compiler.steps.into(), Arc::new(compiler.names));
-        let site = Arc::new(site(self.origin.url()));
+        let sites: Arc<[Site]> = self.origins.sites().into();
         let script = |draft: Draft<'_>, number: u64| {
             let scenario = draft.scenario;
             Arc::new(Script {
                 name: scenario.name.clone(),
                 steps: Arc::clone(&steps),
                 names: Arc::clone(&names),
-                origin: self.origin.clone(),
+                origins: Arc::clone(self.origins),
                 login: draft.login,
                 program: draft.program,
                 common: draft.common.share(),
@@ -169,7 +141,7 @@ impl ScenarioCompiler<'_> {
                 iterations: scenario.iterations.as_ref().map(|most| *most.get_ref()),
                 pause: scenario.pause.as_ref().map(|pause| *pause.get_ref()),
                 cookies: scenario.cookies,
-                site: Arc::clone(&site),
+                sites: Arc::clone(&sites),
                 on_failure: scenario.on_failure,
                 seed: seed_of(self.seed, number),
                 body_bytes_max: self.overrides.body_bytes_max,
@@ -194,6 +166,7 @@ impl ScenarioCompiler<'_> {
             rows: compiler.rows,
             groups: compiler.groups,
             prepared,
+            own,
             thresholds,
         })
     }
@@ -271,6 +244,7 @@ impl ScenarioCompiler<'_> {
         let headers = [&scenario.headers];
         let mut manner = self.manner(&scenario.name, &headers, who.as_ref());
         manner.think = scenario.think.as_ref().map(|think| *think.get_ref());
+        manner.redirects = scenario.redirects.unwrap_or(manner.redirects);
         let login = compiler.program(&scenario.login, &manner)?;
         let program = compiler.program(&scenario.step, &manner)?;
         if !program.iter().any(|it| matches!(it, Instruction::Request(_))) {
@@ -300,6 +274,7 @@ impl ScenarioCompiler<'_> {
             told: &self.overrides.headers,
             authorization: who.map(Credentials::authorization),
             think: None,
+            redirects: self.source.file().redirects.unwrap_or_default(),
         }
     }
 
@@ -320,9 +295,9 @@ impl ScenarioCompiler<'_> {
         Source::new(file.as_deref()).at_hand()
     }
 
-    fn thresholds(&self, compiler: &Compiler<'_>) -> Result<Vec<Threshold>, ScenarioError> {
+    fn thresholds(&self, rows: &[Row], groups: &[Row]) -> Result<Vec<Threshold>, ScenarioError> {
         let read = |text: &Spanned<String>| {
-            Threshold::parse(text.get_ref(), &compiler.rows, &compiler.groups)
+            Threshold::parse(text.get_ref(), rows, groups)
                 .map_err(|problem| self.source.wrong(&text.span(), problem))
         };
         self.source.file().thresholds.iter().map(read).collect()
@@ -356,30 +331,31 @@ mod tests {
 
     fn compiled_of(text: &str) -> Result<CompiledScenario, HttpError> {
         let source = ScenarioSource::parse(Path::new("s.toml"), text.into())?;
-        let origin = origin(&source, None, None)?;
-        compile(&source, &origin, &overrides(&[]), 1, &[])
+        let origins = Arc::new(Origins::new(&source, None, None)?);
+        compile(&source, &origins, &overrides(&[]), 1, &[])
     }
 
     #[test]
     fn a_whole_file_becomes_scripts_with_their_rows() {
         let compiled = compiled_of(WHOLE).unwrap();
         let rows = compiled.rows.iter().map(|row| format!("{}/{}", row.scenario, row.name));
-        assert_eq!(rows.collect::<Vec<_>>(), ["eager/part", "calm/part", "background/message"]);
-        assert_eq!((compiled.scripts.len(), compiled.groups.len()), (3, 2));
+        let own = rows.filter(|row| !row.contains("(redirect"));
+        assert_eq!(own.collect::<Vec<_>>(), ["eager/part", "calm/part", "background/message"]);
+        assert_eq!((compiled.scripts.len(), compiled.groups.len()), (3, 2 + 3));
         assert!(compiled.preparation.is_none());
         assert_ne!(compiled.scripts[0].seed, compiled.scripts[1].seed);
         let compiled = compiled_of(LIST).unwrap();
-        assert_eq!((compiled.prepared, compiled.rows.len()), ((1, 0), 3));
+        assert_eq!((compiled.prepared, compiled.rows.len()), ((1, 0), 3 + 2 * 5));
         assert_eq!(compiled.preparation.unwrap().iterations, Some(1));
     }
 
     #[test]
     fn what_is_left_out_takes_its_loops_and_groups_along() {
         let source = ScenarioSource::parse(Path::new("s.toml"), WHOLE.into()).unwrap();
-        let origin = origin(&source, None, None).unwrap();
-        let error = compile(&source, &origin, &overrides(&["*kb.*".into()]), 1, &[]).unwrap_err();
+        let origins = Arc::new(Origins::new(&source, None, None).unwrap());
+        let error = compile(&source, &origins, &overrides(&["*kb.*".into()]), 1, &[]).unwrap_err();
         assert!(error.to_string().contains("--exclude leaves nothing"), "{error}");
-        let compiled = compile(&source, &origin, &overrides(&["kb.htm".into()]), 1, &[]).unwrap();
+        let compiled = compile(&source, &origins, &overrides(&["kb.htm".into()]), 1, &[]).unwrap();
         assert_eq!(compiled.steps(), 1 + 1 + 1);
     }
 

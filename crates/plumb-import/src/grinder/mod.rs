@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_measure::Span;
 use plumb_scenario::file::placed;
-use plumb_scenario::file::{Cookies, Scenario, Step, Think};
+use plumb_scenario::file::{Cookies, Redirects, Scenario, Step, Think};
 
 use crate::ImportOptions;
 use crate::draft::{Draft, DraftStep, laid_out};
@@ -236,16 +236,16 @@ impl Importer {
                 continue;
             }
             let why = match key {
-                "grinder.plugin.parameter.followRedirects" if property.value.trim() == "false" => {
+                "grinder.plugin.parameter.followRedirects" => {
+                    if property.value.trim() == "false" {
+                        self.draft.file.redirects = Some(Redirects::NONE);
+                    }
                     continue;
                 }
                 "grinder.plugin.parameter.disablePersistentConnections"
                     if property.value.trim() == "false" =>
                 {
                     continue;
-                }
-                "grinder.plugin.parameter.followRedirects" => {
-                    "a redirect is an answer of its own: write the page it leads to as a step"
                 }
                 "grinder.plugin.parameter.disablePersistentConnections" => {
                     "connections are kept for the next request"

@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 
 use plumb_scenario::file::Pick;
 use plumb_scenario::file::placed;
+use plumb_scenario::file::{Redirects, Step};
 use plumb_wire::http::Url;
 use plumb_wire::secret::is_secret;
 
@@ -97,8 +98,8 @@ struct Importer {
     has_unnamed_data: bool,
     /// Limits of time by their keys, as the requests have them.
     timeouts: Vec<(TimeLimit, u64, Place)>,
-    /// Requests that follow redirects.
-    redirects: usize,
+    /// A request follows redirects.
+    follows_any: bool,
     /// Users of the group stay in one of its loops.
     endless: bool,
     /// Who asks, for each scenario.
@@ -283,12 +284,11 @@ impl Importer {
         self.draft.file.name = Some(plan.name().trim().to_owned()).filter(|name| !name.is_empty());
         self.settle_timeouts();
         self.settle_logins();
-        if self.redirects > 0 {
-            self.draft.head.push(format!(
-                "JMeter follows redirects in {} of the requests. Here a redirect is an answer of its \
-                 own, and where no status was wanted 2xx is: write the page it leads to as a step.",
-                self.redirects
-            ));
+        if !self.follows_any {
+            self.draft.file.redirects = Some(Redirects::NONE);
+            let scenarios = self.draft.file.scenario.iter_mut();
+            let steps = scenarios.flat_map(|it| it.login.iter_mut().chain(&mut it.step));
+            steps.for_each(leave_redirects_to_the_file);
         }
         let stand_ins: Vec<(String, String)> = self
             .words
@@ -369,6 +369,12 @@ fn requests_below(element: &Element<'_>) -> usize {
         open.extend(element.below());
     }
     found
+}
+
+/// What holds for all requests stands in the file.
+fn leave_redirects_to_the_file(step: &mut Step) {
+    step.redirects = None;
+    step.step.iter_mut().for_each(leave_redirects_to_the_file);
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::placed;
-use plumb_scenario::file::{Check, Extract, Pairs, Step, Think};
+use plumb_scenario::file::{Check, Extract, Pairs, Redirects, Step, Think};
 use plumb_scenario::variables::Names;
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
@@ -71,7 +71,8 @@ impl Importer {
         let mut step = self.addressed(request, &scope, method);
         let form = (step.body.is_some() && has_form(request)).then(|| form_type(request));
         step.headers = self.headers(&scope, form);
-        let check = self.check(request, &scope);
+        let (check, redirects) = self.check(request, &scope);
+        step.redirects = redirects;
         step.check = (check != Check::default()).then(|| placed(check));
         step.extract = self.extracts(&scope).into_iter().map(placed).collect();
         let wait = timer::wait(&scope.timers, &self.words, &mut self.draft.notes);
@@ -357,7 +358,8 @@ impl Importer {
         sound
     }
 
-    fn check(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> Check {
+    /// What its answer must be, and how many redirects it follows.
+    fn check(&mut self, request: &Element<'_>, scope: &Scope<'_>) -> (Check, Option<Redirects>) {
         let mut check = Check::default();
         for element in &scope.assertions {
             assertion::add(&mut check, element, &self.words, &mut self.draft.notes);
@@ -365,12 +367,8 @@ impl Importer {
         let follows = ["HTTPSampler.follow_redirects", "HTTPSampler.auto_redirects"]
             .into_iter()
             .any(|name| scope.property(request, name).trim() == "true");
-        if follows {
-            self.redirects += 1;
-            // a redirect that JMeter follows would be counted as the page
-            check.status.get_or_insert_with(|| "2xx".into());
-        }
-        check
+        self.follows_any |= follows;
+        (check, (!follows).then_some(Redirects::NONE))
     }
 }
 

@@ -204,12 +204,13 @@ proptest! {
     #[test]
     fn changed_cookies_are_taken_or_not(changes in changes(), now_ns: u64) {
         let head = String::from_utf8_lossy(&changed(HEAD, &changes)).into_owned();
-        let mut jar = Jar::new(Arc::new(Site::plain("www.example.org", 1_795_230_000)));
+        let mut jar = Jar::new([Site::plain("www.example.org", 1_795_230_000)].into());
         for line in head.lines() {
-            jar.take(line.split_once(": ").map_or(line, |(_, value)| value), "/sap/x", now_ns);
+            let value = line.split_once(": ").map_or(line, |(_, value)| value);
+            jar.take(0, value, "/sap/x", now_ns);
         }
         let mut out = Vec::new();
-        jar.write("/sap/x?y", now_ns, &mut out);
+        jar.write(0, "/sap/x?y", now_ns, &mut out);
         prop_assert!(!out.iter().any(u8::is_ascii_control));
     }
 

@@ -56,6 +56,13 @@ pub(crate) struct ReplyServer {
 impl ReplyServer {
     /// Answers each request as `answer` says, which sees its head and how many came before it.
     pub(crate) fn start(answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Self::reading(move |request, before| answer(&request.head, before))
+    }
+
+    /// The same, which sees the content of requests too.
+    pub(crate) fn reading(
+        answer: impl Fn(&Message, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         Self::listening("http", answer, Ok)
     }
 
@@ -72,6 +79,7 @@ impl ReplyServer {
         config: Arc<ServerConfig>,
         answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        let answer = move |request: &Message, before: usize| answer(&request.head, before);
         Self::listening("https", answer, move |stream| {
             let session = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
             Ok(StreamOwned::new(session, stream))
@@ -81,7 +89,7 @@ impl ReplyServer {
     /// Speaks over what `wrap` makes of each connection.
     fn listening<S: Read + Write>(
         scheme: &'static str,
-        answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(&Message, usize) -> Reply + Send + Sync + 'static,
         wrap: impl Fn(TcpStream) -> io::Result<S> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -121,18 +129,18 @@ impl ReplyServer {
 
 fn converse(
     stream: impl Read + Write,
-    answer: &(impl Fn(&str, usize) -> Reply + ?Sized),
+    answer: &(impl Fn(&Message, usize) -> Reply + ?Sized),
     asked: &Mutex<Vec<String>>,
 ) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    while let Some(Message { head, .. }) = Message::read(&mut reader)? {
+    while let Some(request) = Message::read(&mut reader)? {
         let stream = reader.get_mut();
         let before = {
             let mut asked = asked.lock().expect("nobody panics with it");
-            asked.push(head.clone());
+            asked.push(request.head.clone());
             asked.len() - 1
         };
-        match answer(&head, before) {
+        match answer(&request, before) {
             Reply::Keep(bytes) => stream.write_all(&bytes)?,
             Reply::Drip(bytes) => bytes.iter().try_for_each(|byte| stream.write_all(&[*byte]))?,
             Reply::Close(bytes) => {

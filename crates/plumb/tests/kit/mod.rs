@@ -7,6 +7,7 @@ pub(crate) mod authority;
 pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;
+pub(crate) mod identity;
 pub(crate) mod locks;
 pub(crate) mod lossy_line;
 pub(crate) mod message;

@@ -68,7 +68,7 @@ fn a_ping_follows_a_relative_location_as_the_standard_says() {
 fn a_redirect_that_nobody_expects_is_a_failure_that_is_named() {
     let location = "Location: /logon?sap-client=100&token=abc\r\n";
     let site = ReplyServer::always(Reply::answer(302, location, ""));
-    let text = "[[scenario]]\nname = \"a\"\niterations = 3\n[[scenario.step]]\nget = \"/x\"\n";
+    let text = "[[scenario]]\nname = \"a\"\niterations = 3\nredirects = false\n[[scenario.step]]\nget = \"/x\"\n";
     let record = played(&with_base(&site, text), &[], 1);
     let result = field(&record, "/results/0");
     assert_eq!(result["failures"], json!({"unexpected-status": 3}), "{result:#}");

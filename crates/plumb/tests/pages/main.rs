@@ -13,6 +13,7 @@ mod http_load_words;
 mod http_logon;
 mod http_record;
 mod http_record_limits;
+mod http_redirects;
 mod http_secrets;
 mod http_spans;
 mod http_tls;

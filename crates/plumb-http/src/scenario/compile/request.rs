@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use plumb_scenario::check::{Checker, usual_status};
 use plumb_scenario::extract::Extractor;
-use plumb_scenario::file::{self, Pairs};
+use plumb_scenario::file::{self, Pairs, Redirects};
 use plumb_scenario::template::Template;
 use plumb_scenario::{OutOfReach, ScenarioError, masked};
+use plumb_wire::secret::is_secret;
 
-use super::{Compiler, Manner, Row, number};
+use super::{Compiler, Manner, PREPARATION, Row, number};
 use crate::request::is_token;
 use crate::scenario::program::{Instruction, Program, Step};
-use crate::scenario::request_template::{Content, RequestTemplate};
+use crate::scenario::request_template::{Content, GoesTo, HeaderLine, RequestTemplate};
 
 /// Steps of all scenarios together.
 const STEPS_MAX: usize = 10_000;
@@ -61,12 +62,21 @@ impl Compiler<'_> {
             extracts.push(extractor);
         }
         let row = self.row(Row { scenario: manner.scenario.into(), name: name.clone() });
+        // whoever takes the address of a redirect follows it
+        let takes_location = extracts.iter().any(Extractor::takes_location);
+        let redirects = step.redirects.unwrap_or(manner.redirects);
+        let redirects = if takes_location { Redirects::NONE } else { redirects }.most();
+        if redirects > 0 && manner.scenario != PREPARATION && !self.redirected.contains(&row) {
+            self.redirected.push(row);
+        }
         program.push(Instruction::Request(number(self.steps.len())));
         self.steps.push(Step {
             name,
             place: self.source.line(&at),
             row,
             request_template,
+            redirects,
+            hop_rows: None,
             checker,
             within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
             extracts,
@@ -106,7 +116,7 @@ impl Compiler<'_> {
         let path = self.template(target.get_ref(), &at)?;
         let content = self.content(step)?;
         let headers = self.headers(step, manner, &at)?;
-        RequestTemplate::new(method, path, headers, content, self.origin)
+        RequestTemplate::new(method, path, headers, content, self.origins)
             .map_err(|unsent| self.source.wrong(&at, unsent.words(&self.names)))
     }
 
@@ -145,19 +155,27 @@ impl Compiler<'_> {
         step: &file::Step,
         manner: &Manner<'_>,
         at: &Range<usize>,
-    ) -> Result<Vec<(Box<str>, Template)>, ScenarioError> {
-        let mut lines: Vec<(Box<str>, Template)> = Vec::new();
+    ) -> Result<Vec<HeaderLine>, ScenarioError> {
+        let mut lines: Vec<HeaderLine> = Vec::new();
         let scenario = manner.headers.iter().copied();
         let levels = [manner.file].into_iter().chain(scenario).chain([&step.headers, manner.told]);
         for (name, value) in last_of_each(levels) {
             if let Some(problem) = header_problem(name) {
                 return Err(self.source.wrong(at, format!("header `{name}`: {problem}")));
             }
-            lines.push((name.into(), self.template(value, at)?));
+            let own = step.headers.keys().any(|known| known.eq_ignore_ascii_case(name));
+            let goes_to = match is_secret(name) {
+                true if own => GoesTo::First,
+                true => GoesTo::Base,
+                false => GoesTo::Any,
+            };
+            let value = self.template(value, at)?;
+            lines.push(HeaderLine { name: name.into(), value, goes_to });
         }
-        let named = lines.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        let named = lines.iter().any(|line| line.name.eq_ignore_ascii_case("authorization"));
         if let (Some(authorization), false) = (manner.authorization, named) {
-            lines.push(("Authorization".into(), self.template(authorization, at)?));
+            let value = self.template(authorization, at)?;
+            lines.push(HeaderLine { name: "Authorization".into(), value, goes_to: GoesTo::Base });
         }
         Ok(lines)
     }
@@ -194,7 +212,7 @@ pub(crate) fn header_problem(name: &str) -> Option<&'static str> {
     }
     match name.to_ascii_lowercase().as_str() {
         "content-length" | "transfer-encoding" => Some("the content says it: leave it out"),
-        "host" => Some("base says it: leave it out"),
+        "host" => Some("base and hosts say it: leave it out"),
         "cookie" => Some("cookies that the server gives are sent by themselves: leave it out"),
         "proxy-authorization" => {
             Some("give PLUMB_PROXY_USER and PLUMB_PROXY_PASSWORD in the environment")

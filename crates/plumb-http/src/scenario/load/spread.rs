@@ -5,7 +5,7 @@ use plumb_engine::layer::{NamedFile, Spread, SpreadParts, SpreadPoint};
 use plumb_measure::ResultRecord;
 
 use super::verdict::judge;
-use super::{PlannedScenario, ScenarioLoad, labels, names, together};
+use super::{PlannedScenario, ScenarioLoad, labels, leave_out_idle_redirects, names, together};
 use crate::heard::account_all;
 
 impl Spread for ScenarioLoad {
@@ -33,6 +33,7 @@ impl Spread for ScenarioLoad {
     fn conclude(&mut self, _: usize, result: &mut ResultRecord, parts: &SpreadParts<'_>) {
         account_all(&mut result.parts, parts.whole);
         result.groups.iter_mut().for_each(|group| group.first_byte_ns = None);
+        leave_out_idle_redirects(result);
         if let Ok(compiled) = self.compile(&[]) {
             judge(result, &compiled.thresholds, parts.whole);
         }

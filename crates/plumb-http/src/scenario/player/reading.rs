@@ -4,21 +4,19 @@ use plumb_engine::{Op, Step as Reading, Then};
 use plumb_measure::{Answer, FailureKind, Outcome, ServerTimes};
 use plumb_scenario::answer;
 use plumb_scenario::check::CheckFailed;
+use plumb_scenario::extract::Address;
 use plumb_scenario::file::Cookies;
 use plumb_scenario::variables::{Slot, Value};
 use plumb_wire::http::{Body, Head, RawHead};
-use plumb_wire::secret::masked_url;
 
 use super::super::coding::Coding;
-use super::super::request_template::Origin;
+use super::super::origin::Origins;
+use super::exchange::{Astray, Exchange, LOCATION, led_to};
 use super::{NOW_NS, Player, User};
 use crate::probe::{bad_head, unreadable_head};
 
 /// Content that is kept for checks and extractions at most, decoded.
 const KEPT_BYTES_MAX: usize = 32 << 20;
-
-/// The header that says where a redirect leads.
-const LOCATION: &str = "location";
 
 /// An answer that is coming in; `None` between two.
 #[derive(Debug, Default)]
@@ -210,12 +208,22 @@ impl Player {
             content: &coming.content,
         };
         let step = &self.script.steps[usize::from(tag)];
+        if step.follows(answer.status) {
+            let heard = (answer.status, answer.head);
+            match user.exchange.lead_on(step, heard, &self.script.origins) {
+                Ok(true) => return None,
+                Ok(false) => {}
+                Err(Astray(words)) => {
+                    return Some(Fault { kind: FailureKind::UnexpectedStatus, words });
+                }
+            }
+        }
         if let Err(failed) = step.checker.judge(&answer) {
             let kind = match failed {
                 CheckFailed::Status(_) => FailureKind::UnexpectedStatus,
                 _ => FailureKind::CheckFailed,
             };
-            let words = step.checker.words(failed) + &led_to(&answer);
+            let words = step.checker.words(failed) + &led_to(answer.status, answer.head);
             return Some(Fault { kind, words });
         }
         let mut fault = None;
@@ -225,9 +233,12 @@ impl Player {
             let slot = extract.slot();
             match extract.value(&answer, &mut user.draw) {
                 Ok(value) => {
-                    let value = match extract.takes_location() {
-                        true => absolute(value, &answer, &self.script.origin, &user.target),
-                        false => value,
+                    let value = match extract.address() {
+                        Some(which) => {
+                            let origins = &self.script.origins;
+                            absolute(value, which, &answer, (origins, &user.exchange))
+                        }
+                        None => value,
                     };
                     self.remember(slot, &value);
                     user.variables.set(slot, value);
@@ -264,7 +275,8 @@ impl Player {
         }
         if seen.cookies.1 {
             for line in head.values("set-cookie") {
-                user.jar.take(line, &user.target, NOW_NS);
+                let Exchange { route, target, .. } = &user.exchange;
+                user.jar.take(usize::from(*route), line, target, NOW_NS);
             }
         }
     }
@@ -281,31 +293,23 @@ fn is_redirect(status: u16) -> bool {
     (300..400).contains(&status)
 }
 
-/// Where an answer would lead that nobody expected, in words.
-fn led_to(answer: &answer::Answer<'_>) -> String {
-    let location = RawHead::new(answer.head).values(LOCATION).next();
-    match location.filter(|_| is_redirect(answer.status)) {
-        Some(location) => format!(
-            ": it leads to {}, which nobody follows; write check = {{ status = \"{}\" }} where that is \
-             right, or extract the header Location and ask for it",
-            masked_url(location),
-            answer.status
-        ),
-        None => String::new(),
-    }
-}
-
-/// `value` with addresses in the place of references: what is the whole `Location` of an answer to
-/// a request for `target` is relative to that. What is a part of it stays.
+/// `value` with addresses in the place of references: they are relative to what `exchange` asked for.
+/// What is only a part of a `Location` stays.
 ///
 /// # Source
 /// RFC 9110, section 10.2.2; RFC 3986, section 5.
-fn absolute(value: Value, answer: &answer::Answer<'_>, origin: &Origin, target: &str) -> Value {
+fn absolute(
+    value: Value,
+    which: Address,
+    answer: &answer::Answer<'_>,
+    (origins, exchange): (&Origins, &Exchange),
+) -> Value {
     let address = |text: &str| {
-        let is_whole = RawHead::new(answer.head).values(LOCATION).any(|whole| whole == text);
-        let asked = origin.url().join(target).ok().filter(|_| is_whole);
+        let is_whole = || RawHead::new(answer.head).values(LOCATION).any(|whole| whole == text);
+        let asked = origins.url(exchange.route, &exchange.target);
+        let asked = asked.filter(|_| which == Address::Any || is_whole());
         match asked.and_then(|asked| asked.join(text).ok()) {
-            Some(url) if url.same_origin(origin.url()) => url.target().to_owned(),
+            Some(url) if url.same_origin(origins.base()) => url.target().to_owned(),
             Some(url) => url.to_string(),
             None => text.to_owned(), // whoever asks for it is told
         }

@@ -4,7 +4,8 @@ use plumb_measure::LoadPart;
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioSource;
 
-use super::super::script::{Overrides, compile, origin};
+use super::super::origin::Origins;
+use super::super::script::{Overrides, compile};
 use super::*;
 
 /// One user that asks for one page and looks into it.
@@ -21,8 +22,8 @@ fn player(step: &str) -> Player {
         body_bytes_max: 100,
         part: LoadPart::default(),
     };
-    let origin = origin(&source, None, None).unwrap();
-    let mut compiled = compile(&source, &origin, &overrides, 1, &[]).unwrap();
+    let origins = Arc::new(Origins::new(&source, None, None).unwrap());
+    let mut compiled = compile(&source, &origins, &overrides, 1, &[]).unwrap();
     Player::new(compiled.scripts.remove(0), ToldNames::default(), None)
 }
 

@@ -62,6 +62,9 @@ struct Preview {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     base: String,
+    /// Further servers that may be asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<String>,
     /// Absent: drawn when the load begins.
@@ -108,7 +111,8 @@ impl Preview {
             plumb: Program { version: env!("CARGO_PKG_VERSION").into() },
             file: load.source.path().into(),
             name: file.name.clone(),
-            base: load.origin.url().to_string(),
+            base: load.origins.base().to_string(),
+            hosts: load.origins.others().map(ToString::to_string).collect(),
             proxy: load.routes.proxy().map(|proxy| proxy.url().to_string()),
             seed,
             warmup_ns: plan.warmup.ns(),

@@ -43,6 +43,8 @@ fn head(preview: &Preview) -> Vec<String> {
     let named = preview.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let (file, base) = (preview.file.display(), preview.base.trim_end_matches('/'));
     let mut lines = vec![format!("{file}{named} against {base}: nothing is asked for now")];
+    let hosts: Vec<&str> = preview.hosts.iter().map(|it| it.trim_end_matches('/')).collect();
+    lines.extend((!hosts.is_empty()).then(|| entry("hosts", &hosts.join(", "))));
     lines.extend(preview.proxy.as_ref().map(|proxy| entry("proxy", proxy)));
     lines.push(entry("length", &length(preview)));
     let timeout = span(preview.timeout_ns);

@@ -1,0 +1,136 @@
+//! Further connections of users that have several: to other hosts, or several to one.
+//!
+//! Each is made when its user first asks over it, is kept as long as the server keeps it, and closed
+//! when the user leaves. What waits for one fails when it cannot be made.
+
+use std::num::NonZeroUsize;
+
+use plumb_measure::FailureKind;
+
+use super::{Drive, script};
+use crate::Endpoint;
+use crate::conn::{Conn, Flight, Moment, Phase};
+use crate::link::Link;
+use crate::poll::Time;
+use crate::protocol::Protocol;
+
+impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
+    /// The number of the user of connection `index` among those of this thread.
+    pub(super) fn owner(&self, index: usize) -> usize {
+        if P::SCRIPTED { self.conns[index].owner } else { index }
+    }
+
+    /// The number of the user of connection `index` among all.
+    pub(super) fn number(&self, index: usize) -> usize {
+        script::number::<P>(self.job.share, self.owner(index))
+    }
+
+    /// True when connection `index` is not the one that its user began with.
+    pub(super) fn is_aside(&self, index: usize) -> bool {
+        P::SCRIPTED && self.conns[index].owner != index
+    }
+
+    /// Where `route` leads.
+    pub(super) fn endpoint(&self, route: u16) -> &Endpoint {
+        let other = usize::from(route).checked_sub(1);
+        other.and_then(|at| self.job.others.get(at)).unwrap_or(self.job.endpoint)
+    }
+
+    /// Sends what was encoded over a connection of `user` to `route` that is free, or over a new
+    /// one once it stands.
+    pub(super) fn send_over(&mut self, user: usize, route: u16, mut flight: Flight) {
+        self.begun += u64::from(flight.counts);
+        let index = self.free_over(user, route);
+        let open = self.conns[index].open();
+        if !open && flight.due == Moment::NONE {
+            flight.due = Moment::at(self.now); // what it waits is part of its response time
+        }
+        self.conns[index].flights.push_back(flight);
+        self.in_flight += 1;
+        if open {
+            self.send(index);
+            return;
+        }
+        let request = std::mem::take(&mut self.requests);
+        // an error would be that of a first connection, and that of the user has stood
+        let started = self.connect(index);
+        if let (Ok(()), Some(channel)) = (started, self.conns[index].phase.channel()) {
+            channel.hold(&request);
+        }
+        self.requests = request;
+        self.requests.clear();
+    }
+
+    /// A connection of `user` over `route` on which nothing is under way: one that stands, if there
+    /// is one.
+    fn free_over(&mut self, user: usize, route: u16) -> usize {
+        let (mut at, mut down) = (user, None);
+        let last = loop {
+            let conn = &mut self.conns[at];
+            let idle = conn.route == route && conn.flights.is_empty();
+            let hung_up = conn.phase.channel().is_some_and(|channel| channel.hung_up());
+            if idle && conn.open() && !hung_up {
+                return at;
+            }
+            if idle && at != user && (matches!(conn.phase, Phase::Down { .. }) || hung_up) {
+                down = Some(at);
+            }
+            match conn.beside {
+                Some(next) => at = next.get(),
+                None => break at,
+            }
+        };
+        if let Some(index) = down {
+            if self.conns[index].phase.channel().is_some() {
+                self.recorder.quiet_closes += 1; // its end is about to be read
+                self.close(index);
+            }
+            return index;
+        }
+        let index = self.conns.len();
+        self.conns.push(Conn::new(user, route));
+        self.conns[index].phase = Phase::Down { retry_at: u64::MAX };
+        self.conns[last].beside = NonZeroUsize::new(index);
+        self.watch.add();
+        index
+    }
+
+    /// The connection that something waits for cannot be made.
+    pub(super) fn fail_waiting(&mut self, index: usize, kind: FailureKind) {
+        let flight = self.conns[index].flights.pop_front();
+        self.in_flight -= usize::from(flight.is_some());
+        self.drop_connection(index);
+        let owner = self.conns[index].owner;
+        if let Some(flight) = flight {
+            self.fail_unsent(owner, flight, kind);
+        }
+        self.go_on(owner);
+    }
+
+    /// Something of `user` has ended on another connection than its own: it goes on.
+    pub(super) fn go_on(&mut self, user: usize) {
+        match &self.conns[user].phase {
+            Phase::Open { .. } => self.ready_for_work(user),
+            Phase::Down { .. } => {
+                let retry_at = self.now.max(self.needs_none_before(user));
+                self.conns[user].phase = Phase::Down { retry_at };
+                self.ask_wake(user);
+            }
+            Phase::Connecting { .. }
+            | Phase::Handshaking { .. }
+            | Phase::Greeting { .. }
+            | Phase::Finished => {}
+        }
+    }
+
+    /// Closes all connections of `user` but its own.
+    pub(super) fn close_others(&mut self, user: usize) {
+        let mut next = self.conns[user].beside;
+        while let Some(at) = next {
+            self.close(at.get());
+            let conn = &mut self.conns[at.get()];
+            conn.phase = Phase::Down { retry_at: u64::MAX };
+            next = conn.beside;
+        }
+    }
+}

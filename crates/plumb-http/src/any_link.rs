@@ -1,0 +1,82 @@
+//! One link or another, where the connections of one load differ.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use plumb_engine::tls::Tls;
+use plumb_engine::{Link, Plain, Received};
+
+use crate::route::Links;
+use crate::tunnel::Tunnel;
+
+/// The link of a connection to one of several servers.
+#[derive(Debug)]
+pub(crate) enum AnyLink {
+    Plain(Plain),
+    Tls(Box<Tls>),
+    /// TLS through a proxy.
+    Tunnel(Box<Tunnel<Tls>>),
+}
+
+impl AnyLink {
+    /// A link of this kind.
+    pub(crate) fn of(links: &Links) -> Self {
+        match links {
+            Links::Plain => Self::Plain(Plain),
+            Links::Tls(tls) => Self::Tls(Box::new(tls.link())),
+            Links::Tunnel(opening, tls) => {
+                Self::Tunnel(Box::new(Tunnel::new(Arc::clone(opening), tls.link())))
+            }
+        }
+    }
+}
+
+/// Does the same with whichever link it is.
+macro_rules! each {
+    ($this:expr, $link:ident => $does:expr) => {
+        match $this {
+            AnyLink::Plain($link) => $does,
+            AnyLink::Tls($link) => $does,
+            AnyLink::Tunnel($link) => $does,
+        }
+    };
+}
+
+impl Link for AnyLink {
+    fn encrypted(&self) -> bool {
+        !matches!(self, Self::Plain(_))
+    }
+
+    fn handshake(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        each!(self, link => link.handshake(socket))
+    }
+
+    fn proof(&self) -> Option<String> {
+        each!(self, link => link.proof())
+    }
+
+    fn resumed(&self) -> bool {
+        each!(self, link => link.resumed())
+    }
+
+    fn holds_back(&self) -> bool {
+        each!(self, link => link.holds_back())
+    }
+
+    fn finish(&mut self, socket: BorrowedFd<'_>) {
+        each!(self, link => link.finish(socket));
+    }
+
+    fn recv(&mut self, socket: BorrowedFd<'_>, into: &mut Vec<u8>) -> io::Result<Received> {
+        each!(self, link => link.recv(socket, into))
+    }
+
+    fn send(&mut self, socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+        each!(self, link => link.send(socket, bytes))
+    }
+
+    fn flush(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        each!(self, link => link.flush(socket))
+    }
+}

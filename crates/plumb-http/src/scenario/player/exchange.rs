@@ -1,0 +1,185 @@
+//! The request that a user has under way, and the redirects behind it.
+
+use plumb_engine::{OpEnd, OperationGroup};
+use plumb_measure::{FailureKind, Outcome, TraceId};
+use plumb_wire::http::{RawHead, Url};
+use plumb_wire::secret::masked_url;
+
+use super::super::origin::{Origins, Place};
+use super::super::program::Step;
+use super::super::request_template::{Hop, name_it};
+
+/// The header that says where a redirect leads.
+pub(super) const LOCATION: &str = "location";
+
+/// A request of a step: from the first that it asks for to the last of its redirects.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    /// The number of the step.
+    pub(super) tag: u16,
+    /// It was asked for, and has not ended.
+    pub(super) under_way: bool,
+    /// Where it went last, for the cookies and the redirect that come with the answer.
+    pub(super) route: u16,
+    pub(super) target: String,
+    /// The trace of its last request.
+    pub(super) trace: Option<TraceId>,
+    /// Redirects that it has followed; `None` without any.
+    pub(super) chain: Option<Box<Chain>>,
+}
+
+/// Redirects behind a request.
+#[derive(Debug)]
+pub(super) struct Chain {
+    /// The last of them.
+    pub(super) hop: Hop,
+    /// It is not asked for yet.
+    pub(super) pending: bool,
+    /// How many.
+    number: u8,
+    /// What was asked for, first to last, without secrets.
+    visited: Vec<String>,
+    /// How long the requests took whose answers led here, nanoseconds.
+    took_ns: u64,
+    /// All of them began within the recorded part of the run.
+    counts: bool,
+}
+
+/// Addresses of a chain that are told at most, and characters of each.
+const TOLD: usize = 6;
+const TOLD_CHARS: usize = 200;
+
+/// Why a redirect is not followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Astray(pub(super) String);
+
+impl Exchange {
+    /// The redirect that is to be asked for next.
+    pub(super) fn pending(&self) -> Option<&Hop> {
+        self.chain.as_deref().filter(|chain| chain.pending).map(|chain| &chain.hop)
+    }
+
+    /// The answer with `status` and `head` to this request of `step` is a redirect that is followed:
+    /// true when it names where to.
+    pub(super) fn lead_on(
+        &mut self,
+        step: &Step,
+        (status, head): (u16, &[u8]),
+        origins: &Origins,
+    ) -> Result<bool, Astray> {
+        let location = RawHead::new(head).values(LOCATION).next();
+        let (Some(location), Some(asked)) = (location, origins.url(self.route, &self.target))
+        else {
+            return Ok(false);
+        };
+        let said = masked_url(location);
+        let url = asked.join(location).map_err(|error| {
+            Astray(format!("the redirect {status} leads to {said}, which is no address: {error}"))
+        })?;
+        let Some(place) = origins.place_of(&url) else {
+            let shown = url.masked();
+            let remedy = name_it(&shown);
+            return Err(Astray(format!(
+                "the redirect {status} leads to {shown}, which is another server: {remedy}"
+            )));
+        };
+        self.follow(step, status, (&asked, &url), place)?;
+        Ok(true)
+    }
+
+    fn follow(
+        &mut self,
+        step: &Step,
+        status: u16,
+        (asked, url): (&Url, &Url),
+        place: Place,
+    ) -> Result<(), Astray> {
+        let first = self.route;
+        let chain = self.chain.get_or_insert_with(|| {
+            let nowhere = Place { route: first, target: String::new() };
+            Box::new(Chain {
+                hop: Hop { place: nowhere, first, gets: false },
+                pending: false,
+                number: 0,
+                visited: Vec::new(),
+                took_ns: 0,
+                counts: true,
+            })
+        });
+        chain.visited.push(asked.masked().chars().take(TOLD_CHARS).collect());
+        if chain.number == step.redirects {
+            return Err(Astray(chain.too_many(url)));
+        }
+        chain.number += 1;
+        chain.hop.gets |= step.request_template.is_turned_by(status);
+        chain.hop.place = place;
+        chain.pending = true;
+        Ok(())
+    }
+
+    /// An operation of this exchange has ended. `None`: a redirect follows, and the operation is
+    /// recorded as one; else how long the exchange took, nanoseconds, and whether all of it counts.
+    pub(super) fn ended(&mut self, step: &Step, end: &mut OpEnd) -> Option<(u64, bool)> {
+        self.under_way = false;
+        let Some(chain) = &mut self.chain else { return Some((end.took_ns, end.counts)) };
+        chain.took_ns += end.took_ns;
+        chain.counts &= end.counts;
+        if chain.pending {
+            if let Some(rows) = step.hop_rows {
+                end.op.label = rows.row(chain.number);
+            }
+            return None;
+        }
+        Some((chain.took_ns, chain.counts))
+    }
+
+    /// The exchange is over, with `failed`: the row of the step with all its redirects, if it has
+    /// followed any.
+    pub(super) fn whole(
+        &mut self,
+        step: &Step,
+        failed: Option<FailureKind>,
+    ) -> Option<OperationGroup> {
+        let chain = self.chain.take().filter(|chain| chain.counts && chain.number > 0)?;
+        let outcome = failed.map_or(Outcome::Ok, Outcome::Failed);
+        Some(OperationGroup { row: step.hop_rows?.whole, took_ns: chain.took_ns, outcome })
+    }
+
+    /// How long the requests took whose answers led to the last one, nanoseconds.
+    pub(super) fn before_ns(&self) -> u64 {
+        self.chain.as_ref().map_or(0, |chain| chain.took_ns)
+    }
+}
+
+impl Chain {
+    /// That there are too many, and whether they go round in a circle.
+    fn too_many(&self, last: &Url) -> String {
+        let last: String = last.masked().chars().take(TOLD_CHARS).collect();
+        let circle = self.visited.iter().rposition(|visited| *visited == last);
+        match circle {
+            Some(from) => format!(
+                "more than {} redirects, in a circle: {} -> {last}",
+                self.number,
+                self.visited[from..].iter().take(TOLD).cloned().collect::<Vec<_>>().join(" -> ")
+            ),
+            None => format!(
+                "more than {} redirects, the last to {last}; redirects = N allows for more",
+                self.number
+            ),
+        }
+    }
+}
+
+/// Where an answer would lead that nobody follows, in words.
+pub(super) fn led_to(status: u16, head: &[u8]) -> String {
+    let location = RawHead::new(head).values(LOCATION).next();
+    match location.filter(|_| (300..400).contains(&status)) {
+        Some(location) => format!(
+            ": it leads to {}, which is not followed; write check = {{ status = \"{status}\" }} where \
+             that is right, redirects = true to follow it, or extract the header Location and ask for \
+             it",
+            masked_url(location),
+        ),
+        None => String::new(),
+    }
+}
