@@ -161,6 +161,15 @@ pub trait Service {
         None
     }
 
+    /// Appends to `out` a message that a client has not asked for, and says whose it is; `None` when
+    /// there is none. Whether the client waits stays as it is. Called behind
+    /// [`late_reply`](Self::late_reply), once a wake and until `None`, before
+    /// [`settle`](Self::settle), where [`WAITS`](Self::WAITS).
+    fn message(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        let _ = out;
+        None
+    }
+
     /// A client connected. `Err` holds the farewell that is sent before the connection is closed.
     ///
     /// # Errors

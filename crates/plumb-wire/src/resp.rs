@@ -246,6 +246,12 @@ pub fn push_null(out: &mut Vec<u8>, version: u8) {
     out.extend_from_slice(if version == 3 { b"_\r\n" } else { b"$-1\r\n" });
 }
 
+/// Announces a message of `count` parts that follow: nobody has asked for it. Version 3 has a sign
+/// of its own for it.
+pub fn push_message(out: &mut Vec<u8>, count: usize, version: u8) {
+    head(out, if version == 3 { b'>' } else { b'*' }, count);
+}
+
 /// Announces an array of `count` replies that follow.
 pub fn push_array(out: &mut Vec<u8>, count: usize) {
     head(out, b'*', count);

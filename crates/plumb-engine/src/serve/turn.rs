@@ -239,6 +239,16 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 self.owe(connection_id.index);
             }
         }
+        while let Some(connection_id) = self.service.message(&mut self.reply) {
+            let slot = self.slots.get_mut(connection_id.index);
+            let slot = slot.filter(|slot| slot.generation == connection_id.generation);
+            let client = slot.and_then(|slot| slot.client.as_mut());
+            let there = client.map(|client| client.channel.hold(&self.reply)).is_some();
+            self.reply.clear();
+            if there {
+                self.owe(connection_id.index);
+            }
+        }
     }
 
     /// Everybody's replies at once, after the service has made them last.

@@ -1,5 +1,7 @@
 //! Clients, and what they say to make themselves known.
 
+use std::collections::BTreeSet;
+
 use plumb_engine::{ConnectionId, Peer};
 use plumb_measure::Clock;
 use plumb_wire::resp;
@@ -42,6 +44,8 @@ pub(super) struct Client {
     pub(super) owners: Vec<OwnerId>,
     /// The version of RESP it speaks.
     pub(super) version: u8,
+    /// What it listens to.
+    pub(super) channels: BTreeSet<Vec<u8>>,
     known: bool,
     name: Vec<u8>,
     /// Which of its owners is looked at next.
@@ -60,6 +64,7 @@ impl Client {
             closes: false,
             owners: Vec::new(),
             version: 2,
+            channels: BTreeSet::new(),
             known: false,
             name: Vec::new(),
             next: 0,
@@ -101,6 +106,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         match (verb, command.len()) {
+            (b"PING", 1..=2) if self.only_listens(client) => {
+                resp::push_array(out, 2);
+                resp::push_bulk(out, b"pong");
+                resp::push_bulk(out, command.get(1));
+            }
             (b"PING", 1) => resp::push_simple(out, "PONG"),
             (b"PING", 2) | (b"ECHO", 2) => resp::push_bulk(out, command.get(1)),
             (b"PING", _) => return Err(Refusal::Arity("ping")),

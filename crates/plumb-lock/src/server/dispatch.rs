@@ -43,7 +43,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         command: Command<'_>,
         out: &mut Vec<u8>,
     ) -> Result<After, Refusal> {
-        const LONGEST: usize = 8;
+        const LONGEST: usize = 11;
         let mut capitals = [0; LONGEST];
         let word = command.get(0);
         let Some(verb) = capitals.get_mut(..word.len()) else {
@@ -62,6 +62,11 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         }
         if !self.may(client) && !matches!(&*verb, b"AUTH" | b"HELLO" | b"QUIT") {
             return Err(Refusal::NoAuth);
+        }
+        if self.only_listens(client)
+            && !matches!(&*verb, b"SUBSCRIBE" | b"UNSUBSCRIBE" | b"PING" | b"QUIT")
+        {
+            return Err(Refusal::Subscribed(command.text(0).to_lowercase()));
         }
         if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client)? {
             return Ok(After::Wait);
@@ -87,16 +92,14 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             b"EPOCH" => return Err(Refusal::Arity("epoch")),
             b"SET" => self.set(client, command, out)?,
             b"DEL" | b"UNLINK" => self.del(client, command, out)?,
-            b"GET" => self.get(client, command, out)?,
-            b"EXISTS" => self.exists(command, out)?,
-            b"PTTL" => self.pttl(command, out)?,
-            b"EVAL" | b"EVALSHA" => self.eval(command, out)?,
-            b"SCRIPT" => self.script(command, out)?,
+            b"EVAL" | b"EVALSHA" => self.eval(client, command, out)?,
+            b"SUBSCRIBE" => self.subscribe(client, command, out)?,
+            b"UNSUBSCRIBE" => self.unsubscribe(client, command, out),
             b"QUIT" => {
                 resp::push_simple(out, "OK");
                 return Ok(After::Close);
             }
-            _ => self.courtesy(client, command, verb, out)?,
+            _ => self.about_keys(client, command, verb, out)?,
         }
         Ok(After::Next)
     }

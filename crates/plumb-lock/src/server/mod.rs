@@ -5,6 +5,7 @@
 //! takes long is done in slices: nobody is held up by what somebody else has asked for.
 
 mod care;
+mod channels;
 mod connection;
 mod dispatch;
 mod enqueue;
@@ -16,7 +17,6 @@ mod lives;
 mod refusal;
 mod removal;
 mod scrape;
-mod script;
 mod service;
 mod terms;
 mod waiters;
@@ -32,12 +32,13 @@ use plumb_wire::resp::{self, Words};
 
 use crate::journal::{Notes, Restored};
 use crate::table::{OwnerId, Rules, Sound, Table, TablePart};
+use channels::Channels;
 use connection::Client;
 use guesses::Guesses;
+use keys::{Latches, Scripts};
 use lives::{Key, Life, Lives, NEVER};
 use refusal::Refusal;
 use removal::Search;
-use script::Scripts;
 use waiters::{Waiters, Wish};
 
 /// What the server allows, and who it is.
@@ -129,6 +130,8 @@ pub struct LockServer<'a, C, R = Sound> {
     notes: Notes,
     lives: Lives,
     scripts: Scripts,
+    latches: Latches,
+    channels: Channels,
     clients: Vec<Option<Client>>,
     free: Vec<usize>,
     connections_so_far: u64,
@@ -217,6 +220,8 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             notes,
             lives,
             scripts: Scripts::default(),
+            latches: Latches::default(),
+            channels: Channels::default(),
             clients: Vec::new(),
             free: Vec::new(),
             connections_so_far: 0,

@@ -39,9 +39,28 @@ pub(super) enum Refusal {
     #[error("ERR DB index is out of range; there is only 0")]
     Database,
     #[error(
-        "ERR a lock is SET key value NX, with PX milliseconds or EX seconds; nothing else can be set here"
+        "ERR syntax error: a lock is SET key value NX, or XX to set it again, with PX milliseconds \
+         or EX seconds; nothing else can be set here"
     )]
     Set,
+    #[error(
+        "ERR the key has another value, which another connection has set: it is somebody's lock; \
+         release it by a script that compares the value"
+    )]
+    OfAnother,
+    #[error("WRONGTYPE Operation against a key holding the wrong kind of value")]
+    WrongType,
+    #[error("ERR the lock is held 65,535 times already")]
+    HeldTooOften,
+    #[error(
+        "ERR a client may subscribe to at most {0} channels, whose names have at most {1} bytes"
+    )]
+    Channels(usize, usize),
+    #[error(
+        "ERR Can't execute '{0}': only SUBSCRIBE / UNSUBSCRIBE / PING / QUIT are allowed in this \
+         context"
+    )]
+    Subscribed(String),
     #[error("NOSCRIPT No matching script. Please use EVAL.")]
     NoScript,
     #[error("ERR the lock would be inherited more than 65,535 times")]

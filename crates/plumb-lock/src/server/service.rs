@@ -104,7 +104,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn wake_at(&self) -> Option<u64> {
-        if self.has_more_to_do() {
+        if self.has_more_to_do() || self.channels.has_more_to_say() {
             return Some(0);
         }
         let times = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at()];
@@ -124,6 +124,10 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         answered
     }
 
+    fn message(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        self.say_next(out)
+    }
+
     fn settle(&mut self) -> io::Result<()> {
         self.end_turn();
         self.notes.settle(self.now, &self.table)
@@ -141,6 +145,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
         };
         self.free.push(conn);
         self.forget_search(conn);
+        self.channels.forget(conn, &client.channels);
         if let Some(seat) = client.seat {
             self.waiters.answered(seat);
         }

@@ -44,12 +44,29 @@ impl Foreign {
 
     /// Redis on port 6379 of `host`; `Err` says why not.
     pub(crate) fn redis(place: &Namespace, host: &str) -> Result<Self, String> {
+        Self::redis_at(host, "6379", |words, folder| place.start_as("redis-server", words, folder))
+    }
+
+    /// Redis on a free port of 127.0.0.1; `Err` says why not.
+    pub(crate) fn redis_here() -> Result<Self, String> {
+        let address = super::free_address();
+        let (host, port) = address.rsplit_once(':').expect("an address of TCP");
+        Self::redis_at(host, port, |words, folder| {
+            Program::start_as(Path::new("redis-server"), words, folder)
+        })
+    }
+
+    fn redis_at(
+        host: &str,
+        port: &str,
+        start: impl Fn(&[&str], &Path) -> Program,
+    ) -> Result<Self, String> {
         installed("redis-server", "redis-server")?;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let words = ["--port", "6379", "--bind", host, "--save", "", "--protected-mode", "no"];
-        let program = place.start_as("redis-server", &words, folder.path());
+        let words = ["--port", port, "--bind", host, "--save", "", "--protected-mode", "no"];
+        let program = start(&words, folder.path());
         while !program.line().contains("eady to accept connections") {}
-        Ok(Self { _program: program, _folder: folder, address: format!("{host}:6379") })
+        Ok(Self { _program: program, _folder: folder, address: format!("{host}:{port}") })
     }
 }
 

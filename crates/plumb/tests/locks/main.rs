@@ -6,6 +6,7 @@ mod kit;
 mod lock;
 mod lock_exclusion;
 mod lock_journal;
+mod lock_libraries;
 mod lock_load;
 mod lock_postgres;
 mod lock_redis;

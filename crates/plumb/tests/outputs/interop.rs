@@ -1,5 +1,5 @@
 //! The same protocol and the same file formats as programs that were not written here: pysap for
-//! NI, the `HdrHistogram` of Python for interval logs, redis-py and redlock-py for locks.
+//! NI, the `HdrHistogram` of Python for interval logs.
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
 use crate::kit;
@@ -18,7 +18,7 @@ fn folder() -> TempDir {
 /// Starts one of the scripts in `tests/interop`.
 fn script(name: &str, words: &[&str]) -> Program {
     let python = std::env::var_os("PLUMB_TEST_PYTHON").map(PathBuf::from).expect(
-        "PLUMB_TEST_PYTHON must name a Python that has pysap, hdrhistogram and redis: run ./test, which \
+        "PLUMB_TEST_PYTHON must name a Python that has pysap and hdrhistogram: run ./test, which \
          sets it up",
     );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop").join(name);
@@ -168,23 +168,4 @@ fn a_route_is_asked_for_in_the_bytes_of_a_foreign_client() {
     let theirs = script("ni_route.py", &[&route]).wait().with(0).stdout;
     let ours: String = router.request().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(ours, theirs.trim());
-}
-
-#[test]
-fn lock_libraries_of_redis_work_as_they_are() {
-    let folder = folder();
-    let words = ["lock", "serve", "--listen", "127.0.0.1:0", "--quiet"];
-    let server = Program::start(&words, folder.path());
-    let line = server.line();
-    let address = line.strip_prefix("listening on ").expect("where it listens");
-    let (host, port) = address.rsplit_once(':').expect("an address with a port");
-    let seen = found("redis_locks.py", &[host, port]);
-    let expected = json!({
-        "redis-py": {
-            "first": true, "second": false, "owned": true, "extended": true, "reacquired": true,
-            "stolen": false, "third": true, "locked": true,
-        },
-        "redlock": { "first": true, "second": false, "third": true, "fourth": false },
-    });
-    assert_eq!(seen, expected);
 }

@@ -12,6 +12,8 @@ struct Waiter {
     waiting: Vec<(ConnectionId, u64)>,
     now: u64,
     go: bool,
+    /// Who is told something without having asked.
+    told: Option<ConnectionId>,
     ended: Vec<Ended>,
 }
 
@@ -34,12 +36,13 @@ impl Service for Waiter {
         conn.connection_id = Some(connection_id);
     }
 
-    /// `w` waits for a second, `g` lets all go, anything else is answered at once.
+    /// `w` waits for a second, `g` lets all go, `t` tells the first that waits something, anything else is answered at once.
     fn serve(&mut self, conn: &mut Waiting, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         conn.waits = bytes[0] == b'w';
         match bytes[0] {
             b'w' => self.waiting.push((conn.connection_id.unwrap(), self.now + 1_000 * MS)),
             b'g' => self.go = true,
+            b't' => self.told = self.waiting.first().map(|(id, _)| *id),
             byte => out.push(byte),
         }
         Served { consumed: 1, echo: 0, close: false }
@@ -61,6 +64,12 @@ impl Service for Waiter {
         let over = self.waiting.iter().position(|(_, until)| self.go || *until <= self.now)?;
         out.extend_from_slice(if self.go { b"gone" } else { b"late" });
         Some(self.waiting.remove(over).0)
+    }
+
+    fn message(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        let told = self.told.take()?;
+        out.extend_from_slice(b"told");
+        Some(told)
     }
 
     fn close(&mut self, _: Waiting, ended: Ended) {
@@ -106,6 +115,25 @@ fn one_client_ends_the_wait_of_another() {
         None
     });
     assert_eq!(told.iter().collect::<String>(), "gone1");
+}
+
+#[test]
+fn whoever_is_told_something_goes_on_waiting() {
+    let stand = Stand::new();
+    let (mut client, mut other) = (stand.connect(), stand.connect());
+    client.write_all(b"w1").unwrap();
+    let mut service = Waiter::default();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut looks = 0;
+    stand.serve(&plan(), &mut service, move |_| {
+        looks += 1;
+        if looks == 2 {
+            other.write_all(b"t").unwrap();
+        }
+        tell.send(said(&mut client)).unwrap();
+        None
+    });
+    assert_eq!(told.iter().collect::<String>(), "toldlate1");
 }
 
 #[test]
