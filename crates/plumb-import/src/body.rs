@@ -8,9 +8,6 @@ use super::template::literal;
 /// How a secret of a URL must be written there.
 const IN_URL: &str = " percent-encoded";
 
-/// The boundary of a body of several parts that this crate makes.
-pub(crate) const BOUNDARY: &str = "plumb-part-of-a-form-7MA4YWxk";
-
 /// A form of several parts, none of them a file: names and values that are written as they are.
 ///
 /// # Source

@@ -21,8 +21,22 @@ pub(crate) struct Draft {
     pub(crate) notes: Notes,
     /// Who asks, where the file said it. It is never written into the scenario.
     pub(crate) login: Option<Login>,
+    /// A data file that goes with the scenario.
+    pub(crate) data: Option<DataFile>,
     /// The scenarios whose users it is, by number; none: all of them.
     pub(crate) login_of: Vec<usize>,
+}
+
+/// A data file that is written beside the scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct DataFile {
+    /// CSV.
+    pub(crate) text: String,
+}
+
+impl DataFile {
+    /// What it is called in a draft, until the scenario has a name.
+    pub(crate) const PLACE: &str = "data.csv";
 }
 
 impl Draft {

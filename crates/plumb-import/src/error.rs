@@ -32,10 +32,16 @@ pub enum ImportError {
         /// The line, from one.
         line: usize,
     },
+    /// Two files are made, and standard output is one.
+    #[error(
+        "an access log becomes a scenario and a data file beside it: name the scenario with --out \
+         SCENARIO.toml"
+    )]
+    NoOut,
     /// Neither of the formats.
     #[error(
-        "{} is none of the formats that are read: HAR begins with `{{`, JMX with `<`, and \
-         grinder.properties holds lines `grinder.NAME=VALUE`; name the format with --from",
+        "{} is none of the formats that are read: HAR begins with `{{`, JMX with `<`, \
+         grinder.properties holds lines `grinder.NAME=VALUE`, and access logs a time in brackets; name the format with --from",
         path.display()
     )]
     Format {

@@ -4,6 +4,7 @@
 //! format, and `written.rs` makes the text of it. What was not carried over is a
 //! `Note`: none of it is lost without a word.
 
+mod access_log;
 mod body;
 mod draft;
 mod error;
@@ -40,10 +41,10 @@ pub use options::{Format, ImportOptions};
 #[must_use]
 pub fn command() -> Command {
     ImportOptions::augment_args(Command::new("import"))
-        .about("Make a scenario of a HAR, a JMeter plan or a grinder.properties")
+        .about("Make a scenario of a HAR, a JMeter plan, a grinder.properties or an access log")
         .long_about(
-            "Makes a scenario of a HAR, of a test plan of JMeter, or of the properties of The \
-             Grinder, for plumb http load.\n\nPasswords and tokens are left out and become \
+            "Makes a scenario of a HAR, of a test plan of JMeter, of the properties of The \
+             Grinder, or of an access log, for plumb http load.\n\nPasswords and tokens are left out and become \
              variables. What is not carried over is named with its place, on standard error \
              and at the beginning of the scenario.",
         )
@@ -89,9 +90,12 @@ impl Import {
             Format::Har => har::import(source, &self.options)?,
             Format::Jmx => jmx::import(source, &self.options)?,
             Format::Grinder => grinder::import(source, &self.options)?,
+            Format::AccessLog => access_log::import(source, &self.options)?,
         };
+        self.name_data(&mut draft);
         self.name_credentials(source, &mut draft)?;
-        if let Some(folder) = self.folder_left(source)
+        if draft.data.is_none()
+            && let Some(folder) = self.folder_left(source)
             && from_folder(&folder, &mut draft.file)
         {
             draft.head.push(format!(
@@ -101,6 +105,22 @@ impl Import {
         }
         let text = written::text(&draft.file, &head(source, &draft), &draft.remarks)?;
         Ok((draft, text))
+    }
+
+    /// Names the data file that is written beside the scenario.
+    fn name_data(&self, draft: &mut Draft) {
+        if let (Some(_), Some(path)) = (&draft.data, self.data_out())
+            && let Some(name) = path.file_name()
+        {
+            for data in draft.file.scenario.iter_mut().flat_map(|scenario| &mut scenario.data) {
+                *data.file.get_mut() = PathBuf::from(name);
+            }
+        }
+    }
+
+    /// Where a data file goes: beside the scenario, under its name.
+    fn data_out(&self) -> Option<PathBuf> {
+        self.options.out.as_ref().map(|out| out.with_extension("csv"))
     }
 
     /// Names the file that holds the login; the login itself stands nowhere in the scenario.
@@ -164,6 +184,15 @@ impl Import {
         for path in files.into_iter().flatten() {
             self.output(path).check()?;
         }
+        let data_out = self.data_out();
+        if let Some(data) = &draft.data {
+            let path = data_out.as_ref().ok_or(ImportError::NoOut)?;
+            if self.options.out.as_ref() == Some(path) || path == &self.options.file {
+                return Err(ImportError::Twice { path: path.clone() });
+            }
+            self.output(path).check()?;
+            self.output(path).write(&data.text)?;
+        }
         if let Some(path) = self.named_twice() {
             return Err(ImportError::Twice { path });
         }
@@ -221,6 +250,7 @@ fn head(source: &Source, draft: &Draft) -> Vec<String> {
         Format::Har => "a HAR",
         Format::Jmx => "a test plan of JMeter",
         Format::Grinder => "properties of The Grinder",
+        Format::AccessLog => "an access log",
     };
     let mut head = vec![format!("Made by plumb http import from {}, {kind}.", source.name())];
     head.extend(draft.head.iter().cloned());
@@ -254,7 +284,8 @@ fn from_folder(folder: &Path, file: &mut ScenarioFile) -> bool {
         open.extend(scenario.login.iter_mut().chain(&mut scenario.step));
     }
     while let Some(step) = open.pop() {
-        if let Some(path) = &mut step.body_file {
+        let of_parts = step.parts.iter_mut().filter_map(|part| part.get_mut().file.as_mut());
+        for path in step.body_file.as_mut().into_iter().chain(of_parts) {
             let path = path.get_mut();
             *path = folder.join(&*path);
             any = true;
@@ -281,11 +312,12 @@ mod tests {
 
     use super::*;
 
-    const FILES: [(&str, Format, &str); 4] = [
+    const FILES: [(&str, Format, &str); 5] = [
         ("shop.har", Format::Har, include_str!("../tests/files/shop.har")),
         ("flights.jmx", Format::Jmx, include_str!("../tests/files/flights.jmx")),
         ("script.properties", Format::Grinder, include_str!("../tests/files/script.properties")),
         ("urls.properties", Format::Grinder, include_str!("../tests/files/urls.properties")),
+        ("access.log", Format::AccessLog, include_str!("../tests/files/access.log")),
     ];
 
     #[test]
@@ -376,7 +408,7 @@ mod tests {
             let (draft, written) = Import::new(ImportOptions::of(path)).make(&source).unwrap();
             let said = written.lines().filter(|line| line.starts_with("# ")).count();
             let remarks: usize = draft.remarks.values().map(Vec::len).sum();
-            assert!(remarks > 0 && said >= remarks, "{path}: {remarks} remarks, {said} lines");
+            assert!(said >= remarks, "{path}: {remarks} remarks, {said} lines");
             for line in draft.remarks.values().flatten() {
                 let start: String = line.chars().take(30).collect();
                 assert!(written.contains(start.trim_end()), "{path}: {line}");

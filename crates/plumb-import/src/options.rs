@@ -15,13 +15,15 @@ pub enum Format {
     Jmx,
     /// grinder.properties of The Grinder
     Grinder,
+    /// An access log in the common or the combined format, as Apache and nginx write it
+    AccessLog,
 }
 
 // The words for people stand with the command: a comment here would become help text.
 #[derive(Args, Clone, Debug)]
 #[expect(missing_docs, reason = "the options say it")]
 pub struct ImportOptions {
-    /// A HAR, a test plan of JMeter (.jmx), or a grinder.properties
+    /// A HAR, a test plan of JMeter (.jmx), a grinder.properties, or an access log
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -64,6 +66,19 @@ pub struct ImportOptions {
     /// A pause inside a page becomes a think time from here on
     #[arg(long, value_name = "TIME", default_value = "200ms", help_heading = "HAR")]
     pub think_min: Span,
+
+    /// Play the log so many times as fast
+    #[arg(long, value_name = "N", default_value = "1", value_parser = speed, help_heading = "Access log")]
+    pub speed: f64,
+
+    /// Also ask with methods that may change something, without the content that they had
+    #[arg(long, help_heading = "Access log")]
+    pub all_methods: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed: &f64| (0.001..=10_000.0).contains(speed));
+    speed.ok_or_else(|| "expected a number from 0.001 to 10000, such as 10".into())
 }
 
 fn url(text: &str) -> Result<Url, String> {
@@ -86,6 +101,8 @@ impl ImportOptions {
             check_length: false,
             keep_conditions: false,
             think_min: Span::from_ms(200),
+            speed: 1.0,
+            all_methods: false,
         }
     }
 }

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::access_log;
 use super::error::ImportError;
 use super::options::Format;
 
-/// Bytes of a HAR at most: recordings with the contents of answers are large.
+/// Bytes of a HAR or of a log at most: recordings with the contents of answers are large.
 const HAR_BYTES_MAX: u64 = 256 << 20;
 /// Bytes of a file of another format at most.
 const BYTES_MAX: u64 = 32 << 20;
@@ -34,13 +35,19 @@ impl Source {
             Some(format) => format,
             None => return Err(ImportError::Format { path: path.into() }),
         };
-        let most = if format == Format::Har { HAR_BYTES_MAX } else { BYTES_MAX };
-        if format == Format::Har {
+        let is_large = matches!(format, Format::Har | Format::AccessLog);
+        let most = if is_large { HAR_BYTES_MAX } else { BYTES_MAX };
+        if is_large {
             let rest = (HAR_BYTES_MAX + 1).saturating_sub(BYTES_MAX + 1);
             file.take(rest).read_to_end(&mut bytes).map_err(failed)?;
         }
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
             return Err(ImportError::Large { path: path.into(), most_mib: most >> 20 });
+        }
+        if format == Format::AccessLog {
+            // anybody may have sent such bytes; lines with them are named
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            return Ok(Self { path: path.into(), text, format });
         }
         let text = String::from_utf8(bytes).map_err(|error| ImportError::NotUtf8 {
             path: path.into(),
@@ -85,7 +92,12 @@ fn format_of(bytes: &[u8]) -> Option<Format> {
         _ => {
             let lines = bytes.split(|byte| *byte == b'\n').take(10_000);
             let mut lines = lines.map(<[u8]>::trim_ascii_start);
-            lines.any(|line| line.starts_with(b"grinder.")).then_some(Format::Grinder)
+            if lines.any(|line| line.starts_with(b"grinder.")) {
+                return Some(Format::Grinder);
+            }
+            let lines = bytes.split(|byte| *byte == b'\n').take(100).map(String::from_utf8_lossy);
+            let mut read = lines.map(|line| access_log::is_line(&line));
+            read.any(|is_line| is_line).then_some(Format::AccessLog)
         }
     }
 }
@@ -107,6 +119,10 @@ mod tests {
             (&b"\xef\xbb\xbf {\"log\""[..], Format::Har),
             (b"\n<?xml", Format::Jmx),
             (b"# c\n  grinder.threads=1\n", Format::Grinder),
+            (
+                b"\xff\nh - - [21/Nov/2026:03:16:39 +0100] \"GET / HTTP/1.1\" 200 1\n",
+                Format::AccessLog,
+            ),
         ] {
             let source = open(bytes).unwrap();
             assert_eq!(source.format, format);

@@ -12,14 +12,15 @@ const WIDTH: usize = 98;
 /// Keys that become tables of their own, in the order in which they follow.
 const TABLES: [&str; 4] = ["prepare", "scenario", "login", "step"];
 /// Keys that are written a line for each of their elements.
-const LINES: [&str; 4] = ["thresholds", "stages", "data", "extract"];
+const LINES: [&str; 6] = ["thresholds", "stages", "data", "extract", "parts", "batch"];
 /// Keys whose names are anybody's: written `headers.NAME = VALUE`.
-const MAPS: [&str; 2] = ["headers", "variables"];
+const MAPS: [&str; 3] = ["headers", "set", "variables"];
 /// The order of keys; one that is not named follows in the order of the alphabet.
-const ORDER: [&str; 65] = [
+const ORDER: [&str; 73] = [
     "name",
     "group",
     "repeat",
+    "while",
     "each",
     "as",
     "most",
@@ -54,15 +55,22 @@ const ORDER: [&str; 65] = [
     "thresholds",
     "share",
     "if",
+    "set",
     "body",
     "body-file",
+    "parts",
+    "batch",
+    "value",
     "file",
+    "file-name",
+    "type",
     "names",
     "delimiter",
     "take",
     "at-end",
     "check",
     "status",
+    "operations",
     "length",
     "length-min",
     "length-max",
@@ -299,6 +307,7 @@ as = "one"
 most = 10
 share = "20%"
 if = "${x} != 0"
+set = { id = "${uuid()}", "a b" = "c" }
 
 [[scenario.step.step]]
 group = "both"
@@ -307,6 +316,19 @@ group = "both"
 path = "/f/${one}"
 method = "PUT"
 body-file = "b.bin"
+
+[[scenario.step]]
+while = "${x} != 1"
+most = 3
+
+[[scenario.step.step]]
+path = "/p"
+parts = [{ name = "a", value = "b" }, { name = "f", file = "x.pdf", file-name = "y", type = "a/b" }]
+
+[[scenario.step.step]]
+path = "/b"
+batch = [{ get = "x" }, { changeset = [{ path = "y", method = "PUT", body = "{}", headers = { A = "b" } }] }]
+check = { operations = "2xx" }
 "##;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Checks: whether an answer is what it must be.
 
 use memchr::memmem::Finder;
+use plumb_wire::http::{BatchError, batch_statuses};
 use regex::bytes::Regex;
 
 use crate::answer::Answer;
@@ -30,6 +31,8 @@ pub struct Checker {
     length_max: u64,
     within_ns: u64,
     content: Vec<ContentCheck>,
+    /// Of an answer to a batch: how many operations it answers, and with which statuses.
+    batch: Option<(usize, Expected)>,
 }
 
 /// One thing that the content must hold, or must not.
@@ -68,6 +71,15 @@ pub enum CheckError {
         /// As asked for.
         max: u64,
     },
+    /// Statuses of operations.
+    #[error("operations: {cause}")]
+    Operations {
+        /// What is wrong.
+        cause: NoStatus,
+    },
+    /// Operations of a step that is no batch.
+    #[error("operations belongs to a step with a batch")]
+    NoBatch,
     /// A length of its own beside bounds.
     #[error("length says it all: leave length-min and length-max out")]
     LengthTwice,
@@ -82,6 +94,12 @@ pub enum CheckFailed {
     Length(u64),
     /// The check of the content with this number, from 0.
     Content(usize),
+    /// The operation of a batch with this number, from 1, has another status than expected.
+    Operation(usize, u16),
+    /// So many operations of a batch are answered.
+    Operations(usize),
+    /// The answer is none to a batch.
+    Batch(BatchError),
     /// The answer came too late, after so many nanoseconds.
     Slow(u64),
 }
@@ -125,13 +143,31 @@ impl Checker {
             length_max,
             within_ns: check.within.map_or(u64::MAX, plumb_measure::Span::ns),
             content,
+            batch: None,
         })
+    }
+
+    /// The same, for the answer to a batch of so many operations; 0 for any other.
+    ///
+    /// # Errors
+    /// [`CheckError`] in words.
+    pub fn of_batch(self, operations: usize, check: &file::Check) -> Result<Self, CheckError> {
+        let batch = match (operations, &check.operations) {
+            (0, None) => None,
+            (0, Some(_)) => return Err(CheckError::NoBatch),
+            (operations, status) => {
+                let status = status.as_deref().unwrap_or(USUAL_STATUS);
+                let expected = status.parse().map_err(|cause| CheckError::Operations { cause })?;
+                Some((operations, expected))
+            }
+        };
+        Ok(Self { batch, ..self })
     }
 
     /// True when it judges the content, so that the content has to be kept.
     #[must_use]
     pub fn needs_content(&self) -> bool {
-        !self.content.is_empty()
+        !self.content.is_empty() || self.batch.is_some()
     }
 
     /// Judges an answer: the status first, then length and content, the time last. Without checks
@@ -150,6 +186,9 @@ impl Checker {
         let failed = self.content.iter().position(|check| !check.holds(answer.content));
         if let Some(number) = failed {
             return Err(CheckFailed::Content(number));
+        }
+        if let Some(batch) = &self.batch {
+            judge_batch(batch, answer.content)?;
         }
         if answer.took_ns > self.within_ns {
             return Err(CheckFailed::Slow(answer.took_ns));
@@ -170,6 +209,16 @@ impl Checker {
             CheckFailed::Content(number) => {
                 self.content.get(number).map_or_else(String::new, ContentCheck::words)
             }
+            CheckFailed::Operation(number, status) => format!(
+                "the status of operation {number} is {status}, expected {}",
+                self.batch.as_ref().map_or_else(String::new, |(_, status)| status.to_string())
+            ),
+            CheckFailed::Operations(count) => format!(
+                "the answer is one to {}, expected {}",
+                plumb_measure::counted(count as u64, "operation"),
+                self.batch.as_ref().map_or(0, |(operations, _)| *operations)
+            ),
+            CheckFailed::Batch(error) => format!("the answer is none to a batch: {error}"),
             CheckFailed::Slow(ns) => format!(
                 "the answer took {}, expected at most {}",
                 plumb_measure::show_ns(ns),
@@ -195,9 +244,29 @@ impl CheckFailed {
         match self {
             Self::Status(_) => "unexpected-status",
             Self::Length(_) => "wrong-length",
-            Self::Content(_) => "wrong-content",
+            Self::Content(_) | Self::Operation(..) | Self::Operations(_) | Self::Batch(_) => {
+                "wrong-content"
+            }
             Self::Slow(_) => "too-slow",
         }
+    }
+}
+
+/// Judges the answer to a batch: the first operation that failed, then how many there are. Of a change
+/// set that failed there is one answer.
+fn judge_batch(
+    (operations, expected): &(usize, Expected),
+    content: &[u8],
+) -> Result<(), CheckFailed> {
+    let statuses = batch_statuses(content).map_err(CheckFailed::Batch)?;
+    for (number, status) in (1..).zip(&statuses) {
+        if !expected.has(*status) {
+            return Err(CheckFailed::Operation(number, *status));
+        }
+    }
+    match statuses.len() == *operations {
+        true => Ok(()),
+        false => Err(CheckFailed::Operations(statuses.len())),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use plumb_wire::expression::Comparison;
 
+use crate::placeholder::{Piece, pieces};
 use crate::template::{Missing, Template, TemplateError};
 use crate::variables::{Names, Slot, Variables};
 
@@ -98,22 +99,24 @@ impl Condition {
 
 /// The first comparison outside of quotes and braces: its byte, as written, and what it is.
 fn operator_in(text: &str) -> Result<Option<(usize, &'static str, Comparison)>, ConditionError> {
-    let (mut quoted, mut braces) = (false, false);
-    for (at, char) in text.char_indices() {
-        match char {
-            '\'' => quoted = !quoted,
-            '{' => braces = text[..at].ends_with('$'),
-            '}' => braces = false,
-            _ if quoted || braces => {}
-            _ => {
-                let rest = &text[at..];
-                if let Some((word, operator)) =
-                    Comparison::WORDS.iter().find(|(word, _)| rest.starts_with(word))
-                {
-                    return Ok(Some((at, word, *operator)));
-                }
+    let (mut quoted, mut at) = (false, 0);
+    for piece in pieces(text) {
+        let Piece::Text(piece) = piece else {
+            at += piece.bytes();
+            continue;
+        };
+        for (within, char) in piece.char_indices() {
+            if char == '\'' {
+                quoted = !quoted;
+            }
+            let rest = &text[at + within..];
+            let mut words = Comparison::WORDS.iter();
+            match words.find(|(word, _)| !quoted && rest.starts_with(word)) {
+                Some((word, operator)) => return Ok(Some((at + within, word, *operator))),
+                None => continue,
             }
         }
+        at += piece.len();
     }
     if quoted { Err(ConditionError::Quote) } else { Ok(None) }
 }
@@ -127,7 +130,8 @@ fn side(text: &str, names: &mut Names) -> Result<Template, ConditionError> {
         Some(rest) => rest.strip_suffix('\'').ok_or(ConditionError::Quote)?,
         None => text,
     };
-    if inner.contains('\'') {
+    let quotes = |piece: &Piece<'_>| matches!(piece, Piece::Text(text) if text.contains('\''));
+    if pieces(inner).iter().any(quotes) {
         return Err(ConditionError::Quote);
     }
     Template::parse(inner, names).map_err(|cause| ConditionError::Template { cause })
@@ -148,14 +152,16 @@ fn number(text: &str) -> Result<f64, Undecided> {
 mod tests {
     use std::sync::Arc;
 
+    use plumb_measure::LoadPart;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::generator::Generator;
     use crate::variables::Value;
 
     fn judged(text: &str) -> Result<bool, String> {
-        let mut names = Names::default();
-        let mut variables = Variables::new(Arc::default());
+        let mut names = Names::with_values(LoadPart::default());
+        let mut variables = Variables::with(Arc::default(), Generator::default());
         for (name, value) in [("a", "x"), ("n", "10"), ("yes", "true"), ("empty", "")] {
             variables.set(names.slot(name).unwrap(), Value::text(value));
         }
@@ -181,6 +187,8 @@ mod tests {
             ("${n} >= 10 ", true),
             ("${n} <= 9.5", false),
             ("${list:count} > 1", true),
+            ("${sum('1', 2)} == 3", true),
+            ("${base64('a > b')} != '${lower(\"it's\")}'", true),
         ] {
             assert_eq!(judged(text), Ok(expected), "{text}");
         }

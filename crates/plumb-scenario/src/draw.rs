@@ -57,6 +57,19 @@ impl Draw {
         self.random.below(count)
     }
 
+    /// A whole number from `from` to `to`, both included, each as often; `from` where `to` is less.
+    pub fn number(&mut self, from: i64, to: i64) -> i64 {
+        let more = i128::from(to).saturating_sub(i128::from(from)).max(0).unsigned_abs();
+        let part = (u128::from(self.random.next_u64()) * (more + 1)) >> 64;
+        // what is added is at most `more`
+        i64::try_from(i128::from(from) + i128::try_from(part).unwrap_or(0)).unwrap_or(from)
+    }
+
+    /// 128 bits.
+    pub fn bits(&mut self) -> u128 {
+        u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64())
+    }
+
     /// A number of the standard normal distribution.
     ///
     /// # Source

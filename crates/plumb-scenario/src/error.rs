@@ -23,4 +23,12 @@ pub enum ScenarioError {
         /// What and where.
         wrong: Box<Wrong>,
     },
+    /// A value that was said with the load: say it as the message tells.
+    #[error("{}: --variable: {problem}", path.display())]
+    Variable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with what to write.
+        problem: String,
+    },
 }

@@ -1,6 +1,8 @@
 //! A scenario as it is written: the keys of the TOML file, nothing checked that one key alone
 //! cannot know. Importers make it, the load reads it.
 
+mod content;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 pub use crate::redirects::Redirects;
+pub use content::{Operation, Part};
 
 /// Names and values in the order of the names.
 pub type Pairs = BTreeMap<String, String>;
@@ -52,7 +55,7 @@ pub struct ScenarioFile {
     /// Headers of every request.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
-    /// Variables of every scenario.
+    /// Variables of every scenario: templates, whose values are made once, before the load.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub variables: Pairs,
     /// A file of one line `USER:PASSWORD` that only its owner may read.
@@ -127,7 +130,7 @@ pub struct Scenario {
     /// Headers of every request of these users.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub headers: Pairs,
-    /// Variables of these users.
+    /// Variables of these users, in place of those of the file with the same names.
     #[serde(default, skip_serializing_if = "Pairs::is_empty")]
     pub variables: Pairs,
     /// A file of one line `USER:PASSWORD` that only its owner may read.
@@ -252,7 +255,7 @@ pub enum AtEnd {
     Stop,
 }
 
-/// A request, a loop, or a group: exactly one of `get`, `path`, `each`, `repeat`, `group`.
+/// A request, a loop, or a group: exactly one of `get`, `path`, `each`, `repeat`, `while`, `group`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step {
@@ -280,6 +283,12 @@ pub struct Step {
     /// A file that holds the body, sent as it is; relative to the scenario file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_file: Option<Spanned<PathBuf>>,
+    /// The parts of a form that is sent, files among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Spanned<Part>>,
+    /// The operations that are sent together, as a batch of OData.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batch: Vec<Spanned<Operation>>,
     /// What the answer must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Spanned<Check>>,
@@ -305,9 +314,16 @@ pub struct Step {
     /// Turns at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<Spanned<u64>>,
+    /// Variables that the user is given before the step, each a template; of a loop: before its first
+    /// turn.
+    #[serde(default, skip_serializing_if = "Pairs::is_empty")]
+    pub set: Pairs,
     /// The steps are done so many times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Spanned<u64>>,
+    /// The steps are done as long as this holds, which is asked before each turn.
+    #[serde(rename = "while", skip_serializing_if = "Option::is_none")]
+    pub holds: Option<Spanned<String>>,
     /// The steps are timed as one, under this name (from the first byte sent to the last received,
     /// think times left out).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -339,6 +355,9 @@ pub struct Check {
     /// A redirect whose status stands here is not followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
+    /// Of a batch: codes and classes of the answer to each operation; absent: 2xx.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<String>,
     /// Content of exactly so many bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,

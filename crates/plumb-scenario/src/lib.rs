@@ -5,6 +5,7 @@
 //! what is recorded is written as HAR.
 
 pub mod answer;
+mod call;
 pub mod check;
 pub mod condition;
 pub mod cookies;
@@ -15,11 +16,13 @@ mod error;
 mod expected;
 pub mod extract;
 pub mod file;
+pub mod generator;
 pub mod har;
 pub mod html_text;
 pub mod masked;
 mod pattern;
 mod pattern_list;
+pub mod placeholder;
 mod reach;
 mod redirects;
 mod source;
@@ -27,6 +30,7 @@ pub mod template;
 pub mod think;
 pub mod variables;
 
+pub use call::{CallError, NoCall};
 pub use error::ScenarioError;
 pub use expected::{Expected, NoStatus};
 pub use pattern_list::Patterns;

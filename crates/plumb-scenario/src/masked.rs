@@ -3,7 +3,8 @@
 use plumb_wire::secret::{Found, MASK, Notation, in_header, in_url, is_secret, masked};
 use toml::Spanned;
 
-use crate::file::{Pairs, ScenarioFile, Step};
+use crate::file::{Operation, Pairs, ScenarioFile, Step};
+use crate::placeholder::{Piece, call_of, pieces};
 
 /// The text of `file` with its secrets masked; comments are gone.
 pub fn text(file: &ScenarioFile) -> String {
@@ -35,6 +36,7 @@ pub fn headers(headers: &Pairs) -> Pairs {
 
 fn step(step: &mut Step) {
     pairs(&mut step.headers);
+    pairs(&mut step.set);
     for extract in &mut step.extract {
         let extract = extract.get_mut();
         let secret =
@@ -51,7 +53,28 @@ fn step(step: &mut Step) {
         let kind = Notation::of(mime.map_or("", |(_, mime)| mime), body.get_ref());
         *body = Spanned::new(body.span(), without(body.get_ref(), kind.secrets(body.get_ref())));
     }
+    for part in &mut step.parts {
+        let part = part.get_mut();
+        if let Some(value) =
+            part.value.as_mut().filter(|it| is_secret(&part.name) && is_written_out(it))
+        {
+            *value = MASK.into();
+        }
+    }
+    step.batch.iter_mut().for_each(|operation| self::operation(operation.get_mut()));
     step.step.iter_mut().for_each(self::step);
+}
+
+fn operation(operation: &mut Operation) {
+    pairs(&mut operation.headers);
+    for url in [&mut operation.get, &mut operation.path].into_iter().flatten() {
+        *url = target(url);
+    }
+    if let Some(body) = &mut operation.body {
+        let secrets = Notation::of("", body).secrets(body);
+        *body = without(body, secrets);
+    }
+    operation.changeset.iter_mut().for_each(self::operation);
 }
 
 /// Headers, and variables, which hold what headers may.
@@ -71,16 +94,26 @@ fn without(text: &str, mut found: Vec<Found>) -> String {
     masked(text, &found)
 }
 
-/// True when there is more in `text` than variables.
+/// Calls that make a value of nothing but numbers, places and chance.
+const HARMLESS: [&str; 8] =
+    ["time", "uuid", "random", "random-text", "counter", "user", "iteration", "sum"];
+
+/// True when there is more in `text` than variables and built-in values.
 fn is_written_out(text: &str) -> bool {
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("${") {
-        match behind.split_once('}') {
-            Some((_, behind)) if before.trim().is_empty() => rest = behind,
-            _ => return true,
-        }
-    }
-    !rest.trim().is_empty()
+    pieces(text).into_iter().any(|piece| match piece {
+        Piece::Text(text) => !text.trim().is_empty(),
+        Piece::Placeholder(inner) => call_of(inner).is_some_and(|(name, arguments)| {
+            !HARMLESS.contains(&name) && arguments.into_iter().any(holds_words)
+        }),
+    })
+}
+
+/// True when an argument holds words of its own, and not only signs between variables.
+fn holds_words(argument: &str) -> bool {
+    pieces(argument).into_iter().any(|piece| match piece {
+        Piece::Text(text) => text.contains(char::is_alphanumeric),
+        Piece::Placeholder(inner) => is_written_out(&format!("${{{inner}}}")),
+    })
 }
 
 #[cfg(test)]
@@ -93,13 +126,14 @@ mod tests {
             r#"
 base = "http://h"
 headers = { Authorization = "Bearer s3cret", Accept = "text/html", Cookie = "a=s3cret; b=${b}" }
-variables = { password = "s3cret", otp = "${a} s3cret", user = "DEMO", later = "x" }
+variables = { password = "s3cret", token = "${uuid()}", sig = "${md5(${a}:${b})}", otp = "${a} s3cret", user = "DEMO", later = "x" }
 [[scenario]]
 name = "a"
 [[scenario.login]]
 path = "/login?token=s3cret&a=b"
 body = 'user=DEMO&password=s3cret&x=1'
-headers = { X-CSRF-Token = "${csrf}", Authorization = "Bearer ${t}" }
+headers = { X-CSRF-Token = "${csrf}", Authorization = "Bearer ${t}", X-Token = "${base64('s3cret')}" }
+set = { secret = "${upper(s3cret)}", nonce = "${random-text(8)}" }
 [[scenario.step]]
 group = "g"
 [[scenario.step.step]]
@@ -109,6 +143,12 @@ body = '{"password": "s3cret, s3cret", "n": "1", "pwd": "${password}", "pin": ${
 get = "/z?sig=s3cret&code=${c}"
 headers = { "X-Api-Key" = "s3cret", MYSAPSSO2 = "s3cret", Authentication = "s3cret" }
 extract = [{ name = "token", header = "X-T", default = "s3cret" }]
+[[scenario.step]]
+path = "/upload"
+parts = [{ name = "password", value = "s3cret" }, { name = "note", value = "kept" }]
+[[scenario.step]]
+path = "/batch"
+batch = [{ get = "A?token=s3cret" }, { changeset = [{ path = "B", body = '{"pwd":"s3cret"}', headers = { X-Api-Key = "s3cret" } }] }]
 [[scenario.step]]
 path = "/y"
 body = '<login pin="s3cret"><w:password a="b">s3cret</w:password></login>'
@@ -131,6 +171,9 @@ body = '<login pin="s3cret"><w:password a="b">s3cret</w:password></login>'
             "${pin}",
             "later",
             "code=${c}",
+            "token = \"${uuid()}\"",
+            "sig = \"${md5(${a}:${b})}\"",
+            "nonce = \"${random-text(8)}\"",
         ] {
             assert!(text.contains(kept), "{kept}: {text}");
         }

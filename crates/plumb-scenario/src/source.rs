@@ -5,9 +5,10 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plumb_wire::document::{self, Position, Wrong};
+use plumb_wire::document::{self, Position, Wrong, nearest};
+use plumb_wire::secret::is_secret;
 
-use crate::file::{Scenario, ScenarioFile, Step};
+use crate::file::{Pairs, Scenario, ScenarioFile, Step};
 use crate::{Reach, ScenarioError};
 
 /// Bytes of a scenario file that are read at most: those of long recordings are a few MiB.
@@ -71,6 +72,46 @@ impl ScenarioSource {
         Self { reach: self.reach.and(folder), ..self }
     }
 
+    /// The same with other values of variables, each `NAME=VALUE`, as somebody said with the load.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Variable`] for what is no such text, for a name that the file does not
+    /// have under `variables`, and for a secret.
+    pub fn with_variables(mut self, told: &[String]) -> Result<Self, ScenarioError> {
+        for text in told {
+            let refused = |problem| ScenarioError::Variable { path: self.path.clone(), problem };
+            let Some((name, value)) = text.split_once('=') else {
+                return Err(refused("write NAME=VALUE".into()));
+            };
+            if is_secret(name) {
+                return Err(refused(format!(
+                    "`{name}` is the name of a secret, which others see on a command line: give it \
+                     in the file, or in a column of a data file"
+                )));
+            }
+            let file = &mut self.file;
+            let own = file.scenario.iter_mut().map(|scenario| &mut scenario.variables);
+            let mut lists: Vec<&mut Pairs> = [&mut file.variables].into_iter().chain(own).collect();
+            if !lists.iter().any(|list| list.contains_key(name)) {
+                let known = lists.iter().flat_map(|list| list.keys().map(String::as_str));
+                let meant = nearest(name, known).map(|meant| format!("; did you mean `{meant}`?"));
+                return Err(ScenarioError::Variable {
+                    path: self.path,
+                    problem: format!(
+                        "`{name}` does not stand under `variables` of the file{}",
+                        meant.unwrap_or_default()
+                    ),
+                });
+            }
+            for list in &mut lists {
+                if let Some(known) = list.get_mut(name) {
+                    *known = value.replace("${", "$${");
+                }
+            }
+        }
+        Ok(self)
+    }
+
     /// The files that it may name.
     pub fn reach(&self) -> &Reach {
         &self.reach
@@ -81,6 +122,8 @@ impl ScenarioSource {
         fn of_steps(steps: &[Step], files: &mut Vec<PathBuf>) {
             for step in steps {
                 files.extend(step.body_file.as_ref().map(|file| file.get_ref().clone()));
+                let of_parts = step.parts.iter().filter_map(|part| part.get_ref().file.as_ref());
+                files.extend(of_parts.map(|file| file.get_ref().clone()));
                 of_steps(&step.step, files);
             }
         }
@@ -128,7 +171,40 @@ pub fn place_of(step: &Step) -> Range<usize> {
         step.each.as_ref().map(toml::Spanned::span),
         step.group.as_ref().map(toml::Spanned::span),
         step.repeat.as_ref().map(toml::Spanned::span),
+        step.holds.as_ref().map(toml::Spanned::span),
         step.name.as_ref().map(toml::Spanned::span),
     ];
     spans.into_iter().flatten().next().unwrap_or(0..0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(words: &[&str]) -> Result<ScenarioSource, String> {
+        let text = "variables = { host = \"a\", n = \"1\" }\n[[scenario]]\nname = \"s\"\n\
+                    variables = { n = \"2\" }\nstep = []\n";
+        let source = ScenarioSource::parse(Path::new("s.toml"), text.into()).unwrap();
+        let words: Vec<String> = words.iter().map(|word| (*word).into()).collect();
+        source.with_variables(&words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_said_with_the_load_counts() {
+        let source = told(&["n=3=${x}", "host="]).unwrap();
+        assert_eq!(source.file().variables["host"], "");
+        assert_eq!(source.file().variables["n"], "3=$${x}");
+        assert_eq!(source.file().scenario[0].variables["n"], "3=$${x}");
+        for (word, part) in [
+            ("n", "write NAME=VALUE"),
+            ("hots=b", "did you mean `host`?"),
+            ("password=x", "others see on a command line"),
+        ] {
+            let problem = told(&[word]).unwrap_err();
+            assert!(
+                problem.starts_with("s.toml: --variable: ") && problem.contains(part),
+                "{problem}"
+            );
+        }
+    }
 }

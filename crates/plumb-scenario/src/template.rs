@@ -2,6 +2,8 @@
 
 use plumb_wire::percent::encoded;
 
+use crate::call::{Call, CallError, NoCall};
+use crate::placeholder::end_of;
 use crate::variables::{Names, Slot, Value, Variables};
 
 /// A text in which `${NAME}` stands for the value of a variable.
@@ -10,6 +12,7 @@ use crate::variables::{Names, Slot, Value, Variables};
 /// - `${NAME:url}`: percent-encoded, for paths and queries: everything but letters, digits and
 ///   `-._~`.
 /// - `${NAME:count}`: how many values a list has; 1 for a text.
+/// - `${CALL(...)}`, `${CALL(...):url}`: a built-in value, where [`Names`] allow it.
 /// - `$${`: the characters `${`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
@@ -20,6 +23,7 @@ pub struct Template {
 enum Segment {
     Text(Box<str>),
     Variable(Slot, Form),
+    Call(Box<Call>, Form),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,16 @@ pub enum TemplateError {
         /// What stands there.
         form: String,
     },
+    /// A call that cannot be.
+    #[error("byte {at}: `{call}`: {cause}")]
+    Call {
+        /// The byte of the `$`, from 0.
+        at: usize,
+        /// What stands there.
+        call: String,
+        /// Why not.
+        cause: NoCall,
+    },
 }
 
 /// Why a template has no text for a user.
@@ -63,6 +77,8 @@ pub enum Missing {
     NotSet(Slot),
     /// A variable is a list.
     IsList(Slot),
+    /// A built-in value cannot be made.
+    Call(CallError),
 }
 
 impl Missing {
@@ -74,6 +90,7 @@ impl Missing {
             Self::IsList(slot) => {
                 format!("${{{0}}} is a list: walk through it with each = \"{0}\"", names.name(slot))
             }
+            Self::Call(error) => error.to_string(),
         }
     }
 }
@@ -84,6 +101,15 @@ impl Template {
     /// # Errors
     /// [`TemplateError`] with the place.
     pub fn parse(text: &str, names: &mut Names) -> Result<Self, TemplateError> {
+        Self::parse_within(text, names, 0)
+    }
+
+    /// The same, for an argument that stands within `depth` calls.
+    pub(crate) fn parse_within(
+        text: &str,
+        names: &mut Names,
+        depth: usize,
+    ) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut at = 0;
@@ -97,10 +123,10 @@ impl Template {
             }
             literal.push_str(&text[at..dollar]);
             let inner = &text[dollar + 2..];
-            let end = inner.find('}').ok_or(TemplateError::Open { at: dollar })?;
-            let variable = variable(&inner[..end], dollar, names)?;
+            let end = end_of(inner).ok_or(TemplateError::Open { at: dollar })?;
+            let made = segment(&inner[..end], dollar, names, depth)?;
             push_text(&mut parts, &mut literal);
-            parts.push(variable);
+            parts.push(made);
             at = dollar + 2 + end + 1;
         }
         literal.push_str(&text[at..]);
@@ -109,11 +135,14 @@ impl Template {
     }
 
     /// The variables it needs; one that it needs twice comes twice.
-    pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.parts.iter().filter_map(|part| match part {
-            Segment::Variable(slot, _) => Some(*slot),
-            Segment::Text(_) => None,
-        })
+    pub fn slots(&self) -> Box<dyn Iterator<Item = Slot> + '_> {
+        Box::new(self.parts.iter().flat_map(|part| -> Box<dyn Iterator<Item = Slot> + '_> {
+            match part {
+                Segment::Variable(slot, _) => Box::new(std::iter::once(*slot)),
+                Segment::Call(call, _) => Box::new(call.slots()),
+                Segment::Text(_) => Box::new(std::iter::empty()),
+            }
+        }))
     }
 
     /// Its text when it needs no variable.
@@ -154,6 +183,7 @@ impl Template {
                 Segment::Variable(slot, form) => {
                     write_variable(*slot, *form, variables, &plain, out)
                 }
+                Segment::Call(call, form) => write_call(call, *form, variables, &plain, out),
             };
             if let Err(missing) = written {
                 out.truncate(before);
@@ -171,7 +201,24 @@ fn push_text(parts: &mut Vec<Segment>, literal: &mut String) {
 }
 
 /// What stands between `${` and `}`.
-fn variable(inner: &str, at: usize, names: &mut Names) -> Result<Segment, TemplateError> {
+fn segment(
+    inner: &str,
+    at: usize,
+    names: &mut Names,
+    depth: usize,
+) -> Result<Segment, TemplateError> {
+    if let Some((call, form)) = inner.rsplit_once(')').filter(|(call, _)| call.contains('(')) {
+        let form = match form {
+            "" => Form::Plain,
+            ":url" => Form::Url,
+            form => {
+                return Err(TemplateError::Form { at, form: form.trim_start_matches(':').into() });
+            }
+        };
+        let made = Call::parse(call, names, depth);
+        let call = made.map_err(|cause| TemplateError::Call { at, call: inner.into(), cause })?;
+        return Ok(Segment::Call(Box::new(call), form));
+    }
     let (name, form) = inner.split_once(':').unwrap_or((inner, ""));
     let form = match (form, inner.contains(':')) {
         ("url", _) => Form::Url,
@@ -181,6 +228,24 @@ fn variable(inner: &str, at: usize, names: &mut Names) -> Result<Segment, Templa
     };
     let slot = names.slot(name).map_err(|wrong| TemplateError::Name { at, name: wrong.name })?;
     Ok(Segment::Variable(slot, form))
+}
+
+fn write_call(
+    call: &Call,
+    form: Form,
+    variables: &Variables,
+    plain: impl Fn(&str, &mut Vec<u8>),
+    out: &mut Vec<u8>,
+) -> Result<(), Missing> {
+    let value = call.value(variables)?;
+    match (std::str::from_utf8(&value), form) {
+        (Ok(text), Form::Url) => {
+            encoded(text).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+        }
+        (Ok(text), _) => plain(text, out),
+        (Err(_), _) => out.extend_from_slice(&value),
+    }
+    Ok(())
 }
 
 fn write_variable(

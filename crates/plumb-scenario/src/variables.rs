@@ -1,7 +1,12 @@
 //! The variables of users: names become slots once, values are shared where they are the same.
 
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use plumb_measure::LoadPart;
+
+use crate::generator::{Counter, Counters, Generator};
 
 /// The place of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +17,9 @@ pub struct Slot(u32);
 pub struct Names {
     names: Vec<Arc<str>>,
     slots: HashMap<Arc<str>, Slot>,
+    /// Counters of built-in values; `None` where there are no such values.
+    counters: Option<Counters>,
+    uses_values: bool,
 }
 
 /// Why a text is no name of a variable.
@@ -23,6 +31,30 @@ pub struct NoName {
 }
 
 impl Names {
+    /// None yet, for templates that may hold built-in values. `part` says which numbers of a
+    /// counter of the whole load are those of this process.
+    #[must_use]
+    pub fn with_values(part: LoadPart) -> Self {
+        Self { counters: Some(Counters::new(part)), ..Self::default() }
+    }
+
+    /// True where templates may hold built-in values: they then ask for one.
+    pub(crate) fn ask_for_value(&mut self) -> bool {
+        self.uses_values |= self.counters.is_some();
+        self.uses_values
+    }
+
+    /// True when a template asked for a built-in value.
+    #[must_use]
+    pub fn uses_values(&self) -> bool {
+        self.uses_values
+    }
+
+    /// The counter `name` of each user or of the load.
+    pub(crate) fn counter(&mut self, name: &str, of_load: bool) -> Option<Counter> {
+        Some(self.counters.as_mut()?.named(name, of_load))
+    }
+
     /// The slot of `name`, a new one when it was not known.
     ///
     /// # Errors
@@ -122,13 +154,33 @@ pub struct Variables {
     common: Arc<Common>,
     /// In no order: a user has few.
     own: Vec<(Slot, Value)>,
+    /// A template is written of variables that stay as they are, and yet draws and counts on.
+    generator: Option<Box<RefCell<Generator>>>,
 }
 
 impl Variables {
     /// A user that has set nothing.
     #[must_use]
     pub fn new(common: Arc<Common>) -> Self {
-        Self { common, own: Vec::new() }
+        Self { common, own: Vec::new(), generator: None }
+    }
+
+    /// The same, whose built-in values come from `generator`.
+    #[must_use]
+    pub fn with(common: Arc<Common>, generator: Generator) -> Self {
+        Self { generator: Some(Box::new(RefCell::new(generator))), ..Self::new(common) }
+    }
+
+    /// Says which turn of the script begins, from 1.
+    pub fn begin_iteration(&mut self, iteration: u64) {
+        if let Some(generator) = &mut self.generator {
+            generator.get_mut().begin_iteration(iteration);
+        }
+    }
+
+    /// Where its built-in values come from.
+    pub(crate) fn generator(&self) -> Option<RefMut<'_, Generator>> {
+        self.generator.as_ref().map(|generator| generator.borrow_mut())
     }
 
     /// The value of a variable.
@@ -191,6 +243,6 @@ mod tests {
 
     #[test]
     fn a_user_that_set_nothing_is_small() {
-        assert!(size_of::<Variables>() <= 32 && size_of::<(Slot, Value)>() <= 32);
+        assert!(size_of::<Variables>() <= 40 && size_of::<(Slot, Value)>() <= 32);
     }
 }

@@ -1,10 +1,11 @@
 //! From the steps of a file to the programs that users follow.
 
+mod parts;
 mod request;
 
 use std::ops::Range;
 
-use plumb_measure::Share;
+use plumb_measure::{LoadPart, Share};
 use plumb_scenario::Patterns;
 use plumb_scenario::ScenarioError;
 use plumb_scenario::condition::Condition;
@@ -71,12 +72,13 @@ impl<'a> Compiler<'a> {
         source: &'a ScenarioSource,
         origins: &'a Origins,
         exclude: &'a Patterns,
+        part: LoadPart,
     ) -> Self {
         Self {
             source,
             origins,
             exclude,
-            names: Names::default(),
+            names: Names::with_values(part),
             steps: Vec::new(),
             rows: Vec::new(),
             groups: Vec::new(),
@@ -116,7 +118,7 @@ impl<'a> Compiler<'a> {
             .map(|meant| format!("; did you mean `{meant}`?"))
             .unwrap_or_default();
         let problem = format!(
-            "nothing gives `{name}` a value: name it in variables, data, extract or as{meant}"
+            "nothing gives `{name}` a value: name it in variables, data, extract, set or as{meant}"
         );
         Err(self.source.wrong(at, problem))
     }
@@ -131,6 +133,9 @@ impl<'a> Compiler<'a> {
                     slots.extend(extracts.iter().map(Extractor::slot));
                 }
                 Instruction::Each { variable, .. } => slots.push(*variable),
+                Instruction::Set { values, .. } => {
+                    slots.extend(values.iter().map(|(slot, _)| *slot))
+                }
                 _ => {}
             }
         }
@@ -195,17 +200,24 @@ impl<'a> Compiler<'a> {
                 }
                 push_think(think_of(step), program);
             }
-            Kind::Each | Kind::Repeat(_) => {
+            Kind::Each | Kind::Repeat(_) | Kind::While(_) => {
                 let start = program.len();
-                program.push(self.loop_start(step, kind)?);
+                self.loop_start(step, kind, program)?;
+                // the instruction that leaves the loop, and the one at which a turn begins
+                let (leaves, again) = match kind {
+                    Kind::While(_) => (start + 1, start + 1),
+                    _ => (start, start + 1),
+                };
                 if !self.body(step, manner, depth, &at, program)? {
                     program.truncate(from);
                     return Ok(());
                 }
                 push_think(think_of(step), program);
-                program.push(Instruction::Again { to: place(start + 1) });
+                program.push(Instruction::Again { to: place(again) });
                 let (end, first) = (place(program.len()), first_request(&program[start..]));
-                if let Instruction::Each { to, fails, .. } = &mut program[start] {
+                if let Instruction::Each { to, fails, .. } | Instruction::While { to, fails, .. } =
+                    &mut program[leaves]
+                {
                     (*to, *fails) = (end, first);
                 }
             }
@@ -214,7 +226,9 @@ impl<'a> Compiler<'a> {
         for guard in guards {
             match &mut program[guard] {
                 Instruction::Share { to, .. } => *to = end,
-                Instruction::Unless { to, fails, .. } => (*to, *fails) = (end, first),
+                Instruction::Unless { to, fails, .. } | Instruction::Set { to, fails, .. } => {
+                    (*to, *fails) = (end, first);
+                }
                 _ => {}
             }
         }
@@ -252,20 +266,19 @@ impl<'a> Compiler<'a> {
             step.path.is_some(),
             step.each.is_some(),
             step.repeat.is_some(),
+            step.holds.is_some(),
             step.group.is_some(),
         ];
         if named.into_iter().filter(|named| *named).count() != 1 {
-            let problem = "a step has exactly one of get, path, each, repeat and group";
+            let problem = "a step has exactly one of get, path, each, repeat, while and group";
             return Err(self.source.wrong(at, problem));
         }
-        let kind = match (target, &step.each, &step.repeat, &step.group) {
+        let kind = match (target, &step.repeat, &step.holds, &step.group) {
             (Some(target), ..) => Kind::Request(target),
-            (_, Some(_), ..) => Kind::Each,
-            (_, _, Some(turns), _) => Kind::Repeat(*turns.get_ref()),
+            (_, Some(turns), ..) => Kind::Repeat(*turns.get_ref()),
+            (_, _, Some(condition), _) => Kind::While(condition),
             (.., Some(name)) => Kind::Group(name.get_ref()),
-            (None, None, None, None) => {
-                return Err(self.source.wrong(at, "this step does nothing"));
-            }
+            (None, None, None, None) => Kind::Each,
         };
         match self.misplaced(step, &kind) {
             None => Ok(kind),
@@ -277,31 +290,34 @@ impl<'a> Compiler<'a> {
     fn misplaced(&self, step: &file::Step, kind: &Kind<'_>) -> Option<String> {
         let request = matches!(kind, Kind::Request(_));
         let each = matches!(kind, Kind::Each);
+        let counts = each || matches!(kind, Kind::While(_));
         let keys = [
             ("method", step.method.is_some(), request && step.get.is_none()),
             ("headers", !step.headers.is_empty(), request),
             ("redirects", step.redirects.is_some(), request),
             ("body", step.body.is_some(), request && step.get.is_none()),
             ("body-file", step.body_file.is_some(), request && step.get.is_none()),
+            ("parts", !step.parts.is_empty(), request && step.get.is_none()),
+            ("batch", !step.batch.is_empty(), request && step.get.is_none()),
             ("check", step.check.is_some(), request),
             ("extract", !step.extract.is_empty(), request),
             ("name", step.name.is_some(), request),
             ("as", step.variable.is_some(), each),
-            ("most", step.most.is_some(), each),
+            ("most", step.most.is_some(), counts),
             ("turns", step.turns != file::Turns::Own, each),
             ("step", !step.step.is_empty(), !request),
         ];
         let (key, ..) = keys.into_iter().find(|(_, there, fits)| *there && !fits)?;
         Some(match key {
             "name" => "a loop has no row to name; a group has its name in group = \"...\"".into(),
-            "method" | "body" | "body-file" => {
+            "method" | "body" | "body-file" | "parts" | "batch" => {
                 format!("`{key}` belongs to path = \"...\"; get is a GET without content")
             }
             _ => format!("`{key}` does not belong to this kind of step"),
         })
     }
 
-    /// The instructions that may lead past a step; says where they stand.
+    /// The instructions that may lead past a step, what it sets among them; says where they stand.
     fn guards(
         &mut self,
         step: &file::Step,
@@ -317,45 +333,71 @@ impl<'a> Compiler<'a> {
             program.push(Instruction::Share { share, to: 0 });
         }
         if let Some(text) = &step.condition {
-            let at = text.span();
-            let condition = Condition::parse(text.get_ref(), &mut self.names)
-                .map_err(|error| self.source.wrong(&at, format!("if: {error}")))?;
-            self.used.extend(condition.slots().map(|slot| (slot, at.clone())));
+            let condition = self.condition("if", text)?;
             guards.push(program.len());
             program.push(Instruction::Unless { condition, to: 0, fails: 0 });
         }
+        if !step.set.is_empty() {
+            guards.push(program.len());
+            let values = self.values(step)?;
+            program.push(Instruction::Set { values, to: 0, fails: 0 });
+        }
         Ok(guards)
+    }
+
+    fn condition(
+        &mut self,
+        key: &str,
+        text: &toml::Spanned<String>,
+    ) -> Result<Condition, ScenarioError> {
+        let at = text.span();
+        let condition = Condition::parse(text.get_ref(), &mut self.names)
+            .map_err(|error| self.source.wrong(&at, format!("{key}: {error}")))?;
+        self.used.extend(condition.slots().map(|slot| (slot, at.clone())));
+        Ok(condition)
+    }
+
+    /// Turns of a loop at most.
+    fn most(&self, step: &file::Step, at: &Range<usize>) -> Result<u64, ScenarioError> {
+        match step.most.as_ref().map(toml::Spanned::get_ref) {
+            None => Ok(u64::MAX),
+            Some(0) => Err(self.source.wrong(at, "most = 0 does nothing: write 1 or more")),
+            Some(most) => Ok(*most),
+        }
     }
 
     fn loop_start(
         &mut self,
         step: &file::Step,
         kind: Kind<'_>,
-    ) -> Result<Instruction, ScenarioError> {
-        if let Kind::Repeat(turns) = kind {
-            return match turns {
-                0 => Err(self
-                    .source
-                    .wrong(&place_of(step), "repeat = 0 does nothing: write 1 or more")),
-                turns => Ok(Instruction::Repeat(turns)),
-            };
-        }
+        program: &mut Program,
+    ) -> Result<(), ScenarioError> {
         let at = place_of(step);
-        let list = self.slot(step.each.as_ref().map(toml::Spanned::get_ref), &at)?;
+        match kind {
+            Kind::Repeat(0) => {
+                return Err(self.source.wrong(&at, "repeat = 0 does nothing: write 1 or more"));
+            }
+            Kind::Repeat(turns) => program.push(Instruction::Repeat(turns)),
+            Kind::While(text) => {
+                let (condition, most) = (self.condition("while", text)?, self.most(step, &at)?);
+                program.push(Instruction::Turns);
+                program.push(Instruction::While { condition, most, to: 0, fails: 0 });
+            }
+            Kind::Each | Kind::Request(_) | Kind::Group(_) => program.push(self.each(step, &at)?),
+        }
+        Ok(())
+    }
+
+    fn each(&mut self, step: &file::Step, at: &Range<usize>) -> Result<Instruction, ScenarioError> {
+        let list = self.slot(step.each.as_ref().map(toml::Spanned::get_ref), at)?;
         let Some(variable) = &step.variable else {
             let problem = "each needs as = \"...\": the variable that holds the value of the turn";
-            return Err(self.source.wrong(&at, problem));
+            return Err(self.source.wrong(at, problem));
         };
         let variable_at = variable.span();
         let variable = self.slot(Some(variable.get_ref()), &variable_at)?;
         self.used.push((list, at.clone()));
-        let most = match step.most.as_ref().map(toml::Spanned::get_ref) {
-            None => u64::MAX,
-            Some(0) => {
-                return Err(self.source.wrong(&at, "most = 0 does nothing: write 1 or more"));
-            }
-            Some(most) => *most,
-        };
+        let most = self.most(step, at)?;
         let turns = match step.turns {
             file::Turns::Own => Turns::Own,
             file::Turns::Shared => {
@@ -379,6 +421,7 @@ enum Kind<'s> {
     Request(&'s toml::Spanned<String>),
     Each,
     Repeat(u64),
+    While(&'s toml::Spanned<String>),
     Group(&'s str),
 }
 

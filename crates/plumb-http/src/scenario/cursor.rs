@@ -7,7 +7,7 @@ use plumb_engine::OperationGroup;
 use plumb_measure::{FailureKind, LoadPart, Outcome};
 use plumb_scenario::condition::Undecided;
 use plumb_scenario::draw::Draw;
-use plumb_scenario::template::Missing;
+use plumb_scenario::template::{Missing, Template};
 use plumb_scenario::variables::{Slot, Value, Variables};
 
 use super::program::{Instruction, InstructionIndex, Program, Turns};
@@ -53,6 +53,7 @@ pub(crate) struct Cursor {
 enum Frame {
     Each { values: Arc<[Arc<str>]>, variable: Slot, next: usize, end: usize, turns: Turns },
     Repeat { left: u64 },
+    While { done: u64 },
     Group { row: u16, took_ns: u64, counts: bool, outcome: Outcome, asked: bool },
 }
 
@@ -160,6 +161,14 @@ impl Cursor {
                     }
                 }
             }
+            Instruction::Set { values, to, fails } => match set(values, around.variables) {
+                Ok(()) => next,
+                Err(missing) => {
+                    *around.undecided = Some(Undecided::Missing(missing));
+                    self.undecided = Some(*fails);
+                    *to
+                }
+            },
             Instruction::Each { fails, list, variable, most, turns, to } => {
                 let values = match around.variables.get(*list) {
                     Some(Value::List(values)) => Arc::clone(values),
@@ -179,6 +188,28 @@ impl Cursor {
                 } else {
                     *to
                 }
+            }
+            Instruction::Turns => {
+                self.frames.push(Frame::While { done: 0 });
+                next
+            }
+            Instruction::While { condition, most, to, fails } => {
+                let done = match self.frames.last() {
+                    Some(Frame::While { done }) => *done,
+                    _ => 0,
+                };
+                let holds = match condition.holds(around.variables) {
+                    Ok(holds) => holds && done < *most,
+                    Err(undecided) => {
+                        *around.undecided = Some(undecided);
+                        self.undecided = Some(*fails);
+                        false
+                    }
+                };
+                if !holds {
+                    self.frames.pop();
+                }
+                if holds { next } else { *to }
             }
             Instruction::Repeat(turns) => {
                 self.frames.push(Frame::Repeat { left: turns.saturating_sub(1) });
@@ -211,6 +242,18 @@ impl Cursor {
     }
 }
 
+/// Gives a user new values of variables, none of which knows the others yet.
+fn set(values: &[(Slot, Template)], variables: &mut Variables) -> Result<(), Missing> {
+    let mut made = Vec::with_capacity(values.len());
+    for (slot, template) in values {
+        let mut text = Vec::new();
+        template.write(variables, &mut text)?;
+        made.push((*slot, Value::text(&String::from_utf8_lossy(&text))));
+    }
+    made.into_iter().for_each(|(slot, value)| variables.set(slot, value));
+    Ok(())
+}
+
 impl Frame {
     /// Takes the next turn of a loop; false when there is none.
     fn turn(&mut self, around: &mut Around<'_>) -> bool {
@@ -233,6 +276,10 @@ impl Frame {
                 let more = *left > 0;
                 *left = left.saturating_sub(1);
                 more
+            }
+            Self::While { done } => {
+                *done += 1;
+                true // the condition is asked next
             }
             Self::Group { .. } => false,
         }

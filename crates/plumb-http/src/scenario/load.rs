@@ -69,6 +69,7 @@ impl ScenarioLoad {
     pub fn new(options: ScenarioOptions) -> Result<Self, HttpError> {
         let source = ScenarioSource::read(&options.scenario)?;
         let source = source.with_files_from(options.files_from.clone());
+        let source = source.with_variables(&options.variable)?;
         let file = source.file();
         let means = RouteOptions {
             proxy: options.exchange.proxy.as_deref(),
@@ -275,6 +276,7 @@ impl Measure for ScenarioLoad {
         in_force.insert("base".into(), json!(self.origins.base().to_string()));
         in_force.insert("exclude".into(), json!(options.exclude));
         in_force.insert("files-from".into(), json!(options.files_from));
+        in_force.insert("variable".into(), json!(options.variable));
         in_force.insert("users".into(), json!(options.users));
         in_force.insert("credentials".into(), json!(options.credentials));
         in_force.extend(options.exchange.in_force(self.routes.proxy()));

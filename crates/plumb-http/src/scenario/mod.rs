@@ -2,6 +2,8 @@
 
 mod coding;
 mod compile;
+mod constants;
+mod content;
 mod cursor;
 mod load;
 mod options;

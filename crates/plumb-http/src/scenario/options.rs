@@ -39,6 +39,10 @@ pub struct ScenarioOptions {
     #[arg(long, value_name = "DIR", help_heading = "Request")]
     pub files_from: Option<PathBuf>,
 
+    /// Another value of a variable that the file has under variables: NAME=VALUE; no secrets
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub variable: Vec<String>,
+
     /// Show what would be done, and ask for nothing
     #[arg(long, conflicts_with = "markdown")]
     pub dry_run: bool,

@@ -8,12 +8,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading};
+use plumb_engine::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step as Reading, clock};
 use plumb_measure::{Answer, FailureKind, Outcome, ScenarioFigures, ServerTimes, ToldNames};
 use plumb_scenario::cookies::{Jar, Site};
 use plumb_scenario::data::{Lines, OwnLine};
 use plumb_scenario::draw::Draw;
 use plumb_scenario::file::{Cookies, OnFailure, Take, Think};
+use plumb_scenario::generator::Generator;
 use plumb_scenario::variables::{Common, Names, Slot, Value, Variables};
 use plumb_wire::http::Memo;
 
@@ -173,6 +174,19 @@ impl Player {
         }
     }
 
+    /// The variables of user number `n` before its first step.
+    fn variables(&self, n: u64) -> Variables {
+        let Script { common, names, seed, .. } = &*self.script;
+        match names.uses_values() {
+            // a time of day that a request carries; nothing is timed by it
+            true => {
+                let generator = Generator::of_user(*seed, n, clock::wall_ns);
+                Variables::with(Arc::clone(common), generator)
+            }
+            false => Variables::new(Arc::clone(common)),
+        }
+    }
+
     /// Goes on to the next request, pause or end.
     fn next(&mut self, user: &mut User) -> Halted {
         loop {
@@ -193,6 +207,7 @@ impl Player {
                 }
                 Stage::Between => {
                     user.asked = false;
+                    user.variables.begin_iteration(user.scripts + 1);
                     if std::mem::take(&mut user.provided) {
                         user.stage = Stage::Script; // and the cookies of the login stay
                         continue;
@@ -405,7 +420,7 @@ impl Protocol for Player {
 
     fn user(&mut self, n: usize) -> User {
         User {
-            variables: Variables::new(Arc::clone(&self.script.common)),
+            variables: self.variables(n as u64),
             jar: Jar::new(Arc::clone(&self.script.sites)),
             exchange: Exchange::default(),
             draw: Draw::of_user(self.script.seed, n as u64),

@@ -5,6 +5,7 @@ use plumb_scenario::check::Checker;
 use plumb_scenario::condition::Condition;
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::Think;
+use plumb_scenario::template::Template;
 use plumb_scenario::variables::Slot;
 
 use super::request_template::RequestTemplate;
@@ -23,11 +24,19 @@ pub(crate) enum Instruction {
     Share { share: Share, to: InstructionIndex },
     /// Goes on at `to` unless the condition holds. When that cannot be decided, step `fails` does.
     Unless { condition: Condition, to: InstructionIndex, fails: u16 },
+    /// Gives variables their values. Where one cannot be made step `fails` does, and it goes on at
+    /// `to`.
+    Set { values: Box<[(Slot, Template)]>, to: InstructionIndex, fails: u16 },
     /// Begins a loop over the values of a list; of an empty one goes on at `to`. Without a list
     /// step `fails` does.
     Each { fails: u16, list: Slot, variable: Slot, most: u64, turns: Turns, to: InstructionIndex },
     /// Begins a loop of so many turns.
     Repeat(u64),
+    /// Begins a loop whose turns are asked for one by one: `While` follows.
+    Turns,
+    /// The next turn of the innermost loop where the condition holds, unless it had `most`; else goes
+    /// on at `to`. When that cannot be decided, step `fails` does.
+    While { condition: Condition, most: u64, to: InstructionIndex, fails: u16 },
     /// The next turn of the innermost loop, whose body begins at `to`.
     Again { to: InstructionIndex },
     /// Begins a group that is timed as one, under this row of the groups.

@@ -1,15 +1,13 @@
 //! What a step sends: made once as far as it is the same for everybody.
 
-use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::Arc;
 
 use plumb_scenario::template::{Missing, Template};
 use plumb_scenario::variables::{Names, Slot, Variables};
 use plumb_wire::http::{Ask, Url};
 
+use super::content::Content;
 use super::origin::{Origins, Place};
-use crate::request::{NO_CONTENT, usually_has_content};
 
 /// Why a request cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +39,6 @@ pub(crate) fn name_it(url: &str) -> String {
     let origin = Url::parse(url).ok().and_then(|url| url.join("/").ok());
     let origin = origin.map_or(String::new(), |it| it.to_string());
     format!("where it may go there, write hosts = [\"{}\"]", origin.trim_end_matches('/'))
-}
-
-/// The content of a request.
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    /// None.
-    Nothing,
-    /// A template.
-    Text(Template),
-    /// As it stands in a file.
-    Bytes(Arc<[u8]>),
 }
 
 /// A header line of a request.
@@ -175,12 +162,8 @@ impl RequestTemplate {
             Target::Fixed(_) => None,
             Target::Made(template) => Some(template),
         };
-        let content = match &self.content {
-            Content::Text(template) => Some(template),
-            Content::Nothing | Content::Bytes(_) => None,
-        };
         let made = self.made.iter().map(|line| &line.value);
-        target.into_iter().chain(content).chain(made).flat_map(Template::slots)
+        target.into_iter().chain(made).flat_map(Template::slots).chain(self.content.slots())
     }
 
     /// Appends the request of a user to `out`, or what `hop` makes of it, and says where it goes;
@@ -223,7 +206,10 @@ impl RequestTemplate {
         }
         match gets {
             true => out.extend_from_slice(b"\r\n"),
-            false => self.write_content(variables, (out, spare))?,
+            false => {
+                let content = self.content.write(&self.method, variables, (out, spare));
+                content.map_err(Unsent::Missing)?;
+            }
         }
         Ok(Sent { route, target })
     }
@@ -257,33 +243,6 @@ impl RequestTemplate {
         let from = out.len();
         out.extend_from_slice(target);
         Ok((route, from..out.len()))
-    }
-
-    fn write_content(
-        &self,
-        variables: &Variables,
-        (out, spare): (&mut Vec<u8>, &mut Vec<u8>),
-    ) -> Result<(), Unsent> {
-        let content: &[u8] = match &self.content {
-            Content::Nothing => {
-                if usually_has_content(&self.method) {
-                    out.extend_from_slice(NO_CONTENT.as_bytes());
-                }
-                out.extend_from_slice(b"\r\n");
-                return Ok(());
-            }
-            Content::Bytes(bytes) => bytes,
-            Content::Text(template) => {
-                spare.clear();
-                template.write(variables, spare).map_err(Unsent::Missing)?;
-                spare
-            }
-        };
-        let mut length = String::new();
-        let _ = write!(length, "Content-Length: {}\r\n\r\n", content.len()); // cannot fail
-        out.extend_from_slice(length.as_bytes());
-        out.extend_from_slice(content);
-        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use plumb_scenario::variables::{Common, Slot, Value};
 use toml::Spanned;
 
 use super::compile::{Compiler, Manner, PREPARATION, Row, header_problem};
+use super::constants::{self, NoValue};
 use super::cursor::SharedTurns;
 use super::origin::Origins;
 use super::player::Script;
@@ -101,7 +102,8 @@ struct Draft<'a> {
 impl ScenarioCompiler<'_> {
     fn compile(&self) -> Result<CompiledScenario, HttpError> {
         self.check_names()?;
-        let mut compiler = Compiler::new(self.source, self.origins, &self.overrides.exclude);
+        let mut compiler =
+            Compiler::new(self.source, self.origins, &self.overrides.exclude, self.overrides.part);
         let file = self.source.file();
         let (common, mut known) = self.common(&mut compiler, &file.variables)?;
         let who = self.credentials(file.credentials.as_deref())?;
@@ -203,17 +205,12 @@ impl ScenarioCompiler<'_> {
         compiler: &mut Compiler<'_>,
         variables: &Pairs,
     ) -> Result<(Common, Vec<Slot>), HttpError> {
-        let mut common = Common::default();
-        let mut known = Vec::new();
-        for (name, value) in variables {
-            let slot = compiler.names.slot(name).map_err(|error| {
+        constants::values(variables, &mut compiler.names, seed_of(self.seed, u64::MAX)).map_err(
+            |NoValue { name, problem }| {
                 let at = self.source.text().find(name.as_str()).unwrap_or(0);
-                self.source.wrong(&(at..at + name.len()), error.to_string())
-            })?;
-            common.set(slot, Value::text(value));
-            known.push(slot);
-        }
-        Ok((common, known))
+                self.source.wrong(&(at..at + name.len()), problem).into()
+            },
+        )
     }
 
     fn draft<'s>(

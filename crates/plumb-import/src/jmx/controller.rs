@@ -6,9 +6,11 @@ use plumb_scenario::file::{Step, Think};
 use super::Importer;
 use super::condition;
 use super::element::Element;
+use super::inserted::EMPTY;
 use super::requests_below;
 use super::scope::{Role, Scope, role};
 use super::timer;
+use super::words::is_sole_variable;
 use crate::counted;
 use crate::draft::DraftStep;
 use crate::note::Place;
@@ -32,6 +34,7 @@ impl Importer {
         let mut steps = Vec::new();
         let mut sequence = Sequence::default();
         let mut paused = None;
+        let set = self.configured(elements);
         for element in elements {
             match role(element) {
                 Role::Request => {
@@ -56,6 +59,11 @@ impl Importer {
         }
         self.linger(paused, &mut sequence);
         steps.extend(sequence.take());
+        if let Some(first) = steps.first_mut() {
+            // what a function stores in the request itself counts
+            let own = std::mem::replace(&mut first.step.set, set);
+            first.step.set.extend(own);
+        }
         steps
     }
 
@@ -89,7 +97,31 @@ impl Importer {
             "ForeachController" => self.each(element),
             "IfController" => self.when(element),
             "ThroughputController" => self.share(element),
-            _ => Err("it is done once only at the beginning of a group".to_owned()),
+            "OnceOnlyController" => Ok(self.once(element)),
+            "WhileController" => self.repeated_while(element),
+            "RandomOrderController" => {
+                let why = "its elements are done in random order; here in that of the plan";
+                self.draft.notes.add(element.place(), element.what(), why);
+                Ok(Around::Nothing)
+            }
+            "CriticalSectionController" => {
+                let why = "one user at a time does what stands in it; here they do not wait";
+                self.draft.notes.add(element.place(), element.what(), why);
+                Ok(Around::Nothing)
+            }
+            "RandomController" | "InterleaveControl" | "SwitchController" => {
+                let inside = outer.with(&element.below());
+                match self.choice(element, &inside) {
+                    Ok(mut steps) => {
+                        if let Some(first) = steps.first_mut() {
+                            first.remarks.insert(0, element.remark());
+                        }
+                        return steps;
+                    }
+                    Err(why) => Err(why),
+                }
+            }
+            _ => Err(element.attribute(EMPTY).to_owned()),
         };
         let step = match around {
             Ok(step) => step,
@@ -102,7 +134,11 @@ impl Importer {
         };
         let below = element.below();
         self.name_inside(element, &below);
+        let is_loop =
+            matches!(element.kind(), "LoopController" | "ForeachController" | "WhileController");
+        self.loops += usize::from(is_loop);
         let steps = self.steps(&below, &outer.with(&below));
+        self.loops -= usize::from(is_loop);
         if steps.is_empty() {
             return Vec::new();
         }
@@ -154,6 +190,34 @@ impl Importer {
             return Err("it is done 0 times".into());
         }
         let step = Step { repeat: Some(placed(times)), ..Step::default() };
+        Ok(Around::Step(Box::new(step)))
+    }
+
+    /// What a user does in its first turn only.
+    fn once(&mut self, element: &Element<'_>) -> Around {
+        if self.loops > 0 {
+            let why = "it is done once each time the loop around it begins; here in every turn of that \
+                       loop in the first turn of the script";
+            self.draft.notes.add(element.place(), element.what(), why);
+        }
+        let condition = Some(placed("${iteration()} == 1".into()));
+        Around::Condition(Box::new(Step { condition, ..Step::default() }))
+    }
+
+    fn repeated_while(&mut self, element: &Element<'_>) -> Result<Around, String> {
+        let text = element.text("WhileController.condition").trim();
+        if text.is_empty() || text.eq_ignore_ascii_case("last") {
+            return Err("it ends after a request that failed, which no condition tells".into());
+        }
+        let condition = condition::read(text, true).or_else(|| condition::read(text, false));
+        let condition = condition.ok_or_else(|| {
+            format!("its condition `{text}` is more than one comparison of a variable")
+        })?;
+        // JMeter goes on until the text is `false`, whatever else it is
+        let sole = is_sole_variable(&condition);
+        let condition = if sole { format!("{condition} != 'false'") } else { condition };
+        let condition = self.words.template(&condition, element, &mut self.draft.notes);
+        let step = Step { holds: Some(placed(condition)), ..Step::default() };
         Ok(Around::Step(Box::new(step)))
     }
 

@@ -39,6 +39,11 @@ impl<'a> Element<'a> {
         self.node.name.rsplit('.').next().unwrap_or_default()
     }
 
+    /// An attribute; absent ones are empty.
+    pub(super) fn attribute(&self, name: &str) -> &'a str {
+        self.node.attribute(name)
+    }
+
     /// Its window, which tells elements of one kind apart.
     pub(super) fn gui(&self) -> &'a str {
         self.node.attribute("guiclass")

@@ -1,6 +1,8 @@
 //! Plans of groups and requests that are written here: groups of the plugins, groups around a load,
 //! and uploads.
 
+use plumb_scenario::file::{Part, Step};
+
 use super::*;
 use crate::Format;
 
@@ -46,7 +48,7 @@ fn group(kind: &str, properties: &str, requests: &str) -> String {
 const USERS: &str = "<stringProp name='ThreadGroup.num_threads'>1</stringProp>";
 
 #[test]
-fn uploads_are_left_out_and_never_sent_empty() {
+fn uploads_are_parts_or_whole_bodies_and_never_sent_empty() {
     let file = |path: &str, field: &str| {
         format!(
             "<elementProp name='HTTPsampler.Files'><collectionProp name='HTTPFileArgs.files'>\
@@ -72,13 +74,22 @@ fn uploads_are_left_out_and_never_sent_empty() {
     let draft = draft(&plan(&group("ThreadGroup", USERS, &requests)));
     let steps = &draft.file.scenario[0].step;
     let names: Vec<&str> = steps.iter().map(|step| text(step.name.as_ref())).collect();
-    assert_eq!(names, ["whole", "fields"]);
-    assert_eq!(steps[0].body_file.as_ref().unwrap().get_ref().as_os_str(), "a.pdf");
-    assert!(text(steps[1].body.as_ref()).contains("name=\"a\"\r\n\r\n1 & 2\r\n--"));
-    let kind = steps[1].headers.get("Content-Type").unwrap();
-    assert!(kind.starts_with("multipart/form-data; boundary="), "{kind}");
+    assert_eq!(names, ["part", "multi", "whole", "fields"]);
+    let parts = |step: &Step| {
+        let one = |part: &toml::Spanned<Part>| {
+            let part = part.get_ref();
+            let file = part.file.as_ref().map(|file| file.get_ref().display().to_string());
+            (part.name.clone(), part.value.clone().or(file).unwrap_or_default())
+        };
+        step.parts.iter().map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&steps[0]), [("f".into(), "a.pdf".into())]);
+    assert_eq!(parts(&steps[1]), [(String::new(), "a.pdf".into())]);
+    assert_eq!(steps[2].body_file.as_ref().unwrap().get_ref().as_os_str(), "a.pdf");
+    assert_eq!(parts(&steps[3]), [("a".into(), "1 & 2".into())]);
+    assert!(steps[3].headers.is_empty(), "{:?}", steps[3].headers);
     let said = notes(&draft);
-    assert_eq!(said.iter().filter(|note| note.contains("is left out")).count(), 4, "{said:?}");
+    assert_eq!(said.iter().filter(|note| note.contains("is left out")).count(), 2, "{said:?}");
 }
 
 #[test]
@@ -135,10 +146,9 @@ fn what_is_set_up_is_prepared_and_what_is_torn_down_is_named() {
 
 #[test]
 fn a_plan_of_groups_that_make_no_load_is_refused_by_what_they_are() {
-    let arrivals = "com.blazemeter.jmeter.threads.arrivals.ArrivalsThreadGroup";
     for (kind, named) in [
         ("PostThreadGroup", "a tearDown group"),
-        (arrivals, "ArrivalsThreadGroup \"g\": there is nothing like it here"),
+        ("OctoPerfThreadGroup", "OctoPerfThreadGroup \"g\": there is nothing like it here"),
     ] {
         let text = plan(&group(kind, USERS, &request("a", "GET", "")));
         let error = made(&text).map(|_| ()).unwrap_err().to_string();

@@ -4,12 +4,18 @@
 //! What holds for a request is found by the rules of scope (`scope.rs`): configuration, timers,
 //! assertions and post-processors hold for every request beside them and below.
 
+mod arrivals;
 mod assertion;
+mod choice;
 mod condition;
+mod configured;
 mod controller;
 mod data;
+mod date;
 mod element;
 mod extractor;
+mod functions;
+mod inserted;
 mod login;
 mod pacing;
 mod request;
@@ -20,15 +26,16 @@ mod timer;
 mod tree;
 mod upload;
 mod users;
+mod variables;
 mod words;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use plumb_scenario::file::Pick;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Redirects, Step};
 use plumb_wire::http::Url;
-use plumb_wire::secret::is_secret;
 
 use crate::ImportOptions;
 use crate::counted;
@@ -40,7 +47,6 @@ use crate::note::{Notes, Place};
 use crate::origin::{Origins, base_of};
 use crate::secrets::Secrets;
 use crate::source::Source;
-use crate::template::variable_name;
 use element::Element;
 use scope::{Role, Scope, role};
 use words::Words;
@@ -50,7 +56,7 @@ use words::Words;
 /// # Errors
 /// When it is no test plan, or holds no request that can be asked for.
 pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, ImportError> {
-    let root = tree::read(&source.text).map_err(|cause| source.broken(cause))?;
+    let mut root = tree::read(&source.text).map_err(|cause| source.broken(cause))?;
     if root.name != "jmeterTestPlan" {
         let cause = format!(
             "line {}: the first element is <{}> and not <jmeterTestPlan>: is it a test plan of \
@@ -59,6 +65,7 @@ pub(crate) fn import(source: &Source, options: &ImportOptions) -> Result<Draft, 
         );
         return Err(source.broken(cause));
     }
+    inserted::put_in(&mut root, source.path.parent().unwrap_or(Path::new("")));
     let elements: Vec<Element<'_>> = root
         .children
         .iter()
@@ -102,6 +109,10 @@ struct Importer {
     follows_any: bool,
     /// Users of the group stay in one of its loops.
     endless: bool,
+    /// Loops around the elements at hand.
+    loops: usize,
+    /// Controllers that choose so far.
+    choices: usize,
     /// Who asks, for each scenario.
     logins: Vec<Option<Login>>,
 }
@@ -151,30 +162,6 @@ impl Importer {
         for (whole, value) in element.all_texts().into_iter().flat_map(words::taken) {
             let what = format!("{whole} in {}", element.what());
             self.draft.notes.add_taken(element.place(), what, &value);
-        }
-    }
-
-    fn define(&mut self, list: &Element<'_>, at: &Element<'_>) {
-        for argument in list.members("Arguments.arguments") {
-            let name = argument.text("Argument.name").trim();
-            let value = argument.text("Argument.value");
-            if name.is_empty() {
-                continue;
-            }
-            self.words.define(name, value);
-            let plain = variable_name(name);
-            self.secrets.leave(&plain);
-            self.set.insert(plain.clone());
-            let template = self.words.template(value, at, &mut self.draft.notes);
-            let is_written_out = !template.is_empty() && !template.contains("${");
-            let value = if is_secret(name) && is_written_out {
-                let why = "a secret of the plan, left out: fill it in";
-                self.draft.remark(format!("variables.{plain}"), why);
-                String::new()
-            } else {
-                template
-            };
-            self.draft.file.variables.insert(plain, value);
         }
     }
 
@@ -290,36 +277,9 @@ impl Importer {
             let steps = scenarios.flat_map(|it| it.login.iter_mut().chain(&mut it.step));
             steps.for_each(leave_redirects_to_the_file);
         }
-        let stand_ins: Vec<(String, String)> = self
-            .words
-            .stand_ins()
-            .map(|(name, written)| (name.to_owned(), written.to_owned()))
-            .collect();
-        for (name, written) in stand_ins {
-            self.draft
-                .remark(format!("variables.{name}"), format!("stands for {written}: fill it in"));
-            self.draft.file.variables.insert(name, String::new());
-        }
-        self.name_unset_variables();
+        self.settle_variables();
         self.secrets.declare(&mut self.draft);
         self.draft
-    }
-
-    /// Variables that nothing sets would stop the load: they are declared, empty.
-    fn name_unset_variables(&mut self) {
-        if self.has_unnamed_data {
-            return;
-        }
-        let used = std::mem::take(&mut self.words.used);
-        for (name, place) in used {
-            if !self.set.contains(&name) && !self.draft.file.variables.contains_key(&name) {
-                let what = format!("the variable `{name}`");
-                let why = "nothing that was carried over sets it; it stands empty in `variables`";
-                self.draft.notes.add(place, what, why);
-                self.draft.remark(format!("variables.{name}"), "nothing sets it: fill it in");
-                self.draft.file.variables.insert(name, String::new());
-            }
-        }
     }
 
     /// One limit for the whole file: the longest.

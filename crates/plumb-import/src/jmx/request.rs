@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::placed;
 use plumb_scenario::file::{Check, Extract, Pairs, Redirects, Step, Think};
+use plumb_scenario::placeholder::{Piece, pieces};
 use plumb_scenario::variables::Names;
 use plumb_wire::http::Url;
 use plumb_wire::percent::form_encoded;
@@ -12,9 +13,9 @@ use plumb_wire::secret::is_secret;
 
 use super::element::Element;
 use super::scope::{Role, Scope, role};
-use super::upload::{BODIES, form_type, is_multipart, unsendable, whole_file};
+use super::upload::{BODIES, is_form, unsendable, whole_file};
 use super::{Importer, TimeLimit, assertion, extractor, timer};
-use crate::body::{BOUNDARY, masked_target_template, masked_template, multipart};
+use crate::body::{masked_target_template, masked_template};
 use crate::draft::DraftStep;
 use crate::har::{is_left_out, is_sendable};
 use crate::origin::base_of;
@@ -31,6 +32,10 @@ const SETTINGS: [(&str, &str); 3] = [
     ("HTTPSampler.ipSource", "the source address is not chosen"),
     ("HTTPSampler.embedded_url_re", "what its page embeds is not loaded"),
 ];
+
+/// The content type of a form, and that which JMeter gives a body that is written out.
+const FORM: &str = "application/x-www-form-urlencoded";
+const TEXT: &str = "text/plain; charset=UTF-8";
 
 /// The server of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +74,21 @@ impl Importer {
         self.name_below(request, &below);
         self.name_settings(request, &scope);
         let mut step = self.addressed(request, &scope, method);
-        let form = (step.body.is_some() && has_form(request)).then(|| form_type(request));
-        step.headers = self.headers(&scope, form);
+        let kind = step.headers.remove("Content-Type").or_else(|| {
+            let kind = if has_form(request) { FORM } else { TEXT };
+            step.body.is_some().then(|| kind.into())
+        });
+        step.headers = self.headers(&scope, kind);
+        if !step.parts.is_empty() {
+            // their boundary is made with them
+            step.headers.retain(|name, _| !name.eq_ignore_ascii_case("content-type"));
+        }
         let (check, redirects) = self.check(request, &scope);
         step.redirects = redirects;
         step.check = (check != Check::default()).then(|| placed(check));
         step.extract = self.extracts(&scope).into_iter().map(placed).collect();
+        step.set = self.words.take_stored();
+        self.set.extend(step.set.keys().cloned());
         let wait = timer::wait(&scope.timers, &self.words, &mut self.draft.notes);
         let mut draft = DraftStep::around(step, Vec::new());
         draft.remarks.push(request.remark());
@@ -202,10 +216,14 @@ impl Importer {
         let has_body = is_raw || BODIES.contains(&method.as_str());
         let mut step =
             Step { name: Some(placed(self.row(request, &method, path))), ..Step::default() };
-        if has_body {
-            step.body_file = whole_file(request).map(placed);
-        }
-        if has_body && step.body_file.is_none() {
+        if has_body && is_form(request) {
+            step.parts = self.parts(request);
+        } else if let Some((file, kind)) = whole_file(request).filter(|_| has_body) {
+            step.body_file = Some(placed(file));
+            if !kind.is_empty() {
+                step.headers.insert("Content-Type".into(), kind);
+            }
+        } else if has_body {
             step.body = self.body(request).map(placed);
         } else if !has_body {
             let query = self.form(request);
@@ -218,7 +236,9 @@ impl Importer {
             step.get = Some(placed(target));
         } else {
             step.path = Some(placed(target));
-            let usual = method == "POST" && (step.body.is_some() || step.body_file.is_some());
+            let has_content =
+                step.body.is_some() || step.body_file.is_some() || !step.parts.is_empty();
+            let usual = method == "POST" && has_content;
             step.method = (!usual).then(|| placed(method));
         }
         step
@@ -238,11 +258,7 @@ impl Importer {
             return None;
         }
         if has_form(request) {
-            return Some(if is_multipart(request) {
-                self.parts(request)
-            } else {
-                self.form(request)
-            });
+            return Some(self.form(request));
         }
         let raw: String = list.iter().map(|argument| argument.text("Argument.value")).collect();
         let template = self.words.template(&raw, request, &mut self.draft.notes);
@@ -275,25 +291,9 @@ impl Importer {
         pairs.join("&")
     }
 
-    /// The arguments as the parts of a form.
-    fn parts(&mut self, request: &Element<'_>) -> String {
-        let mut fields = Vec::new();
-        for argument in arguments(request) {
-            let name = argument.text("Argument.name");
-            let written = argument.text("Argument.value");
-            let value = self.words.template(written, request, &mut self.draft.notes);
-            let is_open = value.is_empty() || value.contains("${");
-            let value = match is_secret(name) && !is_open {
-                true => self.secrets.template(name, &value, ""),
-                false => value,
-            };
-            fields.push((name, value));
-        }
-        multipart(BOUNDARY, fields.iter().map(|(name, value)| (*name, value.as_str())))
-    }
-
-    /// The headers of all managers in scope, the nearest last.
-    fn headers(&mut self, scope: &Scope<'_>, form: Option<String>) -> Pairs {
+    /// The headers of all managers in scope, the nearest last; `kind` is the content type unless one of
+    /// them says it.
+    fn headers(&mut self, scope: &Scope<'_>, kind: Option<String>) -> Pairs {
         let mut found: BTreeMap<String, (String, String)> = BTreeMap::new();
         for manager in &scope.headers {
             for header in manager.members("HeaderManager.headers") {
@@ -326,14 +326,8 @@ impl Importer {
                 }
             }
         }
-        if let Some(form) = form {
-            let usual = ("Content-Type".into(), form);
-            // the boundary of the parts is ours
-            if usual.1.starts_with("multipart/") {
-                found.insert("content-type".into(), usual);
-            } else {
-                found.entry("content-type".into()).or_insert(usual);
-            }
+        if let Some(kind) = kind {
+            found.entry("content-type".into()).or_insert(("Content-Type".into(), kind));
         }
         found.into_values().collect()
     }
@@ -373,7 +367,7 @@ impl Importer {
 }
 
 /// The arguments of a request.
-fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
+pub(super) fn arguments<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
     let list = request.inner("HTTPsampler.Arguments");
     list.map(|list| list.members("Arguments.arguments")).unwrap_or_default()
 }
@@ -402,18 +396,15 @@ fn without_user(text: &str) -> String {
 
 /// A template with everything in it percent-encoded, what its variables stand for, too.
 fn encoded_template(template: &str) -> String {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find("${") {
-        let Some(end) = rest[at..].find('}').map(|end| at + end) else { break };
-        out += &form_encoded(&rest[..at]);
-        let variable = &rest[at..end];
-        out += variable;
+    let encoded = |piece| match piece {
+        Piece::Text(text) => form_encoded(&text.replace("$${", "${")),
         // a number of values needs no encoding
-        out += if variable.contains(':') { "}" } else { ":url}" };
-        rest = &rest[end + 1..];
-    }
-    out + &form_encoded(rest)
+        Piece::Placeholder(inner) if inner.ends_with(":count") || inner.ends_with(":url") => {
+            format!("${{{inner}}}")
+        }
+        Piece::Placeholder(inner) => format!("${{{inner}:url}}"),
+    };
+    pieces(template).into_iter().map(encoded).collect()
 }
 
 #[cfg(test)]
@@ -430,6 +421,7 @@ mod tests {
     #[test]
     fn variables_are_encoded_between_encoded_texts() {
         assert_eq!(encoded_template("a b${x}c&${l:count}"), "a+b${x:url}c%26${l:count}");
+        assert_eq!(encoded_template("${time(s)} $${a}"), "${time(s):url}+%24%7Ba%7D");
         assert_eq!(encoded_template("${"), "%24%7B");
     }
 }

@@ -18,6 +18,8 @@ pub(super) enum Role {
     Logins,
     Data,
     Variables,
+    /// Gives variables new values in each turn.
+    Configured,
     Timer,
     /// A wait between requests, or the end of a user.
     Action,
@@ -37,7 +39,9 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         | "OpenModelThreadGroup"
         | "SteppingThreadGroup"
         | "UltimateThreadGroup"
-        | "ConcurrencyThreadGroup" => Role::Group,
+        | "ConcurrencyThreadGroup"
+        | "ArrivalsThreadGroup"
+        | "FreeFormArrivalsThreadGroup" => Role::Group,
         "SetupThreadGroup" => Role::Setup,
         "PostThreadGroup" => Role::Teardown,
         "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => Role::Request,
@@ -48,7 +52,16 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         | "ThroughputController"
         | "GenericController"
         | "RecordingController"
-        | "OnceOnlyController" => Role::Controller,
+        | "OnceOnlyController"
+        | "WhileController"
+        | "RandomController"
+        | "RandomOrderController"
+        | "InterleaveControl"
+        | "SwitchController"
+        | "CriticalSectionController"
+        | "ModuleController"
+        | "IncludeController" => Role::Controller,
+        "CounterConfig" | "RandomVariableConfig" | "UserParameters" => Role::Configured,
         "TestAction" => Role::Action,
         "ConfigTestElement" if element.gui().ends_with("HttpDefaultsGui") => Role::Defaults,
         "HeaderManager" => Role::Headers,
@@ -69,7 +82,13 @@ pub(super) fn role(element: &Element<'_>) -> Role {
         | "ResultAction"
         | "MailerResultCollector"
         | "JSR223Listener"
-        | "BeanShellListener" => Role::Listener,
+        | "BeanShellListener"
+        | "CorrectedResultCollector"
+        | "DebugSampler"
+        | "DebugPostProcessor"
+        | "ProxyControl"
+        | "PropertyControl"
+        | "TestFragmentController" => Role::Listener,
         _ => Role::Unknown,
     }
 }
@@ -110,6 +129,7 @@ impl<'a> Scope<'a> {
                 | Role::Controller
                 | Role::Action
                 | Role::Variables
+                | Role::Configured
                 | Role::Listener
                 | Role::Unknown => continue,
             };

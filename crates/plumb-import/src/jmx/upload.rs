@@ -2,8 +2,13 @@
 
 use std::path::PathBuf;
 
+use plumb_scenario::file::{Part, placed};
+use plumb_wire::secret::is_secret;
+use toml::Spanned;
+
+use super::Importer;
 use super::element::Element;
-use crate::body::BOUNDARY;
+use super::request::arguments;
 
 /// Methods whose arguments are the body; of others only a body that is written out is.
 pub(super) const BODIES: [&str; 3] = ["POST", "PUT", "PATCH"];
@@ -13,13 +18,17 @@ const MULTIPART: &str = "HTTPSampler.DO_MULTIPART_POST";
 /// The files that a request sends.
 fn files<'a>(request: &Element<'a>) -> Vec<Element<'a>> {
     let list = request.inner("HTTPsampler.Files");
-    list.map(|list| list.members("HTTPFileArgs.files")).unwrap_or_default()
+    let all = list.map(|list| list.members("HTTPFileArgs.files")).unwrap_or_default();
+    // an empty line of the window
+    all.into_iter().filter(|file| !file.text("File.path").trim().is_empty()).collect()
 }
 
-/// The one file that is a whole body.
-pub(super) fn whole_file(request: &Element<'_>) -> Option<PathBuf> {
+/// The one file that is a whole body, and its content type.
+pub(super) fn whole_file(request: &Element<'_>) -> Option<(PathBuf, String)> {
     match &files(request)[..] {
-        [file] => Some(PathBuf::from(file.text("File.path"))),
+        [file] if !is_form(request) => {
+            Some((PathBuf::from(file.text("File.path")), file.text("File.mimetype").trim().into()))
+        }
         _ => None,
     }
 }
@@ -27,31 +36,48 @@ pub(super) fn whole_file(request: &Element<'_>) -> Option<PathBuf> {
 /// Why what a request uploads cannot be sent; `None` when it can, or uploads nothing.
 pub(super) fn unsendable(request: &Element<'_>, method: &str) -> Option<&'static str> {
     let files = files(request);
-    let is_named = |file: &Element<'_>| !file.text("File.paramname").is_empty();
-    match &files[..] {
-        [] => None,
-        [file, ..] if files.len() > 1 || is_named(file) || is_multipart(request) => Some(
-            "it uploads files as parts of a form, which a scenario does not make; the request is left \
-             out: write it as a step whose `body-file` is what is sent",
-        ),
-        [file, ..] if file.text("File.path").contains("${") => {
-            Some("the file that it uploads is named by a variable; the request is left out")
-        }
-        _ if !BODIES.contains(&method) => {
-            Some("it uploads a file with a method that has no body here; the request is left out")
-        }
-        _ => None,
+    if files.is_empty() {
+        return None;
     }
+    if files.iter().any(|file| file.text("File.path").contains("${")) {
+        return Some("the file that it uploads is named by a variable; the request is left out");
+    }
+    let has_no_body = !BODIES.contains(&method);
+    has_no_body
+        .then_some("it uploads a file with a method that has no body here; the request is left out")
 }
 
-pub(super) fn is_multipart(request: &Element<'_>) -> bool {
-    request.flag(MULTIPART)
+/// True for a request whose arguments and files are the parts of a form.
+pub(super) fn is_form(request: &Element<'_>) -> bool {
+    let files = files(request);
+    let is_named = |file: &Element<'_>| !file.text("File.paramname").is_empty();
+    request.flag(MULTIPART) || files.len() > 1 || files.iter().any(is_named)
 }
 
-/// The type of a form.
-pub(super) fn form_type(request: &Element<'_>) -> String {
-    match is_multipart(request) {
-        true => format!("multipart/form-data; boundary={BOUNDARY}"),
-        false => "application/x-www-form-urlencoded".into(),
+impl Importer {
+    /// The arguments and files of a request as the parts of a form.
+    pub(super) fn parts(&mut self, request: &Element<'_>) -> Vec<Spanned<Part>> {
+        let mut parts = Vec::new();
+        for argument in arguments(request) {
+            let name = argument.text("Argument.name");
+            let written = argument.text("Argument.value");
+            let value = self.words.template(written, request, &mut self.draft.notes);
+            let is_open = value.is_empty() || value.contains("${");
+            let value = match is_secret(name) && !is_open {
+                true => self.secrets.template(name, &value, ""),
+                false => value,
+            };
+            parts.push(Part { name: name.into(), value: Some(value), ..Part::default() });
+        }
+        for file in files(request) {
+            let kind = file.text("File.mimetype").trim();
+            parts.push(Part {
+                name: file.text("File.paramname").into(),
+                file: Some(placed(PathBuf::from(file.text("File.path")))),
+                content_type: Some(kind.to_owned()).filter(|kind| !kind.is_empty()),
+                ..Part::default()
+            });
+        }
+        parts.into_iter().map(placed).collect()
     }
 }

@@ -1,9 +1,12 @@
 //! Groups of users: how many there are, when they begin, and how long they go on.
 
 use plumb_scenario::file::placed;
-use plumb_scenario::file::{Cookies, OnFailure, Scenario, Step};
+use toml::Spanned;
+
+use plumb_scenario::file::{Arrivals, Cookies, OnFailure, Scenario, Step};
 
 use super::Importer;
+use super::arrivals;
 use super::element::Element;
 use super::pacing;
 use super::schedule::{self, Shape};
@@ -97,12 +100,23 @@ impl Importer {
         if group.inner("ThreadGroup.main_controller").is_some() {
             scenario.iterations = self.iterations(group).map(placed);
         }
-        match stages::read(group, &self.words) {
+        let arrives = arrivals::is_arriving(group);
+        let stages = match arrives {
+            true => arrivals::read(group, &self.words),
+            false => stages::read(group, &self.words),
+        };
+        if arrives {
+            // the plugin spreads arrivals at random
+            scenario.arrivals = Arrivals::Poisson;
+            scenario.users = self.words.number(group.text("ConcurrencyLimit")).and_then(users_of);
+        }
+        match stages {
             Ok(stages) => scenario.stages = stages.into_iter().map(placed).collect(),
             Err(why) => {
                 let why = format!("{why}; one user does the script once instead");
                 self.draft.notes.add(group.place(), group.what(), why);
                 (scenario.users, scenario.iterations) = (Some(placed(1)), Some(placed(1)));
+                scenario.arrivals = Arrivals::Fixed;
             }
         }
         scenario
@@ -112,7 +126,7 @@ impl Importer {
         if group.kind() == "OpenModelThreadGroup" {
             return self.arriving(group);
         }
-        if stages::is_staged(group) {
+        if stages::is_staged(group) || arrivals::is_arriving(group) {
             return self.staged(group);
         }
         let users = self.count(group, "ThreadGroup.num_threads").unwrap_or(1);
@@ -228,7 +242,7 @@ impl Importer {
             self.draft.notes.add(manager.place(), manager.what(), why);
         }
         // each arrival is a user of its own
-        let arrives = group.kind() == "OpenModelThreadGroup";
+        let arrives = group.kind() == "OpenModelThreadGroup" || arrivals::is_arriving(group);
         let clears = if arrives {
             true
         } else if manager.flag("CookieManager.controlledByThreadGroup") {
@@ -271,6 +285,12 @@ impl Importer {
             Err(why) => self.draft.notes.add(timer.place(), timer.what(), why),
         }
     }
+}
+
+/// The most users that are busy at once, where a plan limits them.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 1e6")]
+fn users_of(limit: f64) -> Option<Spanned<u64>> {
+    (1.0..=1e6).contains(&limit).then(|| placed(limit as u64))
 }
 
 /// The controllers of what is done once, at the beginning of a group, and the rest of it.

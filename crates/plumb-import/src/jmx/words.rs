@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_wire::secret::is_secret;
 
 use super::element::Element;
+use super::functions::equivalent;
 use crate::note::{Notes, Place};
 use crate::template::{literal, variable, variable_name};
 
@@ -42,6 +43,14 @@ pub(super) struct Words {
     pub(super) lists: BTreeSet<String>,
     /// Where each variable was first used.
     pub(super) used: BTreeMap<String, Place>,
+    /// Variables that stand for properties of the command line, with their defaults.
+    properties: BTreeMap<String, String>,
+    /// Variables that functions store their values in, for the request at hand.
+    stored: BTreeMap<String, String>,
+    /// Calls of counters so far.
+    counters: usize,
+    /// A variable is being defined: a property in it is its default, which the load may replace.
+    pub(super) defines: bool,
 }
 
 impl Words {
@@ -53,27 +62,92 @@ impl Words {
     /// `text` as a template of a scenario. Functions that have no equivalent are named, and become
     /// variables that somebody has to fill in.
     pub(super) fn template(&mut self, text: &str, at: &Element<'_>, notes: &mut Notes) -> String {
+        self.template_within(text, at, notes, NESTING_MAX)
+    }
+
+    fn template_within(
+        &mut self,
+        text: &str,
+        at: &Element<'_>,
+        notes: &mut Notes,
+        depth: usize,
+    ) -> String {
         let mut out = String::new();
         for part in parts(text) {
             match part {
                 Segment::Text(text) => out += &literal(text),
                 Segment::Variable(name) => out += &self.reference(name, at, notes),
-                Segment::Function(function) => match value_of(&function) {
-                    Some(Value::Text(value)) if !value.contains("${") => out += &value,
-                    Some(Value::Variable(name)) => out += &self.reference(&name, at, notes),
-                    Some(Value::Text(_)) | None => {
-                        let name = self.stand_in(function.whole, function.name);
-                        let why = format!(
-                            "a function without an equivalent; the variable `{name}` stands for it"
-                        );
-                        let what = format!("{} in {}", function.whole, at.what());
-                        notes.add(at.place(), what, why);
-                        out += &variable(&name);
+                Segment::Function(function) => {
+                    if let Some(made) = self.property(&function) {
+                        out += &made;
+                        continue;
                     }
-                },
+                    match value_of(&function) {
+                        Some(Value::Text(value)) if !value.contains("${") => {
+                            out += &literal(&value)
+                        }
+                        Some(Value::Variable(name)) => out += &self.reference(&name, at, notes),
+                        Some(Value::Text(_)) | None => {
+                            out += &self.made(&function, at, notes, depth);
+                        }
+                    }
+                }
             }
         }
         out
+    }
+
+    /// The variable that stands for a property of the command line.
+    fn property(&mut self, function: &Function<'_>) -> Option<String> {
+        let is_property = matches!(function.name, "__P" | "__property");
+        let name = function
+            .arguments
+            .first()
+            .filter(|name| is_property && !self.defines && !name.contains("${"))?;
+        let Some(Value::Text(value)) = value_of(function) else { return None };
+        let plain = variable_name(name);
+        let is_other = self.known.keys().any(|known| variable_name(known) == plain);
+        if is_other || value.contains("${") {
+            return None;
+        }
+        let known = self.properties.entry(plain.clone()).or_insert_with(|| value.clone());
+        (*known == value).then(|| variable(&plain))
+    }
+
+    /// The built-in value, or the variable, that stands for a function.
+    fn made(
+        &mut self,
+        function: &Function<'_>,
+        at: &Element<'_>,
+        notes: &mut Notes,
+        depth: usize,
+    ) -> String {
+        if let Some(depth) = depth.checked_sub(1) {
+            let given = function.arguments.iter();
+            let arguments: Vec<String> =
+                given.map(|argument| self.template_within(argument, at, notes, depth)).collect();
+            self.counters += usize::from(function.name == "__counter");
+            if let Some(made) = equivalent(function.name, &arguments, self.counters) {
+                let Some(name) = made.variable else { return made.template };
+                let name = variable_name(&name);
+                self.stored.insert(name.clone(), made.template);
+                return variable(&name);
+            }
+        }
+        let name = self.stand_in(function.whole, function.name);
+        let why = format!("a function without an equivalent; the variable `{name}` stands for it");
+        notes.add(at.place(), format!("{} in {}", function.whole, at.what()), why);
+        variable(&name)
+    }
+
+    /// The variables in which functions stored their values since it was asked last.
+    pub(super) fn take_stored(&mut self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.stored)
+    }
+
+    /// Variables that stand for properties, with their defaults.
+    pub(super) fn take_properties(&mut self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.properties)
     }
 
     /// A variable that is used.
@@ -283,11 +357,16 @@ mod tests {
     fn variables_stay_and_functions_become_what_they_stand_for() {
         let mut words = Words::default();
         let (out, notes) = templated(&mut words, "a ${x.y} ${__P(host, h\\,1)}${__V(z)} $1 ${open");
-        assert_eq!(out, "a ${x_y} h,1${z} $1 $${open");
+        assert_eq!(out, "a ${x_y} ${host}${z} $1 $${open");
+        assert_eq!(words.take_properties()["host"], "h,1");
+        // a variable of the plan has that name
+        words.define("port", "${__P(port,80)}");
+        assert_eq!(templated(&mut words, "${__P(port,81)}").0, "81");
         assert_eq!(notes, [] as [String; 0]);
         assert_eq!(taken("a${__P(host, h\\,1)}${x}"), [("${__P(host, h\\,1)}", "h,1".to_owned())]);
         assert_eq!(words.used.keys().collect::<Vec<_>>(), ["x_y", "z"]);
-        assert_eq!(templated(&mut words, "${__property(p)}${__P(q)}").0, "p1");
+        assert_eq!(templated(&mut words, "${__property(p)}${__P(q)}").0, "${p}${q}");
+        assert_eq!(words.take_properties().into_values().collect::<Vec<_>>(), ["p", "1"]);
         assert_eq!(templated(&mut words, "${__P(db.password,x)}").0, "${db_password}");
         assert_eq!(taken("${__P(db.password,x)}"), []);
     }
@@ -307,11 +386,27 @@ mod tests {
     fn what_has_no_equivalent_is_named_and_stood_for() {
         let mut words = Words::default();
         let (out, notes) =
-            templated(&mut words, "${__UUID()}-${__UUID()}-${__Random(1,${n})}-${a_${i}}");
-        assert_eq!(out, "${UUID_1}-${UUID_1}-${Random_2}-${nested_3}");
+            templated(&mut words, "${__groovy(1)}-${__groovy(1)}-${__split(1,${n})}-${a_${i}}");
+        assert_eq!(out, "${groovy_1}-${groovy_1}-${split_2}-${nested_3}");
         assert_eq!(notes.len(), 3, "{notes:?}");
         let stand_ins: Vec<_> = words.stand_ins().collect();
-        assert!(stand_ins.contains(&("Random_2", "${__Random(1,${n})}")), "{stand_ins:?}");
+        assert!(stand_ins.contains(&("split_2", "${__split(1,${n})}")), "{stand_ins:?}");
+    }
+
+    #[test]
+    fn functions_may_stand_in_functions_and_store_their_values() {
+        let mut words = Words::default();
+        let text =
+            "${__base64Encode(${u}:${__Random(1,9,r)})} ${__counter(TRUE,)}${__counter(TRUE,)}";
+        let (out, notes) = templated(&mut words, text);
+        let counters = "${counter(counter_1, user)}${counter(counter_2, user)}";
+        assert_eq!(out, format!("${{base64(${{u}}:${{r}})}} {counters}"));
+        assert_eq!(notes, [] as [String; 0]);
+        let stored = BTreeMap::from([("r".to_owned(), "${random(1, 9)}".to_owned())]);
+        assert_eq!(words.take_stored(), stored);
+        assert_eq!(words.take_stored(), BTreeMap::new());
+        let deep = "${__base64Encode(".repeat(5_000) + "x" + &")}".repeat(5_000);
+        assert!(!templated(&mut words, &deep).1.is_empty());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use plumb_measure::LoadPart;
 use plumb_scenario::condition::Condition;
+use plumb_scenario::generator::Generator;
 use plumb_scenario::template::Template;
 use plumb_scenario::variables::{Names, Value, Variables};
 use plumb_wire::{jsonpath, xpath};
@@ -36,7 +38,7 @@ fn examples(language: &str, least: usize, result: impl Fn(&str) -> Result<String
 }
 
 fn user(names: &mut Names) -> Variables {
-    let mut variables = Variables::new(Arc::default());
+    let mut variables = Variables::with(Arc::default(), Generator::default());
     for (name, value) in [
         ("carrid", Value::text("LH")),
         ("date", Value::text("2026-11-21T00:00:00")),
@@ -48,16 +50,22 @@ fn user(names: &mut Names) -> Variables {
     variables
 }
 
+fn written(text: &str, names: &mut Names) -> Result<String, String> {
+    let variables = user(names);
+    let template = Template::parse(text, names).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    template.write(&variables, &mut out).map_err(|missing| missing.words(names))?;
+    Ok(String::from_utf8(out).expect("UTF-8"))
+}
+
 #[test]
 fn templates_become_what_the_page_says() {
-    examples("template", 8, |text| {
-        let mut names = Names::default();
-        let variables = user(&mut names);
-        let template = Template::parse(text, &mut names).map_err(|error| error.to_string())?;
-        let mut out = Vec::new();
-        template.write(&variables, &mut out).map_err(|missing| missing.words(&names))?;
-        Ok(String::from_utf8(out).unwrap())
-    });
+    examples("template", 8, |text| written(text, &mut Names::default()));
+}
+
+#[test]
+fn built_in_values_are_what_the_page_says() {
+    examples("values", 15, |text| written(text, &mut Names::with_values(LoadPart::default())));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! # Source
 //! RFC 9110 and RFC 9112; RFC 3986 for URLs, RFC 6265 for cookies, RFC 7617 for Basic.
 
+mod batch;
 mod body;
 mod challenge;
 mod date;
@@ -17,6 +18,7 @@ mod set_cookie;
 mod timing;
 mod url;
 
+pub use batch::{BatchError, batch_statuses};
 pub use body::{Body, BodyError, Taken};
 pub use challenge::basic_realm;
 pub use date::cookie_date;

@@ -10,13 +10,16 @@ use plumb_scenario::check::{Checker, usual_status};
 use plumb_scenario::extract::Extractor;
 use plumb_scenario::file::{self, Pairs, Redirects};
 use plumb_scenario::template::Template;
-use plumb_scenario::{OutOfReach, ScenarioError, masked};
+use plumb_scenario::variables::Slot;
+use plumb_scenario::{OutOfReach, ScenarioError, masked, place_of};
 use plumb_wire::secret::is_secret;
 
+use super::parts::content_type;
 use super::{Compiler, Manner, PREPARATION, Row, number};
 use crate::request::is_token;
+use crate::scenario::content::Content;
 use crate::scenario::program::{Instruction, Program, Step};
-use crate::scenario::request_template::{Content, GoesTo, HeaderLine, RequestTemplate};
+use crate::scenario::request_template::{GoesTo, HeaderLine, RequestTemplate};
 
 /// Steps of all scenarios together.
 const STEPS_MAX: usize = 10_000;
@@ -51,6 +54,8 @@ impl Compiler<'_> {
         let mut check = checks.map(|check| check.get_ref().clone()).unwrap_or_default();
         check.status.get_or_insert_with(|| usual_status(step).into());
         let checker = Checker::new(&file::Check { within: None, ..check.clone() });
+        let operations = step.batch.iter().map(|it| it.get_ref().answers()).sum();
+        let checker = checker.and_then(|checker| checker.of_batch(operations, &check));
         let checker = checker.map_err(|error| {
             let at = checks.map_or(at.clone(), toml::Spanned::span);
             self.source.wrong(&at, format!("check: {error}"))
@@ -121,24 +126,31 @@ impl Compiler<'_> {
     }
 
     fn content(&mut self, step: &file::Step) -> Result<Content, ScenarioError> {
+        let named = [
+            step.body.is_some(),
+            step.body_file.is_some(),
+            !step.parts.is_empty(),
+            !step.batch.is_empty(),
+        ];
+        if named.into_iter().filter(|named| *named).count() > 1 {
+            let problem = "body, body-file, parts and batch: a request has one of them";
+            return Err(self.source.wrong(&place_of(step), problem));
+        }
         match (&step.body, &step.body_file) {
-            (None, None) => Ok(Content::Nothing),
+            (None, None) => self.parts(step),
             (Some(text), None) => Ok(Content::Text(self.template(text.get_ref(), &text.span())?)),
-            (None, Some(file)) => {
+            (_, Some(file)) => {
                 let bytes = self.bytes_of(file.get_ref()).map_err(|cause| {
                     let problem = format!("cannot read {}: {cause}", file.get_ref().display());
                     self.source.wrong(&file.span(), problem)
                 })?;
                 Ok(Content::Bytes(Arc::from(bytes)))
             }
-            (Some(_), Some(file)) => {
-                Err(self.source.wrong(&file.span(), "body and body-file: take one of them out"))
-            }
         }
     }
 
     /// The content of a file that a step names.
-    fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, OutOfReach> {
+    pub(super) fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, OutOfReach> {
         let real = self.source.reach().file(path)?;
         let mut bytes = Vec::new();
         let read = File::open(real)?.take(BODY_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -172,6 +184,11 @@ impl Compiler<'_> {
             let value = self.template(value, at)?;
             lines.push(HeaderLine { name: name.into(), value, goes_to });
         }
+        if let Some(kind) = content_type(step) {
+            lines.retain(|line| !line.name.eq_ignore_ascii_case("content-type"));
+            let value = self.template(&kind, at)?;
+            lines.push(HeaderLine { name: "Content-Type".into(), value, goes_to: GoesTo::Any });
+        }
         let named = lines.iter().any(|line| line.name.eq_ignore_ascii_case("authorization"));
         if let (Some(authorization), false) = (manner.authorization, named) {
             let value = self.template(authorization, at)?;
@@ -180,7 +197,28 @@ impl Compiler<'_> {
         Ok(lines)
     }
 
-    fn template(&mut self, text: &str, at: &Range<usize>) -> Result<Template, ScenarioError> {
+    /// The variables that a step sets, each with its template.
+    pub(super) fn values(
+        &mut self,
+        step: &file::Step,
+    ) -> Result<Box<[(Slot, Template)]>, ScenarioError> {
+        let at = place_of(step);
+        let mut values = Vec::new();
+        for (name, text) in &step.set {
+            let slot = self.slot(Some(name), &at)?;
+            let template = Template::parse(text, &mut self.names)
+                .map_err(|error| self.source.wrong(&at, format!("set.{name}: {error}")))?;
+            self.used.extend(template.slots().map(|slot| (slot, at.clone())));
+            values.push((slot, template));
+        }
+        Ok(values.into())
+    }
+
+    pub(super) fn template(
+        &mut self,
+        text: &str,
+        at: &Range<usize>,
+    ) -> Result<Template, ScenarioError> {
         Template::parse(text, &mut self.names)
             .map_err(|error| self.source.wrong(at, error.to_string()))
     }
@@ -188,7 +226,8 @@ impl Compiler<'_> {
 
 /// The method of a step that names none.
 pub(crate) fn usual_method(step: &file::Step) -> &'static str {
-    if step.body.is_some() || step.body_file.is_some() { "POST" } else { "GET" }
+    let in_parts = !step.parts.is_empty() || !step.batch.is_empty();
+    if step.body.is_some() || step.body_file.is_some() || in_parts { "POST" } else { "GET" }
 }
 
 /// The header lines of all `levels`: of one name the last, in the place of the first.

@@ -51,7 +51,11 @@ impl Amount {
         let turn = inside.fold(once, Self::and);
         let list = step.each.as_ref().map(|list| bare(list.get_ref()));
         let unknown = list.is_some_and(|list| !constants.contains_key(list));
-        if unknown || step.turns == Turns::Shared || step.condition.is_some() {
+        if unknown
+            || step.turns == Turns::Shared
+            || step.condition.is_some()
+            || step.holds.is_some()
+        {
             return Self { depends: true, ..Self::default() };
         }
         let turns = step.repeat.as_ref().map_or(1.0, |turns| real(*turns.get_ref()));

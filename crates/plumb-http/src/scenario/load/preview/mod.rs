@@ -130,6 +130,7 @@ impl Preview {
         let (file, shown) = (load.source.file(), masked.file());
         let mut constants: BTreeMap<String, String> = shown.variables.clone();
         script::set_by(&file.prepare).iter().for_each(|name| drop(constants.remove(*name)));
+        constants.retain(|_, value| !value.contains("${"));
         let view = View {
             source: &load.source,
             exclude: &load.overrides.exclude,

@@ -79,6 +79,7 @@ impl ShownScript {
         for name in changing.chain(prepared).chain(from_data) {
             constants.remove(name);
         }
+        constants.retain(|_, value| !value.contains("${")); // they are made when the load begins
         let view = View {
             source: &load.source,
             exclude: &load.overrides.exclude,
@@ -137,6 +138,7 @@ pub(super) fn set_by(steps: &[Step]) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     for step in steps {
         names.extend(step.extract.iter().map(|extract| extract.get_ref().name.as_str()));
+        names.extend(step.set.keys().map(String::as_str));
         names.extend(step.variable.as_ref().map(|variable| bare(variable.get_ref())));
         names.append(&mut set_by(&step.step));
     }
@@ -184,7 +186,8 @@ fn variables<'a>(
         let turn = step.variable.as_ref().zip(step.each.as_ref());
         let turn = turn
             .map(|(name, list)| of(bare(name.get_ref()), format!("each {}", bare(list.get_ref()))));
-        found.into_iter().chain(turn)
+        let given = step.set.keys().map(|name| of(name, "set".into())).collect::<Vec<_>>();
+        found.into_iter().chain(turn).chain(given)
     });
     written.chain(lines).chain(set).collect()
 }

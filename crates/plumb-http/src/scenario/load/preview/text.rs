@@ -2,7 +2,7 @@
 
 use plumb_measure::{grouped, real, rounded, show_count, show_ns};
 use plumb_scenario::file::{
-    AtEnd, Check, Cookies, Extract, OnFailure, Pick, Step, Take, Think, Turns,
+    AtEnd, Check, Cookies, Extract, OnFailure, Operation, Part, Pick, Step, Take, Think, Turns,
 };
 
 use super::amount::Amount;
@@ -256,6 +256,10 @@ fn kind(step: &Step) -> String {
     if let Some(times) = &step.repeat {
         return counted(real(*times.get_ref()), "time");
     }
+    if step.holds.is_some() {
+        let most = step.most.as_ref().map(|it| format!(", {} at most", grouped(*it.get_ref())));
+        return format!("while {}{}", value(&step.holds), most.unwrap_or_default());
+    }
     if step.group.is_some() {
         return format!("timed as one: {}", value(&step.group));
     }
@@ -273,18 +277,41 @@ fn details(shown: &ShownStep) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(step.share.as_ref().map(|share| format!("in {} of the turns", share.get_ref())));
     lines.extend(step.condition.as_ref().map(|it| format!("if {}", it.get_ref())));
+    lines.extend(step.set.iter().map(|(name, value)| format!("set {name} = {}", cut(value))));
     if shown.is_request() {
         lines.extend(step.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         lines.extend(step.body.as_ref().map(|body| format!("body {}", cut(body.get_ref()))));
         lines.extend(
             step.body_file.as_ref().map(|file| format!("body of {}", file.get_ref().display())),
         );
+        lines.extend(step.parts.iter().map(|part| part_words(part.get_ref())));
+        lines.extend(step.batch.iter().flat_map(|it| operation_words(it.get_ref())));
     }
     lines.extend(step.check.as_ref().map(|check| check_words(check.get_ref())));
     lines.extend(step.extract.iter().map(|extract| extract_words(extract.get_ref())));
     lines
         .extend(step.think.as_ref().map(|think| format!("think {}", think_words(think.get_ref()))));
     lines
+}
+
+fn part_words(part: &Part) -> String {
+    match (&part.file, &part.value) {
+        (Some(file), _) => format!("part {}: file {}", part.name, file.get_ref().display()),
+        (None, value) => format!("part {}: {}", part.name, cut(value.as_deref().unwrap_or(""))),
+    }
+}
+
+fn operation_words(operation: &Operation) -> Vec<String> {
+    if !operation.changeset.is_empty() {
+        let inner = operation.changeset.iter().flat_map(operation_words);
+        let all = inner.map(|line| format!("  {line}"));
+        return std::iter::once("change set".to_owned()).chain(all).collect();
+    }
+    let (method, target) = match &operation.get {
+        Some(target) => ("GET", Some(target)),
+        None => (operation.method.as_deref().unwrap_or("POST"), operation.path.as_ref()),
+    };
+    vec![format!("operation {method} {}", target.map_or("", String::as_str))]
 }
 
 fn cut(text: &str) -> String {

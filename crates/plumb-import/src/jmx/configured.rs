@@ -1,0 +1,112 @@
+//! Elements that give users new values of variables in each turn of what they stand in.
+
+use std::collections::BTreeMap;
+
+use super::Importer;
+use super::element::Element;
+use crate::template::variable_name;
+
+impl Importer {
+    /// The variables that the elements beside each other set, with their templates.
+    pub(super) fn configured(&mut self, elements: &[Element<'_>]) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for element in elements {
+            let found = match element.kind() {
+                "CounterConfig" => self.counter(element),
+                "RandomVariableConfig" => self.random(element),
+                "UserParameters" => {
+                    all.extend(self.parameters(element));
+                    continue;
+                }
+                _ => continue,
+            };
+            match found {
+                Ok((name, value)) => drop(all.insert(name, value)),
+                Err(why) => self.draft.notes.add(element.place(), element.what(), why),
+            }
+        }
+        self.set.extend(all.keys().cloned());
+        all
+    }
+
+    fn counter(&mut self, element: &Element<'_>) -> Result<(String, String), String> {
+        let name = named(element, "CounterConfig.name")?;
+        let mut number = |property: &str, usual: &str| {
+            let text = element.text(property).trim();
+            let text = if text.is_empty() { usual } else { text };
+            self.words.template(text, element, &mut self.draft.notes)
+        };
+        let (start, step) = (number("CounterConfig.start", "0"), number("CounterConfig.incr", "1"));
+        let end = number("CounterConfig.end", &i64::MAX.to_string());
+        let whose = if element.flag("CounterConfig.per_user") { "user" } else { "load" };
+        let value = format!("${{counter({name}, {whose}, {start}, {step}, {end})}}");
+        let format = element.text("CounterConfig.format").trim();
+        Ok((name, formatted(value, format)?))
+    }
+
+    fn random(&mut self, element: &Element<'_>) -> Result<(String, String), String> {
+        let name = named(element, "variableName")?;
+        let mut number = |property: &str| {
+            let text = element.text(property).trim();
+            let text = if text.is_empty() { "1" } else { text };
+            self.words.template(text, element, &mut self.draft.notes)
+        };
+        let (least, most) = (number("minimumValue"), number("maximumValue"));
+        let value = format!("${{random({least}, {most})}}");
+        Ok((name, formatted(value, element.text("outputFormat").trim())?))
+    }
+
+    /// The values of the first user; those of others are named.
+    fn parameters(&mut self, element: &Element<'_>) -> BTreeMap<String, String> {
+        let users = element.members("UserParameters.thread_values");
+        if users.len() > 1 {
+            let why = "it has values for several users; all have those of the first";
+            self.draft.notes.add(element.place(), element.what(), why);
+        }
+        let values = users.first().map(Element::own_texts).unwrap_or_default();
+        let mut all = BTreeMap::new();
+        for (name, value) in element.texts("UserParameters.names").into_iter().zip(values) {
+            let value = self.words.template(value, element, &mut self.draft.notes);
+            all.insert(variable_name(name), value);
+        }
+        all
+    }
+}
+
+fn named(element: &Element<'_>, property: &str) -> Result<String, String> {
+    match element.text(property).trim() {
+        "" => Err("it names no variable".into()),
+        name if name.contains('$') => Err(format!("its variable `{name}` is not known")),
+        name => Ok(variable_name(name)),
+    }
+}
+
+/// A number in a format of `DecimalFormat`: zeros, with a text around them.
+fn formatted(value: String, format: &str) -> Result<String, String> {
+    let Some(first) = format.find('0') else {
+        let none = format.is_empty() || format == "#";
+        return if none { Ok(value) } else { Err(format!("its format `{format}` is not read")) };
+    };
+    let zeros = format[first..].chars().take_while(|c| *c == '0').count();
+    let (before, behind) = (&format[..first], &format[first + zeros..]);
+    if [before, behind].iter().any(|text| text.contains(['#', '0', '.', ',', '%', ';', '\'', '$']))
+    {
+        return Err(format!("its format `{format}` is not read"));
+    }
+    let number = if zeros > 1 { format!("${{pad({value}, {zeros})}}") } else { value };
+    Ok(format!("{before}{number}{behind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_zeros_in_front() {
+        let of = |format| formatted("${x}".into(), format);
+        assert_eq!(of("").unwrap(), "${x}");
+        assert_eq!(of("0").unwrap(), "${x}");
+        assert_eq!(of("user-0000-a").unwrap(), "user-${pad(${x}, 4)}-a");
+        assert!(of("#,##0.00").is_err() && of("abc").is_err());
+    }
+}
