@@ -107,6 +107,8 @@ pub(crate) struct Conn<P: Protocol, L> {
     pub(crate) generation: u32,
     /// Lives since one in which an operation succeeded.
     pub(crate) attempts: u32,
+    /// Lives before this one.
+    pub(crate) lives: usize,
     pub(crate) wake: Wake,
     /// Stands in the queue of free connections.
     pub(crate) queued: bool,
@@ -148,6 +150,7 @@ impl<P: Protocol, L> Conn<P, L> {
             resume_at: Moment::NONE,
             generation: 0,
             attempts: 0,
+            lives: 0,
             wake: Wake::default(),
             queued: false,
             script: ScriptState::NONE,

@@ -63,7 +63,7 @@ pub use protocol::{After, Next, Op, OpEnd, OperationGroup, Protocol, Step, Then}
 pub use reach::restrict_targets;
 pub use reception::{ACCEPTS_A_TURN, Arrival, Reception};
 pub use result::{Lengths, client_figures, client_overlap, part_record, result_record};
-pub use serve::{ServePlan, serve};
+pub use serve::{ServePlan, serve, serve_and_dial};
 pub use service::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
 pub use stop::{Stop, wait_for};
 pub use tick::{HELD_TICK, HeldTick};

@@ -128,6 +128,7 @@ impl LoadOptions {
             interval: self.driver.interval_of(self.length()),
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
+            standbys: Vec::new(),
         }
     }
 

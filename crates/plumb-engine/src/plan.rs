@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use plumb_measure::{LoadPart, Rate, Span, Tick, counted};
 use serde::{Deserialize, Serialize};
 
-use crate::EngineError;
+use crate::{Endpoint, EngineError};
 
 /// When the next operation of a load begins.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,6 +113,10 @@ pub struct LoadPlan {
     pub nagle: Nagle,
     /// What is done about the tick of a processor that idles while the loop waits.
     pub tick: Tick,
+    /// Servers that may have taken the place of the target: a connection that has ended, or could
+    /// not be made, is made to the next of all of them in turn. The first is made to the target.
+    #[serde(skip)]
+    pub standbys: Vec<Endpoint>,
 }
 
 impl LoadPlan {
@@ -138,6 +142,7 @@ impl LoadPlan {
             interval: Span::from_ms(1_000),
             nagle: Nagle::Off,
             tick: Tick::Free,
+            standbys: Vec::new(),
         }
     }
 

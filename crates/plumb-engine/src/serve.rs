@@ -1,6 +1,7 @@
 //! The loop that serves: any number of connections on one thread.
 
 mod admission;
+mod dial;
 mod lone;
 mod room;
 #[cfg(test)]
@@ -86,8 +87,23 @@ pub fn serve<S: Service, L: Link>(
     link: impl Fn() -> L,
     stop: &Stop,
 ) -> Result<(), EngineError> {
+    serve_and_dial(plan, listeners, service, (&link, &link), stop)
+}
+
+/// The same for a service that makes connections of its own: `links` are the link of one that was
+/// accepted, and of one that was dialled.
+///
+/// # Errors
+/// When the loop itself cannot go on.
+pub fn serve_and_dial<S: Service, L: Link>(
+    plan: &ServePlan,
+    listeners: &[Listener],
+    service: &mut S,
+    links: (&dyn Fn() -> L, &dyn Fn() -> L),
+    stop: &Stop,
+) -> Result<(), EngineError> {
     crate::ThreadContext { cpu: plan.pin, netns: None }.settle()?;
-    Serve::new(plan, listeners, service, &link, MonotonicClock, stop)?.run()
+    Serve::new(plan, listeners, service, links, MonotonicClock, stop)?.run()
 }
 
 /// One client.
@@ -104,6 +120,10 @@ pub(crate) struct Client<C, L> {
     unsettled: bool,
     /// Not served until the service has answered what it asked last.
     waiting: bool,
+    /// The service has settled and may not tell it yet: it is not read.
+    held: bool,
+    /// It was dialled, and does not stand yet.
+    connecting: bool,
     /// Whole messages may be among what is kept: they are served before more is read.
     unserved: bool,
     last_heard: u64,
@@ -123,6 +143,7 @@ pub(crate) struct Serve<'a, S: Service, L, T> {
     reception: Reception<'a>,
     service: &'a mut S,
     link: &'a dyn Fn() -> L,
+    link_of_dialled: &'a dyn Fn() -> L,
     time: T,
     stop: &'a Stop,
     now: u64,
@@ -147,7 +168,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         plan: &'a ServePlan,
         listeners: &'a [Listener],
         service: &'a mut S,
-        link: &'a dyn Fn() -> L,
+        (link, link_of_dialled): (&'a dyn Fn() -> L, &'a dyn Fn() -> L),
         time: T,
         stop: &'a Stop,
     ) -> Result<Self, EngineError> {
@@ -160,6 +181,7 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             reception,
             service,
             link,
+            link_of_dialled,
             now: time.now_ns(),
             last_heard: time.now_ns(),
             time,
@@ -202,9 +224,16 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
         }
         if S::WAITS {
             self.answer_late();
+            self.push();
         }
         if S::SETTLES && (S::WAITS || !self.unsettled.is_empty()) {
             self.settle().map_err(EngineError::system("make what was served last"))?;
+        }
+        if S::WAITS {
+            self.drop_those_named();
+        }
+        if S::DIALS {
+            self.dial();
         }
         self.on_time();
         Ok(())
@@ -257,6 +286,8 @@ impl<'a, S: Service, L: Link, T: Time> Serve<'a, S, L, T> {
             paused: false,
             unsettled: false,
             waiting: false,
+            held: false,
+            connecting: false,
             unserved: false,
             last_heard: self.now,
             taken: 0,
@@ -360,7 +391,7 @@ impl<C, L: Link> Client<C, L> {
         if let Some(ended) = self.closing {
             return Some((self.last_heard + FAREWELL_NS, ended));
         }
-        if self.waiting && !self.channel.sending() {
+        if self.held || self.waiting && !self.channel.sending() {
             return None; // it is our turn
         }
         if !self.shaken || self.channel.kept() > 0 || self.channel.sending() {

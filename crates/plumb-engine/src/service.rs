@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 
 use plumb_wire::cidr::Cidr;
 
+use crate::address::Endpoint;
+
 /// The other end of an accepted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -168,6 +170,49 @@ pub trait Service {
     fn message(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
         let _ = out;
         None
+    }
+
+    /// Appends to `out` what somebody is told at once, whatever else waits for the service to
+    /// settle, and says whose it is; `None` when there is nothing more. Called once a wake and until
+    /// `None`, when all else was served and before [`settle`](Self::settle), where
+    /// [`WAITS`](Self::WAITS).
+    fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        let _ = out;
+        None
+    }
+
+    /// A connection that is to be closed; `None` when there is none (any more). Called once a wake
+    /// and until `None`, behind [`settle`](Self::settle), where [`WAITS`](Self::WAITS).
+    fn drop_next(&mut self) -> Option<ConnectionId> {
+        None
+    }
+
+    /// True when a client may be told what it was answered so far. Until then its replies stay
+    /// where they are, and it is neither read nor closed for being silent. Asked behind
+    /// [`settle`](Self::settle) of each client whose replies wait for that.
+    fn may_tell(&self, conn: &Self::Conn) -> bool {
+        let _ = conn;
+        true
+    }
+
+    /// True for a service that makes connections of its own.
+    const DIALS: bool = false;
+
+    /// Where a connection is to be made to now, and its state; it counts among the clients, and
+    /// [`accepted`](Self::accepted) is told of it. Called once a wake, where
+    /// [`DIALS`](Self::DIALS).
+    fn dial(&mut self) -> Option<(Endpoint, Self::Conn)> {
+        None
+    }
+
+    /// A connection that was dialled stands; what is appended to `out` is the first that it says.
+    fn connected(&mut self, conn: &mut Self::Conn, out: &mut Vec<u8>) {
+        let _ = (conn, out);
+    }
+
+    /// A connection that was dialled could not be made, and is about to be closed.
+    fn not_connected(&mut self, conn: &mut Self::Conn, error: &io::Error) {
+        let _ = (conn, error);
     }
 
     /// A client connected. `Err` holds the farewell that is sent before the connection is closed.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use plumb_measure::{FailureKind, Outcome};
 
 use super::{Drive, RECEIVE_MAX_NS};
-use crate::EngineError;
 use crate::channel::Channel;
 use crate::conn::{Flight, Phase};
 use crate::connect::{self, SocketOptions};
@@ -15,6 +14,7 @@ use crate::link::Link;
 use crate::plan::Waiting;
 use crate::poll::{Readiness, Time, Token};
 use crate::protocol::Protocol;
+use crate::{Endpoint, EngineError};
 
 impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), EngineError> {
@@ -22,7 +22,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         self.now = since;
         let options = SocketOptions { nagle: self.job.plan.nagle, ..SocketOptions::default() };
         let route = self.conns[index].route;
-        let started = connect::start_connect(self.endpoint(route), &options).and_then(|socket| {
+        let endpoint = self.standby(index).unwrap_or_else(|| self.endpoint(route));
+        let started = connect::start_connect(endpoint, &options).and_then(|socket| {
             let channel = Channel::new(socket, (self.job.link)(route));
             let generation = self.conns[index].generation;
             self.poll.add_connection(channel.socket(), Token { index, generation })?;
@@ -36,6 +37,13 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             }
             Err(error) => self.connect_failed(index, &error),
         }
+    }
+
+    /// Who stands in for the target in this life of a connection, if anybody does.
+    fn standby(&self, index: usize) -> Option<&Endpoint> {
+        let standbys = &self.job.plan.standbys;
+        let at = self.conns[index].lives % (1 + standbys.len());
+        at.checked_sub(1).and_then(|at| standbys.get(at))
     }
 
     pub(super) fn on_ready(&mut self, ready: Readiness) -> Result<(), EngineError> {
@@ -253,6 +261,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         let conn = &mut self.conns[index];
         let again = self.now + conn.backoff_ns();
         conn.attempts = conn.attempts.saturating_add(1);
+        conn.lives = conn.lives.wrapping_add(1);
         let retry_at = again.max(self.needs_none_before(index));
         self.conns[index].phase = Phase::Down { retry_at };
         let lost = !self.may_be_lost(stood);

@@ -287,3 +287,25 @@ fn a_target_that_is_gone_ends_the_run_with_its_record() {
     assert_eq!(outcome.recorder.failures().of(FailureKind::Closed), 1);
     assert!(outcome.recorder.connect_failures.total() > 1);
 }
+
+#[test]
+fn a_connection_that_ends_is_made_to_the_next_of_several_servers() {
+    let (mut one, mut two) = (
+        Played::new(Manner { close_after: 3, ..Manner::default() }),
+        Played::new(Manner::default()),
+    );
+    let (endpoint, standby) = (one.endpoint.clone(), two.endpoint.clone());
+    let answers = std::rc::Rc::new(std::cell::Cell::new((0, 0)));
+    let seen = std::rc::Rc::clone(&answers);
+    let time = HeldTime::with(move |now| {
+        let next = [one.step(now), two.step(now)].into_iter().flatten().min();
+        seen.set((one.answers(), two.answers()));
+        next
+    });
+    let plan = LoadPlan { extent: Extent::Count(10), standbys: vec![standby], ..plan() };
+    let outcome = drive_against(&plan, &endpoint, time).unwrap();
+    assert_eq!(outcome.recorder.operations(), 10);
+    let (first, second) = answers.get();
+    assert_eq!(first, 3, "and no more after it had hung up");
+    assert!(second >= 7, "{second}");
+}

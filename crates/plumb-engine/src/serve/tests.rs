@@ -1,5 +1,6 @@
 //! Limits and order of the serving loop, under a clock that stands still.
 
+mod held;
 mod late;
 mod room;
 mod settle;
@@ -86,8 +87,15 @@ impl Stand {
         let time = HeldTime::with(peer);
         let stop = Stop::new().unwrap();
         let listeners = std::slice::from_ref(&self.listener);
-        let serve =
-            Serve::new(plan, listeners, service, &Plain::default, time.clone(), &stop).unwrap();
+        let serve = Serve::new(
+            plan,
+            listeners,
+            service,
+            (&Plain::default, &Plain::default),
+            time.clone(),
+            &stop,
+        )
+        .unwrap();
         serve.run().unwrap();
         time
     }
@@ -226,8 +234,15 @@ fn only_allowed_addresses_are_served() {
         let listeners = std::slice::from_ref(&listener);
         let time = HeldTime::with(|_| None);
         let stop = Stop::new().unwrap();
-        let serve =
-            Serve::new(&plan, listeners, &mut service, &Plain::default, time, &stop).unwrap();
+        let serve = Serve::new(
+            &plan,
+            listeners,
+            &mut service,
+            (&Plain::default, &Plain::default),
+            time,
+            &stop,
+        )
+        .unwrap();
         serve.run().unwrap();
         assert_eq!(service.opened.min(1), served, "{block}");
     }
@@ -286,7 +301,10 @@ fn a_greedy_neighbour_has_one_turn_and_then_the_others_have_theirs() {
     });
     let plan = plan();
     let listeners = std::slice::from_ref(&stand.listener);
-    Serve::new(&plan, listeners, &mut service, &|| Endless, time, &stop).unwrap().run().unwrap();
+    Serve::new(&plan, listeners, &mut service, (&|| Endless, &|| Endless), time, &stop)
+        .unwrap()
+        .run()
+        .unwrap();
     let mut run = 0;
     for (conn, _) in &service.served {
         run = if *conn == 1 { run + 1 } else { 0 };

@@ -22,6 +22,12 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
         let Some(client) = self.client(index) else {
             return;
         };
+        if S::DIALS && client.connecting && !(ready.writable && self.finish_dialling(index)) {
+            return;
+        }
+        let Some(client) = self.client(index) else {
+            return;
+        };
         if ready.hangup {
             client.channel.set_hangup();
             if S::WAITS && client.waiting {
@@ -34,6 +40,9 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
                 Ok(()) => {
                     client.shaken = true;
                     self.ask_wake(index);
+                    if S::DIALS {
+                        self.say_first_if_dialled(index);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => return self.unsecured(index, &error),
@@ -66,7 +75,7 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
             let Some(client) = self.slots[index].client.as_mut() else {
                 return turn > 0;
             };
-            if S::WAITS && client.waiting {
+            if S::WAITS && client.waiting || client.held {
                 return turn > 0;
             }
             let holds_back = if S::SETTLES {
@@ -254,16 +263,51 @@ impl<S: Service, L: Link, T: Time> Serve<'_, S, L, T> {
     /// Everybody's replies at once, after the service has made them last.
     pub(super) fn settle(&mut self) -> io::Result<()> {
         self.service.settle()?;
-        while let Some(index) = self.unsettled.pop() {
-            if let Some(client) = self.client(index) {
-                client.unsettled = false;
+        let mut at = 0;
+        while let Some(index) = self.unsettled.get(at).copied() {
+            let client = self.slots[index].client.as_mut().filter(|client| client.unsettled);
+            let Some(client) = client else {
+                self.unsettled.swap_remove(at); // it is gone
+                continue;
+            };
+            if client.conn.as_ref().is_some_and(|conn| !self.service.may_tell(conn)) {
+                client.held = true;
+                at += 1;
+                continue;
             }
+            client.unsettled = false;
+            let was_held = std::mem::take(&mut client.held);
+            self.unsettled.swap_remove(at);
             self.flush(index);
+            if was_held {
+                self.again.push_back(index); // what came meanwhile was announced to nobody
+            }
         }
         Ok(())
     }
 
-    fn flush(&mut self, index: usize) {
+    /// What the service says without waiting for anything.
+    pub(super) fn push(&mut self) {
+        while let Some(id) = self.service.push(&mut self.reply) {
+            let slot = self.slots.get_mut(id.index).filter(|slot| slot.generation == id.generation);
+            if let Some(client) = slot.and_then(|slot| slot.client.as_mut()) {
+                client.channel.hold(&self.reply);
+                self.flush(id.index);
+            }
+            self.reply.clear();
+        }
+    }
+
+    /// Closes those whom the service does not want any more.
+    pub(super) fn drop_those_named(&mut self) {
+        while let Some(id) = self.service.drop_next() {
+            if self.slots.get(id.index).is_some_and(|slot| slot.generation == id.generation) {
+                self.close(id.index, Ended::ByService);
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self, index: usize) {
         let Some(client) = self.client(index) else {
             return;
         };

@@ -139,6 +139,7 @@ impl DriveOptions {
             interval: self.driver.interval_of(self.length(file)),
             nagle: self.driver.nagle.into(),
             tick: self.driver.tick(),
+            standbys: Vec::new(),
         }
     }
 
