@@ -149,6 +149,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         grace_ns: 0,
         wall_offset_ns: 0,
         tick: Tick::Free,
+        replication: plumb_lock::ReplicationPlan::default(),
     };
     let (clock, mut tell) = (Spent(Cell::new(1)), |_: Event<'_>| {});
     let mut server = LockServer::new(plan, (restored, notes), &clock, &mut tell);

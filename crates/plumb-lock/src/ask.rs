@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plumb_engine::{LoadPlan, Next, Op, Protocol, Stage, Step, Stop, Then};
+use plumb_engine::{Endpoint, LoadPlan, Next, Op, Protocol, Stage, Step, Stop, Then};
 use plumb_measure::{Answer, FailureKind, Span};
 use plumb_wire::resp::{self, Reply};
 
@@ -146,6 +146,17 @@ impl Target {
         stop: &Stop,
     ) -> Result<Vec<Said>, LockError> {
         let endpoint = self.reach(patience, stop)?;
+        self.ask_at(&endpoint, commands, patience, stop)
+    }
+
+    /// The same, of one address.
+    pub(crate) fn ask_at(
+        &self,
+        endpoint: &Endpoint,
+        commands: &[&[&[u8]]],
+        patience: Span,
+        stop: &Stop,
+    ) -> Result<Vec<Said>, LockError> {
         let frame = |words: &&[&[u8]]| {
             let mut bytes = Vec::new();
             resp::push_command(&mut bytes, words);
@@ -157,7 +168,7 @@ impl Target {
             said: Vec::new(),
             complaint: None,
         };
-        let mut stage = Stage { endpoint: &endpoint, stop, samplers: &mut [], gate: None };
+        let mut stage = Stage { endpoint, stop, samplers: &mut [], gate: None };
         let plan = LoadPlan::lone(commands.len() as u64, patience);
         let load = self.drive(&plan, &mut stage, 1, || questions.clone())?;
         let complaint = load.protocols.iter().find_map(Protocol::complaint);

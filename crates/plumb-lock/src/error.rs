@@ -28,7 +28,7 @@ pub enum LockError {
     #[error("cannot have the kernel ask silent clients: {0}; give --keepalive 3s to 9h, or 0s")]
     KeepAlive(std::io::Error),
     /// No verb was named.
-    #[error("name a verb: serve, load, status, show or journal")]
+    #[error("name a verb: serve, load, status, show, promote or journal")]
     NoVerb,
     /// The journal could not be ended in order.
     #[error("cannot end the journal in order: {0}; the next start reads it as after a crash")]
@@ -64,6 +64,17 @@ pub enum LockError {
     /// The kernel gives no random numbers.
     #[error("cannot draw a random key: {0}; `verify` needs the system call getrandom")]
     NoKey(std::io::Error),
+    /// The kernel gives no random numbers.
+    #[error("cannot draw a number for this server: {0}; it needs the system call getrandom")]
+    NoId(std::io::Error),
+    /// A server was to be promoted, and refused.
+    #[error("{address} was not promoted: {why}")]
+    NotPromoted {
+        /// Who.
+        address: String,
+        /// Why not, and what to do.
+        why: String,
+    },
     /// Locks were to be removed, and nobody agreed.
     #[error("nothing was removed: {0}")]
     NotAgreed(&'static str),

@@ -1,8 +1,8 @@
 //! The lock layer: a lock server with the semantics of SAP's enqueue server, for clients that
 //! speak RESP.
 //!
-//! [`table`] says who may have what, [`journal`] what outlives the server, [`LockServer`] serves
-//! both as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
+//! [`table`] says who may have what, [`journal`] what outlives the server, [`replication`] what a
+//! second server has of it, [`LockServer`] serves all as a [`plumb_engine::Service`]. [`Locks`] is the layer as the program sees it.
 
 mod ask;
 mod digest;
@@ -10,7 +10,10 @@ mod error;
 pub mod journal;
 mod journal_verbs;
 mod load;
+mod pair;
 mod password;
+mod promote;
+pub mod replication;
 mod serve;
 mod server;
 mod show;
@@ -27,8 +30,10 @@ pub use load::{
     FillOptions, Keeper, Live, LiveOptions, LoadJob, LoadVerb, PairsOptions, SalesOptions,
     TargetKind, TimedOptions, Unlock,
 };
+pub use pair::{PairOptions, WithoutReplica};
+pub use promote::{Promote, PromoteOptions};
 pub use serve::{JournalPolicy, Serve, ServeOptions};
-pub use server::{Event, LockServer, ServerPlan};
+pub use server::{Event, LockServer, ReplicationPlan, ServerPlan, Told};
 pub use show::{Show, ShowOptions};
 pub use status::{Status, StatusOptions};
 pub use target::TargetOptions;
@@ -60,6 +65,13 @@ impl Layer for Locks {
             );
         let show = ShowOptions::augment_args(Command::new("show"))
             .about("Show who holds what, oldest first; remove locks that nobody will release");
+        let promote = PromoteOptions::augment_args(Command::new("promote"))
+            .about("Let a replica take the place of its primary, under a new epoch")
+            .after_help(
+                "A replica that may lack a lock is not promoted without --force. The server whose \
+                 place is taken gives nothing out once it hears of it: stop it where you cannot \
+                 be sure that it does, unless it runs with --without-replica stop.",
+            );
         let journal = JournalVerb::augment_subcommands(Command::new("journal"))
             .about("Look at the journal of a lock server, and mend it")
             .subcommand_required(true)
@@ -72,6 +84,7 @@ impl Layer for Locks {
             .subcommand(load)
             .subcommand(status)
             .subcommand(show)
+            .subcommand(promote)
             .subcommand(journal)
     }
 
@@ -86,6 +99,9 @@ impl Layer for Locks {
             }
             Some(("show", words)) => {
                 Ok(Job::Verb(Box::new(Show::new(ShowOptions::from_arg_matches(words)?))))
+            }
+            Some(("promote", words)) => {
+                Ok(Job::Verb(Box::new(Promote::new(PromoteOptions::from_arg_matches(words)?))))
             }
             Some(("journal", words)) => {
                 Ok(Job::Verb(Box::new(JournalJob::new(JournalVerb::from_arg_matches(words)?))))

@@ -6,11 +6,14 @@ use clap::{Args, ValueEnum};
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce, note};
 use plumb_engine::tls::ServerTlsOptions;
-use plumb_engine::{Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
+use plumb_engine::{
+    Cidr, EngineError, HELD_TICK, Listener, Plain, ServePlan, Stop, Tls, serve, serve_and_dial,
+};
 use plumb_measure::{ByteSize, Clock as _, Span, Tick};
 use plumb_wire::resp;
 
 use crate::journal::{Notes, Policy, Restored};
+use crate::pair::PairOptions;
 use crate::server::{Event, LockServer, ServerPlan};
 use crate::table::{ELEMENTS_MAX, Limits};
 use crate::{LockError, PORT, password};
@@ -120,6 +123,10 @@ pub struct ServeOptions {
     #[arg(long)]
     pub quiet: bool,
 
+    /// Whether it is one of two.
+    #[command(flatten)]
+    pub pair: PairOptions,
+
     /// Whether clients speak TLS.
     #[command(flatten)]
     pub tls: ServerTlsOptions,
@@ -187,6 +194,7 @@ impl Serve {
         }
         let password = password::read(options.password_file.as_deref(), password::VARIABLE)?;
         let tls = options.tls.acceptor(&[])?;
+        let connector = options.pair.connector(&options.tls)?;
         let listeners = Listener::bind_all(&options.listen, PORT)?;
         if options.keepalive.ns() > 0 {
             let ask = |listener: &Listener| listener.keep_alive(options.keepalive);
@@ -194,6 +202,11 @@ impl Serve {
         }
         let wall_ns = clock::wall_ns();
         let (restored, notes) = options.restore(wall_ns / 1_000)?;
+        if let Some(host) = &options.pair.replica_of
+            && !options.quiet
+        {
+            writeln!(log, "{} a replica of {host}", clock::utc(wall_ns))?;
+        }
         if !options.quiet && options.journal.is_some() {
             let locks = restored.table.usage().locks.actual;
             let (epoch, torn) = (restored.epoch, restored.torn_bytes);
@@ -220,6 +233,7 @@ impl Serve {
             grace_ns: options.grace.ns(),
             wall_offset_ns: wall_ns.wrapping_sub(MonotonicClock.now_ns()),
             tick: options.hold_tick.into(),
+            replication: options.pair.plan()?,
         };
         if plan.tick == Tick::Held && !options.quiet {
             writeln!(log, "{} {HELD_TICK}", clock::utc(wall_ns))?;
@@ -235,7 +249,12 @@ impl Serve {
         let plan = options.plan();
         match &tls {
             None => serve(&plan, &listeners, &mut server, Plain::default, stop)?,
-            Some(tls) => serve(&plan, &listeners, &mut server, || tls.link(), stop)?,
+            Some(tls) => {
+                let accept = || tls.link();
+                let dial = || connector.as_ref().map_or_else(accept, |it| it.link());
+                let links: (&dyn Fn() -> Tls, &dyn Fn() -> Tls) = (&accept, &dial);
+                serve_and_dial(&plan, &listeners, &mut server, links, stop)?;
+            }
         }
         server.into_notes().close().map_err(LockError::Close)
     }

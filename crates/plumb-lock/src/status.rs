@@ -3,11 +3,12 @@
 mod overflow;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Write;
 
 use clap::Args;
 use plumb_engine::Stop;
-use plumb_engine::clock::MonotonicClock;
+use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb};
 use plumb_measure::{Clock as _, Share, Span};
 use serde_json::json;
@@ -116,6 +117,18 @@ impl Status {
                 ));
             }
         }
+        if figure(now, "gives_out") == 0 {
+            let what = if figure(now, "primary") == 1 {
+                "no lock is given out: the replica is away, and this server waits for it"
+            } else if figure(now, "in_sync") == 1 {
+                return findings; // as a replica is
+            } else {
+                "a replica that is not in sync with a primary, or a server that was replaced"
+            };
+            findings.push(what.into());
+        } else if figure(now, "replica_seen") == 1 && figure(now, "in_sync") == 0 {
+            findings.push("replication is suspended: what is locked now is here alone".into());
+        }
         let epoch = figure(now, "epoch");
         if let Some(expected) = self.options.epoch.filter(|expected| *expected != epoch) {
             findings.push(format!(
@@ -141,6 +154,9 @@ fn print(
         of("clients"),
         of("waiting")
     )?;
+    if let Some(pair) = pair(now) {
+        writeln!(out, "{pair}")?;
+    }
     writeln!(out, "{:<12}{:>12}{:>12}{:>12}{:>8}", "", "now", "peak", "maximum", "use")?;
     let maximum = of("rows_maximum");
     for part in ["owners", "arguments", "locks"] {
@@ -152,6 +168,29 @@ fn print(
         writeln!(out, "{:<12}{rate:>12.1}/s", name.replace('_', " "))?;
     }
     Ok(())
+}
+
+/// How it is as one of two; `None` for one alone.
+fn pair(now: &BTreeMap<String, u64>) -> Option<String> {
+    let of = |name: &str| figure(now, name);
+    let mut text = match (of("primary"), of("gives_out"), of("in_sync")) {
+        (1, _, 1) => "primary, in sync with its replica".to_owned(),
+        (1, 1, _) if of("replica_seen") == 1 => "primary, alone: replication suspended".to_owned(),
+        (1, 1, _) if of("promotions") > 0 => "primary, alone since it was promoted".to_owned(),
+        (1, 1, _) => return None,
+        (1, ..) => "primary, waits for its replica".to_owned(),
+        (_, _, 1) => "replica, in sync with its primary".to_owned(),
+        _ => "replica, not in sync".to_owned(),
+    };
+    if of("primary") == 1 && of("replica_seen") == 1 {
+        let (bytes, ms) = (of("replica_lag_bytes"), of("replica_lag_milliseconds"));
+        let _ = write!(text, "; lag {bytes} bytes, {ms} ms");
+    }
+    if of("promotions") > 0 {
+        let at = clock::utc(of("promoted_seconds").saturating_mul(1_000_000_000));
+        let _ = write!(text, "; last promoted {at}");
+    }
+    Some(text)
 }
 
 fn figure(figures: &BTreeMap<String, u64>, name: &str) -> u64 {

@@ -9,6 +9,7 @@ use plumb_engine::{Endpoint, LoadPlan, LoadResult, Plain, Protocol, Stage, Stop,
 use plumb_measure::Span;
 use serde_json::{Map, Value};
 
+use crate::ask::Said;
 use crate::{LockError, PORT, password};
 
 /// The port of PostgreSQL when none is named.
@@ -17,7 +18,8 @@ const PORT_OF_POSTGRES: u16 = 5432;
 /// The server that a client talks to.
 #[derive(Args, Clone, Debug)]
 pub struct TargetOptions {
-    /// The lock server: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3200 unless named)
+    /// The lock server: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3200 unless named); of
+    /// two servers both, with a comma between them
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -46,11 +48,16 @@ impl TargetOptions {
 
     /// Resolves the server's name.
     pub(crate) fn resolve(&self) -> Result<Target, LockError> {
+        let mut hosts = vec![self.host.as_str()];
+        if !self.host.starts_with("unix:") {
+            hosts = self.host.split(',').collect();
+        }
+        let of = |host: &&str| self.transport.endpoints(host, PORT);
         Ok(Target {
             name: self.transport.target(&self.host),
-            endpoints: self.transport.endpoints(&self.host, PORT)?,
+            servers: hosts.iter().map(of).collect::<Result<_, _>>()?,
             password: password::read(self.password_file.as_deref(), password::VARIABLE)?,
-            tls: self.tls.connector(&self.host, &[])?,
+            tls: self.tls.connector(hosts.first().unwrap_or(&""), &[])?,
         })
     }
 
@@ -63,7 +70,7 @@ impl TargetOptions {
         }
         Ok(Target {
             name: self.transport.target(&self.host),
-            endpoints: self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?,
+            servers: vec![self.transport.endpoints(&self.host, PORT_OF_POSTGRES)?],
             password,
             tls: None,
         })
@@ -75,15 +82,61 @@ impl TargetOptions {
 pub(crate) struct Target {
     /// As the user named it.
     pub(crate) name: String,
-    endpoints: Vec<Endpoint>,
+    /// The addresses of each of the servers of which one gives locks out.
+    servers: Vec<Vec<Endpoint>>,
     pub(crate) password: Option<Vec<u8>>,
     tls: Option<TlsConnector>,
 }
 
 impl Target {
-    /// The first of its addresses that answers.
+    /// The first of its addresses that answers; of several servers that which gives locks out.
     pub(crate) fn reach(&self, patience: Span, stop: &Stop) -> Result<Endpoint, LockError> {
-        Ok(reachable(&self.endpoints, patience, stop)?)
+        if let [only] = &*self.servers {
+            return Ok(reachable(only, patience, stop)?);
+        }
+        let mut why = Vec::new();
+        for server in &self.servers {
+            let reached = reachable(server, patience, stop).map_err(LockError::from);
+            let asked = reached.and_then(|at| Ok((self.role_of(&at, patience, stop)?, at)));
+            match asked {
+                Ok((role, endpoint)) if role == b"master" => return Ok(endpoint),
+                Ok((_, endpoint)) => why.push(format!("{endpoint} gives no locks out")),
+                Err(error) => why.push(error.to_string()),
+            }
+        }
+        Err(LockError::NoAnswer {
+            address: self.name.clone(),
+            how: format!("is not there: {}", why.join("; ")),
+        })
+    }
+
+    fn role_of(
+        &self,
+        endpoint: &Endpoint,
+        patience: Span,
+        stop: &Stop,
+    ) -> Result<Vec<u8>, LockError> {
+        let said = self.ask_at(endpoint, &[&[b"ROLE"]], patience, stop)?.pop();
+        match said {
+            Some(Said::Many(words)) => {
+                Ok(words.first().map(|it| it.bytes().to_vec()).unwrap_or_default())
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// True when there is more than one server.
+    pub(crate) fn is_pair(&self) -> bool {
+        self.servers.len() > 1
+    }
+
+    /// The other servers, for when that at `endpoint` is gone.
+    pub(crate) fn standbys(&self, endpoint: &Endpoint) -> Vec<Endpoint> {
+        if !self.is_pair() {
+            return Vec::new(); // other addresses of the same server
+        }
+        let all = self.servers.iter().filter_map(|server| server.first());
+        all.filter(|other| *other != endpoint).cloned().collect()
     }
 
     /// Drives `plan` over the link that was asked for.

@@ -62,6 +62,8 @@ pub(super) struct JournalFiles {
     /// Bytes of it that were there from its beginning.
     begun: u64,
     epoch: u64,
+    /// The position names another epoch.
+    epoch_is_new: bool,
     /// Since when something is written and not made to last, nanoseconds.
     unsynced_since: Option<u64>,
     pub(super) syncs: u64,
@@ -106,6 +108,7 @@ impl JournalFiles {
             journal,
             begun: 0,
             epoch: restored.epoch,
+            epoch_is_new: false,
             unsynced_since: None,
             syncs: 0,
             fences_until: restored.table.next_fence(),
@@ -199,13 +202,22 @@ impl JournalFiles {
             (Policy::Interval(after), Some(since)) => now >= since + after,
             (_, since) => since.is_some(),
         };
-        if due || fences {
+        let keep = fences || std::mem::take(&mut self.epoch_is_new);
+        if due || keep {
             self.sync()?;
         }
-        if fences {
+        if keep {
             self.position.keep(&self.position())?;
         }
         self.care_for_snapshots(table, lives)
+    }
+
+    /// Goes on under another epoch.
+    pub(super) fn begin_epoch(&mut self, epoch: u64, pending: &mut Vec<u8>) {
+        if epoch != self.epoch {
+            (self.epoch, self.epoch_is_new) = (epoch, true);
+            start(self.policy, epoch).push(pending);
+        }
     }
 
     fn care_for_snapshots<R: Rules>(

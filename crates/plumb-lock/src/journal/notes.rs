@@ -28,6 +28,8 @@ pub struct Notes {
     /// The lives that were noted, for the next snapshot; some of owners and keys that are gone.
     lives: Lives,
     files: Option<JournalFiles>,
+    /// The same for a replica, which has everything whatever the policy says; `None` without one.
+    batch: Option<Vec<u8>>,
 }
 
 impl Notes {
@@ -73,7 +75,10 @@ impl Notes {
         let mut lives = restored.lives.clone();
         let begin = Begin { folder: path.to_owned(), policy, number, claim };
         match JournalFiles::begin(begin, &restored, &mut lives) {
-            Ok(files) => Ok((Self { pending: Vec::new(), lives, files: Some(files) }, restored)),
+            Ok(files) => {
+                let notes = Self { lives, files: Some(files), ..Self::default() };
+                Ok((notes, restored))
+            }
             Err(error) => {
                 abandon(path, number);
                 Err(error)
@@ -90,6 +95,12 @@ impl Notes {
 
     /// How long an owner or a key lives, milliseconds; zero: until it is released.
     pub fn life(&mut self, of: Lasting<'_>, ms: u64) {
+        if let Some(batch) = &mut self.batch {
+            match of {
+                Lasting::Owner(owner) => Record::Life { owner, ms }.push(batch),
+                Lasting::Key(key) => Record::Key { key, ms }.push(batch),
+            }
+        }
         if self.keeps_everything() {
             let (record, lives, text) = match of {
                 Lasting::Owner(owner) => {
@@ -105,10 +116,34 @@ impl Notes {
         }
     }
 
-    /// The owner lives with a connection from now on, whatever one of its name did before.
+    /// The owner lives with a connection from now on, whatever one of its name did before. A
+    /// replica forgets that by itself, with the owner's last lock.
     pub fn life_with_connection(&mut self, owner: &[u8]) {
         if self.lives.owners.remove(owner).is_some() {
             Record::Life { owner, ms: Record::WITH_CONNECTION }.push(&mut self.pending);
+        }
+    }
+
+    /// From now on, or no more, changes are noted for a replica, too.
+    pub fn note_batches(&mut self, wanted: bool) {
+        self.batch = wanted.then(|| self.batch.take().unwrap_or_default());
+    }
+
+    /// What was noted for a replica since the last time.
+    pub fn take_batch(&mut self) -> Vec<u8> {
+        self.batch.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Bytes that are noted for a replica.
+    #[must_use]
+    pub fn batch_bytes(&self) -> usize {
+        self.batch.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Goes on under another epoch, which lasts before anybody is told of it.
+    pub fn begin_epoch(&mut self, epoch: u64) {
+        if let Some(files) = &mut self.files {
+            files.begin_epoch(epoch, &mut self.pending);
         }
     }
 
@@ -151,7 +186,7 @@ impl Notes {
     /// When the files cannot be written, or are not where they were any more: then nobody may be
     /// told of the changes.
     pub fn settle<R: Rules>(&mut self, now: u64, table: &Table<R>) -> io::Result<()> {
-        let Self { pending, lives, files } = self;
+        let Self { pending, lives, files, .. } = self;
         files.as_mut().map_or(Ok(()), |files| files.settle(now, pending, table, lives))
     }
 
@@ -184,6 +219,9 @@ impl Notes {
 impl Changes for Notes {
     #[inline]
     fn note(&mut self, change: Change<'_>) {
+        if let Some(batch) = &mut self.batch {
+            Record::Change(change).push(batch);
+        }
         let Some(files) = &self.files else {
             return;
         };

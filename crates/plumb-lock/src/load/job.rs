@@ -232,7 +232,10 @@ impl LoadJob {
             Workload::Sales => self.round_trip(place)?,
             _ => None,
         };
-        let probe = || Probe::new(workload, self.name.clone(), self.target.password.as_deref());
+        let probe = || {
+            let probe = Probe::new(workload, self.name.clone(), self.target.password.as_deref());
+            if self.target.is_pair() { probe.of_a_pair() } else { probe }
+        };
         let before = Facts::ask(&self.target, place.stop);
         place.history = History::default();
         let (mut result, load) = self.drive(plan, workload.rows(), probe, place)?;
@@ -279,6 +282,8 @@ impl LoadJob {
         protocol: impl Fn() -> P,
         place: &mut LoadContext<'_>,
     ) -> Result<(ResultRecord, LoadResult<P>), LockError> {
+        let standbys = self.target.standbys(place.endpoint);
+        let plan = &LoadPlan { standbys, ..plan.clone() };
         let labels = labels(plan);
         let gate = place.watch.gate();
         let load = {

@@ -50,6 +50,12 @@ impl Probe {
         Self { workload, load, greeting, complaint: None }
     }
 
+    /// It asks only that of several servers which gives locks out.
+    pub(crate) fn of_a_pair(mut self) -> Self {
+        self.greeting.push((Frame::new(&["ROLE"]), Expect::Primary));
+        self
+    }
+
     fn judge(&mut self, client: &mut Client, tag: u16, reply: Reply<'_>) -> Answer {
         let greeting = usize::from(GREETING - tag);
         let expect = match self.greeting.get(greeting) {
@@ -66,6 +72,12 @@ impl Probe {
             }
             (Expect::Stored, Reply::Simple(b"OK")) | (Expect::Epoch, Reply::Integer(_)) => {
                 return Answer::ok(0);
+            }
+            (Expect::Primary, Reply::Array(mut role)) => {
+                if matches!(role.next(), Some(Reply::Bulk(b"master"))) {
+                    return Answer::ok(0);
+                }
+                FailureKind::Refused
             }
             (Expect::Bytes(expected), Reply::Bulk(found)) if found == expected => {
                 return Answer::ok(0);
@@ -173,8 +185,11 @@ impl Protocol for Probe {
         match (resp::reply(bytes, &LIMITS), op) {
             (Ok(None), _) => Read::Need { consumed: 0 },
             (Ok(Some((reply, consumed))), Some(op)) => {
+                // another server has taken its place: it may be found there
+                let replaced = matches!(reply, Reply::Error(text) if text.starts_with(b"READONLY"));
                 let answer = self.judge(client, op.tag, reply);
-                Read::Done { consumed, answer, then: Then::Keep }
+                let then = if replaced { Then::Close } else { Then::Keep };
+                Read::Done { consumed, answer, then }
             }
             (Ok(Some((reply, consumed))), None) => {
                 let text = format!("sent {reply:?}, for which nobody asked");

@@ -76,6 +76,8 @@ pub(crate) enum Expect {
     Bytes(Vec<u8>),
     /// Any number: what a lock server of plumb says of its epoch.
     Epoch,
+    /// That it is the one of several that gives locks out.
+    Primary,
     /// Anything but an error.
     Welcome,
 }

@@ -25,7 +25,7 @@ const NAME_BYTES_MAX: usize = 400;
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     by_name: HashMap<Vec<u8>, BTreeSet<usize>>,
-    unsaid: VecDeque<(ConnectionId, Arc<[u8]>)>,
+    unsaid: VecDeque<(usize, ConnectionId, Arc<[u8]>)>,
 }
 
 impl Channels {
@@ -119,18 +119,22 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             text.into()
         };
         let texts = [text(2), text(3)];
-        for listener in listeners.iter().filter_map(|at| self.clients[*at].as_ref()) {
+        for at in listeners {
+            let Some(listener) = &self.clients[*at] else { continue };
             self.counts.cared += 1;
             if let Some(id) = listener.connection_id {
                 let text = &texts[usize::from(listener.version == 3)];
-                self.channels.unsaid.push_back((id, Arc::clone(text)));
+                self.channels.unsaid.push_back((*at, id, Arc::clone(text)));
             }
         }
     }
 
     /// The next of what is to be said, and to whom.
     pub(super) fn say_next(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
-        let (id, text) = self.channels.unsaid.pop_front()?;
+        let (client, id, text) = self.channels.unsaid.pop_front()?;
+        // it tells what has changed: the replica must have that first
+        self.replicated.shows = true;
+        self.answered_with_locks(client);
         out.extend_from_slice(&text);
         Some(id)
     }

@@ -26,6 +26,19 @@ pub(super) enum Waits {
     Turn(u64),
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Somebody asks for locks.
+    Client,
+    /// A replica follows.
+    Replica,
+    /// To the primary that is followed; so many replies come before its stream.
+    Primary { replies: u8 },
+    /// To the server whose place was taken, which is told so.
+    Herald { replies: u8 },
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -34,6 +47,9 @@ pub(super) struct Client {
     pub(super) peer: Peer,
     pub(super) connection_id: Option<ConnectionId>,
     pub(super) waits: Waits,
+    pub(super) purpose: Purpose,
+    /// It is told of what it was answered once its replica has everything up to here.
+    pub(super) until: u64,
     /// Its number among those that wait.
     pub(super) seat: Option<u64>,
     /// Passwords of its that were wrong.
@@ -59,6 +75,8 @@ impl Client {
             peer,
             connection_id: None,
             waits: Waits::No,
+            purpose: Purpose::Client,
+            until: 0,
             seat: None,
             guesses: 0,
             closes: false,
@@ -251,7 +269,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         resp::push_integer(out, version.into());
         resp::push_bulk(out, b"id");
         resp::push_integer(out, id);
-        for (key, value) in [("mode", "standalone"), ("role", "master")] {
+        for (key, value) in [("mode", "standalone"), ("role", self.role_name())] {
             resp::push_bulk(out, key.as_bytes());
             resp::push_bulk(out, value.as_bytes());
         }

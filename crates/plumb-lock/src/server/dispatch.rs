@@ -71,6 +71,10 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
         if matches!(&*verb, b"AUTH" | b"HELLO") && self.may_not_guess_yet(client)? {
             return Ok(After::Wait);
         }
+        if !is_free_of_locks(verb) {
+            self.may_give_out()?;
+            self.replicated.shows = true;
+        }
         match &*verb {
             b"ENQ" => return self.enq(client, command, out),
             b"PROMOTE" => return self.promote(client, command, out),
@@ -90,6 +94,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             b"METRICS" => return Err(Refusal::Arity("metrics")),
             b"EPOCH" if command.len() == 1 => resp::push_integer(out, self.plan.epoch),
             b"EPOCH" => return Err(Refusal::Arity("epoch")),
+            b"ROLE" => self.tell_role(out),
+            b"REPLICA" => {
+                self.replica(client, command, out)?;
+                if command.is(1, "STREAM") {
+                    return Ok(After::Stream);
+                }
+            }
             b"SET" => self.set(client, command, out)?,
             b"DEL" | b"UNLINK" => self.del(client, command, out)?,
             b"EVAL" | b"EVALSHA" => self.eval(client, command, out)?,
@@ -102,5 +113,17 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             _ => self.about_keys(client, command, verb, out)?,
         }
         Ok(After::Next)
+    }
+}
+
+/// True for a command that neither needs nor shows what is locked, or shows it to administrators
+/// as this server has it.
+fn is_free_of_locks(verb: &[u8]) -> bool {
+    match verb {
+        b"ENQ" | b"DEQ" => false, // the most frequent first
+        b"PING" | b"ECHO" | b"HELLO" | b"AUTH" | b"QUIT" | b"SELECT" | b"INFO" | b"CLIENT"
+        | b"COMMAND" | b"CONFIG" | b"LOCKSTAT" | b"METRICS" | b"EPOCH" | b"ROLE" | b"REPLICA"
+        | b"LOCKS" | b"DIGEST" | b"COUNT" => true,
+        _ => false,
     }
 }

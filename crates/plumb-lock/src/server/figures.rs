@@ -16,14 +16,14 @@ use crate::table::{Holder, Rules};
 pub(super) const REDIS_VERSION: &str = "7.0.0";
 
 /// One figure: its name, whether it only grows, what it is, and its value.
-type Figure = (&'static str, bool, &'static str, u64);
+pub(super) type Figure = (&'static str, bool, &'static str, u64);
 
 impl<C: Clock, R: Rules> LockServer<'_, C, R> {
-    fn figures(&self) -> [Figure; 32] {
+    fn figures(&self) -> Vec<Figure> {
         let (usage, counts) = (self.table.usage(), &self.counts);
         let clients = self.clients.iter().flatten().count() as u64;
         let [owners, arguments, locks] = [usage.owners, usage.arguments, usage.locks];
-        [
+        let mut figures = vec![
             (
                 "uptime_seconds",
                 true,
@@ -71,7 +71,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             ("locks_peak", false, "Most locks", locks.peak.into()),
             ("rows_maximum", false, "Most owners, arguments or locks", locks.maximum.into()),
             ("syncs", true, "Times the journal was made to last", self.notes.syncs()),
-        ]
+        ];
+        figures.extend(self.replication_figures());
+        figures
     }
 
     /// The text format of Prometheus.
@@ -92,10 +94,13 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     pub(super) fn info(&self) -> String {
         let mut text = format!(
             "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\n\
-             plumb_version:{}\r\njournal:{}\r\ntick:{}\r\n\r\n# Locks\r\n",
+             plumb_version:{}\r\njournal:{}\r\ntick:{}\r\n\r\n# Replication\r\nrole:{}\r\n\
+             replication:{}\r\n\r\n# Locks\r\n",
             env!("CARGO_PKG_VERSION"),
             self.notes.policy_name(),
             self.plan.tick.name(),
+            self.role_name(),
+            self.replication_name(),
         );
         for (name, _, _, value) in self.figures() {
             let _ = write!(text, "{name}:{value}\r\n");

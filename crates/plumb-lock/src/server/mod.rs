@@ -10,14 +10,18 @@ mod connection;
 mod dispatch;
 mod enqueue;
 mod figures;
+mod follow;
 mod guesses;
 mod keys;
 mod listing;
 mod lives;
 mod refusal;
 mod removal;
+mod replicate;
+mod role;
 mod scrape;
 mod service;
+mod standing;
 mod terms;
 mod waiters;
 mod waiting;
@@ -30,7 +34,7 @@ use plumb_engine::{Peer, TurnedAway};
 use plumb_measure::{Clock, Tick};
 use plumb_wire::resp::{self, Words};
 
-use crate::journal::{Notes, Restored};
+use crate::journal::{self, Notes, Restored};
 use crate::table::{OwnerId, Rules, Sound, Table, TablePart};
 use channels::Channels;
 use connection::Client;
@@ -39,6 +43,8 @@ use keys::{Latches, Scripts};
 use lives::{Key, Life, Lives, NEVER};
 use refusal::Refusal;
 use removal::Search;
+use role::Replicated;
+pub use role::{ReplicationPlan, Told};
 use waiters::{Waiters, Wish};
 
 /// What the server allows, and who it is.
@@ -58,6 +64,8 @@ pub struct ServerPlan {
     pub wall_offset_ns: u64,
     /// What the loop that serves does about its processor's tick, as clients are told.
     pub tick: Tick,
+    /// Whether it is one of two.
+    pub replication: ReplicationPlan,
 }
 
 /// Something the operator of a server wants to know.
@@ -75,6 +83,8 @@ pub enum Event<'a> {
     Full(&'static str),
     /// Passwords were wrong, so many since the last time; told at most once a minute.
     Guessed(&'a Peer, u64),
+    /// What becomes of the other one of two servers.
+    Replication(Told<'a>),
 }
 
 impl fmt::Display for Event<'_> {
@@ -87,6 +97,7 @@ impl fmt::Display for Event<'_> {
             Self::Unsecured(peer, error) => write!(f, "client from {peer} {error}"),
             Self::Malformed(peer, malformed) => write!(f, "client from {peer}: {malformed}"),
             Self::Full(part) => write!(f, "the lock table holds no more {part}"),
+            Self::Replication(told) => told.fmt(f),
             Self::Guessed(peer, 1) => write!(f, "wrong password from {peer}"),
             Self::Guessed(peer, times) => {
                 write!(f, "wrong password {times} times, the last time from {peer}")
@@ -143,6 +154,7 @@ pub struct LockServer<'a, C, R = Sound> {
     searches: Vec<Search>,
     /// Owners whose connections are gone.
     left: Vec<Vec<OwnerId>>,
+    replicated: Replicated,
     guesses: Guesses,
     /// Wrong passwords that the operator was told of, and when others are told, nanoseconds.
     guesses_told: u64,
@@ -163,23 +175,27 @@ pub struct LockServer<'a, C, R = Sound> {
 }
 
 /// After a restart every lease begins anew, and who lived with its connection has some grace.
-fn lives_of<R: Rules>(restored: &Restored<R>, now: u64, grace_ns: u64) -> Lives {
+fn lives_of<R: Rules>(
+    table: &Table<R>,
+    restored: &journal::Lives,
+    now: u64,
+    grace_ns: u64,
+) -> Lives {
     const MS: u64 = 1_000_000;
     let in_ms = |ms: u64| now.saturating_add(ms.saturating_mul(MS)); // a file may say anything
-    let table = &restored.table;
     let mut lives = Lives::with_room(table.usage().owners.maximum);
     for lock in table.locks() {
         if let Some((id, _)) = table.holder(lock.name, lock.argument)
             && lock.name.is_empty()
         {
-            let ms = restored.lives.keys.get(lock.argument).copied().unwrap_or(0);
+            let ms = restored.keys.get(lock.argument).copied().unwrap_or(0);
             let until = if ms == 0 { NEVER } else { in_ms(ms) };
             lives.set_key(Key { lock: id, until, connection: 0 });
         }
         let Some(id) = table.owner(lock.owner) else {
             continue;
         };
-        let life = match restored.lives.owners.get(lock.owner) {
+        let life = match restored.owners.get(lock.owner) {
             Some(0) => Life::Kept,
             Some(ms) => Life::Lease { at: in_ms(*ms), ms: *ms },
             None if lock.backup => Life::Kept,
@@ -201,6 +217,8 @@ enum After {
     Wait,
     /// It is the first line of a request over HTTP.
     Page,
+    /// What follows is the stream of a replica.
+    Stream,
     Close,
 }
 
@@ -213,7 +231,14 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
         tell: &'a mut (dyn FnMut(Event<'_>) + Send),
     ) -> Self {
         let now = clock.now_ns();
-        let lives = lives_of(&restored, now, plan.grace_ns);
+        let replica = !plan.replication.primary.is_empty();
+        let lives = if replica {
+            Lives::default() // nothing ends here before its primary says so
+        } else {
+            lives_of(&restored.table, &restored.lives, now, plan.grace_ns)
+        };
+        let rows = restored.table.usage().locks.maximum;
+        let replicated = Replicated::new(plan.replication.clone(), plan.epoch, rows);
         Self {
             plan,
             table: restored.table,
@@ -230,6 +255,7 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             wish: None,
             searches: Vec::new(),
             left: Vec::new(),
+            replicated,
             guesses: Guesses::default(),
             guesses_told: 0,
             guesses_told_until: 0,
@@ -243,6 +269,20 @@ impl<'a, C: Clock, R: Rules> LockServer<'a, C, R> {
             full_told_until: 0,
             words: Words::default(),
             tell,
+        }
+    }
+
+    /// A new connection; its number.
+    fn seat(&mut self, client: Client) -> usize {
+        match self.free.pop() {
+            Some(at) => {
+                self.clients[at] = Some(client);
+                at
+            }
+            None => {
+                self.clients.push(Some(client));
+                self.clients.len() - 1
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Why a command is refused, as clients read it.
 
+use crate::replication;
 use crate::table::{Malformed, TablePart};
 
 /// An error reply. The first word is its kind, as clients of Redis expect.
@@ -26,6 +27,29 @@ pub(super) enum Refusal {
          an administrator removed it; take it anew"
     )]
     Ended,
+    #[error("READONLY this server is a replica; ask its primary, {0}")]
+    Replica(String),
+    #[error("READONLY this server was replaced by one with epoch {0}; ask that one")]
+    Replaced(u64),
+    #[error(
+        "NOREPLICAS no replica has what is locked here, and this server was told to wait for one; \
+         start one with --replica-of this server, or promote this server with plumb lock promote"
+    )]
+    NoReplicas,
+    #[error("ERR {0}")]
+    NoReplica(#[from] replication::Refused),
+    #[error(
+        "ERR this replica may lack locks that somebody was granted: its primary has not said that \
+         it is in sync; promote it by force only if what is missing may be lost"
+    )]
+    Behind,
+    #[error(
+        "ERR this server waits for its replica, which may have been promoted meanwhile; promote \
+         this one by force only if that one is stopped or still a replica"
+    )]
+    Deserted,
+    #[error("ERR this server's epoch is {0}, which is newer")]
+    Newer(u64),
     #[error("NOAUTH Authentication required.")]
     NoAuth,
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use plumb_engine::{ConnectionId, Ended, Peer, Served, Service, TurnedAway};
+use plumb_engine::{ConnectionId, Ended, Endpoint, Peer, Served, Service, TurnedAway};
 use plumb_measure::Clock;
 use plumb_wire::resp;
 
-use super::connection::{Client, Waits};
+use super::connection::{Client, Purpose, Waits};
 use super::words::Command;
 use super::{After, Event, LockServer};
 use crate::table::Rules;
@@ -21,20 +21,11 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     const SETTLES: bool = true;
     const WAITS: bool = true;
+    const DIALS: bool = true;
 
     fn open(&mut self, peer: &Peer) -> Result<usize, Vec<u8>> {
         self.connections_so_far += 1;
-        let client = Client::new(self.connections_so_far, peer.clone());
-        Ok(match self.free.pop() {
-            Some(at) => {
-                self.clients[at] = Some(client);
-                at
-            }
-            None => {
-                self.clients.push(Some(client));
-                self.clients.len() - 1
-            }
-        })
+        Ok(self.seat(Client::new(self.connections_so_far, peer.clone())))
     }
 
     fn accepted(&mut self, conn: &mut usize, connection_id: ConnectionId) {
@@ -46,6 +37,14 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     fn serve(&mut self, conn: &mut usize, bytes: &[u8], out: &mut Vec<u8>) -> Served {
         if self.clients[*conn].as_ref().is_some_and(|client| client.closes) {
             return Served { consumed: bytes.len(), close: true, ..Served::default() };
+        }
+        self.replicated.shows = false;
+        match self.clients[*conn].as_ref().map(|client| client.purpose) {
+            Some(Purpose::Replica) => return heard(self.hear_replica(*conn, bytes), bytes),
+            Some(Purpose::Primary { .. } | Purpose::Herald { .. }) => {
+                return heard(self.hear_other(*conn, bytes, out), bytes);
+            }
+            Some(Purpose::Client) | None => {}
         }
         let mut words = std::mem::take(&mut self.words);
         let mut served = Served::default();
@@ -61,6 +60,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
                     }
                     let command = Command { bytes: rest, words: &words };
                     match self.obey(*conn, command, out) {
+                        After::Stream => break,
                         After::Next => self.looked |= self.work_of_turn() > WORK_A_TURN,
                         After::Wait => {
                             let owner = self.table.owner(command.get(1));
@@ -88,6 +88,7 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             }
         }
         self.words = words;
+        self.answered_with_locks(*conn);
         served
     }
 
@@ -100,14 +101,42 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     }
 
     fn unsettled(&self) -> bool {
-        self.notes.unsettled(&self.table)
+        self.notes.unsettled(&self.table) || self.waits_for_replica()
+    }
+
+    fn may_tell(&self, conn: &usize) -> bool {
+        self.may_be_told(*conn)
+    }
+
+    fn push(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        self.leave_silent_primary();
+        self.push_to_replica(out)
+    }
+
+    fn drop_next(&mut self) -> Option<ConnectionId> {
+        self.replicated.drops.pop()
+    }
+
+    fn dial(&mut self) -> Option<(Endpoint, usize)> {
+        self.dial_other()
+    }
+
+    fn connected(&mut self, conn: &mut usize, out: &mut Vec<u8>) {
+        self.greet_other(*conn, out);
+    }
+
+    fn not_connected(&mut self, _: &mut usize, error: &io::Error) {
+        if self.replicated.promotions == 0 {
+            self.complain(&format!("cannot be reached: {error}"));
+        }
     }
 
     fn wake_at(&self) -> Option<u64> {
         if self.has_more_to_do() || self.channels.has_more_to_say() {
             return Some(0);
         }
-        let times = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at()];
+        let replication = self.replication_wakes_at();
+        let times = [self.waiters.wake_at(), self.lives.next(), self.notes.wake_at(), replication];
         times.into_iter().flatten().min()
     }
 
@@ -130,7 +159,9 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
 
     fn settle(&mut self) -> io::Result<()> {
         self.end_turn();
-        self.notes.settle(self.now, &self.table)
+        self.notes.settle(self.now, &self.table)?;
+        self.settle_replication();
+        Ok(())
     }
 
     fn unsecured(&mut self, conn: &mut usize, error: &io::Error) {
@@ -144,6 +175,11 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
             return;
         };
         self.free.push(conn);
+        match client.purpose {
+            Purpose::Client => {}
+            Purpose::Replica => return self.replica_left(client.connection_id),
+            other => return self.other_left(conn, client.connection_id, other),
+        }
         self.forget_search(conn);
         self.channels.forget(conn, &client.channels);
         if let Some(seat) = client.seat {
@@ -166,4 +202,9 @@ impl<C: Clock, R: Rules> Service for LockServer<'_, C, R> {
     fn cannot_accept(&mut self, error: &io::Error) {
         (self.tell)(Event::CannotAccept(error));
     }
+}
+
+/// What was heard of another server: so many bytes, or something behind which it is closed.
+fn heard(taken: Option<usize>, bytes: &[u8]) -> Served {
+    Served { consumed: taken.unwrap_or(bytes.len()), close: taken.is_none(), ..Served::default() }
 }

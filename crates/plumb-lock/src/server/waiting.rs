@@ -51,6 +51,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
             };
             self.tried += 1;
             self.counts.cared += 1;
+            self.replicated.shows = true;
             if lost {
                 self.counts.errors += 1;
                 resp::push_error(out, Refusal::Ended.to_string().as_bytes());
@@ -67,7 +68,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
                     }
                     return self.waited(number);
                 }
-                After::Next | After::Page => return self.waited(number),
+                After::Next | After::Page | After::Stream => return self.waited(number),
             }
         }
         None
@@ -88,6 +89,7 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
     /// The client waits no longer; where it sits.
     fn waited(&mut self, number: u64) -> Option<ConnectionId> {
         let waiter = self.waiters.answered(number)?;
+        self.answered_with_locks(waiter.client);
         let client = self.clients[waiter.client].as_mut()?;
         (client.waits, client.seat) = (Waits::No, None);
         client.connection_id

@@ -32,10 +32,14 @@ pub enum Fault {
     ClearKeepsInherited,
     /// S is granted beside a foreign E.
     SharedBesideExclusive,
+    /// Clients are told of what the replica does not have.
+    AcknowledgesBeforeReplica,
+    /// A replica that lacks something may be promoted.
+    PromotesBehind,
 }
 
 impl Fault {
-    /// All of them.
+    /// Those of one server.
     pub const ALL: [Self; 14] = [
         Self::RequestWildcardIgnored,
         Self::HeldWildcardIgnored,
@@ -52,6 +56,9 @@ impl Fault {
         Self::ClearKeepsInherited,
         Self::SharedBesideExclusive,
     ];
+
+    /// Those of two servers.
+    pub const OF_TWO: [Self; 2] = [Self::AcknowledgesBeforeReplica, Self::PromotesBehind];
 }
 
 /// How a table decides. [`Sound`] is known to the compiler, so asking it costs nothing.

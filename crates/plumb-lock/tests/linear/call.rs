@@ -41,6 +41,10 @@ pub(crate) enum Call {
     RemoveFence {
         fence: u64,
     },
+    /// Another server takes over, and numbers its grants from here on.
+    TakeOver {
+        fences: u64,
+    },
 }
 
 /// What came back.
@@ -60,6 +64,8 @@ pub(crate) enum Reply {
     Lost,
     /// Something that no lock server says.
     Other(String),
+    /// None: nobody knows whether it was done.
+    Unknown,
 }
 
 /// Who is in the way, as the rejection names it.
@@ -100,11 +106,21 @@ impl Call {
             Self::RemoveFence { fence } => {
                 vec![text("REMOVE"), text("FENCE"), text(&fence.to_string())]
             }
+            Self::TakeOver { fences } => vec![text("(take over)"), text(&fences.to_string())],
         }
     }
 
-    /// The state behind the call, if the model in `state` gives this answer.
-    pub(crate) fn explains(&self, reply: &Reply, state: &Model) -> Option<Model> {
+    /// The states in which the call can have left the model in `state`, if that gives this answer.
+    pub(crate) fn explains(&self, reply: &Reply, state: &Model) -> Vec<Model> {
+        let (after, agrees) = self.try_on(reply, state);
+        match reply {
+            Reply::Unknown => vec![state.clone(), after],
+            _ if agrees => vec![after],
+            _ => Vec::new(),
+        }
+    }
+
+    fn try_on(&self, reply: &Reply, state: &Model) -> (Model, bool) {
         let mut after = state.clone();
         let number = |it: u32| *reply == Reply::Number(it.into());
         let agrees = match self {
@@ -129,8 +145,13 @@ impl Call {
                 number(after.remove(|row| row.owner == owner.as_bytes()))
             }
             Self::RemoveFence { fence } => number(after.remove(|row| row.fence == *fence)),
+            Self::TakeOver { fences } => {
+                let above = *fences >= after.next_fence;
+                after.next_fence = *fences;
+                above
+            }
         };
-        agrees.then_some(after)
+        (after, agrees)
     }
 }
 
@@ -192,8 +213,22 @@ impl Reply {
     }
 }
 
+/// All locks of a reply to `LOCKS`, sorted.
+pub(crate) fn ledger(found: resp::Reply<'_>) -> Vec<Row> {
+    let resp::Reply::Array(mut parts) = found else { panic!("{found:?} is no listing") };
+    assert!(matches!(parts.next(), Some(resp::Reply::Integer(0))), "one page");
+    let Some(resp::Reply::Array(locks)) = parts.next() else { panic!("no locks") };
+    let locks = locks.filter_map(|lock| match lock {
+        resp::Reply::Array(fields) => Some(listed(fields)),
+        _ => None,
+    });
+    let mut rows: Vec<Row> = locks.collect();
+    rows.sort();
+    rows
+}
+
 /// A lock as `LOCKS` lists it.
-pub(crate) fn listed(mut fields: resp::Items<'_>) -> Row {
+fn listed(mut fields: resp::Items<'_>) -> Row {
     let owner = text(fields.next());
     let (_user, _since) = (text(fields.next()), count(fields.next()));
     let [name, argument, mode] = [(); 3].map(|()| text(fields.next()));

@@ -11,15 +11,15 @@ use std::time::Duration;
 use plumb_engine::clock::MonotonicClock;
 use plumb_engine::{Listener, Plain, ServePlan, Stop, serve};
 use plumb_lock::journal::{Notes, Restored};
-use plumb_lock::table::{Fault, Limits, Mode, Rules, Scope};
+use plumb_lock::table::{Fault, Limits, Rules};
 use plumb_lock::{Event as ServerTimes, LockServer, ServerPlan};
 use plumb_measure::Span;
 use plumb_wire::resp;
 
 use super::Event;
-use super::call::{Call, Reply, listed};
-use crate::model::{Row, Want};
-use crate::numbers::Numbers;
+use super::call::{Call, Reply, ledger};
+use super::chooser::Chooser;
+use crate::model::Row;
 use crate::waiting;
 
 /// Clients at the same time, calls of each between two pauses, and pauses.
@@ -37,12 +37,17 @@ thread_local! {
 }
 
 /// The rules, but for the fault that was planted into this thread.
-struct Planted;
+pub(crate) struct Planted;
 
 impl Rules for Planted {
     fn makes(fault: Fault) -> bool {
         PLANTED.get() == Some(fault)
     }
+}
+
+/// From now on tables of this thread make this mistake.
+pub(crate) fn plant(fault: Option<Fault>) {
+    PLANTED.set(fault);
 }
 
 /// Ends the server with the history, even one that fails.
@@ -83,7 +88,7 @@ pub(crate) fn history(seed: u64, room: u32, fault: Option<Fault>) -> (Vec<Event>
 }
 
 fn serve_locks(room: u32, fault: Option<Fault>, listeners: &[Listener], stop: &Stop) {
-    PLANTED.set(fault);
+    plant(fault);
     let plan = ServePlan::new(100, Span::from_ms(30_000));
     let server = ServerPlan {
         limits: resp::Limits { words: 100, word_bytes: 300, command_bytes: 10_000 },
@@ -100,10 +105,8 @@ struct Client<'a> {
     stream: TcpStream,
     kept: Vec<u8>,
     number: usize,
-    numbers: Numbers,
+    chooser: Chooser,
     moments: &'a AtomicU64,
-    /// What it was granted lately.
-    granted: Vec<(String, Want, u64)>,
     seen: Vec<Event>,
 }
 
@@ -112,8 +115,8 @@ impl<'a> Client<'a> {
         let stream = TcpStream::connect(address).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
         stream.set_nodelay(true).expect("a socket of TCP");
-        let numbers = Numbers::new(seed * 1_000 + number as u64);
-        Self { stream, kept: Vec::new(), number, numbers, moments, granted: vec![], seen: vec![] }
+        let chooser = Chooser::new(seed * 1_000 + number as u64);
+        Self { stream, kept: Vec::new(), number, chooser, moments, seen: vec![] }
     }
 
     /// Asks again and again, and pauses with all others in between.
@@ -121,7 +124,7 @@ impl<'a> Client<'a> {
         for _ in 0..ROUNDS {
             pause.wait();
             for _ in 0..CALLS {
-                let call = self.next_call();
+                let call = self.chooser.next_call();
                 self.ask(call);
             }
         }
@@ -134,9 +137,7 @@ impl<'a> Client<'a> {
         let asked = self.moments.fetch_add(1, Ordering::SeqCst);
         let reply = self.reply(&words, Reply::of);
         let answered = self.moments.fetch_add(1, Ordering::SeqCst);
-        if let (Call::Enqueue { owner, wants, .. }, Reply::Number(fence)) = (&call, &reply) {
-            self.granted.extend(wants.iter().map(|it| (owner.clone(), it.clone(), *fence)));
-        }
+        self.chooser.note(&call, &reply);
         self.seen.push(Event { client: self.number, call, reply, asked, answered });
     }
 
@@ -159,78 +160,6 @@ impl<'a> Client<'a> {
 
     /// Everything that is held, sorted.
     fn ledger(&mut self) -> Vec<Row> {
-        let mut rows = self.reply(&[b"LOCKS", b"COUNT", b"10000"], |found| {
-            let resp::Reply::Array(mut parts) = found else { panic!("{found:?} is no listing") };
-            assert!(matches!(parts.next(), Some(resp::Reply::Integer(0))), "one page");
-            let Some(resp::Reply::Array(locks)) = parts.next() else { panic!("no locks") };
-            let locks = locks.filter_map(|lock| match lock {
-                resp::Reply::Array(fields) => Some(listed(fields)),
-                _ => None,
-            });
-            locks.collect::<Vec<Row>>()
-        });
-        rows.sort();
-        rows
-    }
-
-    fn next_call(&mut self) -> Call {
-        let scope = self.numbers.one(&[Scope::Dialog, Scope::Update, Scope::Both]);
-        let owner = self.owner();
-        match self.numbers.below(100) {
-            0..52 => {
-                let count = self.numbers.one(&[1, 1, 1, 2, 3]);
-                let wait_ms = self.numbers.one(&[0, 0, 0, 2]);
-                let wants = (0..count).map(|_| self.likely()).collect();
-                Call::Enqueue { owner, scope, wait_ms, wants }
-            }
-            52..58 => Call::Check { owner, wants: vec![self.likely()] },
-            58..82 => self.release(owner, scope),
-            82..88 => Call::Clear { owner, scope },
-            88..96 => {
-                let to = format!("{owner}-update");
-                Call::Inherit { from: owner, to }
-            }
-            96..98 => Call::RemoveOwner { owner },
-            _ => Call::RemoveFence { fence: 1 + self.numbers.below(40) },
-        }
-    }
-
-    /// Mostly of something that was granted.
-    fn release(&mut self, owner: String, scope: Scope) -> Call {
-        let known = self.numbers.below(4) > 0 && !self.granted.is_empty();
-        let (owner, want, fence) = if known {
-            let at = usize::try_from(self.numbers.below(self.granted.len() as u64)).expect("few");
-            self.granted.swap_remove(at)
-        } else {
-            (owner, self.want(), 1)
-        };
-        let fence = (self.numbers.below(4) == 0).then_some(fence);
-        Call::Release { owner, scope, wants: vec![want], fence }
-    }
-
-    fn owner(&mut self) -> String {
-        self.numbers.one(&["a", "b", "c", "a-update"]).to_owned()
-    }
-
-    /// Something that was granted lately, in any mode, or something else.
-    fn likely(&mut self) -> Want {
-        let other = self.want();
-        match self.granted.last() {
-            Some((_, want, _)) if self.numbers.below(3) == 0 => {
-                Want { mode: other.mode, ..want.clone() }
-            }
-            _ => other,
-        }
-    }
-
-    fn want(&mut self) -> Want {
-        let often = [Mode::S, Mode::E, Mode::E, Mode::X, Mode::O, Mode::O, Mode::R];
-        let mode = match self.numbers.below(5) {
-            0 => self.numbers.one(&Mode::ALL),
-            _ => self.numbers.one(&often),
-        };
-        let length = self.numbers.one(&[1, 2]);
-        let argument = (0..length).map(|_| self.numbers.one(b"aabb@")).collect();
-        Want { mode, name: b"T".to_vec(), argument }
+        self.reply(&[b"LOCKS", b"COUNT", b"10000"], ledger)
     }
 }

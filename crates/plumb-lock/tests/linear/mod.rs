@@ -7,6 +7,7 @@
 #![allow(clippy::panic, reason = "a test that cannot go on should end")]
 
 pub(crate) mod call;
+pub(crate) mod chooser;
 pub(crate) mod clients;
 
 use std::collections::BTreeSet;
@@ -81,9 +82,8 @@ fn states_after(states: &[Model], window: &[&Event]) -> Vec<Model> {
         // whoever was answered first was judged before everybody who asked only then
         let first = left().map(|(_, event)| event.answered).min().unwrap_or(u64::MAX);
         for (at, event) in left().filter(|(_, event)| event.asked < first) {
-            if let Some(after) = event.call.explains(&event.reply, &state) {
-                open.push((done | 1 << at, after));
-            }
+            let after = event.call.explains(&event.reply, &state);
+            open.extend(after.into_iter().map(|after| (done | 1 << at, after)));
         }
     }
     found

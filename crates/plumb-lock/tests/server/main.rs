@@ -16,4 +16,5 @@ mod journal;
 mod journal_loss;
 mod linearity;
 mod slices;
+mod two;
 mod waiting;

@@ -22,6 +22,16 @@ impl Clock for &Still {
     }
 }
 
+impl Still {
+    pub(crate) fn set(&self, ns: u64) {
+        self.0.set(ns);
+    }
+
+    pub(crate) fn now_ns_now(&self) -> u64 {
+        self.0.get()
+    }
+}
+
 type Tell<'a> = dyn FnMut(Event<'_>) + Send + 'a;
 
 /// A server whose turns are told one by one.
@@ -43,6 +53,7 @@ pub(crate) fn plan() -> ServerPlan {
         grace_ns: 0,
         wall_offset_ns: 0,
         tick: plumb_measure::Tick::Free,
+        replication: plumb_lock::ReplicationPlan::default(),
     }
 }
 

@@ -302,6 +302,7 @@ mod tests {
             grace_ns: 0,
             wall_offset_ns: 0,
             tick: Tick::default(),
+            replication: crate::server::ReplicationPlan::default(),
         };
         let mut tell = |_: Event<'_>| {};
         let restored: Restored = Restored::empty(table::Limits { rows: 20, scan: 10 });

@@ -1,0 +1,573 @@
+//! The primary: what it sends to its replica, and up to where it may tell clients.
+
+use std::collections::VecDeque;
+
+use super::VERSION;
+use super::backlog::Backlog;
+use super::frame::{Frame, RECORDS_BYTES_MAX};
+
+/// Bytes of slices that may be under way.
+pub const WINDOW_BYTES: u64 = 256 << 10;
+/// A replica that is so many bytes behind is dropped: it begins again.
+const BEHIND_BYTES_MAX: u64 = 256 << 20;
+
+/// What is done while no replica has everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Without {
+    /// Go on alone, and say so.
+    #[default]
+    Continue,
+    /// Tell nobody of anything.
+    Stop,
+}
+
+/// What a primary is told once.
+#[derive(Clone, Copy, Debug)]
+pub struct PrimaryPlan {
+    /// What it does without a replica.
+    pub without: Without,
+    /// A replica that is silent for so long is away, nanoseconds.
+    pub timeout_ns: u64,
+    /// Bytes of batches that are kept for a replica that comes back.
+    pub backlog_bytes: u64,
+    /// Rows of its table.
+    pub rows: u32,
+}
+
+/// How a replica makes itself known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The version of replication it speaks.
+    pub version: u64,
+    /// Rows of its table.
+    pub rows: u64,
+    /// A number of its own, so that it is known again.
+    pub id: u64,
+    /// The epoch of what it has.
+    pub epoch: u64,
+    /// The stream it was at; 0: none.
+    pub stream: u64,
+    /// The position it was at, bytes.
+    pub position: u64,
+}
+
+/// Why a replica is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It speaks another version.
+    #[error(
+        "the replica speaks version {0} of replication and this server version {VERSION}: run the \
+         same release of plumb on both"
+    )]
+    Version(u64),
+    /// Its table has another size.
+    #[error(
+        "the replica's table has {theirs} rows and this server's {ours}: give both the same \
+         --table-size"
+    )]
+    Rows {
+        /// Of the replica.
+        theirs: u64,
+        /// Of the primary.
+        ours: u32,
+    },
+    /// It has seen a newer primary.
+    #[error(
+        "the replica's epoch {theirs} is newer than this server's {ours}: this server was replaced; \
+         start it with --replica-of the one that replaced it"
+    )]
+    Epoch {
+        /// Of the replica.
+        theirs: u64,
+        /// Of the primary.
+        ours: u64,
+    },
+    /// There is another one.
+    #[error("another replica follows already, and one is the most: stop that one first")]
+    Another,
+}
+
+/// What a replica that was taken begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// It has what it needs to go on.
+    GoesOn,
+    /// It gets everything.
+    Snapshot,
+}
+
+/// How it is with the replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// None has ever been here.
+    None,
+    /// It is away: replication is suspended.
+    Suspended,
+    /// It is being given everything.
+    Filling,
+    /// It has everything but the last changes; clients wait for it already.
+    Joining,
+    /// It has whatever anybody was told of.
+    InSync,
+}
+
+impl State {
+    /// The state, in a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Suspended => "suspended",
+            Self::Filling => "filling",
+            Self::Joining => "joining",
+            Self::InSync => "in-sync",
+        }
+    }
+}
+
+/// The replica that is connected.
+#[derive(Debug)]
+struct Link {
+    id: u64,
+    state: State,
+    /// What it begins with was not said yet.
+    fresh: Option<Attached>,
+    /// Changes were handed out up to here.
+    sent: u64,
+    /// Bytes of slices that were handed out, and that it has.
+    sliced: u64,
+    sliced_there: u64,
+    /// What it must have to be in sync.
+    target: u64,
+    heard_at: u64,
+    said_at: u64,
+}
+
+/// A primary's side of the stream.
+#[derive(Debug)]
+pub struct Primary {
+    plan: PrimaryPlan,
+    epoch: u64,
+    stream: u64,
+    backlog: Backlog,
+    /// The replica has everything up to here.
+    acked: u64,
+    /// Clients were told of everything up to here.
+    told: u64,
+    /// Somebody has decided that this server goes on without a replica until there is one.
+    alone: bool,
+    ever: bool,
+    link: Option<Link>,
+    /// Batches that the replica does not have: where they end, and since when, nanoseconds.
+    unacked: VecDeque<(u64, u64)>,
+}
+
+impl Primary {
+    /// One without a replica. `stream` is a number that no stream of this epoch ever had; not 0.
+    #[must_use]
+    pub fn new(plan: PrimaryPlan, epoch: u64, stream: u64) -> Self {
+        Self {
+            plan,
+            epoch,
+            stream: stream.max(1),
+            backlog: Backlog::default(),
+            acked: 0,
+            told: 0,
+            alone: false,
+            ever: false,
+            link: None,
+            unacked: VecDeque::new(),
+        }
+    }
+
+    /// The epoch.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// From now on it goes on without a replica until one is in sync, whatever its plan says.
+    pub fn go_alone(&mut self) {
+        self.alone = true;
+    }
+
+    /// How it is with the replica.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match &self.link {
+            Some(link) => link.state,
+            None if self.ever => State::Suspended,
+            None => State::None,
+        }
+    }
+
+    /// True when changes are to be sealed: there is, or was, a replica.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.ever
+    }
+
+    /// True when clients may ask for locks at all.
+    #[must_use]
+    pub fn may_serve(&self) -> bool {
+        matches!(self.state(), State::InSync | State::Joining) || self.goes_on()
+    }
+
+    fn goes_on(&self) -> bool {
+        self.alone || self.plan.without == Without::Continue
+    }
+
+    /// The position that follows what is sealed, bytes.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.backlog.end()
+    }
+
+    /// Up to where clients may be told.
+    #[must_use]
+    pub fn tellable(&self) -> u64 {
+        match self.state() {
+            State::InSync => self.acked,
+            State::Joining => self.told,
+            _ if self.goes_on() => u64::MAX,
+            _ => self.told,
+        }
+    }
+
+    /// Clients are told of whatever they may be told now.
+    pub fn note_told(&mut self) {
+        self.told = self.told.max(self.tellable().min(self.end()));
+    }
+
+    /// What one round of serving has changed.
+    pub fn seal(&mut self, now: u64, batch: Vec<u8>) {
+        if !batch.is_empty() {
+            self.backlog.push(batch);
+            self.unacked.push_back((self.end(), now));
+        }
+    }
+
+    /// Bytes that the replica does not have.
+    #[must_use]
+    pub fn lag_bytes(&self) -> u64 {
+        self.end() - self.acked
+    }
+
+    /// Since when the replica lacks something, nanoseconds; `None` when it has everything.
+    #[must_use]
+    pub fn lags_since(&self) -> Option<u64> {
+        self.unacked.front().map(|(_, at)| *at)
+    }
+
+    /// A replica asks to follow. One that is known again replaces its own former connection. What
+    /// has changed until now must be sealed.
+    ///
+    /// # Errors
+    /// [`Refused`]: nothing has changed then.
+    pub fn attach(&mut self, now: u64, hello: &Hello) -> Result<Attached, Refused> {
+        if hello.version != VERSION {
+            return Err(Refused::Version(hello.version));
+        }
+        if hello.rows != u64::from(self.plan.rows) {
+            return Err(Refused::Rows { theirs: hello.rows, ours: self.plan.rows });
+        }
+        if hello.epoch > self.epoch {
+            return Err(Refused::Epoch { theirs: hello.epoch, ours: self.epoch });
+        }
+        if self.link.as_ref().is_some_and(|link| link.id != hello.id) {
+            return Err(Refused::Another);
+        }
+        self.note_told();
+        let known = hello.stream == self.stream && hello.epoch == self.epoch;
+        let goes_on = known && hello.position >= self.acked && self.backlog.has(hello.position);
+        let (attached, state, sent) = if goes_on {
+            self.ack(hello.position);
+            (Attached::GoesOn, State::Joining, hello.position)
+        } else {
+            self.backlog.clear();
+            self.unacked.clear();
+            (Attached::Snapshot, State::Filling, self.end())
+        };
+        self.ever = true;
+        self.link = Some(Link {
+            id: hello.id,
+            state,
+            fresh: Some(attached),
+            sent,
+            sliced: 0,
+            sliced_there: 0,
+            target: self.told,
+            heard_at: now,
+            said_at: now,
+        });
+        Ok(attached)
+    }
+
+    /// The replica is gone; false when there was none.
+    pub fn detach(&mut self) -> bool {
+        self.link.take().is_some()
+    }
+
+    /// The replica said this at `now`; false when it may not: it is to be dropped.
+    pub fn heard(&mut self, now: u64, frame: &Frame<'_>) -> bool {
+        let end = self.end();
+        let (Some(link), Frame::Received { position, sliced }) = (&mut self.link, frame) else {
+            return false;
+        };
+        link.heard_at = now;
+        if *sliced > link.sliced || *sliced < link.sliced_there {
+            return false;
+        }
+        link.sliced_there = *sliced;
+        if link.fresh.is_some() || link.state == State::Filling && *position <= self.acked {
+            return true; // of what it had before
+        }
+        if *position > link.sent.min(end) || *position < self.acked {
+            return false;
+        }
+        self.ack(*position);
+        true
+    }
+
+    fn ack(&mut self, position: u64) {
+        self.acked = position;
+        while self.unacked.front().is_some_and(|(end, _)| *end <= position) {
+            self.unacked.pop_front();
+        }
+    }
+
+    /// True when the replica has been silent for too long, or is too far behind.
+    #[must_use]
+    pub fn is_overdue(&self, now: u64) -> bool {
+        self.link.as_ref().is_some_and(|link| {
+            now.saturating_sub(link.heard_at) > self.plan.timeout_ns
+                || self.backlog.end() - self.acked.max(self.backlog.begin()) > BEHIND_BYTES_MAX
+        })
+    }
+
+    /// When something is to be said or missed although nothing happens, nanoseconds.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<u64> {
+        let link = self.link.as_ref()?;
+        if link.fresh.is_some() || link.state == State::Filling && self.window_is_open(link) {
+            return Some(0);
+        }
+        let ping = link.said_at + self.plan.timeout_ns / 4;
+        Some(ping.min(link.heard_at + self.plan.timeout_ns + 1))
+    }
+
+    fn window_is_open(&self, link: &Link) -> bool {
+        link.sliced - link.sliced_there < WINDOW_BYTES
+    }
+
+    /// Appends what the replica is to be told now. `slice` appends the next slice of the snapshot
+    /// (records of at most 1 MiB) and says whether that was the last; it is told with `true` to
+    /// begin. True when the replica has become one that has everything.
+    pub fn say(
+        &mut self,
+        now: u64,
+        out: &mut Vec<u8>,
+        mut slice: impl FnMut(bool, &mut Vec<u8>) -> bool,
+    ) -> bool {
+        let (before, end) = (out.len(), self.end());
+        let Some(mut link) = self.link.take() else {
+            return false;
+        };
+        let mut begins = false;
+        match link.fresh.take() {
+            Some(Attached::Snapshot) => {
+                begins = true;
+                self.acked = link.sent; // what was before is in the slices
+                let (epoch, stream) = (self.epoch, self.stream);
+                Frame::Snapshot { epoch, stream, position: link.sent }.push(out);
+            }
+            Some(Attached::GoesOn) => Frame::Continue { epoch: self.epoch }.push(out),
+            None => {}
+        }
+        for (from, batch) in self.backlog.from(link.sent) {
+            push_batch(from, batch, out);
+        }
+        link.sent = end;
+        if link.state == State::Filling && (begins || self.window_is_open(&link)) {
+            let mut records = Vec::new();
+            let last = slice(begins, &mut records);
+            link.sliced += records.len() as u64;
+            Frame::Slice(&records).push(out);
+            if last {
+                Frame::Complete.push(out);
+                // whoever was told so far was not kept waiting for it
+                (link.state, link.target) = (State::Joining, self.told.max(end));
+            }
+        }
+        let joins = link.state == State::Joining
+            && self.acked >= link.target
+            && link.sliced_there == link.sliced;
+        if joins {
+            link.state = State::InSync;
+            self.alone = false;
+            Frame::InSync.push(out);
+        }
+        if out.len() == before && now >= link.said_at + self.plan.timeout_ns / 4 {
+            Frame::Ping.push(out);
+        }
+        if out.len() > before {
+            link.said_at = now;
+        }
+        self.link = Some(link);
+        joins
+    }
+
+    /// Forgets batches that no replica will ask for.
+    pub fn tidy(&mut self) {
+        let until = if self.link.is_some() { self.acked } else { self.end() };
+        self.backlog.shrink(until, self.plan.backlog_bytes);
+    }
+}
+
+fn push_batch(from: u64, batch: &[u8], out: &mut Vec<u8>) {
+    let parts = batch.chunks(RECORDS_BYTES_MAX);
+    let count = parts.len();
+    for (at, records) in parts.enumerate() {
+        Frame::Changes { from, last: at + 1 == count, records }.push(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: PrimaryPlan =
+        PrimaryPlan { without: Without::Stop, timeout_ns: 1_000, backlog_bytes: 100, rows: 8 };
+
+    fn hello(primary: &Primary) -> Hello {
+        Hello { version: VERSION, rows: 8, id: 1, epoch: primary.epoch, stream: 0, position: 0 }
+    }
+
+    fn received(position: u64, sliced: u64) -> Frame<'static> {
+        Frame::Received { position, sliced }
+    }
+
+    /// What is said, as frames, with a snapshot of two slices.
+    fn said(primary: &mut Primary, now: u64) -> Vec<String> {
+        let (mut out, mut at) = (Vec::new(), 0);
+        let mut first = true;
+        primary.say(now, &mut out, |begins, records| {
+            first = begins;
+            records.extend_from_slice(b"slice");
+            !begins
+        });
+        let mut frames = Vec::new();
+        while let Some((frame, taken)) = Frame::read(&out[at..]).unwrap() {
+            frames.push(format!("{frame:?}"));
+            at += taken;
+        }
+        frames
+    }
+
+    fn in_sync(without: Without) -> Primary {
+        let mut primary = Primary::new(PrimaryPlan { without, ..PLAN }, 5, 9);
+        let hello = hello(&primary);
+        assert_eq!(primary.attach(0, &hello), Ok(Attached::Snapshot));
+        said(&mut primary, 0);
+        said(&mut primary, 0);
+        assert!(primary.heard(0, &received(0, 10)));
+        assert_eq!(said(&mut primary, 0), ["InSync"]);
+        primary
+    }
+
+    #[test]
+    fn nobody_is_told_of_what_the_replica_lacks() {
+        let mut primary = in_sync(Without::Continue);
+        primary.seal(1, b"batch".to_vec());
+        assert!(primary.tellable() < primary.end());
+        assert_eq!(said(&mut primary, 1).len(), 1);
+        assert_eq!((primary.lag_bytes(), primary.lags_since()), (5, Some(1)));
+        assert!(primary.heard(2, &received(5, 10)));
+        assert_eq!((primary.tellable(), primary.lags_since()), (5, None));
+        assert!(!primary.heard(2, &received(6, 10)), "it cannot have that");
+        assert!(!primary.heard(2, &received(4, 10)), "it had more");
+    }
+
+    #[test]
+    fn without_a_replica_it_stops_or_goes_on_as_it_was_told() {
+        for (without, serves) in [(Without::Stop, false), (Without::Continue, true)] {
+            let mut primary = Primary::new(PrimaryPlan { without, ..PLAN }, 5, 9);
+            assert_eq!((primary.may_serve(), primary.state()), (serves, State::None));
+            primary = in_sync(without);
+            assert!(primary.may_serve());
+            primary.seal(1, b"batch".to_vec());
+            assert!(primary.detach() && !primary.detach());
+            assert_eq!((primary.may_serve(), primary.state()), (serves, State::Suspended));
+            assert_eq!(primary.tellable() >= primary.end(), serves);
+            primary.go_alone();
+            assert!(primary.may_serve() && primary.tellable() >= primary.end());
+        }
+    }
+
+    #[test]
+    fn it_is_in_sync_only_with_all_that_was_told_meanwhile() {
+        let mut primary = in_sync(Without::Continue);
+        primary.detach();
+        primary.seal(1, b"alone".to_vec());
+        primary.note_told();
+        let back = Hello { stream: 9, position: 0, ..hello(&primary) };
+        assert_eq!(primary.attach(2, &back), Ok(Attached::GoesOn));
+        assert_eq!(primary.state(), State::Joining);
+        primary.seal(2, b"more".to_vec());
+        assert_eq!(said(&mut primary, 2).len(), 3, "what it missed, and what is new");
+        assert!(primary.tellable() < 9, "clients wait again");
+        assert!(primary.heard(3, &received(0, 0)) && said(&mut primary, 3).is_empty());
+        assert!(primary.heard(3, &received(5, 0)));
+        assert_eq!(said(&mut primary, 3), ["InSync"]);
+    }
+
+    #[test]
+    fn a_replica_that_missed_more_than_is_kept_gets_everything() {
+        let mut primary = in_sync(Without::Continue);
+        primary.detach();
+        for _ in 0..3 {
+            primary.seal(1, vec![0; 60]);
+            primary.tidy();
+        }
+        primary.note_told();
+        let back = Hello { stream: 9, position: 0, ..hello(&primary) };
+        assert_eq!(primary.attach(2, &back), Ok(Attached::Snapshot));
+        let frames = said(&mut primary, 2);
+        assert!(frames[0].contains("position: 180") && frames.len() == 2, "{frames:?}");
+        primary.seal(2, vec![0; 20]);
+        said(&mut primary, 2);
+        assert!(primary.heard(2, &received(180, 5)));
+        assert!(said(&mut primary, 2).is_empty(), "not before it has what came meanwhile");
+        assert!(primary.heard(2, &received(200, 10)));
+        assert_eq!(said(&mut primary, 2), ["InSync"]);
+    }
+
+    #[test]
+    fn who_cannot_follow_is_refused_in_one_line() {
+        let mut primary = in_sync(Without::Stop);
+        let fine = hello(&primary);
+        let others = [
+            (Hello { version: 2, ..fine }, "run the same release"),
+            (Hello { rows: 16, ..fine }, "same --table-size"),
+            (Hello { epoch: 6, ..fine }, "was replaced"),
+            (Hello { id: 2, ..fine }, "another replica"),
+        ];
+        for (hello, text) in others {
+            let refused = primary.attach(1, &hello).unwrap_err().to_string();
+            assert!(refused.contains(text) && !refused.contains('\n'), "{refused}");
+            assert_eq!(primary.state(), State::InSync);
+        }
+        assert_eq!(primary.attach(1, &fine), Ok(Attached::Snapshot), "it is known again");
+    }
+
+    #[test]
+    fn who_is_silent_is_away_and_who_is_there_hears_a_sign() {
+        let mut primary = in_sync(Without::Stop);
+        assert_eq!(primary.wake_at(), Some(250));
+        assert_eq!(said(&mut primary, 250), ["Ping"]);
+        assert!(said(&mut primary, 251).is_empty());
+        assert!(!primary.is_overdue(1_000) && primary.is_overdue(1_001));
+        primary.heard(900, &received(0, 10));
+        assert!(!primary.is_overdue(1_900));
+    }
+}

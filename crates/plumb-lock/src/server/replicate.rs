@@ -1,0 +1,242 @@
+//! The server as one of two: what its replica is sent, and what clients may be told meanwhile.
+//!
+//! What a replica does is in `follow.rs`, who is what in `role.rs`.
+
+use plumb_engine::ConnectionId;
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::connection::Purpose;
+use super::lives::{Life, NEVER};
+use super::refusal::Refusal;
+use super::role::{Role, Told};
+use super::words::Command;
+use super::{Event, LockServer};
+use crate::journal::{Notes, Record};
+use crate::replication::{Frame, Hello};
+use crate::table::{Change, Fault, Rules, Table};
+
+/// Places of the table that go into one slice of a snapshot. A lock with its life takes at most
+/// 900 bytes, so that a slice keeps to the maximum of a frame.
+const PLACES_A_SLICE: u32 = 1_000;
+const MS: u64 = 1_000_000;
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// `REPLICA STREAM version rows id epoch stream position`: the client is a replica from now on.
+    pub(super) fn take_replica(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        if command.len() != 8 {
+            return Err(Refusal::Arity("replica"));
+        }
+        let number = |at| command.number(at, "a replica of plumb says eight numbers at most");
+        let hello = Hello {
+            version: number(2)?,
+            rows: number(3)?,
+            id: number(4)?,
+            epoch: number(5)?,
+            stream: number(6)?,
+            position: number(7)?,
+        };
+        self.seal();
+        let now = self.now;
+        let Role::Primary(primary) = &mut self.replicated.role else {
+            return Err(self.no_primary());
+        };
+        let attached = primary.attach(now, &hello)?;
+        self.notes.note_batches(true);
+        let former = self.replicated.link.take();
+        self.replicated.drops.extend(former);
+        if let Some(client) = &mut self.clients[client] {
+            client.purpose = Purpose::Replica;
+            self.replicated.link = client.connection_id;
+            let peer = client.peer.clone();
+            (self.tell)(Event::Replication(Told::Follows(&peer, attached)));
+        }
+        resp::push_simple(out, "OK");
+        Ok(())
+    }
+
+    /// Bytes of a replica; how many were taken, or `None` when it is to be dropped.
+    pub(super) fn hear_replica(&mut self, client: usize, bytes: &[u8]) -> Option<usize> {
+        let now = self.now;
+        let mut taken = 0;
+        loop {
+            match Frame::read(&bytes[taken..]) {
+                Ok(None) => return Some(taken),
+                Ok(Some((frame, length))) => {
+                    let here = self.is_link(client);
+                    if let Role::Primary(primary) = &mut self.replicated.role
+                        && here
+                        && !primary.heard(now, &frame)
+                    {
+                        self.lose_replica("said what it cannot have");
+                        return None;
+                    }
+                    taken += length;
+                }
+                Err(broken) => {
+                    self.lose_replica(&broken.to_string());
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn is_link(&self, client: usize) -> bool {
+        let id = self.clients[client].as_ref().and_then(|client| client.connection_id);
+        id.is_some() && id == self.replicated.link
+    }
+
+    /// The connection of a replica is gone.
+    pub(super) fn replica_left(&mut self, id: Option<ConnectionId>) {
+        if id.is_some() && id == self.replicated.link {
+            self.lose_replica("hung up");
+        }
+    }
+
+    pub(super) fn lose_replica(&mut self, why: &str) {
+        let link = self.replicated.link.take();
+        self.replicated.drops.extend(link);
+        if let Role::Primary(primary) = &mut self.replicated.role
+            && primary.detach()
+        {
+            let goes_on = primary.may_serve();
+            (self.tell)(Event::Replication(Told::Suspended { why, goes_on }));
+        }
+    }
+
+    /// What was changed since the last time is a batch.
+    pub(super) fn seal(&mut self) {
+        if self.notes.batch_bytes() > 0
+            && let Role::Primary(primary) = &mut self.replicated.role
+        {
+            primary.seal(self.now, self.notes.take_batch());
+        }
+    }
+
+    /// What the replica is told now.
+    pub(super) fn push_to_replica(&mut self, out: &mut Vec<u8>) -> Option<ConnectionId> {
+        self.seal();
+        let Self { replicated, table, lives, clock, now, .. } = self;
+        let Role::Primary(primary) = &mut replicated.role else {
+            return None;
+        };
+        if primary.is_overdue(*now) {
+            self.lose_replica("was silent for too long");
+            return None;
+        }
+        let link = replicated.link?;
+        let (cursor, time) = (&mut replicated.cursor, clock.now_ns());
+        let joined = primary.say(*now, out, |begins, records| {
+            let from = if begins { 0 } else { *cursor };
+            let next = slice(table, lives, (from, time), records);
+            *cursor = next.unwrap_or(0);
+            next.is_none()
+        });
+        if joined {
+            (self.tell)(Event::Replication(Told::InSync));
+        }
+        (!out.is_empty()).then_some(link)
+    }
+
+    /// Behind a round of serving.
+    pub(super) fn settle_replication(&mut self) {
+        if let Role::Primary(primary) = &mut self.replicated.role
+            && primary.streams()
+        {
+            primary.note_told();
+            primary.tidy();
+        }
+    }
+
+    /// True when what was answered last may not be told yet, for want of a replica that has it.
+    pub(super) fn waits_for_replica(&self) -> bool {
+        self.replicated.shows
+            && self.primary_that_streams().is_some_and(|(tellable, end)| end > tellable)
+    }
+
+    /// True when a client may be told what it was answered so far.
+    pub(super) fn may_be_told(&self, client: usize) -> bool {
+        let Some(client) = &self.clients[client] else {
+            return true;
+        };
+        if client.purpose != Purpose::Client {
+            return true;
+        }
+        match &self.replicated.role {
+            Role::Primary(_) => {
+                let tellable = self.primary_that_streams().map_or(u64::MAX, |(at, _)| at);
+                client.until <= tellable
+            }
+            Role::Replica(_) => true,
+            Role::Fenced { .. } => client.until == 0,
+        }
+    }
+
+    /// The client was answered with what there is now.
+    pub(super) fn answered_with_locks(&mut self, client: usize) {
+        if self.replicated.shows
+            && let Some((_, end)) = self.primary_that_streams()
+            && let Some(client) = &mut self.clients[client]
+        {
+            client.until = end;
+        }
+    }
+
+    /// Up to where clients may be told, and where what is there now will end.
+    fn primary_that_streams(&self) -> Option<(u64, u64)> {
+        let Role::Primary(primary) = &self.replicated.role else {
+            return None;
+        };
+        if !primary.streams() {
+            return None;
+        }
+        let early = R::makes(Fault::AcknowledgesBeforeReplica);
+        let tellable = if early { u64::MAX } else { primary.tellable() };
+        Some((tellable, primary.end() + self.notes.batch_bytes() as u64))
+    }
+}
+
+/// Appends the locks of the next places with the lives of their owners and keys; where to go on.
+fn slice<R: Rules>(
+    table: &Table<R>,
+    lives: &super::lives::Lives,
+    (from, now): (u32, u64),
+    out: &mut Vec<u8>,
+) -> Option<u32> {
+    let mut last_owner = Vec::new();
+    let page = table.page(from, PLACES_A_SLICE, |lock| {
+        Record::Change(Change::Lock(*lock)).push(out);
+        if last_owner != lock.owner {
+            last_owner = lock.owner.to_vec();
+            let ms = table.owner(lock.owner).and_then(|id| match lives.of(id) {
+                Life::Lease { ms, .. } => Some(ms),
+                Life::Kept => Some(0),
+                Life::Connection | Life::Grace(_) => None,
+            });
+            if let Some(ms) = ms {
+                Record::Life { owner: lock.owner, ms }.push(out);
+            }
+        }
+        if lock.name.is_empty()
+            && let Some((id, _)) = table.holder(b"", lock.argument)
+            && let Some(key) = lives.key(id)
+        {
+            // what is left of its time begins anew with a promotion, and so ends no earlier
+            let left = key.until.saturating_sub(now).div_ceil(MS).max(1);
+            let ms = if key.until == NEVER { 0 } else { left };
+            Record::Key { key: lock.argument, ms }.push(out);
+        }
+        true
+    });
+    page.next
+}
+
+/// A server's notes begin and end to take down batches with its role.
+pub(super) fn stop_streaming(notes: &mut Notes) {
+    notes.note_batches(false);
+}

@@ -1,0 +1,417 @@
+//! Which of two servers gives locks out, and how that changes.
+
+use std::fmt;
+
+use plumb_engine::{ConnectionId, Endpoint, Peer};
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::connection::{Client, Purpose};
+use super::refusal::Refusal;
+use super::replicate::stop_streaming;
+use super::words::Command;
+use super::{Event, LockServer, lives_of};
+use crate::journal::Lives;
+use crate::replication::{Attached, Primary, PrimaryPlan, Replica, Without};
+use crate::table::{Fault, Rules};
+
+/// How long it takes until a connection to the other server is tried again, nanoseconds.
+const DIAL_AGAIN_NS: u64 = 250_000_000;
+/// How often the server that was replaced is told so, nanoseconds.
+const FENCE_AGAIN_NS: u64 = 1_000_000_000;
+/// Fence numbers that a primary may have given out without its replica's knowing, where its clock
+/// says nothing better.
+const FENCES_UNKNOWN: u64 = 1_000_000;
+
+/// What a server is told of replication.
+#[derive(Clone, Debug)]
+pub struct ReplicationPlan {
+    /// Where its primary is; empty: it is one itself.
+    pub primary: Vec<Endpoint>,
+    /// What it does as a primary without a replica.
+    pub without: Without,
+    /// The other side is away when it is silent for so long, nanoseconds.
+    pub timeout_ns: u64,
+    /// Bytes of batches that are kept for a replica that comes back.
+    pub backlog_bytes: u64,
+    /// A number that no other server and no other start has.
+    pub id: u64,
+}
+
+impl Default for ReplicationPlan {
+    fn default() -> Self {
+        Self {
+            primary: Vec::new(),
+            without: Without::Continue,
+            timeout_ns: 2_000_000_000,
+            backlog_bytes: 16 << 20,
+            id: 1,
+        }
+    }
+}
+
+/// What a server is.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// It gives locks out.
+    Primary(Primary),
+    /// It has what its primary has.
+    Replica(Replica),
+    /// It was a primary until one with this epoch took its place.
+    Fenced { by: u64 },
+}
+
+/// Something about two servers that the operator wants to know.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// A replica follows.
+    Follows(&'a Peer, Attached),
+    /// The replica has everything.
+    InSync,
+    /// The replica is away.
+    Suspended {
+        /// Why.
+        why: &'a str,
+        /// Whether locks are given out all the same.
+        goes_on: bool,
+    },
+    /// This replica has everything.
+    ReplicaInSync,
+    /// The primary is away.
+    PrimaryLost(&'a str),
+    /// This server gives locks out from now on.
+    Promoted {
+        /// Its epoch.
+        epoch: u64,
+        /// Its next fence number.
+        fences: u64,
+        /// Who said so.
+        by: &'a str,
+    },
+    /// Another server has taken this one's place.
+    Fenced {
+        /// The epoch of that one.
+        by: u64,
+    },
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Follows(peer, Attached::GoesOn) => {
+                write!(f, "replica {peer} follows, from where it was")
+            }
+            Self::Follows(peer, Attached::Snapshot) => {
+                write!(f, "replica {peer} follows, and gets every lock")
+            }
+            Self::InSync => {
+                f.write_str("replica in sync: no reply is sent before it has the locks")
+            }
+            Self::Suspended { why, goes_on: true } => write!(
+                f,
+                "replication suspended: the replica {why}; going on alone: what is locked now is \
+                 lost with this server"
+            ),
+            Self::Suspended { why, goes_on: false } => write!(
+                f,
+                "replication suspended: the replica {why}; no lock is given out until it is back"
+            ),
+            Self::ReplicaInSync => f.write_str("in sync with the primary"),
+            Self::PrimaryLost(why) => write!(f, "the primary {why}"),
+            Self::Promoted { epoch, fences, by } => write!(
+                f,
+                "promoted by {by}: this server gives locks out under epoch {epoch}, fence numbers \
+                 begin at {fences}; alone until a replica follows"
+            ),
+            Self::Fenced { by } => write!(
+                f,
+                "replaced by a server with epoch {by}: nothing is given out here any more; start \
+                 this server again with --replica-of that one"
+            ),
+        }
+    }
+}
+
+/// The state of replication beside the table.
+#[derive(Debug)]
+pub(super) struct Replicated {
+    pub(super) plan: ReplicationPlan,
+    pub(super) role: Role,
+    /// The connection to the other server, whoever made it.
+    pub(super) link: Option<ConnectionId>,
+    /// Connections that are to be closed.
+    pub(super) drops: Vec<ConnectionId>,
+    /// Where the next slice of a snapshot begins.
+    pub(super) cursor: u32,
+    /// The command served last shows what is locked.
+    pub(super) shows: bool,
+    /// Of a replica: how long owners and keys live.
+    pub(super) lives: Lives,
+    /// The connection to the other server that is made, or stands, and since when, nanoseconds.
+    dialled: Option<(usize, u64)>,
+    dial_at: u64,
+    dials: usize,
+    pub(super) promotions: u64,
+    /// When this server was promoted last, milliseconds since 1970; 0: never.
+    pub(super) promoted_ms: u64,
+    /// What was said of the primary last, so that it is not said again and again.
+    pub(super) complaint: String,
+}
+
+impl Replicated {
+    pub(super) fn new(plan: ReplicationPlan, epoch: u64, rows: u32) -> Self {
+        let role = if plan.primary.is_empty() {
+            Role::Primary(Primary::new(primary_plan(&plan, rows), epoch, plan.id))
+        } else {
+            Role::Replica(Replica::default())
+        };
+        Self {
+            plan,
+            role,
+            link: None,
+            drops: Vec::new(),
+            cursor: 0,
+            shows: false,
+            lives: Lives::default(),
+            dialled: None,
+            dial_at: 0,
+            dials: 0,
+            promotions: 0,
+            promoted_ms: 0,
+            complaint: String::new(),
+        }
+    }
+}
+
+fn primary_plan(plan: &ReplicationPlan, rows: u32) -> PrimaryPlan {
+    PrimaryPlan {
+        without: plan.without,
+        timeout_ns: plan.timeout_ns,
+        backlog_bytes: plan.backlog_bytes,
+        rows,
+    }
+}
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// Refuses what has to do with locks where this server may not give any out.
+    pub(super) fn may_give_out(&self) -> Result<(), Refusal> {
+        match &self.replicated.role {
+            Role::Primary(primary) if primary.may_serve() => Ok(()),
+            Role::Primary(_) => Err(Refusal::NoReplicas),
+            Role::Replica(_) | Role::Fenced { .. } => Err(self.no_primary()),
+        }
+    }
+
+    pub(super) fn no_primary(&self) -> Refusal {
+        match &self.replicated.role {
+            Role::Fenced { by } => Refusal::Replaced(*by),
+            Role::Replica(_) | Role::Primary(_) => {
+                let of = self.replicated.plan.primary.first();
+                Refusal::Replica(of.map(ToString::to_string).unwrap_or_default())
+            }
+        }
+    }
+
+    /// `REPLICA STREAM ...`, `REPLICA PROMOTE [FORCE]` and `REPLICA FENCE epoch`.
+    pub(super) fn replica(
+        &mut self,
+        client: usize,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let remedy = "REPLICA knows STREAM, PROMOTE, PROMOTE FORCE and FENCE epoch";
+        match command.len() {
+            2 if command.is(1, "PROMOTE") => self.promote_server("a client", false)?,
+            3 if command.is(1, "PROMOTE") && command.is(2, "FORCE") => {
+                self.promote_server("a client, by force", true)?;
+            }
+            3 if command.is(1, "FENCE") => self.fence(client, command.number(2, "an epoch")?)?,
+            _ if command.is(1, "STREAM") => return self.take_replica(client, command, out),
+            _ => return Err(Refusal::Word(command.text(1), remedy)),
+        }
+        resp::push_integer(out, self.plan.epoch);
+        Ok(())
+    }
+
+    /// This server gives locks out from now on, under an epoch of its own. One that does already
+    /// goes on.
+    pub(super) fn promote_server(&mut self, by: &str, force: bool) -> Result<(), Refusal> {
+        let in_sync = match &self.replicated.role {
+            Role::Primary(primary) if primary.may_serve() => return Ok(()),
+            Role::Primary(_) if force => true,
+            Role::Primary(_) => return Err(Refusal::Deserted),
+            Role::Replica(replica) => replica.in_sync() || R::makes(Fault::PromotesBehind),
+            Role::Fenced { by } => return Err(Refusal::Replaced(*by)),
+        };
+        if !in_sync && !force {
+            return Err(Refusal::Behind);
+        }
+        let wall_us = self.now.wrapping_add(self.plan.wall_offset_ns) / 1_000;
+        let epoch = wall_us.max(self.plan.epoch.saturating_add(1));
+        // whatever the old primary gave out alone is below that
+        let fences = self.table.next_fence().saturating_add(FENCES_UNKNOWN).max(wall_us);
+        self.table.raise_fence(fences);
+        self.plan.epoch = epoch;
+        self.notes.begin_epoch(epoch);
+        if let Role::Replica(_) = self.replicated.role {
+            let lives = std::mem::take(&mut self.replicated.lives);
+            self.lives = lives_of(&self.table, &lives, self.now, self.plan.grace_ns);
+        }
+        self.replicated.promotions += 1;
+        self.replicated.promoted_ms = self.wall_ms();
+        let stream = self.replicated.plan.id.wrapping_add(self.replicated.promotions);
+        let rows = self.table.usage().locks.maximum;
+        let mut primary = Primary::new(primary_plan(&self.replicated.plan, rows), epoch, stream);
+        primary.go_alone();
+        self.replicated.role = Role::Primary(primary);
+        stop_streaming(&mut self.notes);
+        let link = self.replicated.link.take();
+        self.replicated.drops.extend(link);
+        self.replicated.dial_at = self.now;
+        (self.tell)(Event::Replication(Told::Promoted { epoch, fences, by }));
+        Ok(())
+    }
+
+    /// A server with another epoch gives locks out.
+    fn fence(&mut self, client: usize, by: u64) -> Result<(), Refusal> {
+        if by < self.plan.epoch {
+            return Err(Refusal::Newer(self.plan.epoch));
+        }
+        if by > self.plan.epoch
+            && let Role::Primary(_) = self.replicated.role
+        {
+            self.replicated.role = Role::Fenced { by };
+            stop_streaming(&mut self.notes);
+            // what they were answered last may not be told; elsewhere they are answered anew
+            let others = self.clients.iter().enumerate().filter(|(at, _)| *at != client);
+            let others = others.filter_map(|(_, other)| other.as_ref()?.connection_id);
+            self.replicated.drops.extend(others);
+            self.replicated.link = None;
+            (self.tell)(Event::Replication(Told::Fenced { by }));
+        }
+        Ok(())
+    }
+
+    /// A connection to the other server, if it is time to make one.
+    pub(super) fn dial_other(&mut self) -> Option<(Endpoint, usize)> {
+        let purpose = match &self.replicated.role {
+            Role::Replica(_) => Purpose::Primary { replies: 0 },
+            Role::Primary(_) if self.replicated.promotions > 0 => Purpose::Herald { replies: 0 },
+            Role::Primary(_) | Role::Fenced { .. } => return None,
+        };
+        let Replicated { plan, dialled, dial_at, dials, .. } = &mut self.replicated;
+        if dialled.is_some() || self.now < *dial_at {
+            return None;
+        }
+        let endpoint = plan.primary.get(*dials % plan.primary.len().max(1))?.clone();
+        *dials += 1;
+        let mut client = Client::new(0, peer_of(&endpoint));
+        client.purpose = purpose;
+        let at = self.seat(client);
+        self.replicated.dialled = Some((at, self.now));
+        Some((endpoint, at))
+    }
+
+    /// What is said first to the other server.
+    pub(super) fn greet_other(&mut self, client: usize, out: &mut Vec<u8>) {
+        let mut replies = 1;
+        if let Some(password) = &self.plan.password {
+            resp::push_command(out, &[b"AUTH", password]);
+            replies += 1;
+        }
+        let rows = self.table.usage().locks.maximum;
+        let now = self.now;
+        let Some(client) = &mut self.clients[client] else {
+            return;
+        };
+        match (&mut client.purpose, &mut self.replicated.role) {
+            (Purpose::Primary { replies: left }, Role::Replica(replica)) => {
+                *left = replies;
+                replica.connected(now);
+                self.replicated.link = client.connection_id;
+                let (stream, position) = replica.place();
+                let id = self.replicated.plan.id;
+                let epoch = replica.epoch();
+                let numbers =
+                    [crate::replication::VERSION, rows.into(), id, epoch, stream, position];
+                let numbers = numbers.map(|number| number.to_string());
+                let mut words: Vec<&[u8]> = vec![b"REPLICA", b"STREAM"];
+                words.extend(numbers.iter().map(String::as_bytes));
+                resp::push_command(out, &words);
+            }
+            (Purpose::Herald { replies: left }, _) => {
+                *left = replies;
+                let epoch = self.plan.epoch.to_string();
+                resp::push_command(out, &[b"REPLICA", b"FENCE", epoch.as_bytes()]);
+            }
+            _ => {}
+        }
+    }
+
+    /// A connection to the other server is gone.
+    pub(super) fn other_left(&mut self, client: usize, id: Option<ConnectionId>, purpose: Purpose) {
+        let known = self.replicated.link.is_some() && self.replicated.link == id;
+        if known {
+            self.replicated.link = None;
+        }
+        self.replicated.dialled = self.replicated.dialled.filter(|(at, _)| *at != client);
+        let pause = match purpose {
+            Purpose::Herald { .. } => FENCE_AGAIN_NS,
+            Purpose::Primary { .. } | Purpose::Replica | Purpose::Client => DIAL_AGAIN_NS,
+        };
+        self.replicated.dial_at = self.replicated.dial_at.max(self.now + pause);
+        if known && let Role::Replica(_) = self.replicated.role {
+            self.complain("is away: the connection ended");
+        }
+    }
+
+    /// Says of the primary what was not said last.
+    pub(super) fn complain(&mut self, why: &str) {
+        if self.replicated.complaint != why {
+            why.clone_into(&mut self.replicated.complaint);
+            (self.tell)(Event::Replication(Told::PrimaryLost(why)));
+        }
+    }
+
+    /// Leaves a primary that has been silent for too long, and a connection to it that is not made
+    /// in time.
+    pub(super) fn leave_silent_primary(&mut self) {
+        let Replicated { plan, role, link, dialled, .. } = &self.replicated;
+        let is_late = |since: u64| self.now.saturating_sub(since) > plan.timeout_ns;
+        let (Role::Replica(replica), Some((at, since))) = (role, dialled) else {
+            return;
+        };
+        let silent = link.is_some() && is_late(replica.heard_at());
+        if silent || link.is_none() && is_late(*since) {
+            let id = self.clients[*at].as_ref().and_then(|client| client.connection_id);
+            self.replicated.link = None;
+            self.replicated.drops.extend(id);
+            self.complain("is away: it was silent for too long");
+        }
+    }
+
+    /// When replication has something to do although nobody says anything, nanoseconds.
+    pub(super) fn replication_wakes_at(&self) -> Option<u64> {
+        let Replicated { plan, role, link, dialled, dial_at, promotions, .. } = &self.replicated;
+        let waits = dialled.is_none() && !plan.primary.is_empty();
+        match role {
+            Role::Primary(primary) => {
+                let herald = (waits && *promotions > 0).then_some(*dial_at);
+                [herald, primary.wake_at()].into_iter().flatten().min()
+            }
+            Role::Replica(_) if waits => Some(*dial_at),
+            Role::Replica(replica) => {
+                let since = link.map(|_| replica.heard_at()).or(dialled.map(|(_, at)| at))?;
+                Some(since.saturating_add(plan.timeout_ns + 1))
+            }
+            Role::Fenced { .. } => None,
+        }
+    }
+}
+
+fn peer_of(endpoint: &Endpoint) -> Peer {
+    match endpoint {
+        Endpoint::Tcp(address) | Endpoint::Smc(address) => Peer::Ip(*address),
+        Endpoint::Unix(_) | Endpoint::Own => Peer::Unix,
+    }
+}

@@ -1,0 +1,116 @@
+//! What the server says of replication: for people, for monitoring, for clients.
+
+use plumb_engine::Peer;
+use plumb_measure::Clock;
+use plumb_wire::resp;
+
+use super::LockServer;
+use super::figures::Figure;
+use super::role::Role;
+use crate::replication::State;
+use crate::table::Rules;
+
+impl<C: Clock, R: Rules> LockServer<'_, C, R> {
+    /// The role, as Redis calls it.
+    pub(super) fn role_name(&self) -> &'static str {
+        match &self.replicated.role {
+            Role::Primary(_) => "master",
+            Role::Replica(_) | Role::Fenced { .. } => "slave",
+        }
+    }
+
+    /// How replication is, in a word.
+    pub(super) fn replication_name(&self) -> &'static str {
+        match &self.replicated.role {
+            Role::Primary(primary) => primary.state().name(),
+            Role::Replica(replica) if self.replicated.link.is_none() => {
+                if replica.in_sync() {
+                    "primary-away"
+                } else {
+                    "connecting"
+                }
+            }
+            Role::Replica(replica) if replica.in_sync() => State::InSync.name(),
+            Role::Replica(_) => State::Filling.name(),
+            Role::Fenced { .. } => "replaced",
+        }
+    }
+
+    pub(super) fn replication_figures(&self) -> Vec<Figure> {
+        let (mut lag, mut since) = (0, None);
+        let (mut gives_out, mut in_sync, mut seen) = (false, false, false);
+        match &self.replicated.role {
+            Role::Primary(primary) => {
+                gives_out = primary.may_serve();
+                in_sync = primary.state() == State::InSync;
+                seen = primary.streams();
+                if seen {
+                    (lag, since) = (primary.lag_bytes(), primary.lags_since());
+                }
+            }
+            Role::Replica(replica) => {
+                in_sync = replica.in_sync() && self.replicated.link.is_some();
+                since = self.replicated.link.is_none().then(|| replica.heard_at());
+            }
+            Role::Fenced { .. } => {}
+        }
+        let lag_ms = since.map_or(0, |at| self.now.saturating_sub(at) / 1_000_000);
+        let primary = matches!(self.replicated.role, Role::Primary(_));
+        let promoted = self.replicated.promoted_ms / 1_000;
+        vec![
+            ("primary", false, "1 for a primary, 0 for a replica", primary.into()),
+            ("gives_out", false, "1 when locks are given out here", gives_out.into()),
+            ("replica_seen", false, "1 when a replica has ever followed", seen.into()),
+            ("in_sync", false, "1 when both servers have every lock", in_sync.into()),
+            ("replica_lag_bytes", false, "Changes that the replica does not have, bytes", lag),
+            ("replica_lag_milliseconds", false, "Age of the oldest of them", lag_ms),
+            ("promotions", true, "Times this server was promoted", self.replicated.promotions),
+            ("promoted_seconds", false, "Last of these, seconds since 1970; 0: never", promoted),
+        ]
+    }
+
+    /// `ROLE`, in the form clients of Redis read.
+    pub(super) fn tell_role(&self, out: &mut Vec<u8>) {
+        match &self.replicated.role {
+            Role::Primary(primary) => {
+                let peer = self.clients.iter().flatten().find(|client| {
+                    client.connection_id.is_some() && client.connection_id == self.replicated.link
+                });
+                resp::push_array(out, 3);
+                resp::push_bulk(out, b"master");
+                resp::push_integer(out, primary.end());
+                resp::push_array(out, usize::from(peer.is_some()));
+                if let Some(peer) = peer {
+                    let acked = primary.end() - primary.lag_bytes();
+                    let (host, port) = host_and_port(&peer.peer);
+                    resp::push_array(out, 3);
+                    for text in [host, port, acked.to_string()] {
+                        resp::push_bulk(out, text.as_bytes());
+                    }
+                }
+            }
+            Role::Replica(_) | Role::Fenced { .. } => {
+                let of = self.replicated.plan.primary.first().map(ToString::to_string);
+                let of = of.unwrap_or_default();
+                let (host, port) = of.rsplit_once(':').unwrap_or((&of, "0"));
+                let (position, connected) = match &self.replicated.role {
+                    Role::Replica(replica) => (replica.place().1, self.replicated.link.is_some()),
+                    Role::Primary(_) | Role::Fenced { .. } => (0, false),
+                };
+                resp::push_array(out, 5);
+                resp::push_bulk(out, b"slave");
+                resp::push_bulk(out, host.as_bytes());
+                resp::push_integer(out, port.parse().unwrap_or(0));
+                resp::push_bulk(out, if connected { b"connected" } else { b"connect" });
+                resp::push_integer(out, position);
+            }
+        }
+    }
+}
+
+fn host_and_port(peer: &Peer) -> (String, String) {
+    match peer {
+        Peer::Ip(address) => (address.ip().to_string(), address.port().to_string()),
+        Peer::Unix => ("unix".into(), "0".into()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Two servers, their clients and what happens to all of them, in a world without time of its own:
+//! what clients saw has an order within time in which one table would have said the same.
+//!
+//! Both servers are the real ones; sockets, the clock and chance are the world's. A server is
+//! killed, stopped for a while, or cut off from the other in one direction or both, also at the
+//! same time; somebody promotes the replica when that is in sync.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+mod node;
+mod player;
+mod world;
+
+use plumb_lock::table::Fault;
+
+use crate::linear::contradiction;
+use world::World;
+
+/// Histories of sound servers, and the most it takes to find a mistake.
+const SOUND: u64 = 500;
+const ATTEMPTS: u64 = 300;
+
+/// What is wrong with the history of this seed; and how often a server was promoted in it.
+fn found(seed: u64, fault: Option<Fault>) -> (Option<String>, u64) {
+    let mut world = World::new(seed, fault);
+    if let Err(stuck) = world.play() {
+        assert!(fault.is_some(), "seed {seed}: {stuck}");
+        return (None, 0);
+    }
+    let (events, ledger) = world.history();
+    (contradiction(&events, world::ROOM as usize, &ledger), world.promotions)
+}
+
+#[test]
+fn what_clients_of_two_servers_see_has_an_order_whatever_happens_to_one_of_them() {
+    let mut promotions = 0;
+    for seed in 0..SOUND {
+        let (contradiction, promoted) = found(seed, None);
+        promotions += promoted;
+        if let Some(contradiction) = contradiction {
+            panic!("seed {seed}: {contradiction}");
+        }
+    }
+    assert!(promotions > SOUND / 2, "{promotions} promotions are no test of them");
+}
+
+#[test]
+fn every_mistake_of_two_servers_is_found_by_their_clients() {
+    for fault in Fault::OF_TWO {
+        let caught = (0..ATTEMPTS).find(|seed| found(*seed, Some(fault)).0.is_some());
+        assert!(caught.is_some(), "{fault:?} was not noticed in {ATTEMPTS} histories");
+    }
+}

@@ -1,0 +1,542 @@
+//! The wires between two servers and their clients, and what happens to them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use plumb_lock::replication::Without;
+use plumb_lock::table::Fault;
+use plumb_wire::resp;
+
+use super::node::{Did, Node, TIMEOUT_NS};
+use super::player::Player;
+use crate::linear::Event;
+use crate::linear::call::{Call, Reply, ledger};
+use crate::linear::clients::plant;
+use crate::model::Row;
+use crate::numbers::Numbers;
+use crate::waiting::Still;
+
+pub(super) const ROOM: u32 = 1_000;
+const PLAYERS: usize = 3;
+const CALLS: u64 = 3;
+const ROUNDS: u64 = 16;
+const MS: u64 = 1_000_000;
+/// More turns than any history takes that goes on at all.
+const TURNS_MAX: u64 = 200_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// A connection of a server.
+    Node(usize, usize),
+    Player(usize),
+}
+
+enum Payload {
+    Connect,
+    Bytes(Vec<u8>),
+    Close,
+}
+
+/// A connection: what is under way from either end to the other, and when it gets there.
+struct Pipe {
+    ends: [End; 2],
+    wires: [VecDeque<(u64, Payload)>; 2],
+}
+
+pub(super) struct World {
+    clock: &'static Still,
+    now: u64,
+    fault: Option<Fault>,
+    numbers: Numbers,
+    without: Without,
+    nodes: [Option<Node<'static>>; 2],
+    /// Until when a server is stopped, nanoseconds.
+    stopped: [u64; 2],
+    /// Until when nothing comes through from this server to the other.
+    cut: [u64; 2],
+    pipes: BTreeMap<usize, Pipe>,
+    pipes_so_far: usize,
+    players: Vec<Player>,
+    primary: usize,
+    events: Vec<Event>,
+    moment: u64,
+    /// When a server was promoted last.
+    promoted_at: u64,
+    pub(super) promotions: u64,
+    /// A server that is down is started again then.
+    start_at: Option<u64>,
+    promote_at: Option<u64>,
+    next_trouble: u64,
+    /// When somebody looks next whether a server was replaced.
+    look_at: u64,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, fault: Option<Fault>) -> Self {
+        plant(fault);
+        let clock: &'static Still = Box::leak(Box::new(Still::default()));
+        let mut numbers = Numbers::new(seed);
+        let without = numbers.one(&[Without::Stop, Without::Continue]);
+        let mut world = Self {
+            clock,
+            now: MS,
+            fault,
+            numbers,
+            without,
+            nodes: [None, None],
+            stopped: [0; 2],
+            cut: [0; 2],
+            pipes: BTreeMap::new(),
+            pipes_so_far: 0,
+            players: (0..PLAYERS).map(|at| Player::new(seed * 100 + at as u64)).collect(),
+            primary: 0,
+            events: Vec::new(),
+            moment: 1,
+            promoted_at: 0,
+            promotions: 0,
+            start_at: None,
+            promote_at: None,
+            next_trouble: 0,
+            look_at: 0,
+        };
+        clock.set(world.now);
+        world.start(0, None);
+        world.start(1, Some(0));
+        world
+    }
+
+    fn start(&mut self, at: usize, primary: Option<usize>) {
+        let id = 1 + self.numbers.below(1 << 40);
+        let primary = primary.map(|at| u16::try_from(at).expect("0 or 1"));
+        self.nodes[at] = Some(Node::new(self.clock, ROOM, (self.without, id), primary));
+    }
+
+    /// Plays all rounds to their end.
+    ///
+    /// # Errors
+    /// How it is, when nothing goes on.
+    pub(super) fn play(&mut self) -> Result<(), String> {
+        for _ in 0..ROUNDS {
+            self.players.iter_mut().for_each(|player| player.left = CALLS);
+            self.next_trouble = self.now + self.numbers.below(10 * MS);
+            let mut turns = 0;
+            while !self.players.iter().all(Player::is_done) || self.promote_at.is_some() {
+                self.turn();
+                turns += 1;
+                if turns == TURNS_MAX {
+                    return Err(format!("nothing goes on: {}", self.told()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How it is, for whoever looks for what is wrong.
+    fn told(&mut self) -> String {
+        let of = |node: &mut Option<Node<'_>>| node.as_mut().map(Node::replication);
+        let nodes: Vec<_> = self.nodes.iter_mut().map(of).collect();
+        let players: Vec<_> = self
+            .players
+            .iter()
+            .map(|it| (it.target, it.pipe, it.call.as_ref().map(|it| it.0.to_string()), it.left))
+            .collect();
+        let Self { now, stopped, cut, primary, start_at, promote_at, without, .. } = self;
+        format!(
+            "{nodes:?} {players:?} primary {primary} {without:?} at {now}: stopped {stopped:?} cut \
+             {cut:?} start {start_at:?} promote {promote_at:?}"
+        )
+    }
+
+    /// What was seen, and what is held in the end.
+    pub(super) fn history(&mut self) -> (Vec<Event>, Vec<Row>) {
+        let limits = resp::ReplyLimits { bytes: 1 << 20, items: 100_000 };
+        let node = self.nodes[self.primary].as_mut().expect("it serves");
+        let said = node.ask("LOCKS COUNT 10000", self.fault);
+        let (found, _) = resp::reply(&said, &limits).expect("it is RESP").expect("it is whole");
+        (std::mem::take(&mut self.events), ledger(found))
+    }
+
+    fn turn(&mut self) {
+        self.pass_time();
+        self.deliver();
+        for at in 0..2 {
+            if self.now >= self.stopped[at]
+                && let Some(node) = &mut self.nodes[at]
+            {
+                plant(self.fault);
+                let did = node.turn();
+                self.take(at, did);
+            }
+        }
+        for player in 0..PLAYERS {
+            self.play_one(player);
+        }
+        self.trouble();
+    }
+
+    /// To the next moment at which something happens.
+    fn pass_time(&mut self) {
+        let mut next = self.next_trouble;
+        for at in [self.start_at, self.promote_at].into_iter().flatten() {
+            next = next.min(at);
+        }
+        for player in &self.players {
+            if !player.is_done() && player.call.is_none() {
+                next = next.min(player.rests_until);
+            }
+        }
+        for pipe in self.pipes.values() {
+            for from in 0..2 {
+                if let Some((at, _)) = pipe.wires[from].front() {
+                    next = next.min((*at).max(self.blocked_until(pipe, from)));
+                }
+            }
+        }
+        for at in 0..2 {
+            if let Some(wake) = self.nodes[at].as_ref().and_then(Node::wake_at) {
+                next = next.min(wake.max(self.stopped[at]));
+            }
+        }
+        let least = 1_000 + self.numbers.below(20_000);
+        self.now = (self.now + least).max(next.min(self.now + 500 * MS));
+        self.clock.set(self.now);
+    }
+
+    /// Until when nothing comes out of a wire.
+    fn blocked_until(&self, pipe: &Pipe, from: usize) -> u64 {
+        match (pipe.ends[from], pipe.ends[1 - from]) {
+            (End::Node(one, _), End::Node(..)) => self.cut[one],
+            _ => 0,
+        }
+    }
+
+    fn deliver(&mut self) {
+        let all: Vec<usize> = self.pipes.keys().copied().collect();
+        for number in all {
+            for from in 0..2 {
+                while let Some((to, payload)) = self.next_arrival(number, from) {
+                    self.arrive(number, (from, to), payload);
+                }
+            }
+        }
+    }
+
+    /// What comes out of a wire now, and to whom.
+    fn next_arrival(&mut self, number: usize, from: usize) -> Option<(End, Payload)> {
+        let pipe = self.pipes.get(&number)?;
+        let blocked = self.blocked_until(pipe, from);
+        let to = pipe.ends[1 - from];
+        let wire = &mut self.pipes.get_mut(&number)?.wires[from];
+        let due = wire.front().is_some_and(|(at, _)| *at <= self.now);
+        if !due || self.now < blocked {
+            return None;
+        }
+        wire.pop_front().map(|(_, payload)| (to, payload))
+    }
+
+    fn arrive(&mut self, number: usize, (from, to): (usize, End), payload: Payload) {
+        match (to, payload) {
+            (End::Player(player), Payload::Bytes(bytes)) => {
+                self.players[player].inbox.extend_from_slice(&bytes);
+            }
+            (End::Player(player), Payload::Close) => {
+                self.pipes.remove(&number);
+                self.lost(player);
+            }
+            (End::Player(_), Payload::Connect) => {}
+            (End::Node(at, uid), Payload::Bytes(bytes)) => {
+                if let Some(node) = &mut self.nodes[at] {
+                    node.hear(uid, &bytes);
+                }
+            }
+            (End::Node(at, uid), Payload::Close) => {
+                self.pipes.remove(&number);
+                if let Some(node) = &mut self.nodes[at] {
+                    plant(self.fault);
+                    node.hung_up(uid);
+                }
+            }
+            (End::Node(at, uid), Payload::Connect) => match &mut self.nodes[at] {
+                // the answer to who dialled: it stands
+                Some(_) if from == 0 => {
+                    if let Some(node) = &mut self.nodes[at] {
+                        node.accept(uid);
+                    }
+                    self.send(number, 1, Payload::Connect);
+                }
+                Some(node) => {
+                    let first = node.connected(uid);
+                    self.send(number, 0, Payload::Bytes(first));
+                }
+                None => self.send(number, 1, Payload::Close),
+            },
+        }
+    }
+
+    fn send(&mut self, number: usize, from: usize, payload: Payload) {
+        let most = self.numbers.one(&[MS / 2, MS / 2, MS / 2, 5 * MS]);
+        let delay = 20_000 + self.numbers.below(most);
+        let Some(pipe) = self.pipes.get_mut(&number) else { return };
+        let behind = pipe.wires[from].back().map_or(0, |(at, _)| *at);
+        pipe.wires[from].push_back(((self.now + delay).max(behind), payload));
+    }
+
+    fn pipe_of(&self, end: End) -> Option<(usize, usize)> {
+        self.pipes.iter().find_map(|(number, pipe)| {
+            let side = pipe.ends.iter().position(|it| *it == end)?;
+            Some((*number, side))
+        })
+    }
+
+    fn connect(&mut self, ends: [End; 2]) -> usize {
+        self.pipes_so_far += 1;
+        let wires = [VecDeque::new(), VecDeque::new()];
+        self.pipes.insert(self.pipes_so_far, Pipe { ends, wires });
+        self.pipes_so_far
+    }
+
+    /// What a server did.
+    fn take(&mut self, at: usize, did: Vec<Did>) {
+        for did in did {
+            match did {
+                Did::Sent(uid, bytes) => {
+                    if let Some((number, side)) = self.pipe_of(End::Node(at, uid)) {
+                        self.send(number, side, Payload::Bytes(bytes));
+                    }
+                }
+                Did::Closed(uid) => {
+                    if let Some((number, side)) = self.pipe_of(End::Node(at, uid)) {
+                        self.send(number, side, Payload::Close);
+                    }
+                }
+                Did::Dialled(uid, port) => {
+                    let other = usize::from(port);
+                    let there = End::Node(other, 2 * (self.pipes_so_far + 1));
+                    let number = self.connect([End::Node(at, uid), there]);
+                    self.send(number, 0, Payload::Connect);
+                }
+                Did::Promoted(fences) => self.took_over(at, fences),
+            }
+        }
+    }
+
+    fn took_over(&mut self, at: usize, fences: u64) {
+        let asked = self.next_moment();
+        for event in &mut self.events {
+            if event.answered == u64::MAX {
+                event.answered = asked; // what the old one did not pass on is never done
+            }
+        }
+        let (asked, answered) = (self.next_moment(), self.next_moment());
+        let (call, reply) = (Call::TakeOver { fences }, Reply::Number(fences));
+        self.events.push(Event { client: PLAYERS, call, reply, asked, answered });
+        (self.primary, self.promoted_at) = (at, asked);
+        self.promotions += 1;
+    }
+
+    fn next_moment(&mut self) -> u64 {
+        self.moment += 1;
+        self.moment
+    }
+
+    /// The connection of a player is gone.
+    fn lost(&mut self, at: usize) {
+        let player = &mut self.players[at];
+        (player.pipe, player.inbox) = (None, Vec::new());
+        let asked_of = player.target;
+        player.target = 1 - player.target;
+        player.rests_until = self.now + MS;
+        let Some((call, asked)) = player.call.take() else { return };
+        let (client, reply) = (at, Reply::Unknown);
+        // one that was replaced does nothing that counts from then on
+        let replaced = asked_of != self.primary;
+        if replaced && asked > self.promoted_at {
+            return;
+        }
+        let answered = if replaced { self.promoted_at } else { u64::MAX };
+        self.events.push(Event { client, call, reply, asked, answered });
+    }
+
+    fn play_one(&mut self, at: usize) {
+        if self.now < self.players[at].rests_until {
+            return;
+        }
+        if self.players[at].call.is_some()
+            && let Some(reply) = self.players[at].answer()
+        {
+            self.answered(at, reply);
+        }
+        let player = &mut self.players[at];
+        if player.call.is_some() || player.left == 0 {
+            return;
+        }
+        let Some(pipe) = player.pipe else {
+            return self.connect_player(at);
+        };
+        let call = player.chooser.next_call();
+        player.left -= 1;
+        let words = call.words();
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let mut bytes = Vec::new();
+        resp::push_command(&mut bytes, &words);
+        let asked = self.next_moment();
+        self.players[at].call = Some((call, asked));
+        self.send(pipe, 0, Payload::Bytes(bytes));
+    }
+
+    fn answered(&mut self, at: usize, reply: Reply) {
+        let Some((call, asked)) = self.players[at].call.take() else { return };
+        if let Reply::Other(text) = &reply
+            && (text.starts_with("READONLY") || text.starts_with("NOREPLICAS"))
+        {
+            // nothing was done: once more, of the other one if this one never will
+            let player = &mut self.players[at];
+            player.left += 1;
+            player.rests_until = self.now + 5 * MS;
+            if text.starts_with("READONLY")
+                && let Some(number) = player.pipe.take()
+            {
+                player.target = 1 - player.target;
+                self.send(number, 0, Payload::Close);
+            }
+            return;
+        }
+        self.players[at].chooser.note(&call, &reply);
+        let answered = self.next_moment();
+        self.events.push(Event { client: at, call, reply, asked, answered });
+    }
+
+    fn connect_player(&mut self, at: usize) {
+        let target = self.players[at].target;
+        if self.nodes[target].is_none() {
+            let player = &mut self.players[at];
+            player.target = 1 - target;
+            player.rests_until = self.now + MS;
+            return;
+        }
+        let uid = 2 * (self.pipes_so_far + 1);
+        let number = self.connect([End::Player(at), End::Node(target, uid)]);
+        if let Some(node) = &mut self.nodes[target] {
+            node.accept(uid);
+        }
+        self.players[at].pipe = Some(number);
+    }
+
+    fn kill(&mut self, at: usize) {
+        self.nodes[at] = None;
+        let ends: Vec<(usize, usize)> = self
+            .pipes
+            .iter()
+            .flat_map(|(number, pipe)| (0..2).map(move |side| (*number, side, pipe.ends[side])))
+            .filter(|(_, _, end)| matches!(end, End::Node(node, _) if *node == at))
+            .map(|(number, side, _)| (number, side))
+            .collect();
+        for (number, side) in ends {
+            self.send(number, side, Payload::Close); // behind what was sent before
+        }
+        self.stopped[at] = 0;
+    }
+
+    /// Something happens to somebody, from time to time.
+    fn trouble(&mut self) {
+        if self.promote_at.is_some_and(|at| self.now >= at) {
+            self.promote_at = None;
+            self.promote();
+        }
+        if self.start_at.is_some_and(|at| self.now >= at) && self.promote_at.is_none() {
+            self.start_at = None;
+            for at in 0..2 {
+                if self.nodes[at].is_none() {
+                    self.start(at, Some(self.primary));
+                }
+            }
+        }
+        self.restart_who_was_replaced();
+        if self.now < self.next_trouble {
+            return;
+        }
+        self.next_trouble = self.now + self.numbers.below(60 * MS);
+        let (primary, replica) = (self.primary, 1 - self.primary);
+        let until = self.now + self.numbers.below(3 * TIMEOUT_NS);
+        match self.numbers.below(8) {
+            0 | 1 => self.kill_primary(),
+            2 if self.nodes[replica].is_some() && self.promote_at.is_none() => {
+                self.kill(replica);
+                self.start_at = Some(until);
+            }
+            3 => {
+                self.stopped[replica] = until;
+            }
+            4 => {
+                self.stopped[primary] = until;
+                self.promote_perhaps(until);
+            }
+            5 => {
+                self.cut[primary] = until;
+                self.promote_perhaps(until);
+            }
+            6 => {
+                self.cut[replica] = until;
+                self.promote_perhaps(until);
+            }
+            7 => {
+                (self.cut[0], self.cut[1]) = (until, until);
+                self.promote_perhaps(until);
+            }
+            _ => {}
+        }
+    }
+
+    /// Only a primary whose replica has everything is killed: nothing else keeps locks here.
+    fn kill_primary(&mut self) {
+        let (primary, replica) = (self.primary, 1 - self.primary);
+        if self.promote_at.is_some() || self.stopped[replica] > self.now {
+            return;
+        }
+        let [one, other] = [primary, replica].map(|at| {
+            let node = self.nodes[at].as_mut();
+            node.is_some_and(|node| node.figure("in_sync") == 1)
+        });
+        let planted = self.fault == Some(Fault::PromotesBehind);
+        if one && other || planted && self.nodes[replica].is_some() {
+            self.kill(primary);
+            self.promote_at = Some(self.now + self.numbers.below(10 * MS));
+            self.start_at = Some(self.now + 20 * MS + self.numbers.below(100 * MS));
+        }
+    }
+
+    /// Whoever waits for a replica gives nothing out without it: it may be replaced unheard.
+    fn promote_perhaps(&mut self, until: u64) {
+        if self.without == Without::Stop && self.promote_at.is_none() && self.numbers.below(2) == 0
+        {
+            self.promote_at = Some(self.now + self.numbers.below(until - self.now + 1));
+        }
+    }
+
+    fn promote(&mut self) {
+        let replica = 1 - self.primary;
+        if self.nodes[self.primary].is_some() && self.stopped[replica] > self.now {
+            return;
+        }
+        self.stopped[replica] = 0;
+        let fault = self.fault;
+        let Some(node) = &mut self.nodes[replica] else { return };
+        let said = node.ask("REPLICA PROMOTE", fault);
+        let granted = said.starts_with(b":");
+        assert!(granted || self.nodes[self.primary].is_some(), "it was in sync");
+    }
+
+    /// A server that knows that it was replaced is started again as a replica.
+    fn restart_who_was_replaced(&mut self) {
+        let other = 1 - self.primary;
+        if self.promotions == 0 || self.now < self.stopped[other].max(self.look_at) {
+            return;
+        }
+        self.look_at = self.now + 5 * MS;
+        let replaced =
+            self.nodes[other].as_mut().is_some_and(|node| node.replication() == "replaced");
+        if replaced {
+            self.kill(other);
+            self.start_at = Some(self.now + self.numbers.below(50 * MS));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Two lock servers: what one gives out, both have, and the other can take over.
+#![allow(clippy::panic, reason = "a test that cannot go on should end")]
+
+use crate::kit;
+
+use std::path::Path;
+
+use kit::Program;
+use kit::locks::{Client, Server, number};
+use rustix::process::Signal;
+use tempfile::tempdir;
+
+/// A server with a log, and its replica once that is in sync.
+struct Pair {
+    primary: Server,
+    replica: Server,
+}
+
+fn start(words: &[&str], folder: &Path) -> Server {
+    let words = [&["lock", "serve", "--listen", "127.0.0.1:0"], words].concat();
+    Server::ready(Program::start(&words, folder))
+}
+
+impl Pair {
+    fn start(words: &[&str], folder: &Path) -> Self {
+        let primary = start(words, folder);
+        let follow = [&["--replica-of", &primary.address], words].concat();
+        let replica = start(&follow, folder);
+        heard(&replica, "in sync with the primary");
+        Self { primary, replica }
+    }
+}
+
+/// Waits until the log of a server says this.
+fn heard(server: &Server, text: &str) {
+    while !server.program.log_line().contains(text) {}
+}
+
+/// A figure of a server.
+fn figure(server: &Server, name: &str, folder: &Path) -> u64 {
+    let words = ["lock", "status", &server.address, "--over", "0s", "--json"];
+    let state = kit::plumb(&words, folder).json();
+    state["figures"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {state}"))
+}
+
+#[test]
+fn a_replica_has_every_lock_and_takes_over_when_its_primary_is_killed() {
+    let folder = tempdir().expect("a temporary folder");
+    let Pair { primary, replica } = Pair::start(&[], folder.path());
+    let mut client = primary.client();
+    let fence = client.number("ENQ a KEEP E T 1");
+    client.number("ENQ b LEASE 600000 E T 2 S U 3");
+    client.number("ENQ c E T 3");
+    assert_eq!(client.ask("SET key value NX PX 600000").expect("it answers"), ["+OK"]);
+    let mut other = replica.client();
+    let refused = other.ask("ENQ x E T 9").expect("it answers");
+    assert!(refused[0].starts_with("-READONLY") && refused[0].contains(&primary.address));
+    assert_eq!(other.number("COUNT b"), 2, "administrators may look");
+    assert_eq!(figure(&replica, "in_sync", folder.path()), 1);
+    primary.program.signal(Signal::KILL);
+    heard(&replica, "is away");
+    let promoted = kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
+    assert!(promoted.stdout.contains("gives locks out under epoch"), "{}", promoted.stdout);
+    let held = other.ask("ENQ x E T 1").expect("it answers");
+    assert_eq!((&*held[0], &*held[2]), ("HELD", "a"));
+    assert_eq!(other.ask("EXISTS key").expect("it answers"), [":1"]);
+    assert!(other.number("ENQ x E T 9") > fence, "fence numbers go on");
+    // its owner lived with a connection to the other server, and comes back to this one
+    assert!(other.number("ENQ c E T 3") > 0);
+    assert_eq!(other.ask("ROLE").expect("it answers")[0], "master");
+}
+
+#[test]
+fn a_primary_that_was_replaced_gives_nothing_out_and_follows_when_it_is_started_so() {
+    let folder = tempdir().expect("a temporary folder");
+    let words = ["--without-replica", "stop", "--replica-timeout", "300ms"];
+    let Pair { primary, replica } = Pair::start(&words, folder.path());
+    let mut old = primary.client();
+    old.number("ENQ a KEEP E T 1");
+    primary.program.signal(Signal::STOP);
+    heard(&replica, "is away");
+    kit::plumb(&["lock", "promote", &replica.address], folder.path()).with(0);
+    let mut new = replica.client();
+    new.number("ENQ b KEEP E T 2");
+    // it was stopped before it could be told, and is asked before it goes on
+    old.send(b"ENQ c E T 2\r\n").expect("the kernel takes it");
+    primary.program.signal(Signal::CONT);
+    let said = old.reply();
+    assert!(!said.is_ok_and(|words| number(&words).is_some()), "b has the lock");
+    heard(&primary, "replaced by a server with epoch");
+    let mut again = primary.client();
+    let refused = again.ask("ENQ c E T 7").expect("it answers");
+    assert!(refused[0].starts_with("-READONLY this server was replaced"), "{refused:?}");
+    primary.program.signal(Signal::TERM);
+    let back = start(&[&["--replica-of", &replica.address], &words[..]].concat(), folder.path());
+    heard(&back, "in sync with the primary");
+    let [one, two] = [&mut back.client(), &mut new]
+        .map(|client| client.ask("DIGEST 000102030405060708090a0b0c0d0e0f").expect("it answers"));
+    assert_eq!(one, two, "both have the same locks");
+}
+
+#[test]
+fn without_its_replica_a_server_goes_on_or_waits_and_says_so() {
+    let folder = tempdir().expect("a temporary folder");
+    for policy in ["continue", "stop"] {
+        let words = ["--without-replica", policy, "--replica-timeout", "300ms"];
+        let Pair { primary, replica } = Pair::start(&words, folder.path());
+        let mut client = primary.client();
+        client.number("ENQ a E T 1");
+        assert_eq!(figure(&primary, "in_sync", folder.path()), 1);
+        replica.program.signal(Signal::STOP);
+        // whoever asks before the replica is missed waits until that is decided
+        client.send(b"ENQ b E T 2\r\n").expect("the kernel takes it");
+        heard(&primary, "replication suspended");
+        let mut other = primary.client();
+        assert_eq!(figure(&primary, "in_sync", folder.path()), 0);
+        let words = ["lock", "status", &primary.address, "--over", "0s"];
+        let status = kit::plumb(&words, folder.path()).with(1);
+        let said = other.ask("ENQ c E T 3").expect("it answers");
+        if policy == "continue" {
+            assert!(status.stdout.contains("replication is suspended"), "{}", status.stdout);
+            assert!(number(&said).is_some() && client.reply().is_ok());
+        } else {
+            assert!(status.stdout.contains("no lock is given out"), "{}", status.stdout);
+            assert!(said[0].starts_with("-NOREPLICAS"), "{said:?}");
+        }
+        replica.program.signal(Signal::CONT);
+        heard(&primary, "replica in sync");
+        if policy == "stop" {
+            assert!(number(&client.reply().expect("it answers")).is_some(), "both have it now");
+        }
+        assert_eq!(replica.client().number("COUNT b"), 1);
+        assert_eq!(other.number("COUNT c"), u64::from(policy == "continue"));
+    }
+}
