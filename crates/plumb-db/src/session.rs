@@ -129,7 +129,7 @@ impl Door {
             .application_name(&login.application)
             .ssl_mode(
                 match endpoint {
-                    Endpoint::Tcp(_) | Endpoint::Smc(_) => login.ssl,
+                    Endpoint::Tcp(_) | Endpoint::Smc(_) | Endpoint::Udp(_) => login.ssl,
                     Endpoint::Unix(_) | Endpoint::Own => SslMode::Disable,
                 }
                 .of_driver(),

@@ -86,7 +86,7 @@ impl Socket {
             Endpoint::Tcp(_) | Endpoint::Smc(_) => {
                 plumb_serve::Socket::connect(endpoint).await.map(Self::Tcp)
             }
-            Endpoint::Unix(_) | Endpoint::Own => {
+            Endpoint::Unix(_) | Endpoint::Udp(_) | Endpoint::Own => {
                 let socket = start_connect(endpoint, &SocketOptions::default())?;
                 let socket = UnixStream::from_std(socket.into())?;
                 socket.writable().await?;

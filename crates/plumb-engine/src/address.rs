@@ -13,8 +13,8 @@ use rustix::net::{
 
 use crate::EngineError;
 
-/// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT`, one of these behind `smc:`, or
-/// `unix:PATH`.
+/// An address as a user writes it: `HOST`, `HOST:PORT`, `[V6]:PORT`, one of these behind `smc:` or
+/// `udp:`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host by name or number.
@@ -31,12 +31,21 @@ pub enum Address {
         /// Port.
         port: u16,
     },
+    /// A host that is sent datagrams over UDP.
+    Udp {
+        /// Name or number, without brackets.
+        host: String,
+        /// Port.
+        port: u16,
+    },
     /// A unix socket.
     Unix(PathBuf),
 }
 
 /// In front of an address that is spoken to over SMC.
 const SMC: &str = "smc:";
+/// In front of an address that is sent datagrams.
+const UDP: &str = "udp:";
 
 impl Address {
     /// Reads an address; a port that is not written is `default_port`. `smc:4000` is the port 4000 of
@@ -56,12 +65,16 @@ impl Address {
         if text.contains("://") {
             return Err(wrong("HOST or HOST:PORT, not a URL"));
         }
-        if let Some(rest) = text.strip_prefix(SMC)
-            && rest.parse::<u64>().is_err()
-        {
+        if let Some(rest) = behind(text, SMC) {
             return match Self::parse(rest, default_port)?.over_smc() {
                 Some(address) if !rest.starts_with(SMC) => Ok(address),
                 _ => Err(wrong("HOST or HOST:PORT after `smc:`")),
+            };
+        }
+        if let Some(rest) = behind(text, UDP) {
+            return match Self::parse(rest, default_port)?.over_udp() {
+                Some(address) if !rest.starts_with(UDP) => Ok(address),
+                _ => Err(wrong("HOST or HOST:PORT after `udp:`")),
             };
         }
         let (host, port) = split_port(text).ok_or_else(|| wrong("`]` after an IPv6 address"))?;
@@ -80,9 +93,23 @@ impl Address {
     pub fn over_smc(self) -> Option<Self> {
         match self {
             Self::Host { host, port } | Self::Smc { host, port } => Some(Self::Smc { host, port }),
-            Self::Unix(_) => None,
+            Self::Udp { .. } | Self::Unix(_) => None,
         }
     }
+
+    /// The same host, sent datagrams over UDP; `None` for one over SMC and for a socket file.
+    #[must_use]
+    pub fn over_udp(self) -> Option<Self> {
+        match self {
+            Self::Host { host, port } | Self::Udp { host, port } => Some(Self::Udp { host, port }),
+            Self::Smc { .. } | Self::Unix(_) => None,
+        }
+    }
+}
+
+/// What stands behind `prefix`; `udp:4000` is a port of a host of that name.
+fn behind<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    text.strip_prefix(prefix).filter(|rest| rest.parse::<u64>().is_err())
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare V6 address.
@@ -107,6 +134,10 @@ impl fmt::Display for Address {
             Self::Host { host, port } => write_host(f, host, *port),
             Self::Smc { host, port } => {
                 f.write_str(SMC)?;
+                write_host(f, host, *port)
+            }
+            Self::Udp { host, port } => {
+                f.write_str(UDP)?;
                 write_host(f, host, *port)
             }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
@@ -147,6 +178,8 @@ pub enum Endpoint {
     Tcp(SocketAddr),
     /// SMC over IPv4 or IPv6; its connections fall back to TCP where the peer has no SMC.
     Smc(SocketAddr),
+    /// Datagrams over UDP and IPv4 or IPv6.
+    Udp(SocketAddr),
     /// A unix stream socket.
     Unix(PathBuf),
     /// A socket that answers to itself: what is sent comes back. It costs what the tool and two
@@ -155,15 +188,30 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Everything `address` may stand for, in the resolver's order.
+    /// Everything `address` may stand for that takes connections, in the resolver's order.
+    ///
+    /// # Errors
+    /// [`EngineError::Resolve`] when the name has no address of that family;
+    /// [`EngineError::Address`] of UDP, which knows no connections.
+    pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
+        if let Address::Udp { .. } = address {
+            let expected = "one that takes connections: over UDP go only `plumb net ping`, `stream`, \
+                            `serve` and `delay`";
+            return Err(EngineError::Address { text: address.to_string(), expected });
+        }
+        Self::resolve_any(address, family)
+    }
+
+    /// The same, of UDP too: for whoever sends datagrams.
     ///
     /// # Errors
     /// [`EngineError::Resolve`] when the name has no address of that family.
-    pub fn resolve(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
+    pub fn resolve_any(address: &Address, family: Family) -> Result<Vec<Self>, EngineError> {
         let (host, port, endpoint): (_, _, fn(SocketAddr) -> Self) = match address {
             Address::Unix(path) => return Ok(vec![Self::Unix(path.clone())]),
             Address::Host { host, port } => (host, *port, Self::Tcp),
             Address::Smc { host, port } => (host, *port, Self::Smc),
+            Address::Udp { host, port } => (host, *port, Self::Udp),
         };
         let failed = |cause: String| EngineError::Resolve { host: host.clone(), cause };
         let mut found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
@@ -184,7 +232,9 @@ impl Endpoint {
     #[must_use]
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Tcp(address) | Self::Smc(address) => address.ip().to_canonical().is_loopback(),
+            Self::Tcp(address) | Self::Smc(address) | Self::Udp(address) => {
+                address.ip().to_canonical().is_loopback()
+            }
             Self::Unix(_) | Self::Own => true,
         }
     }
@@ -192,18 +242,21 @@ impl Endpoint {
     /// The family of its addresses.
     pub(crate) fn family(&self) -> AddressFamily {
         match self {
-            Self::Tcp(SocketAddr::V4(_)) | Self::Smc(SocketAddr::V4(_)) => AddressFamily::INET,
-            Self::Tcp(SocketAddr::V6(_)) | Self::Smc(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Self::Tcp(ip) | Self::Smc(ip) | Self::Udp(ip) if ip.is_ipv4() => AddressFamily::INET,
+            Self::Tcp(_) | Self::Smc(_) | Self::Udp(_) => AddressFamily::INET6,
             Self::Unix(_) | Self::Own => AddressFamily::UNIX,
         }
     }
 
     /// A new socket that can be connected to it, or bound.
     pub(crate) fn socket(&self, flags: SocketFlags) -> io::Result<OwnedFd> {
-        let kind = if *self == Self::Own { SocketType::DGRAM } else { SocketType::STREAM };
+        let kind = match self {
+            Self::Own | Self::Udp(_) => SocketType::DGRAM,
+            Self::Tcp(_) | Self::Smc(_) | Self::Unix(_) => SocketType::STREAM,
+        };
         match self {
             Self::Smc(_) => smc::socket(self.family(), flags),
-            Self::Tcp(_) | Self::Unix(_) | Self::Own => {
+            Self::Tcp(_) | Self::Udp(_) | Self::Unix(_) | Self::Own => {
                 Ok(socket_with(self.family(), kind, flags, None)?)
             }
         }
@@ -215,6 +268,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Tcp(address) => write!(f, "{address}"),
             Self::Smc(address) => write!(f, "{SMC}{address}"),
+            Self::Udp(address) => write!(f, "{UDP}{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Own => f.write_str("a socket that answers to itself"),
         }
@@ -255,6 +309,9 @@ mod tests {
         assert_eq!(shown("smc:[::1]:4000"), "smc:[::1]:4000");
         assert_eq!(shown("smc:4000"), "smc:4000", "a host of that name");
         assert_eq!(shown("smc"), "smc:3298", "a host of that name");
+        assert_eq!(shown("udp:dbhost:4000"), "udp:dbhost:4000");
+        assert_eq!(shown("udp:[::1]"), "udp:[::1]:3298");
+        assert_eq!(shown("udp:4000"), "udp:4000", "a host of that name");
     }
 
     #[test]
@@ -269,6 +326,10 @@ mod tests {
             ("smc:", "a host before the port"),
             ("smc:unix:/tmp/s", "HOST or HOST:PORT after `smc:`"),
             ("smc:smc:host", "HOST or HOST:PORT after `smc:`"),
+            ("udp:unix:/tmp/s", "HOST or HOST:PORT after `udp:`"),
+            ("udp:smc:host", "HOST or HOST:PORT after `udp:`"),
+            ("smc:udp:host", "HOST or HOST:PORT after `smc:`"),
+            ("udp:udp:host", "HOST or HOST:PORT after `udp:`"),
         ] {
             let error = Address::parse(text, 1).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -136,6 +136,8 @@ impl ScriptState {
 /// The first wait after a failed attempt; it doubles up to [`BACKOFF_MAX_NS`].
 const BACKOFF_NS: u64 = 10_000_000;
 const BACKOFF_MAX_NS: u64 = 1_000_000_000;
+/// A hello by datagram is said again after this.
+const ASK_AGAIN_NS: u64 = 200_000_000;
 
 impl<P: Protocol, L> Conn<P, L> {
     /// The connection of user `owner` over `route`, which is not there yet.
@@ -173,6 +175,10 @@ impl<P: Protocol, L> Conn<P, L> {
     pub(crate) fn deadline(&self, connect_ns: u64, operation_ns: u64) -> Option<u64> {
         match &self.phase {
             Phase::Down { retry_at } => (*retry_at != u64::MAX).then_some(*retry_at),
+            Phase::Greeting { since, .. } if P::DATAGRAMS => {
+                let asked = self.flights.front().and_then(|flight| flight.sent.get());
+                Some((since + connect_ns).min(asked.unwrap_or(*since) + ASK_AGAIN_NS))
+            }
             Phase::Connecting { since, .. }
             | Phase::Handshaking { since, .. }
             | Phase::Greeting { since, .. } => Some(since + connect_ns),

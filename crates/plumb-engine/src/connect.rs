@@ -74,6 +74,7 @@ pub fn start_connect(endpoint: &Endpoint, options: &SocketOptions) -> io::Result
             options.set(&socket)?;
             connect(&socket, address)
         }
+        Endpoint::Udp(address) => connect(&socket, address),
         Endpoint::Unix(path) => connect(&socket, &SocketAddrUnix::new(path)?),
         Endpoint::Own => connect_to_itself(&socket),
     };

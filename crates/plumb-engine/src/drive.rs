@@ -2,12 +2,13 @@
 //!
 //! `drive/connect.rs` makes connections, `drive/traffic.rs` moves requests and answers over them,
 //! `drive/due.rs` begins what is due at times of its own, `drive/script.rs` says who takes part in a
-//! load of scripts.
+//! load of scripts, `drive/datagrams.rs` what becomes of a datagram that nobody answers.
 
 mod aside;
 #[cfg(test)]
 mod aside_tests;
 mod connect;
+mod datagrams;
 mod driven;
 mod due;
 mod script;

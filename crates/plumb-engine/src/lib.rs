@@ -10,6 +10,7 @@ mod channel;
 pub mod clock;
 mod conn;
 mod connect;
+mod datagram;
 mod drive;
 mod error;
 mod gate;
@@ -44,6 +45,9 @@ pub mod tls;
 pub use address::{Address, Endpoint, Family};
 pub use channel::{READ_BYTES, READS_A_TURN};
 pub use connect::{Connection, SocketOptions, finish_connect, reachable, start_connect};
+pub use datagram::{
+    DatagramPlan, DatagramService, DatagramSocket, Datagrams, PathMtu, serve_datagrams,
+};
 pub use drive::{Driven, Ending};
 pub use error::EngineError;
 pub use gate::Gate;

@@ -60,7 +60,7 @@ impl Listener {
                     bound => bound?,
                 }
             }
-            Endpoint::Own => return Err(Errno::OPNOTSUPP.into()),
+            Endpoint::Udp(_) | Endpoint::Own => return Err(Errno::OPNOTSUPP.into()),
         }
         listen(&socket, BACKLOG)?;
         Ok(Self { socket, endpoint: endpoint.clone(), owner: true })

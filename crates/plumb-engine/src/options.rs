@@ -294,7 +294,8 @@ impl DriverOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
-    /// `tcp`, `smc` for shared memory communications, or `unix:PATH` for a socket file of this machine
+    /// `tcp`, `smc` for shared memory communications, or `unix:PATH` for a socket file of this machine;
+    /// net ping and net stream also `udp`
     ///
     /// What each connection really used is read back from the kernel. A run over SMC of which a
     /// connection fell back to TCP is not valid.
@@ -319,14 +320,39 @@ impl TransportOptions {
         match &self.transport {
             TransportKind::Unix(path) => Ok(vec![Endpoint::Unix(path.clone())]),
             TransportKind::Tcp => Endpoint::resolve(&Address::parse(target, port)?, self.family()),
+            TransportKind::Udp => {
+                let problem = "--transport udp: only `plumb net ping` and `plumb net stream` send \
+                               datagrams; take tcp here";
+                Err(EngineError::Plan(problem.into()))
+            }
             TransportKind::Smc => {
                 let Some(address) = Address::parse(target, port)?.over_smc() else {
-                    let problem = format!("--transport smc: {target} is a socket file");
+                    let problem = format!("--transport smc: {target} is a socket file, or of UDP");
                     return Err(EngineError::Plan(problem));
                 };
                 Endpoint::resolve(&address, self.family())
             }
         }
+    }
+
+    /// Everything that `target` may stand for when it is sent datagrams; `None` unless these options
+    /// or the address itself ask for UDP.
+    ///
+    /// # Errors
+    /// [`EngineError::Address`], [`EngineError::Resolve`], or [`EngineError::Plan`] when they ask for
+    /// something else, too.
+    pub fn datagrams(&self, target: &str, port: u16) -> Result<Option<Vec<Endpoint>>, EngineError> {
+        let address = Address::parse(target, port)?;
+        let asked = self.transport == TransportKind::Udp;
+        let named = matches!(address, Address::Udp { .. });
+        if !asked && (!named || self.transport != TransportKind::Tcp) {
+            return Ok(None);
+        }
+        let Some(address) = address.over_udp() else {
+            let problem = format!("--transport udp: {target} is not reached over UDP");
+            return Err(EngineError::Plan(problem));
+        };
+        Endpoint::resolve_any(&address, self.family()).map(Some)
     }
 
     /// The target as these options mean it: a socket file, or `host`.
@@ -336,6 +362,8 @@ impl TransportOptions {
             TransportKind::Tcp => host.into(),
             TransportKind::Smc if host.starts_with("smc:") => host.into(),
             TransportKind::Smc => format!("smc:{host}"),
+            TransportKind::Udp if host.starts_with("udp:") => host.into(),
+            TransportKind::Udp => format!("udp:{host}"),
             TransportKind::Unix(path) => format!("unix:{}", path.display()),
         }
     }
@@ -346,6 +374,7 @@ impl TransportOptions {
         let transport = match &self.transport {
             TransportKind::Tcp => "tcp".into(),
             TransportKind::Smc => "smc".into(),
+            TransportKind::Udp => "udp".into(),
             TransportKind::Unix(path) => format!("unix:{}", path.display()),
         };
         let mut options = Map::new();
@@ -373,6 +402,8 @@ pub enum TransportKind {
     Tcp,
     /// SMC over IPv4 or IPv6.
     Smc,
+    /// Datagrams over UDP and IPv4 or IPv6.
+    Udp,
     /// A unix socket.
     Unix(PathBuf),
 }
@@ -385,7 +416,8 @@ impl FromStr for TransportKind {
             Some(path) if !path.is_empty() => Ok(Self::Unix(path.into())),
             _ if text == "tcp" => Ok(Self::Tcp),
             _ if text == "smc" => Ok(Self::Smc),
-            _ => Err("expected tcp, smc or unix:PATH".into()),
+            _ if text == "udp" => Ok(Self::Udp),
+            _ => Err("expected tcp, udp, smc or unix:PATH".into()),
         }
     }
 }

@@ -198,6 +198,7 @@ fn kind(domain: AddressFamily, protocol: Option<Protocol>) -> Cow<'static, str> 
         _ if domain == AddressFamily::UNIX => "unix".into(),
         Some(ipproto::TCP) if of_ip => "tcp".into(),
         Some(ipproto::MPTCP) if of_ip => "mptcp".into(),
+        Some(ipproto::UDP) if of_ip => "udp".into(),
         _ => format!("family {} protocol {number}", domain.as_raw()).into(),
     }
 }
@@ -254,6 +255,7 @@ mod tests {
         let inet = AddressFamily::INET.as_raw();
         let number = |number: u32| Protocol::from_raw(number.try_into().unwrap());
         assert_eq!(named(inet, Some(ipproto::MPTCP)), "mptcp");
+        assert_eq!(named(inet, Some(ipproto::UDP)), "udp");
         assert_eq!(named(inet, Some(number(132))), "family 2 protocol 132");
         assert_eq!(named(40, None), "family 40 protocol 0");
     }

@@ -141,6 +141,12 @@ pub trait Protocol {
     /// connection. False costs nothing.
     const SCRIPTED: bool = false;
 
+    /// Each request and each answer is one datagram, at depth 1, and any of them may be lost. An
+    /// operation without an answer in time is then [`Lost`](FailureKind::Lost), and the socket goes
+    /// on: [`decode`](Self::decode) must tell its late answer, which is an aside, from the one that is
+    /// due. A hello without an answer is asked for again. False costs nothing.
+    const DATAGRAMS: bool = false;
+
     /// Cookies, the place in a script: outlives a connection.
     type User;
     /// The state of the parser: made anew for every connection.

@@ -34,7 +34,7 @@ pub(crate) fn check(endpoint: &Endpoint) -> io::Result<()> {
 
 fn may_reach(endpoint: &Endpoint, targets: &[Cidr]) -> bool {
     let ip = match endpoint {
-        Endpoint::Tcp(address) | Endpoint::Smc(address) => address.ip(),
+        Endpoint::Tcp(address) | Endpoint::Smc(address) | Endpoint::Udp(address) => address.ip(),
         Endpoint::Unix(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Endpoint::Own => return true,
     };

@@ -73,6 +73,8 @@ pub enum FindingKind {
     NotSmc,
     /// How far apart the remotes of a load began.
     RemotesApart,
+    /// Datagrams were lost on the way.
+    Lost,
 }
 
 /// One reason to doubt a result, in words that name the figures behind it.

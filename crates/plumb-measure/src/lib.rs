@@ -101,7 +101,9 @@ pub use series::Series;
 pub use split::{CannotBeSplit, PartShare, Split};
 pub use stalls::{RTO_MIN_NS, StallEvidence, may_be_delayed};
 pub use step::{StepSource, StepTimes, Telling, is_whole_time};
-pub use stream::{OneWay, Portion, StreamFigures, StreamInterval, bits_per_s};
+pub use stream::{
+    DatagramFlow, GapClass, OneWay, Portion, StreamFigures, StreamInterval, bits_per_s,
+};
 pub use tcp::{SlowSample, Slowest, TcpAround, TcpReading, TcpTotals};
 pub use tick::{Tick, Ticks};
 pub use told::ServerTimes;

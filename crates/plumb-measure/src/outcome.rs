@@ -57,11 +57,13 @@ pub enum FailureKind {
     Late,
     /// The request could not be made: a value is missing, or it leads to another server.
     NotSent,
+    /// A datagram, or the one that answers it, did not come within the operation time-out.
+    Lost,
 }
 
 impl FailureKind {
     /// Every kind, in the order in which reports list them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::ConnectFailed,
@@ -79,6 +81,7 @@ impl FailureKind {
         Self::NothingExtracted,
         Self::Late,
         Self::NotSent,
+        Self::Lost,
     ];
 
     /// The name in the run record.
@@ -102,6 +105,7 @@ impl FailureKind {
             Self::NothingExtracted => "nothing-extracted",
             Self::Late => "late",
             Self::NotSent => "not-sent",
+            Self::Lost => "lost",
         }
     }
 }

@@ -1,8 +1,12 @@
 //! What streams have carried: bytes as their receiver counted them, and what that cost.
 
+mod datagrams;
+
 use serde::{Deserialize, Serialize};
 
 use crate::real;
+pub use datagrams::{DatagramFlow, GapClass};
+
 use crate::{Figure, Finding, FindingKind, Scope, grouped};
 
 /// All streams of one result together.
@@ -18,7 +22,8 @@ pub struct StreamFigures {
     pub from_server: Option<OneWay>,
     /// Processor time of the client's threads that carried the streams, nanoseconds.
     pub client_cpu_ns: u64,
-    /// Processor time of the server's threads that carried the streams, nanoseconds.
+    /// Processor time of the server's threads that carried the streams, nanoseconds; 0 when it is not
+    /// known, as of datagrams that a server receives.
     pub server_cpu_ns: u64,
     /// What was received when, by the clock of the receiver.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -40,6 +45,9 @@ pub struct OneWay {
     /// Segments that the sender sent again; absent where the transport has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retransmits: Option<u64>,
+    /// What became of its datagrams; absent where bytes flow over connections.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub datagrams: Option<DatagramFlow>,
 }
 
 /// What was received in one interval.
@@ -62,6 +70,10 @@ pub struct Portion {
     pub bytes: u64,
     /// Length by the receiver's clock, nanoseconds.
     pub duration_ns: u64,
+    /// Datagrams that became known as lost; below zero when some came after all that had been
+    /// overtaken. Absent where bytes flow over connections.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost: Option<i64>,
 }
 
 impl OneWay {
@@ -69,7 +81,7 @@ impl OneWay {
     #[must_use]
     pub fn new(sent_bytes: u64, received_bytes: u64, span_ns: u64) -> Self {
         let bits_per_s = bits_per_s(received_bytes, span_ns);
-        Self { sent_bytes, received_bytes, span_ns, bits_per_s, retransmits: None }
+        Self { sent_bytes, received_bytes, span_ns, bits_per_s, retransmits: None, datagrams: None }
     }
 }
 
@@ -83,6 +95,7 @@ impl OneWay {
             (Some(mine), Some(theirs)) => Some(mine + theirs),
             (known, None) | (None, known) => known,
         };
+        merge_way(&mut self.datagrams, other.datagrams.as_ref(), DatagramFlow::merge);
     }
 }
 
@@ -90,6 +103,10 @@ impl Portion {
     fn merge(&mut self, other: &Self) {
         self.bytes += other.bytes;
         self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.lost = match (self.lost, other.lost) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (known, None) | (None, known) => known,
+        };
     }
 }
 
@@ -163,6 +180,10 @@ impl StreamFigures {
                 figures.push(figure(name, way.bits_per_s, "bit/s", formula));
             }
         }
+        for (name, way) in [("to server", &self.to_server), ("from server", &self.from_server)] {
+            let flow = way.as_ref().and_then(|way| way.datagrams.as_ref());
+            figures.extend(flow.into_iter().flat_map(|flow| flow.figures(name)));
+        }
         let again: Vec<u64> = self.ways().filter_map(|way| way.retransmits).collect();
         if !again.is_empty() {
             let value = real(again.iter().sum());
@@ -172,7 +193,7 @@ impl StreamFigures {
         for (name, cpu_ns) in
             [("client CPU", self.client_cpu_ns), ("server CPU", self.server_cpu_ns)]
         {
-            if bytes > 0 {
+            if bytes > 0 && cpu_ns > 0 {
                 let formula = "processor time of the threads that carry / 1e9 bytes received";
                 // nanoseconds a byte are seconds a gigabyte
                 figures.push(figure(name, real(cpu_ns) / real(bytes), "s/GB", formula));
@@ -184,7 +205,11 @@ impl StreamFigures {
     /// Where the two sides counted differently although every stream ended well.
     #[must_use]
     pub fn difference(&self) -> Option<Finding> {
-        let apart = |way: &OneWay| way.sent_bytes.abs_diff(way.received_bytes);
+        let apart = |way: &OneWay| match way.datagrams {
+            // some may be lost, and none can come that was not sent
+            Some(_) => way.received_bytes.saturating_sub(way.sent_bytes),
+            None => way.sent_bytes.abs_diff(way.received_bytes),
+        };
         let way = self.ways().find(|way| apart(way) > 0)?;
         Some(Finding {
             kind: FindingKind::CountsDiffer,
@@ -230,7 +255,7 @@ mod tests {
 
     #[test]
     fn streams_of_several_clients_add_up() {
-        let portion = |bytes| Some(Portion { bytes, duration_ns: 10 });
+        let portion = |bytes| Some(Portion { bytes, duration_ns: 10, lost: None });
         let part = |span_ns, bytes| StreamFigures {
             streams: 2,
             to_server: Some(OneWay { retransmits: Some(3), ..OneWay::new(bytes, bytes, span_ns) }),

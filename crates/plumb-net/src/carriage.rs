@@ -7,11 +7,12 @@ use std::thread;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::{Endpoint, Gate, Sampler, Stop, ThreadContext};
 use plumb_measure::statistics::SplitMix64;
-use plumb_measure::{Clock as _, OneWay, Portion, Span, StreamFigures, StreamInterval, Transports};
+use plumb_measure::{Clock as _, OneWay, Span, StreamFigures, StreamInterval, Transports};
 use plumb_wire::extension::{Answer, Carried, Direction, Request, Stream};
 use rustix::net::{Shutdown, shutdown};
 
 use crate::NetError;
+use crate::intervals::{Intervals, Look, Seen};
 use crate::pump::{self, Gauge, StreamSide};
 use crate::talk::{Talk, TalkError};
 
@@ -164,12 +165,17 @@ impl Carriage<'_> {
             let here = self.direction.from_server().then(|| Seen {
                 at_ns: MonotonicClock.now_ns(),
                 bytes: gauges.iter().map(Gauge::received).sum(),
+                lost: None,
             });
             let there = asks.then(|| carried(control, token)).and_then(Result::ok);
             asks &= there.is_some(); // a server that does not answer is not asked again
             Look {
                 here,
-                there: there.map(|seen| Seen { at_ns: seen.now_ns, bytes: seen.bytes_in }),
+                there: there.map(|seen| Seen {
+                    at_ns: seen.now_ns,
+                    bytes: seen.bytes_in,
+                    lost: None,
+                }),
             }
         };
         let mut intervals = Intervals::from(look(control));
@@ -274,76 +280,5 @@ impl Sum {
             self.broken += 1;
             self.trouble = Some(trouble.to_string());
         }
-    }
-}
-
-/// Bytes at a moment of the clock of whoever counted them.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    at_ns: u64,
-    bytes: u64,
-}
-
-/// What both sides have received until a moment.
-#[derive(Clone, Copy, Debug, Default)]
-struct Look {
-    here: Option<Seen>,
-    there: Option<Seen>,
-}
-
-#[derive(Debug, Default)]
-struct Intervals {
-    list: Vec<StreamInterval>,
-    last: Look,
-}
-
-impl Intervals {
-    fn from(last: Look) -> Self {
-        Self { list: Vec::new(), last }
-    }
-
-    /// Notes what was received since the last look, `start_ns` after the start.
-    fn note(&mut self, start_ns: u64, now: Look) {
-        let portion = |now: Option<Seen>, before: Option<Seen>| {
-            let (now, before) = (now?, before?);
-            Some(Portion {
-                bytes: now.bytes.saturating_sub(before.bytes),
-                duration_ns: now.at_ns.saturating_sub(before.at_ns),
-            })
-        };
-        let to_server = portion(now.there, self.last.there);
-        let from_server = portion(now.here, self.last.here);
-        if to_server.is_some() || from_server.is_some() {
-            self.list.push(StreamInterval { start_ns, to_server, from_server });
-        }
-        self.last = now;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seen(at_ns: u64, bytes: u64) -> Option<Seen> {
-        Some(Seen { at_ns, bytes })
-    }
-
-    #[test]
-    fn intervals_are_by_the_clock_of_whoever_received() {
-        let mut intervals = Intervals::from(Look { here: seen(10, 0), there: seen(7_000, 5) });
-        intervals.note(0, Look { here: seen(110, 50), there: seen(7_101, 25) });
-        intervals.note(100, Look { here: seen(210, 50), there: None });
-        let part = |bytes, duration_ns| Some(Portion { bytes, duration_ns });
-        assert_eq!(
-            intervals.list,
-            [
-                StreamInterval {
-                    start_ns: 0,
-                    to_server: part(20, 101),
-                    from_server: part(50, 100)
-                },
-                StreamInterval { start_ns: 100, to_server: None, from_server: part(0, 100) },
-            ]
-        );
     }
 }

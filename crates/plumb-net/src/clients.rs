@@ -15,7 +15,7 @@ use plumb_wire::extension::Totals;
 pub(crate) type Loads = Vec<LoadResult<()>>;
 
 /// Drives `clients` loads of the same plan that begin together, the first of them watched by
-/// `sampler`.
+/// `sampler`. Each protocol is given to `done` at its end.
 ///
 /// # Errors
 /// When one of them could not begin.
@@ -25,9 +25,10 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
     stage: &mut Stage<'_>,
     protocol: impl Fn() -> P + Sync,
     link: impl Fn() -> L + Sync,
+    done: impl Fn(P),
 ) -> Result<Loads, EngineError> {
     if clients == 1 {
-        return Ok(vec![load::run(plan, stage, 1, protocol, link)?.map(drop)]);
+        return Ok(vec![load::run(plan, stage, 1, protocol, link)?.map(done)]);
     }
     let start = Barrier::new(clients);
     let (endpoint, stop, start) = (stage.endpoint, stage.stop, &start);
@@ -61,7 +62,7 @@ pub(crate) fn run<P: Protocol + Send, L: Link>(
         let rest = others.into_iter().map(|other| {
             other.join().unwrap_or_else(|_| Err(EngineError::Plan("a client panicked".into())))
         });
-        std::iter::once(first).chain(rest).map(|load| Ok(load?.map(drop))).collect()
+        std::iter::once(first).chain(rest).map(|load| Ok(load?.map(&done))).collect()
     })
 }
 

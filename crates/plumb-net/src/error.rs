@@ -2,6 +2,7 @@
 
 use plumb_engine::{Endpoint, EngineError};
 use plumb_measure::ByteSize;
+use plumb_wire::datagram::{DATAGRAM_BYTES_MAX, HEAD_BYTES};
 use plumb_wire::route::RouteError;
 
 use crate::talk::TalkError;
@@ -36,6 +37,31 @@ pub enum NetError {
         /// The limit of the protocol.
         limit: ByteSize,
     },
+    /// No datagram has that length.
+    #[error(
+        "--size {size} is no datagram of plumb: from {HEAD_BYTES}B, which hold token, number and time \
+         stamp, to {DATAGRAM_BYTES_MAX}B, the longest that there is"
+    )]
+    Datagram {
+        /// As asked for.
+        size: ByteSize,
+    },
+    /// A datagram that may not be cut into fragments does not fit the path.
+    #[error(
+        "a datagram of {size} does not go there in one piece: the path takes packets of {mtu} bytes, \
+         which hold {content}; take a --size of {content}B or less, or leave --do-not-fragment out"
+    )]
+    Fragments {
+        /// As asked for.
+        size: ByteSize,
+        /// The longest packet, bytes.
+        mtu: u32,
+        /// The longest datagram in it, bytes.
+        content: u32,
+    },
+    /// What goes over connections only was asked for over UDP, or the other way round.
+    #[error("{0}")]
+    Transport(&'static str),
     /// The memory of a server does not hold its largest message.
     #[error(
         "--max-memory {memory} is too little for messages of {message}: it must be {least} or more, or \

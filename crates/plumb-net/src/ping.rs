@@ -1,5 +1,6 @@
 //! `plumb net ping`: round trips over sizes and connections, in random order.
 
+mod datagrams;
 mod options;
 mod point;
 
@@ -39,6 +40,8 @@ pub struct Ping {
     endpoints: Vec<Endpoint>,
     points: Vec<Point>,
     seed: u64,
+    /// Single datagrams are sent, and no connection is made.
+    over_udp: bool,
     /// Makes encrypted connections; none without `--tls`.
     tls: Option<TlsConnector>,
     /// What the server does about its tick, once it was asked; none within when it does not tell.
@@ -74,7 +77,16 @@ impl Ping {
             Some(route) => &route.router().map_err(NetError::Route)?,
             None => &options.host,
         };
-        let endpoints = options.transport.endpoints(first, PORT)?;
+        let datagrams = match &route {
+            Some(_) => None,
+            None => options.transport.datagrams(first, PORT)?,
+        };
+        let over_udp = datagrams.is_some();
+        datagrams::check(&options, over_udp)?;
+        let endpoints = match datagrams {
+            Some(endpoints) => endpoints,
+            None => options.transport.endpoints(first, PORT)?,
+        };
         let tls = options.tls.connector(first, &[])?;
         if route.is_some() && tls.is_some() {
             return Err(NetError::EncryptedRoute);
@@ -85,6 +97,7 @@ impl Ping {
             endpoints,
             points,
             seed,
+            over_udp,
             tls,
             server_tick: OnceLock::new(),
             told: None,
@@ -92,9 +105,9 @@ impl Ping {
     }
 
     /// True when the server can be asked beside the load: a conversation of its own goes neither
-    /// through routers nor over TLS.
+    /// through routers nor over TLS or UDP.
     fn is_direct(&self) -> bool {
-        self.route.is_none() && self.tls.is_none()
+        self.route.is_none() && self.tls.is_none() && !self.over_udp
     }
 
     /// What the server does about its tick. It is asked once, and behind a load unless that depends
@@ -117,6 +130,7 @@ impl Ping {
         let before = if asks { self.counted(endpoint) } else { None };
         let mut at = LoadContext { endpoint, watch, stop };
         let (mut result, began_ns) = match point.terms {
+            _ if self.over_udp => self.load_datagrams(point, size, &mut at)?,
             None => self.load(point, || Probe::new(size), &mut at)?,
             Some(terms) => self.load(point, || Exchange::new(size, terms), &mut at)?,
         };
@@ -169,6 +183,17 @@ impl Ping {
         let plan = self.options.load.plan(point.connections);
         let labels = self.labels(point);
         let loads = self.drive(&plan, &labels, protocol, at)?;
+        self.conclude_loads(point, (&plan, labels), loads, at)
+    }
+
+    /// The result of `loads` of one point, and when its recorded part began.
+    fn conclude_loads(
+        &self,
+        point: Point,
+        (plan, labels): (&LoadPlan, BTreeMap<String, String>),
+        loads: clients::Loads,
+        at: &mut LoadContext<'_>,
+    ) -> Result<(ResultRecord, u64), JobError> {
         let each = clients::figures(&loads, point.echo());
         let overlap = client_overlap(&loads, point.echo().map(ByteSize::bytes));
         let clients = loads.len();
@@ -176,7 +201,7 @@ impl Ping {
         if self.options.load.spread.part.is_some() {
             at.watch.loaded(&load);
         }
-        let mut result = result_record(&plan, labels, Lengths::Same, &load);
+        let mut result = result_record(plan, labels, Lengths::Same, &load);
         result.clients = each;
         add_figures(&mut result, point, &load);
         if clients > 1 {
@@ -209,8 +234,8 @@ impl Ping {
         let clients = self.options.clients.get();
         let routed = || Routed::new(self.route.clone(), protocol());
         Ok(match &self.tls {
-            None => clients::run(plan, clients, &mut stage, routed, Plain::default)?,
-            Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link())?,
+            None => clients::run(plan, clients, &mut stage, routed, Plain::default, drop)?,
+            Some(tls) => clients::run(plan, clients, &mut stage, routed, || tls.link(), drop)?,
         })
     }
 }
@@ -255,6 +280,10 @@ impl Measure for Ping {
         in_force.insert("connections".into(), json!(options.connections));
         in_force.insert("clients".into(), json!(options.clients));
         in_force.extend(options.transport.in_force());
+        if self.over_udp {
+            in_force.insert("transport".into(), json!("udp"));
+            in_force.insert("do-not-fragment".into(), json!(options.do_not_fragment));
+        }
         in_force.extend(options.tls.in_force());
         let plans = self.points.iter().map(|point| options.load.plan(point.connections));
         Outline {
@@ -291,6 +320,9 @@ impl Measure for Ping {
         let driver = &self.options.load.driver;
         if driver.hold_tick == Some(HoldTick::Both) {
             driver.confirm_tick(&endpoint.to_string(), self.server_tick(&endpoint))?;
+        }
+        if self.over_udp {
+            self.check_path(&endpoint)?;
         }
         if let Some(point) = self.points.first() {
             let plan = self.options.load.plan(point.connections);

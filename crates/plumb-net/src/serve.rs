@@ -8,11 +8,17 @@ use clap::Args;
 use plumb_engine::clock::{self, MonotonicClock};
 use plumb_engine::layer::{JobError, Output, Verb, announce};
 use plumb_engine::tls::{ServerTlsOptions, TlsAcceptor};
-use plumb_engine::{Cidr, HELD_TICK, Listener, Plain, ServePlan, Stop, serve};
-use plumb_measure::{ByteSize, Span, Tick, UnitError};
+use plumb_engine::{
+    Address, Cidr, DatagramPlan, DatagramSocket, HELD_TICK, Listener, Plain, ServePlan, Stop,
+    serve, serve_datagrams,
+};
+use plumb_measure::{BitRate, ByteSize, Span, Tick, UnitError};
 
 use crate::ledger;
-use crate::{EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT, Streams};
+use crate::{
+    DatagramServer, EchoLimits, EchoServer, Event, Extension, Farewell, Ledger, NetError, PORT,
+    StreamLimits, Streams,
+};
 
 /// The longest time that one message may occupy the server.
 const SERVICE_NS_MAX: u64 = 1_000_000_000;
@@ -28,10 +34,12 @@ const LINES_WAITING: usize = 1_024;
 /// What the echo server allows, and where it listens.
 #[derive(Args, Clone, Debug)]
 pub struct ServeOptions {
-    /// Where to listen: HOST:PORT, smc:HOST:PORT or unix:PATH, repeatable; port 0 picks a free one
+    /// Where to listen: HOST:PORT, smc:HOST:PORT, udp:HOST:PORT or unix:PATH, repeatable; port 0 picks
+    /// a free one
     ///
     /// The default is loopback: name an address of this machine, or 0.0.0.0, to be reached from
-    /// elsewhere.
+    /// elsewhere. Over UDP nobody is answered with more than he sent, or before he has shown that
+    /// answers reach him.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3298")]
     pub listen: Vec<String>,
 
@@ -96,6 +104,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", default_value = "64")]
     pub max_streams: usize,
 
+    /// What is sent over UDP to all clients together, streams of `plumb net stream --reverse`
+    #[arg(long, value_name = "RATE", default_value = "1Gbit")]
+    pub max_rate: BitRate,
+
     /// Return every message as it came, as niping does: without replies of another size, streams
     /// and totals
     #[arg(long)]
@@ -136,9 +148,40 @@ impl ServeOptions {
         let least = self.max_message.bytes().saturating_mul(MESSAGES_AT_LEAST);
         match (self.max_memory, ByteSize::new(least)) {
             (Some(memory), Some(least)) if memory < least => {
-                Err(NetError::Memory { memory, message: self.max_message, least })
+                return Err(NetError::Memory { memory, message: self.max_message, least });
             }
-            _ => Ok(()),
+            _ => {}
+        }
+        let (datagrams, _) = self.addresses();
+        if datagrams.is_empty() {
+            return Ok(());
+        }
+        if self.quit_after.ns() > 0 {
+            let text = "--quit-after counts what comes over connections: leave it out, or `udp:`";
+            return Err(NetError::Transport(text));
+        }
+        if self.echo_only {
+            let text =
+                "--echo-only is what niping does, which knows no UDP: leave it out, or `udp:`";
+            return Err(NetError::Transport(text));
+        }
+        Ok(())
+    }
+
+    /// Where to listen for datagrams, and where for connections.
+    fn addresses(&self) -> (Vec<String>, Vec<String>) {
+        let over_udp =
+            |text: &String| matches!(Address::parse(text, PORT), Ok(Address::Udp { .. }));
+        self.listen.iter().cloned().partition(over_udp)
+    }
+
+    /// What the loop of one socket of UDP allows.
+    fn datagram_plan(&self) -> DatagramPlan {
+        DatagramPlan {
+            allow: self.allow.clone(),
+            spin: self.spin,
+            pin: self.pin,
+            tick: self.hold_tick.into(),
         }
     }
 
@@ -189,8 +232,15 @@ impl Verb for Serve {
     fn run(&mut self, out: Output<'_>, log: Output<'_>, stop: &Stop) -> Result<(), JobError> {
         self.options.check()?;
         let tls = self.options.tls.acceptor(&[]).map_err(NetError::from)?;
-        let listeners = listeners(&self.options.listen)?;
+        let (datagrams, connections) = self.options.addresses();
+        let datagrams = DatagramSocket::bind_all(&datagrams, PORT)?;
+        let datagrams: Vec<_> = datagrams.into_iter().map(Arc::new).collect();
+        let listeners = listeners(&connections)?;
         announce(&listeners, out)?;
+        for socket in &datagrams {
+            writeln!(out, "listening on {}", socket.local())?;
+        }
+        out.flush()?;
         thread::scope(|scope| {
             let (lines, written) = mpsc::sync_channel::<String>(LINES_WAITING);
             let log = scope.spawn(move || {
@@ -199,7 +249,22 @@ impl Verb for Serve {
                     let _ = writeln!(log, "{line}");
                 }
             });
-            let served = self.serve(tls.as_ref(), &listeners, &lines, stop);
+            let this: &Self = self;
+            let of_datagrams: Vec<_> = datagrams
+                .iter()
+                .map(|socket| {
+                    let lines = lines.clone();
+                    scope.spawn(move || this.serve_datagrams(socket, &lines, stop))
+                })
+                .collect();
+            let mut served = this.serve(tls.as_ref(), &listeners, &lines, stop);
+            if served.is_err() {
+                stop.ask(); // the others would go on without end
+            }
+            for thread in of_datagrams {
+                let ended = thread.join().unwrap_or_else(|_| Err("a thread panicked".into()));
+                served = served.and(ended);
+            }
             drop(lines);
             // the thread ends once everything is written
             let _ = log.join();
@@ -209,6 +274,34 @@ impl Verb for Serve {
 }
 
 impl Serve {
+    /// Answers what comes to one `socket` of UDP.
+    fn serve_datagrams(
+        &self,
+        socket: &Arc<DatagramSocket>,
+        lines: &SyncSender<String>,
+        stop: &Stop,
+    ) -> Result<(), JobError> {
+        let options = &self.options;
+        let service_ns = options.service_time.ns();
+        let streams = StreamLimits { streams: options.max_streams, rate: Some(options.max_rate) };
+        let mut server = DatagramServer::new(
+            MonotonicClock,
+            options.max_clients,
+            service_ns,
+            streams,
+            Some(Arc::clone(socket)),
+        );
+        let served = serve_datagrams(&options.datagram_plan(), socket, &mut server, stop);
+        if !options.quiet {
+            // whoever writes is there for as long as we are
+            let _ = lines.send(format!("{}: {}", socket.local(), server.totals()));
+        }
+        if served.is_err() {
+            stop.ask();
+        }
+        Ok(served?)
+    }
+
     /// Serves `listeners` and says on `lines` who comes and goes.
     fn serve(
         &self,

@@ -7,26 +7,32 @@ use clap::Args;
 use plumb_engine::layer::{JobError, Measure, Outline, Spread, SpreadParts, SpreadPoint, Watch};
 use plumb_engine::options::{OutputOptions, SpreadOptions, TransportOptions, usual_interval};
 use plumb_engine::{
-    Ending, Endpoint, Extent, Lengths, LoadPlan, LoadResult, Stop, clock, reachable,
+    Ending, Endpoint, Extent, Gate, Lengths, LoadPlan, LoadResult, Stop, clock, reachable,
 };
 use plumb_measure::statistics::SplitMix64;
 use plumb_measure::{
-    ByteSize, CpuUse, DriverFacts, FailureKind, Finding, FindingKind, Recorder, RemoteSelector,
-    ResultRecord, Scope, Slowest, Span, StreamFigures, Validity,
+    BitRate, ByteSize, CpuUse, DriverFacts, FailureKind, Finding, FindingKind, Recorder,
+    RemoteSelector, ResultRecord, Scope, Slowest, Span, StreamFigures, Validity,
 };
 use plumb_wire::extension::Direction;
 use serde_json::json;
 
 use crate::carriage::{Carriage, Delivery};
+use crate::datagram::{DatagramCarriage, length_of, path_of};
 use crate::{NetError, PORT};
 
+/// Bytes handed over at once, and content of a datagram, unless they are named: the latter goes
+/// through any path of today in one piece.
+const BYTES: ByteSize = ByteSize::of(256 << 10);
+const DATAGRAM_BYTES: ByteSize = ByteSize::of(1_200);
 /// A buffer of this size is more than any kernel takes at once.
 const SIZE_MAX: u64 = 64 << 20;
 
 /// What is carried, which way, for how long.
 #[derive(Args, Clone, Debug)]
 pub struct StreamOptions {
-    /// The server, a `plumb net serve`: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3298 unless named)
+    /// The server, a `plumb net serve`: HOST, HOST:PORT, smc:HOST:PORT, udp:HOST:PORT or unix:PATH (port
+    /// 3298 unless named)
     #[arg(value_name = "HOST")]
     pub host: String,
 
@@ -58,9 +64,18 @@ pub struct StreamOptions {
     #[arg(long, value_name = "TIME")]
     pub interval: Option<Span>,
 
-    /// Bytes that the client hands to the kernel at once
-    #[arg(long, value_name = "SIZE", default_value = "256KiB")]
-    pub size: ByteSize,
+    /// Bytes that the client hands to the kernel at once; over UDP the content of a datagram [default:
+    /// 256KiB; over UDP 1200B]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<ByteSize>,
+
+    /// Over UDP: bits a second of all streams of a direction together, content of datagrams
+    #[arg(short = 'r', long, value_name = "RATE", default_value = "10Mbit")]
+    pub rate: BitRate,
+
+    /// Over UDP: send no datagram in fragments; a --size that the path does not take whole is refused
+    #[arg(long, help_heading = "Transport")]
+    pub do_not_fragment: bool,
 
     /// Run on these processors, one a stream in turn
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
@@ -106,6 +121,9 @@ impl StreamOptions {
 pub struct Stream {
     options: StreamOptions,
     endpoints: Vec<Endpoint>,
+    /// Datagrams are sent, and no connection is made.
+    over_udp: bool,
+    size: ByteSize,
     /// Numbers of streams, in the order in which they are measured.
     points: Vec<usize>,
     seed: u64,
@@ -117,8 +135,18 @@ impl Stream {
     /// # Errors
     /// [`NetError`] when the host is unknown or the options ask for the impossible.
     pub fn new(options: StreamOptions) -> Result<Self, NetError> {
-        if let Some(limit) = ByteSize::new(SIZE_MAX).filter(|_| options.size.bytes() > SIZE_MAX) {
-            return Err(NetError::TooLarge { size: options.size, limit });
+        let datagrams = options.transport.datagrams(&options.host, PORT)?;
+        let over_udp = datagrams.is_some();
+        let usual = if over_udp { DATAGRAM_BYTES } else { BYTES };
+        let size = options.size.unwrap_or(usual);
+        if over_udp {
+            length_of(size)?;
+        } else if options.do_not_fragment {
+            let text = "--do-not-fragment is of datagrams: add --transport udp, or leave it out";
+            return Err(NetError::Transport(text));
+        }
+        if let Some(limit) = ByteSize::new(SIZE_MAX).filter(|_| size.bytes() > SIZE_MAX) {
+            return Err(NetError::TooLarge { size, limit });
         }
         for (span, name) in [
             (options.for_time, "--for"),
@@ -137,8 +165,11 @@ impl Stream {
             options.spread.check(*streams as u64, "streams")?;
         }
         SplitMix64::new(seed).shuffle(&mut points);
-        let endpoints = options.transport.endpoints(&options.host, PORT)?;
-        Ok(Self { options, endpoints, points, seed })
+        let endpoints = match datagrams {
+            Some(endpoints) => endpoints,
+            None => options.transport.endpoints(&options.host, PORT)?,
+        };
+        Ok(Self { options, endpoints, over_udp, size, points, seed })
     }
 
     fn labels(&self, streams: usize) -> BTreeMap<String, String> {
@@ -155,22 +186,14 @@ impl Stream {
         watch: &mut dyn Watch,
         stop: &Stop,
     ) -> Result<(), JobError> {
-        let options = &self.options;
         let gate = watch.gate();
-        let own = options.spread.part().count(streams as u64);
-        let carriage = Carriage {
-            endpoint,
-            direction: options.direction(),
-            streams: usize::try_from(own)?,
-            bytes: usize::try_from(options.size.bytes())?,
-            length: options.for_time,
-            interval: options.interval(),
-            patience: options.timeout,
-            pin: &options.pin,
-            gate: gate.as_deref(),
-        };
         let labels = self.labels(streams);
-        let delivery = carriage.run(watch.point(&labels), stop)?;
+        let own = usize::try_from(self.options.spread.part().count(streams as u64))?;
+        let sampler = watch.point(&labels);
+        let delivery = match self.over_udp {
+            true => self.datagrams(endpoint, own, gate.as_deref()).run(sampler, stop)?,
+            false => self.carriage(endpoint, own, gate.as_deref()).run(sampler, stop)?,
+        };
         if gate.is_some() {
             watch.loaded(&load_of(&delivery));
         }
@@ -178,7 +201,55 @@ impl Stream {
             watch.reached(transport.clone());
         }
         let began_ns = delivery.began_ns;
-        watch.result(result(labels, options.size, delivery, stop), began_ns)
+        watch.result(result(labels, self.size, delivery, stop), began_ns)
+    }
+
+    /// So many streams over connections.
+    fn carriage<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        streams: usize,
+        gate: Option<&'a Gate>,
+    ) -> Carriage<'a> {
+        let options = &self.options;
+        Carriage {
+            endpoint,
+            direction: options.direction(),
+            streams,
+            bytes: self.bytes(),
+            length: options.for_time,
+            interval: options.interval(),
+            patience: options.timeout,
+            pin: &options.pin,
+            gate,
+        }
+    }
+
+    /// So many streams of datagrams.
+    fn datagrams<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        streams: usize,
+        gate: Option<&'a Gate>,
+    ) -> DatagramCarriage<'a> {
+        let options = &self.options;
+        DatagramCarriage {
+            endpoint,
+            direction: options.direction(),
+            streams,
+            bytes: self.bytes(),
+            rate: options.rate,
+            length: options.for_time,
+            interval: options.interval(),
+            patience: options.timeout,
+            never_fragment: options.do_not_fragment,
+            pin: &options.pin,
+            gate,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        usize::try_from(self.size.bytes()).unwrap_or(usize::MAX)
     }
 }
 
@@ -191,7 +262,12 @@ impl Measure for Stream {
         put("direction", json!(options.direction().to_string()));
         put("for", json!(options.for_time));
         put("interval", json!(options.interval()));
-        put("size", json!(options.size));
+        put("size", json!(self.size));
+        if self.over_udp {
+            put("transport", json!("udp"));
+            put("rate", json!(options.rate));
+            put("do-not-fragment", json!(options.do_not_fragment));
+        }
         put("pin", json!(options.pin));
         put("timeout", json!(options.timeout));
         put("seed", json!(self.seed));
@@ -199,7 +275,7 @@ impl Measure for Stream {
             layer: "net",
             verb: "stream",
             options: in_force,
-            open: false,
+            open: self.over_udp, // at a rate, whatever becomes of them
             seed: self.seed,
             target: options.transport.target(&options.host),
             pin: options.pin.clone(),
@@ -224,6 +300,9 @@ impl Measure for Stream {
 
     fn run(&mut self, watch: &mut dyn Watch, stop: &Stop) -> Result<(), JobError> {
         let endpoint = reachable(&self.endpoints, self.options.timeout, stop)?;
+        if self.over_udp {
+            path_of(&endpoint, &[self.size], self.options.do_not_fragment)?;
+        }
         for streams in &self.points {
             if stop.asked() {
                 break;
@@ -262,7 +341,7 @@ impl Spread for Stream {
         result.validity = Validity::of(nothing);
         result.overlap = None; // a stream has no messages
         result.clients.clear();
-        add_figures(result, self.options.size, all);
+        add_figures(result, self.size, all);
     }
 }
 
@@ -318,8 +397,8 @@ fn add_figures(result: &mut ResultRecord, size: ByteSize, figures: StreamFigures
         let way = |way: &Option<plumb_measure::OneWay>| way.as_ref().map_or(0, of);
         (way(&figures.to_server), way(&figures.from_server))
     };
-    let directions =
-        u64::from(figures.to_server.is_some()) + u64::from(figures.from_server.is_some());
+    let ways: Vec<_> = figures.to_server.iter().chain(&figures.from_server).collect();
+    let directions = ways.len() as u64;
     result.operations = operations;
     result.duration_ns = span_ns;
     result.throughput_per_s = operations as f64 * 1e9 / span_ns.max(1) as f64;
@@ -328,7 +407,10 @@ fn add_figures(result: &mut ResultRecord, size: ByteSize, figures: StreamFigures
     result.cpu = cost(&figures, operations);
     result.figures = figures.figures();
     result.driver = DriverFacts {
-        wait: "blocking send and receive".into(),
+        wait: match ways.iter().any(|way| way.datagrams.is_some()) {
+            true => "datagrams at a pace".into(),
+            false => "blocking send and receive".into(),
+        },
         threads: figures.streams * directions.max(1),
         ..DriverFacts::default()
     };
@@ -343,7 +425,7 @@ fn nothing_arrived() -> Finding {
 fn cost(figures: &StreamFigures, operations: u64) -> Option<CpuUse> {
     Some(CpuUse {
         client_ns_per_op: figures.client_cpu_ns.checked_div(operations)?,
-        server_ns_per_op: figures.server_cpu_ns.checked_div(operations),
+        server_ns_per_op: figures.server_cpu_ns.checked_div(operations).filter(|ns| *ns > 0),
         ..CpuUse::default()
     })
 }
@@ -363,5 +445,13 @@ fn findings(delivery: &Delivery, stop: &Stop) -> Vec<Finding> {
     let cut_short = stop
         .asked()
         .then(|| everything(FindingKind::CutShort, "the run ended before its plan did".into()));
-    [nothing, broken, differ, cut_short].into_iter().flatten().flatten().collect()
+    let ways = [("to the server", &figures.to_server), ("from the server", &figures.from_server)];
+    let datagrams = ways.iter().flat_map(|(words, way)| {
+        let flow = way.as_ref().and_then(|way| way.datagrams.as_ref());
+        // of one that never began nothing is to be said
+        let flow = flow.into_iter().filter(|flow| flow.sent > 0);
+        flow.flat_map(|flow| flow.findings(words))
+    });
+    let whole = [nothing, broken, differ, cut_short].into_iter().flatten().flatten();
+    whole.chain(datagrams).collect()
 }

@@ -3,6 +3,7 @@
 use plumb_measure::RunRecord;
 
 use crate::figures::grouped;
+use crate::streams;
 
 /// What a layer calls one operation.
 pub(crate) struct Noun {
@@ -15,6 +16,9 @@ pub(crate) struct Noun {
 impl Noun {
     /// The words of the layer that a record names.
     pub(crate) fn of(record: &RunRecord) -> Self {
+        if record.results.iter().any(streams::of_datagrams) {
+            return Self { one: "datagram", many: "datagrams", rate: "datagrams/s" };
+        }
         Self::of_words(&record.plan.layer, &record.plan.verb)
     }
 

@@ -1,7 +1,8 @@
 //! What streams have carried, for people.
 
 use plumb_measure::{
-    OneWay, Portion, ResultRecord, RunRecord, StreamFigures, bits_per_s, show_count, show_ns,
+    DatagramFlow, GapClass, OneWay, Portion, ResultRecord, RunRecord, StreamFigures, bits_per_s,
+    show_count, show_ns,
 };
 
 use crate::figures::{ABSENT, grouped, real, with_unit};
@@ -26,8 +27,17 @@ pub(crate) fn results(record: &RunRecord) -> Table {
     columns.extend(doubted.then(|| Column::new(ColumnKind::Verdict, "verdict")));
     columns.extend(there.then(|| Column::new(ColumnKind::Rate, "to server")));
     columns.extend(back.then(|| Column::new(ColumnKind::Rate, "from server")));
+    let datagrams = points.results.iter().any(|result| of_datagrams(result));
     columns.push(Column::figure("received").giving_way(4));
-    columns.push(Column::figure("sent again").giving_way(2));
+    if datagrams {
+        columns.push(Column::figure("lost"));
+        columns.push(Column::figure("reordered"));
+        columns.push(Column::figure("twice"));
+        columns.push(Column::figure("jitter"));
+        columns.push(Column::figure("lost in a row").giving_way(5));
+    } else {
+        columns.push(Column::figure("sent again").giving_way(2));
+    }
     columns.push(Column::figure("client CPU/GB").giving_way(1));
     columns.push(Column::figure("server CPU/GB").giving_way(1));
     columns.push(Column::figure("lasted").giving_way(3));
@@ -41,13 +51,67 @@ pub(crate) fn results(record: &RunRecord) -> Table {
         cells.extend(there.then(|| rate(stream.to_server.as_ref())));
         cells.extend(back.then(|| rate(stream.from_server.as_ref())));
         cells.push(with_unit(real(stream.received_bytes()), "B"));
-        cells.push(again(stream));
+        if datagrams {
+            cells.extend(FLOW_CELLS.map(|of| of_flows(stream, of)));
+        } else {
+            cells.push(again(stream));
+        }
         cells.push(cost(stream.client_cpu_ns, stream));
         cells.push(cost(stream.server_cpu_ns, stream));
         cells.push(show_ns(stream.span_ns()));
         table.push_trusted(cells, trust);
     }
     table
+}
+
+/// What is said of the datagrams of a direction: lost, reordered, twice, jitter, lost in a row.
+const FLOW_CELLS: [fn(&DatagramFlow) -> String; 5] = [
+    |flow| format!("{} ({:.2} %)", grouped(flow.lost), flow.loss() * 100.0),
+    |flow| grouped(flow.reordered),
+    |flow| grouped(flow.duplicates),
+    DatagramFlow::jitter,
+    |flow| {
+        let of_class = |class: &GapClass| {
+            let from = class.from;
+            let length = match class.to {
+                Some(to) if to == from => format!("{from}"),
+                Some(to) => format!("{from}-{to}"),
+                None => format!("{from}+"),
+            };
+            format!("{length}: {}x", grouped(class.runs))
+        };
+        let classes: Vec<String> = flow.gaps.iter().map(of_class).collect();
+        if classes.is_empty() { ABSENT.into() } else { classes.join(", ") }
+    },
+];
+
+/// Loss, jitter and the longest gap, as the tiles of a page say them; nothing of connections.
+pub(crate) fn flow_tiles(
+    stream: &StreamFigures,
+) -> Option<[(&'static str, String, &'static str); 3]> {
+    flows(stream).next()?;
+    let [lost, _, _, jitter, _] = FLOW_CELLS;
+    Some([
+        ("lost", of_flows(stream, lost), "datagrams, as the receiver counted"),
+        ("jitter", of_flows(stream, jitter), "RFC 3550, at the end"),
+        ("lost in a row", of_flows(stream, |flow| grouped(flow.gap_max)), "at most"),
+    ])
+}
+
+fn flows(stream: &StreamFigures) -> impl Iterator<Item = &DatagramFlow> {
+    let ways = stream.to_server.iter().chain(&stream.from_server);
+    ways.filter_map(|way| way.datagrams.as_ref())
+}
+
+/// True when they carried datagrams.
+pub(crate) fn of_datagrams(result: &ResultRecord) -> bool {
+    result.stream.iter().any(|stream| flows(stream).next().is_some())
+}
+
+/// Of each direction, to the server first.
+fn of_flows(stream: &StreamFigures, of: fn(&DatagramFlow) -> String) -> String {
+    let said: Vec<String> = flows(stream).map(of).collect();
+    if said.is_empty() { ABSENT.into() } else { said.join(" / ") }
 }
 
 /// What was received when, a row an interval, and how many more there are; `None` without any.
@@ -111,7 +175,13 @@ fn rate(way: Option<&OneWay>) -> String {
 fn portion(portion: Option<Portion>) -> String {
     portion.map_or_else(
         || ABSENT.into(),
-        |it| with_unit(bits_per_s(it.bytes, it.duration_ns), "bit/s"),
+        |it| {
+            let rate = with_unit(bits_per_s(it.bytes, it.duration_ns), "bit/s");
+            match it.lost.filter(|lost| *lost != 0) {
+                Some(lost) => format!("{rate}, {lost} lost"),
+                None => rate,
+            }
+        },
     )
 }
 

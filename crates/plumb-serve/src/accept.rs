@@ -65,7 +65,10 @@ async fn take_from(
         Endpoint::Unix(_) => Listening::Unix(UnixListener::from_std(socket.into())?),
         // connections of SMC are taken as those of TCP are
         Endpoint::Smc(_) => Listening::Smc(TcpListener::from_std(socket.into())?),
-        Endpoint::Tcp(_) | Endpoint::Own => Listening::Tcp(TcpListener::from_std(socket.into())?),
+        // nobody listens for connections over the last two
+        Endpoint::Tcp(_) | Endpoint::Udp(_) | Endpoint::Own => {
+            Listening::Tcp(TcpListener::from_std(socket.into())?)
+        }
     };
     loop {
         let taken = tokio::select! {

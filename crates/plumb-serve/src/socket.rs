@@ -39,7 +39,9 @@ impl Socket {
         finish_connect(&stream)?;
         Ok(match endpoint {
             Endpoint::Smc(_) => Self::Smc(SmcStream(stream)),
-            Endpoint::Tcp(_) | Endpoint::Unix(_) | Endpoint::Own => Self::Tcp(stream),
+            Endpoint::Tcp(_) | Endpoint::Udp(_) | Endpoint::Unix(_) | Endpoint::Own => {
+                Self::Tcp(stream)
+            }
         })
     }
 }

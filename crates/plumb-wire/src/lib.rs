@@ -2,6 +2,7 @@
 //! allocates nothing for a message that is like the last one.
 
 pub mod cidr;
+pub mod datagram;
 pub mod document;
 pub mod expression;
 pub mod extension;

@@ -283,7 +283,9 @@ fn return_code(kind: FailureKind) -> ReturnCode {
         FailureKind::ConnectRefused | FailureKind::ConnectFailed | FailureKind::Refused => {
             ReturnCode::CONN_REFUSED
         }
-        FailureKind::ConnectTimedOut | FailureKind::TimedOut => ReturnCode::TIMEOUT,
+        FailureKind::ConnectTimedOut | FailureKind::TimedOut | FailureKind::Lost => {
+            ReturnCode::TIMEOUT
+        }
         FailureKind::HandshakeFailed
         | FailureKind::UnexpectedStatus
         | FailureKind::Garbled

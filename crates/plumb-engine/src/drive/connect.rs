@@ -1,11 +1,10 @@
 //! Making connections, and making them again.
 
 use std::io;
-use std::time::Duration;
 
 use plumb_measure::{FailureKind, Outcome};
 
-use super::{Drive, RECEIVE_MAX_NS};
+use super::Drive;
 use crate::channel::Channel;
 use crate::conn::{Flight, Phase};
 use crate::connect::{self, SocketOptions};
@@ -82,8 +81,10 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return self.connect_failed(index, &error);
         }
         self.now = self.time.now_ns();
-        self.recorder.connect.record(self.now - since);
-        self.outlet.connected(self.number(index), self.now - since);
+        if !P::DATAGRAMS {
+            self.recorder.connect.record(self.now - since); // else nobody was asked
+            self.outlet.connected(self.number(index), self.now - since);
+        }
         self.watch.connected(index, channel.socket(), self.now);
         self.conns[index].phase = Phase::Handshaking { channel, since: self.now };
         self.shake_hands(index)
@@ -154,7 +155,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             return Ok(());
         };
         if self.job.plan.waiting == Waiting::Receive {
-            connect::make_blocking(channel.socket(), Duration::from_nanos(RECEIVE_MAX_NS))
+            connect::make_blocking(channel.socket(), self.receive_limit())
                 .map_err(EngineError::system("set a receive time-out"))?;
         }
         self.conns[index].phase = Phase::Open { channel };
@@ -196,6 +197,7 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                 );
                 self.greeting_failed(index, FailureKind::TimedOut, text)
             }
+            Phase::Greeting { since, .. } if P::DATAGRAMS => self.greet_again(index, *since),
             Phase::Greeting { .. } => {
                 let text = format!(
                     "accepted the connection but did not answer within {}",
@@ -206,6 +208,8 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             Phase::Open { .. } => {
                 if self.conns[index].resume_at.get().is_some_and(|at| at <= self.now) {
                     self.ready_for_work(index);
+                } else if P::DATAGRAMS {
+                    self.give_up(index);
                 } else {
                     self.lose(index, FailureKind::TimedOut);
                 }
@@ -216,7 +220,11 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
         }
     }
 
-    fn connect_failed(&mut self, index: usize, error: &io::Error) -> Result<(), EngineError> {
+    pub(super) fn connect_failed(
+        &mut self,
+        index: usize,
+        error: &io::Error,
+    ) -> Result<(), EngineError> {
         if self.never_stood() {
             let limit = self.job.plan.connect_timeout;
             return Err(EngineError::connect_within(self.job.endpoint.to_string(), error, limit));

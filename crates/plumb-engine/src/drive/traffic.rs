@@ -10,9 +10,10 @@ use super::slow::SlowOp;
 use crate::EngineError;
 use crate::channel::{Filled, READS_A_TURN};
 use crate::conn::{Flight, Moment, Phase};
+use crate::error::connect_failure;
 use crate::link::Link;
 use crate::operations::Ended;
-use crate::plan::Pace;
+use crate::plan::{Pace, Waiting};
 use crate::poll::Time;
 use crate::protocol::{After, Next, Protocol, Step, Then};
 use crate::tls;
@@ -51,11 +52,15 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
                     self.reads += 1;
                     self.recorder.bytes_received += count as u64;
                     self.digest(index)?;
-                    if last {
+                    // behind a datagram there may be another
+                    let more = P::DATAGRAMS && self.job.plan.waiting != Waiting::Receive;
+                    if last && !more {
                         return Ok(());
                     }
                 }
+                Ok(Filled::Nothing) if P::DATAGRAMS => return self.silent(index),
                 Ok(Filled::Nothing) => return Ok(()),
+                Ok(Filled::End) if P::DATAGRAMS => {} // an empty one
                 Ok(Filled::End) => return self.ended(index),
                 Err(error) => return self.broken(index, &error),
             }
@@ -362,15 +367,19 @@ impl<P: Protocol, L: Link, T: Time> Drive<'_, P, L, T> {
             let answered = self.conns[index].attempts == 0;
             return self.fail(index, if answered { FailureKind::Garbled } else { kind });
         }
+        if P::DATAGRAMS && !self.conns[index].open() {
+            return self.connect_failed(index, error);
+        }
         let kind = match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => FailureKind::Reset,
             io::ErrorKind::TimedOut => FailureKind::TimedOut,
+            _ if P::DATAGRAMS => connect_failure(error),
             _ => FailureKind::Closed,
         };
         self.fail(index, kind)
     }
 
-    fn fail(&mut self, index: usize, kind: FailureKind) -> Result<(), EngineError> {
+    pub(super) fn fail(&mut self, index: usize, kind: FailureKind) -> Result<(), EngineError> {
         if self.conns[index].open() {
             self.lose(index, kind);
             return Ok(());

@@ -67,7 +67,9 @@ impl TlsOptions {
             return Ok(None);
         }
         let host = match Address::parse(target, 0)? {
-            Address::Host { host, .. } | Address::Smc { host, .. } => host,
+            Address::Host { host, .. } | Address::Smc { host, .. } | Address::Udp { host, .. } => {
+                host
+            }
             Address::Unix(path) => path.display().to_string(),
         };
         Ok(Some(TlsConnector::new(&self.trust, &host, alpn)?))

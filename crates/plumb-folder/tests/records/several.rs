@@ -44,7 +44,7 @@ pub(crate) fn streams() -> RunRecord {
     let of = |streams: u64, bytes: u64| {
         let seconds = (0..2).map(|second| StreamInterval {
             start_ns: second * 1_000_000_000,
-            to_server: Some(Portion { bytes: bytes / 2, duration_ns: 1_000_000_000 }),
+            to_server: Some(Portion { bytes: bytes / 2, duration_ns: 1_000_000_000, lost: None }),
             from_server: None,
         });
         let figures = StreamFigures {

@@ -411,7 +411,9 @@ impl<C: Clock, R: Rules> LockServer<'_, C, R> {
 
 fn peer_of(endpoint: &Endpoint) -> Peer {
     match endpoint {
-        Endpoint::Tcp(address) | Endpoint::Smc(address) => Peer::Ip(*address),
+        Endpoint::Tcp(address) | Endpoint::Smc(address) | Endpoint::Udp(address) => {
+            Peer::Ip(*address)
+        }
         Endpoint::Unix(_) | Endpoint::Own => Peer::Unix,
     }
 }

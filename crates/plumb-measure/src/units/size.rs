@@ -19,6 +19,16 @@ impl ByteSize {
         (bytes > 0).then_some(Self(bytes))
     }
 
+    /// A size of so many bytes.
+    ///
+    /// # Panics
+    /// When `bytes` is 0.
+    #[must_use]
+    pub const fn of(bytes: u32) -> Self {
+        assert!(bytes > 0, "a size is above 0");
+        Self(bytes as u64)
+    }
+
     /// The number of bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {

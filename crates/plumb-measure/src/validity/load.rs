@@ -1,8 +1,9 @@
 //! What the merged records of one load say against its figures.
 
 use super::{Validity, finding};
+use crate::real;
 use crate::units::counted;
-use crate::{Codes, Finding, FindingKind, Recorder, Scope, Span, grouped, show_ns};
+use crate::{Codes, FailureKind, Finding, FindingKind, Recorder, Scope, Span, grouped, show_ns};
 
 /// What must be known of a load, beside its records, to judge it.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +34,7 @@ impl Validity {
                 unexpected_status(recorder),
                 no_operations(recorder),
                 failures(recorder),
+                lost(recorder),
                 refused(recorder),
                 dropped(recorder),
                 driver_limited(recorder, facts),
@@ -86,18 +88,37 @@ fn no_operations(recorder: &Recorder) -> Option<Finding> {
 
 fn failures(recorder: &Recorder) -> Option<Finding> {
     let failures = recorder.failures();
-    if failures.total() == 0 {
+    let others = || failures.iter().filter(|(kind, _)| *kind != FailureKind::Lost);
+    let total: u64 = others().map(|(_, n)| n).sum();
+    if total == 0 {
         return None;
     }
     let kinds: Vec<String> =
-        failures.iter().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
+        others().map(|(kind, n)| format!("{} {}", grouped(n), kind.name())).collect();
     let text = format!(
         "{} beside {}: {}",
-        counted(failures.total(), "failure"),
+        counted(total, "failure"),
         counted(recorder.operations(), "operation"),
         kinds.join(", ")
     );
     finding(FindingKind::Failures, Scope::Everything, text)
+}
+
+/// Datagrams may be lost: that is a figure, and takes none of the others away.
+fn lost(recorder: &Recorder) -> Option<Finding> {
+    let lost = recorder.failures().of(FailureKind::Lost);
+    if lost == 0 {
+        return None;
+    }
+    let all = recorder.operations() + recorder.failures().total();
+    let text = format!(
+        "{} of {} had no answer in time ({:.2} %): times are of the others, and each of these has \
+         taken the time-out",
+        counted(lost, "datagram"),
+        grouped(all),
+        real(lost) * 100.0 / real(all)
+    );
+    finding(FindingKind::Lost, Scope::Nothing, text)
 }
 
 /// What was turned away takes no figure of the others away.

@@ -11,7 +11,8 @@ use plumb_wire::extension::Exchange as Terms;
 /// What is sent where, how often.
 #[derive(Args, Clone, Debug)]
 pub struct PingOptions {
-    /// The echo server: HOST, HOST:PORT, smc:HOST:PORT or unix:PATH (port 3298 unless named)
+    /// The echo server: HOST, HOST:PORT, smc:HOST:PORT, udp:HOST:PORT or unix:PATH (port 3298
+    /// unless named)
     ///
     /// Or a route through SAProuters: /H/router/S/3299/W/-/H/host/S/3298, where `-` stands for a
     /// password that is asked for, or taken from PLUMB_ROUTE_PASSWORD.
@@ -50,6 +51,10 @@ pub struct PingOptions {
     /// How the target is reached.
     #[command(flatten)]
     pub transport: TransportOptions,
+
+    /// Over UDP: send no datagram in fragments; a --size that the path does not take whole is refused
+    #[arg(long, help_heading = "Transport")]
+    pub do_not_fragment: bool,
 
     /// Whether the connections are encrypted.
     #[command(flatten)]
@@ -104,6 +109,14 @@ impl Preset {
 }
 
 impl AsymmetryOptions {
+    /// Any of these options was written.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.request.is_some()
+            || self.response.is_some()
+            || self.replies.is_some()
+            || self.preset.is_some()
+    }
+
     /// What is asked for beside an echo; `None` when that is all.
     pub(super) fn terms(&self, request: ByteSize) -> Option<Terms> {
         let response = match (self.request, self.response, self.replies) {

@@ -148,6 +148,13 @@ fn costs(points: &Points<'_>) -> Vec<Tile> {
     let [only] = points.results[..] else { return Vec::new() };
     let Some(stream) = &only.stream else { return Vec::new() };
     let trust = Trust::of(&only.validity);
+    if let Some(tiles) = streams::flow_tiles(stream) {
+        return tiles
+            .map(|(name, value, about)| {
+                Tile::new(name, value, about).doubted(trust, Trust::leaves_any)
+            })
+            .into();
+    }
     [
         ("sent again", streams::again(stream), "segments of the sender"),
         ("client CPU", streams::cost(stream.client_cpu_ns, stream), "a gigabyte received"),

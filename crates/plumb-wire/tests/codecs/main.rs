@@ -4,6 +4,7 @@
 mod cases;
 #[path = "../cases/corpus.rs"]
 mod corpus;
+mod datagram;
 
 mod extension;
 mod fuzz_http;

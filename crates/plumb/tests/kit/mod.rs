@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "a test that waits in vain should end")]
 
 pub(crate) mod authority;
+pub(crate) mod datagram_line;
 pub(crate) mod foreign;
 pub(crate) mod golden;
 pub(crate) mod http;

@@ -4,6 +4,8 @@
 mod kit;
 
 mod alone;
+mod datagram_streams;
+mod datagrams;
 mod delay;
 mod extension;
 mod far_host;

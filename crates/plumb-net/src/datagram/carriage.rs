@@ -1,0 +1,381 @@
+//! The client half of streams of datagrams: all of one result, from the first hello to the last
+//! account.
+
+use std::sync::Barrier;
+use std::thread;
+
+use plumb_engine::clock::{self, MonotonicClock};
+use plumb_engine::{Endpoint, Gate, Sampler, Stop, ThreadContext};
+use plumb_measure::statistics::SplitMix64;
+use plumb_measure::{
+    BitRate, Clock as _, DatagramFlow, GapClass, OneWay, Span, StreamFigures, Transports, real,
+};
+use plumb_wire::datagram::{Account, Ask, Begin, GAP_BINS, Sending};
+use plumb_wire::extension::Direction;
+
+use super::receiver::{CameIn, Coming};
+use super::sender::{SendGauge, send_paced};
+use super::talk::DatagramTalk;
+use crate::NetError;
+use crate::carriage::Delivery;
+use crate::intervals::{Intervals, Look, Seen};
+
+/// How long datagrams may be under way after the last was sent before they count as lost: this, or
+/// [`SETTLE_TRIPS`] times what a hello took, if that is longer.
+const SETTLE_MIN_NS: u64 = 1_000_000_000;
+const SETTLE_TRIPS: u64 = 3;
+/// How often it is looked whether more has come.
+const ASK_AGAIN_NS: u64 = 20_000_000;
+
+/// What is to be carried, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct DatagramCarriage<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) direction: Direction,
+    pub(crate) streams: usize,
+    /// Of one datagram.
+    pub(crate) bytes: usize,
+    /// Of all streams of one direction together.
+    pub(crate) rate: BitRate,
+    pub(crate) length: Span,
+    pub(crate) interval: Span,
+    pub(crate) patience: Span,
+    pub(crate) never_fragment: bool,
+    /// Processors of the streams, one a stream in turn.
+    pub(crate) pin: &'a [usize],
+    /// Where it waits for its controller, once the server knows all streams.
+    pub(crate) gate: Option<&'a Gate>,
+}
+
+/// A stream that the client sends.
+struct Going {
+    talk: DatagramTalk,
+    key: u64,
+    gauge: SendGauge,
+}
+
+/// The server knows all of it.
+struct Ready {
+    control: DatagramTalk,
+    going: Vec<Going>,
+    coming: Vec<Coming>,
+    transports: Transports,
+}
+
+/// How the threads of this side ended.
+#[derive(Default)]
+struct Ends {
+    cpu_ns: u64,
+    broken: u64,
+    trouble: Option<String>,
+    came: Vec<CameIn>,
+}
+
+impl DatagramCarriage<'_> {
+    /// Carries the streams to their end, or until `stop` is asked.
+    ///
+    /// # Errors
+    /// When they cannot begin. What breaks later is counted.
+    pub(crate) fn run(&self, sampler: &mut dyn Sampler, stop: &Stop) -> Result<Delivery, NetError> {
+        let mut ready = self.connect()?;
+        if let Some(gate) = self.gate {
+            gate.pass(stop)?;
+        }
+        sampler.begin(ready.transports.first());
+        let before = accounts(&mut ready.control, &ready.going, false)?;
+        let start = Barrier::new(ready.going.len() + ready.coming.len() + 1);
+        let Ready { control, going, coming, transports } = &mut ready;
+        let mut ends = Ends::default();
+        let mut intervals = Intervals::default();
+        let mut began_ns = 0;
+        thread::scope(|scope| {
+            let senders: Vec<_> = going
+                .iter()
+                .enumerate()
+                .map(|(number, going)| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        let settled = self.settle(number);
+                        start.wait();
+                        settled.and_then(|()| self.send(going, stop))
+                    })
+                })
+                .collect();
+            let receivers: Vec<_> = coming
+                .iter()
+                .enumerate()
+                .map(|(number, coming)| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        let settled = self.settle(number);
+                        start.wait();
+                        coming.receive(settled, self.sending(), self.patience, stop)
+                    })
+                })
+                .collect();
+            start.wait();
+            began_ns = MonotonicClock.now_ns();
+            intervals = self.watch(began_ns, control, going, coming, sampler, stop);
+            for sender in senders {
+                let ended = sender.join().unwrap_or_else(|_| Err("a thread panicked".into()));
+                ends.broken += u64::from(ended.is_err());
+                ends.trouble = ended.err().or(ends.trouble.take());
+            }
+            ends.came = receivers.into_iter().filter_map(|it| it.join().ok()).collect();
+        });
+        let carried_ns = MonotonicClock.now_ns().saturating_sub(began_ns).min(self.length.ns());
+        ends.cpu_ns = going.iter().map(|going| going.gauge.cpu_ns()).sum();
+        let accounts = self.last_accounts(control, going, &mut ends);
+        let to_server = self.direction.to_server().then(|| {
+            let sent = |going: &Going| (going.gauge.sent(), going.gauge.unsent());
+            let overflowed = overflow(&before).zip(overflow(&accounts));
+            let overflowed = overflowed.map(|(before, after)| after.saturating_sub(before));
+            self.way(&accounts, going.iter().map(sent).collect(), overflowed, carried_ns)
+        });
+        let from_server = self.direction.from_server().then(|| self.came(&mut ends, carried_ns));
+        let figures = StreamFigures {
+            streams: self.streams as u64,
+            to_server,
+            from_server,
+            client_cpu_ns: ends.cpu_ns,
+            server_cpu_ns: ends.came.iter().map(|came| came.server_cpu_ns).sum(),
+            intervals: intervals.list,
+        };
+        let transports = std::mem::take(transports);
+        Ok(Delivery { figures, began_ns, broken: ends.broken, trouble: ends.trouble, transports })
+    }
+
+    fn connect(&self) -> Result<Ready, NetError> {
+        let open = || DatagramTalk::open(self.endpoint, self.patience, self.never_fragment);
+        let mut keys = SplitMix64::new(clock::wall_ns());
+        let mut control = open()?;
+        let mut transports = Transports::default();
+        let mut note = |talk: &DatagramTalk| {
+            if let Ok(transport) = talk.socket.transport(self.endpoint) {
+                transports.add(&transport, 1);
+            }
+        };
+        let (mut going, mut coming) = (Vec::new(), Vec::new());
+        if self.direction.to_server() {
+            for _ in 0..self.streams {
+                let (mut talk, key) = (open()?, keys.next_u64());
+                if let Err(refused) = talk.begin(Begin { key, from_server: None }) {
+                    // those that have begun must not take the place of others
+                    let _ = accounts(&mut control, &going, true);
+                    return Err(refused);
+                }
+                note(&talk);
+                going.push(Going { talk, key, gauge: SendGauge::default() });
+            }
+        }
+        if self.direction.from_server() {
+            for _ in 0..self.streams {
+                let talk = open()?;
+                note(&talk);
+                coming.push(Coming::new(talk, keys.next_u64()));
+            }
+        }
+        Ok(Ready { control, going, coming, transports })
+    }
+
+    /// What the sender of one stream is to send.
+    fn sending(&self) -> Sending {
+        let every_ns = self.rate.time_of((self.bytes * self.streams) as u64).max(1);
+        let bytes = u32::try_from(self.bytes).unwrap_or(u32::MAX);
+        Sending { bytes, every_ns, length_ns: self.length.ns() }
+    }
+
+    /// Puts the thread of stream `number` where it belongs.
+    fn settle(&self, number: usize) -> Result<(), String> {
+        let cpu = self.pin.get(number % self.pin.len().max(1)).copied();
+        ThreadContext { cpu, netns: None }.settle().map_err(|error| error.to_string())
+    }
+
+    fn send(&self, going: &Going, stop: &Stop) -> Result<(), String> {
+        let hand_over = |datagram: &[u8]| going.talk.socket.send(datagram);
+        send_paced(self.sending(), going.talk.token, &going.gauge, stop, hand_over)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Looks on until the time is over; what was received in each interval.
+    fn watch(
+        &self,
+        began_ns: u64,
+        control: &mut DatagramTalk,
+        going: &[Going],
+        coming: &[Coming],
+        sampler: &mut dyn Sampler,
+        stop: &Stop,
+    ) -> Intervals {
+        let mut asks = self.direction.to_server();
+        let mut look = || {
+            let seen = asks.then(|| accounts(control, going, false)).and_then(Result::ok);
+            asks &= seen.is_some(); // a server that does not answer is not asked again
+            let there = seen.map(|accounts| Seen {
+                at_ns: accounts.iter().map(|account| account.now_ns).max().unwrap_or(0),
+                bytes: accounts.iter().map(|account| account.bytes).sum(),
+                lost: Some(accounts.iter().map(|account| account.lost).sum()),
+            });
+            let here = self.direction.from_server().then(|| Seen {
+                at_ns: MonotonicClock.now_ns(),
+                bytes: coming.iter().map(Coming::bytes).sum(),
+                lost: Some(coming.iter().map(Coming::lost).sum()),
+            });
+            Look { here, there }
+        };
+        let mut intervals = Intervals::from(look());
+        let until = began_ns + self.length.ns();
+        let mut since = began_ns;
+        while since < until {
+            let next = since.saturating_add(self.interval.ns()).min(until);
+            if stop.wait_until(next).unwrap_or(true) {
+                break;
+            }
+            sampler.tick();
+            intervals.note(since - began_ns, look());
+            since = next;
+            if going.iter().all(|going| going.gauge.over()) && coming.iter().all(Coming::over) {
+                break; // nobody sends anything any more
+            }
+        }
+        intervals
+    }
+
+    /// What the server has counted once everything that was sent has come, or no more comes.
+    fn last_accounts(
+        &self,
+        control: &mut DatagramTalk,
+        going: &[Going],
+        ends: &mut Ends,
+    ) -> Vec<Account> {
+        let settle_ns = settle_ns(control.took_ns);
+        let Ok(pause) = Stop::new() else { return Vec::new() };
+        let mut last = (0, MonotonicClock.now_ns());
+        loop {
+            let seen = match accounts(control, going, true) {
+                Ok(seen) => seen,
+                Err(lost) => {
+                    ends.broken = self.streams as u64;
+                    ends.trouble = Some(lost.to_string());
+                    return Vec::new();
+                }
+            };
+            let came: u64 = seen.iter().map(|account| account.received).sum();
+            let now = MonotonicClock.now_ns();
+            if came > last.0 {
+                last = (came, now);
+            }
+            let missing: u64 = seen.iter().map(|account| account.lost).sum();
+            if missing == 0 || now >= last.1 + settle_ns {
+                return seen;
+            }
+            // who wants to stop wants the counts all the same
+            if pause.wait_until(now + ASK_AGAIN_NS).is_err() {
+                return seen;
+            }
+        }
+    }
+
+    /// What came from the server.
+    fn came(&self, ends: &mut Ends, carried_ns: u64) -> OneWay {
+        for came in &mut ends.came {
+            ends.cpu_ns += came.cpu_ns;
+            ends.broken += u64::from(came.trouble.is_some());
+            ends.trouble = came.trouble.take().or(ends.trouble.take());
+        }
+        let accounts: Vec<Account> = ends.came.iter().map(|came| came.account).collect();
+        let sent = ends.came.iter().map(|came| (came.account.sent, came.unsent)).collect();
+        // each stream has a socket of its own
+        let overflowed = ends.came.iter().map(|came| came.overflowed).sum();
+        self.way(&accounts, sent, overflowed, carried_ns)
+    }
+
+    /// One direction: the `accounts` of its receiver, what was `sent` and what was not.
+    fn way(
+        &self,
+        accounts: &[Account],
+        sent: Vec<(u64, u64)>,
+        overflowed: Option<u64>,
+        carried_ns: u64,
+    ) -> OneWay {
+        let mut flow = DatagramFlow::default();
+        for (account, (sent, unsent)) in accounts.iter().zip(sent) {
+            let mut one = flow_of(account, sent, unsent);
+            one.set_sent_rate(self.bytes as u64, carried_ns);
+            flow.merge(&one);
+        }
+        flow.overflowed = overflowed;
+        flow.asked_bits_per_s = real(self.rate.per_s());
+        let first = accounts.iter().map(|it| it.first_ns).filter(|at| *at > 0).min().unwrap_or(0);
+        let last = accounts.iter().map(|account| account.last_ns).max().unwrap_or(0);
+        let received = accounts.iter().map(|account| account.bytes).sum();
+        OneWay {
+            datagrams: Some(flow.clone()),
+            ..OneWay::new(flow.sent * self.bytes as u64, received, last.saturating_sub(first))
+        }
+    }
+}
+
+/// How long nothing must come before what is missing counts as lost, where a hello took `took_ns`.
+pub(super) fn settle_ns(took_ns: u64) -> u64 {
+    took_ns.saturating_mul(SETTLE_TRIPS).max(SETTLE_MIN_NS)
+}
+
+/// What the server says of each stream; it is told what was sent of those that have `ended`.
+fn accounts(
+    control: &mut DatagramTalk,
+    going: &[Going],
+    ended: bool,
+) -> Result<Vec<Account>, NetError> {
+    let ask = |going: &Going| Ask { key: going.key, ended: ended.then(|| going.gauge.sent()) };
+    going.iter().map(|going| control.account(ask(going))).collect()
+}
+
+/// What a server's socket dropped, which all streams share.
+fn overflow(accounts: &[Account]) -> Option<u64> {
+    accounts.iter().map(|account| account.overflowed).max()
+}
+
+fn flow_of(account: &Account, sent: u64, unsent: u64) -> DatagramFlow {
+    let class = |(bin, runs): (usize, &u64)| {
+        let to = (bin + 1 < GAP_BINS).then_some(1_u64 << bin);
+        let from = if bin == 0 { 1 } else { (1_u64 << (bin - 1)) + 1 };
+        (*runs > 0).then_some(GapClass { from, to, runs: *runs })
+    };
+    DatagramFlow {
+        sent,
+        unsent,
+        received: account.received,
+        lost: sent.saturating_sub(account.received),
+        reordered: account.reordered,
+        duplicates: account.duplicates,
+        too_late: account.too_late,
+        jitter_ns: account.jitter_ns,
+        jitter_max_ns: account.jitter_max_ns,
+        gap_max: account.gap_max,
+        gaps: account.gaps.iter().enumerate().filter_map(class).collect(),
+        ..DatagramFlow::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_told_by_the_lengths_that_their_class_holds() {
+        let account = Account { received: 1, gaps: [1, 2, 3, 4, 0, 0, 5, 6], ..Account::default() };
+        let classes: Vec<_> =
+            flow_of(&account, 9, 0).gaps.iter().map(|it| (it.from, it.to, it.runs)).collect();
+        let expected = [
+            (1, Some(1), 1),
+            (2, Some(2), 2),
+            (3, Some(4), 3),
+            (5, Some(8), 4),
+            (33, Some(64), 5),
+            (65, None, 6),
+        ];
+        assert_eq!(classes, expected);
+        assert_eq!(flow_of(&account, 9, 0).lost, 8);
+    }
+}

@@ -1,0 +1,105 @@
+//! Sending a stream of datagrams at a pace. The same on both sides.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use plumb_engine::Stop;
+use plumb_engine::clock::MonotonicClock;
+use plumb_measure::Clock as _;
+use plumb_wire::datagram::{Head, Kind, Sending};
+use rustix::io::Errno;
+
+use crate::account;
+
+/// Who is further behind than this does not make up for it: what would go out at once then is a load
+/// that nobody asked for.
+const BEHIND_MAX_NS: u64 = 10_000_000;
+
+/// What a sender has done so far, for whoever looks on.
+#[derive(Debug, Default)]
+pub(crate) struct SendGauge {
+    sent: AtomicU64,
+    unsent: AtomicU64,
+    cpu_ns: AtomicU64,
+    over: AtomicBool,
+}
+
+impl SendGauge {
+    /// Datagrams that the kernel took.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Acquire)
+    }
+
+    /// Datagrams that the kernel had no room for.
+    pub(crate) fn unsent(&self) -> u64 {
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Processor time that it took, once it is over, nanoseconds.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns.load(Ordering::Relaxed)
+    }
+
+    /// Nothing more is sent: the counts stay.
+    pub(crate) fn over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+}
+
+/// Sends what `sending` says under `token`, until its time is over or `stop` is asked; `send` hands
+/// over one datagram. The error is what ended it early.
+pub(crate) fn send_paced(
+    sending: Sending,
+    token: u64,
+    gauge: &SendGauge,
+    stop: &Stop,
+    send: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let ended = send_all(sending, token, gauge, stop, send);
+    let cpu = account::of_thread();
+    gauge.cpu_ns.store(cpu.user_ns + cpu.system_ns, Ordering::Relaxed);
+    gauge.over.store(true, Ordering::Release);
+    ended
+}
+
+fn send_all(
+    sending: Sending,
+    token: u64,
+    gauge: &SendGauge,
+    stop: &Stop,
+    mut send: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut head = Head { kind: Kind::Data, token, number: 0, stamp: 0 };
+    let mut datagram = head.filled(usize::try_from(sending.bytes).unwrap_or(0));
+    let mut due = MonotonicClock.now_ns();
+    let until = due.saturating_add(sending.length_ns);
+    while !stop.asked() {
+        let now = MonotonicClock.now_ns();
+        if now >= until {
+            break;
+        }
+        if due > now {
+            stop.wait_until(due.min(until))?;
+            continue;
+        }
+        due = due.max(now.saturating_sub(BEHIND_MAX_NS)) + sending.every_ns;
+        head.stamp = now;
+        head.write(&mut datagram);
+        match send(&datagram) {
+            Ok(()) => {
+                head.number += 1;
+                gauge.sent.store(head.number, Ordering::Release);
+            }
+            Err(error) if has_no_room(&error) => {
+                gauge.unsent.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// True of what passes by itself.
+fn has_no_room(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOBUFS | Errno::AGAIN | Errno::INTR))
+}
